@@ -1,0 +1,107 @@
+"""The one decorator that compiles: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
+
+Numba keys a function's cache by its own file alone, so editing a callee leaves its callers' old
+machine code in place.  Here the cache folder of a module carries a hash of that module and of
+every module of the package that it imports, of the numba version and of the processor: an edit
+opens new folders for exactly the modules that can see it.  Kernels' modules must therefore import
+package names at module level, as ``from dynenvs.x import y``.
+
+Rules for kernels: packed arguments, no allocation in the step, status codes instead of raising,
+no fastmath, no BLAS and no array expressions (so the same bits come out everywhere).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite.binding as llvm
+import numba
+import platformdirs
+from numba.core import config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).parent
+_IMPORT = re.compile(r"^from (dynenvs[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_KEPT_SECONDS = 30 * 86400  # machine code that no process has used for this long is removed
+
+
+@cache
+def _imported_files(path: Path) -> frozenset[Path]:
+    """The file at `path` and every file of the package that it imports, directly or not."""
+    found = {path}
+    for module, names in _IMPORT.findall(path.read_text()):
+        base = _PACKAGE.joinpath(*module.split(".")[1:])
+        inner = [base / f"{name}.py" for name in re.findall(r"\w+", names)]
+        for file in [base.with_suffix(".py"), base / "__init__.py", *inner]:
+            if file.is_file() and file not in found and file != _PACKAGE / "__init__.py":
+                found |= _imported_files(file)
+    return frozenset(found)
+
+
+@cache
+def _cache_folder(source: Path) -> Path | None:
+    """Folder of the machine code of one module, or None where nothing can be written."""
+    digest = hashlib.sha256(
+        repr((numba.__version__, sys.version, llvm.get_host_cpu_name())).encode()
+    )
+    for path in sorted(_imported_files(source)):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
+    folder = _cache_root() / f"{source.stem}-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+    except OSError:  # no writable home: numba then compiles in memory
+        return None
+    return folder
+
+
+@cache
+def _cache_root() -> Path:
+    """Where all machine code lies; `DYNENVS_CACHE_DIR` overrides it.  Old folders are removed."""
+    root = Path(os.environ.get("DYNENVS_CACHE_DIR") or platformdirs.user_cache_dir("dynenvs"))
+    if root.is_dir():
+        for folder in root.glob("*-" + "[0-9a-f]" * 16):
+            if time.time() - folder.stat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+    return root
+
+
+def _source_of(function: Callable[..., Any]) -> Path:
+    """The function's file under the package's own folder (`envs` and `agents` are links there)."""
+    parts = function.__module__.split(".")[1:]
+    path = _PACKAGE.joinpath(*parts)
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _compile(function: F, **options: Any) -> F:
+    module = function.__module__
+    folder = _cache_folder(_source_of(function)) if module.startswith("dynenvs.") else None
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(folder or "")
+    try:
+        compiled: F = numba.njit(
+            function, cache=folder is not None, error_model="numpy", nogil=True, **options
+        )
+    finally:
+        config.CACHE_DIR = previous
+    return compiled
+
+
+def kernel(function: F) -> F:
+    """Compile `function` for one thread; the interpreter lock is released while it runs."""
+    return _compile(function)
+
+
+def parallel_kernel(function: F) -> F:
+    """Compile `function` with `numba.prange` loops spread over all cores (the batch only)."""
+    return _compile(function, parallel=True)
