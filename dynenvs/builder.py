@@ -1,0 +1,317 @@
+"""ModelBuilder: from bodies, joints, geoms and contact points by name to a frozen Model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dynenvs.model import Model
+from dynenvs.pairs import PairRule, contact_features
+from dynenvs.parts import (
+    Body,
+    Geom,
+    Joint,
+    ModelError,
+    Vector,
+    check_mass,
+    fixed,
+    rotation3,
+    rotation_to,
+    unit3,
+    vector3,
+)
+
+WORLD = "world"
+
+
+class ModelBuilder:
+    """Collects the parts of a model in any order; `build()` checks them and makes the Model.
+
+    Args:
+        gravity: acceleration [m/s^2], world axes, z up.
+        directions: friction directions of each contact's pyramid: 2 for models that move in the
+            x-z plane, any even number from 4 in three dimensions.
+        max_contacts: capacity for simultaneous contacts; all features if None.
+
+    Example::
+
+        builder = ModelBuilder()
+        builder.half_space("floor")
+        builder.body("ball", joint=free(), mass=1.0, inertia=(0.1, 0.1, 0.1))
+        builder.sphere("skin", "ball", radius=0.5)
+        model = builder.build()
+    """
+
+    def __init__(
+        self,
+        *,
+        gravity: Vector = (0.0, 0.0, -9.81),
+        directions: int = 8,
+        max_contacts: int | None = None,
+    ) -> None:
+        self.gravity = vector3(gravity, "gravity")
+        if directions not in range(2, 65, 2):
+            raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
+        self.directions = directions
+        self.max_contacts = max_contacts
+        self._bodies: dict[str, Body] = {}
+        self._geoms: dict[str, Geom] = {}
+        self._rules: dict[frozenset[str], PairRule] = {}
+
+    # Bodies and joints
+
+    def body(
+        self,
+        name: str,
+        *,
+        parent: str = WORLD,
+        joint: Joint | None = None,
+        mass: float = 0.0,
+        com: Vector = (0.0, 0.0, 0.0),
+        inertia: Any = (0.0, 0.0, 0.0),
+    ) -> ModelBuilder:
+        """Add a body.
+
+        Args:
+            name: unique among bodies.
+            parent: the body that carries it; may be added later.
+            joint: how it moves in its parent (fixed if None); its frame is the body's frame.
+            mass: [kg]; zero for a purely kinematic link.
+            com: centre of mass in the body frame [m], shape (3,).
+            inertia: about the centre of mass, body axes [kg m^2]: principal moments, shape (3,),
+                or the matrix, shape (3, 3).
+
+        Raises:
+            ModelError: the name is taken, or the mass distribution cannot be.
+        """
+        moments = np.array(inertia, dtype=np.float64)
+        matrix = np.diag(moments) if moments.shape == (3,) else moments
+        part = Body(
+            name, parent, joint or fixed(), float(mass), vector3(com, f"com of {name!r}"), matrix
+        )
+        return self._add_body(part)
+
+    def dh_link(
+        self,
+        name: str,
+        *,
+        parent: str = WORLD,
+        a: float = 0.0,
+        alpha: float = 0.0,
+        d: float = 0.0,
+        theta: float = 0.0,
+        joint: Joint,
+        mass: float = 0.0,
+        com: Vector = (0.0, 0.0, 0.0),
+        inertia: Any = (0.0, 0.0, 0.0),
+    ) -> ModelBuilder:
+        """Add a link by its Denavit-Hartenberg row Rot_z(theta) Trans_z(d) Trans_x(a) Rot_x(alpha).
+
+        The joint's coordinate adds to `theta` (revolute) or to `d` (prismatic); its own axis and
+        placement are ignored.  Children attach to the link's far frame, in which `com` [m] and
+        `inertia` [kg m^2] are given too.  (physics.md, section 1, 002: the product as corrected.)
+        """
+        if joint.type not in ("revolute", "prismatic"):
+            raise ModelError(f"link {name!r}: a DH joint is revolute or prismatic, not {joint.type!r}")
+        c, s = math.cos(alpha), math.sin(alpha)
+        turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+        ct, st = math.cos(theta), math.sin(theta)
+        zero = np.array([[ct, -st, 0.0], [st, ct, 0.0], [0.0, 0.0, 1.0]])
+        sliding = joint.type == "prismatic"
+        tip = np.array([a, 0.0, 0.0 if sliding else d])
+        start = (0.0, 0.0, d) if sliding else (0.0, 0.0, 0.0)
+        options = {**vars(joint), "axis": (0.0, 0.0, 1.0), "position": start, "rotation": zero}
+        moments = np.array(inertia, dtype=np.float64)
+        matrix = np.diag(moments) if moments.shape == (3,) else moments
+        center = turn @ vector3(com, f"com of {name!r}") + tip
+        part = Body(
+            name, parent, Joint(**options), float(mass), center, turn @ matrix @ turn.T, turn, tip
+        )
+        return self._add_body(part)
+
+    def _add_body(self, part: Body) -> ModelBuilder:
+        if part.name == WORLD or part.name in self._bodies:
+            raise ModelError(f"body {part.name!r} exists already; body names must be unique")
+        check_mass(part.name, part.mass, part.inertia)
+        part.joint.check(part.name)
+        self._bodies[part.name] = part
+        return self
+
+    # Geoms
+
+    def point(self, name: str, body: str, position: Vector, **options: Any) -> ModelBuilder:
+        """Add a contact point fixed in a body at `position` [m]; options as for `sphere`."""
+        return self._geom(name, body, "point", (0, 0, 0), position, None, **options)
+
+    def sphere(
+        self, name: str, body: str, *, radius: float, position: Vector = (0, 0, 0), **options: Any
+    ) -> ModelBuilder:
+        """Add a sphere.
+
+        Options of all geoms: `friction` (coefficient, 0.8), `restitution` (0.0), `collide`
+        (True; False only draws it), `color` (r, g, b).
+        """
+        self._positive(name, radius=radius)
+        return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
+
+    def capsule(
+        self, name: str, body: str, *, start: Vector, end: Vector, radius: float, **options: Any
+    ) -> ModelBuilder:
+        """Add a capsule between the centres `start` and `end` of its caps [m]."""
+        self._positive(name, radius=radius)
+        a, b = vector3(start, f"start of {name!r}"), vector3(end, f"end of {name!r}")
+        length = float(np.linalg.norm(b - a))
+        self._positive(name, length=length)
+        rotation = rotation_to((b - a) / length)
+        size = (radius, length / 2, 0)
+        return self._geom(name, body, "capsule", size, (a + b) / 2, rotation, **options)
+
+    def box(
+        self,
+        name: str,
+        body: str,
+        *,
+        half_size: Vector,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Any,
+    ) -> ModelBuilder:
+        """Add a box with half edges `half_size` [m]."""
+        size = vector3(half_size, f"half_size of {name!r}")
+        self._positive(name, half_size=float(size.min()))
+        return self._geom(name, body, "box", size, position, rotation, **options)
+
+    def half_space(
+        self,
+        name: str,
+        body: str = WORLD,
+        *,
+        position: Vector = (0, 0, 0),
+        normal: Vector = (0, 0, 1),
+        **options: Any,
+    ) -> ModelBuilder:
+        """Add all that lies below a plane through `position` [m]; `normal` points out of it."""
+        rotation = rotation_to(unit3(normal, f"normal of {name!r}"))
+        return self._geom(name, body, "half_space", (0, 0, 0), position, rotation, **options)
+
+    def _geom(
+        self,
+        name: str,
+        body: str,
+        kind: str,
+        size: Vector,
+        position: Vector,
+        rotation: Any,
+        *,
+        friction: float = 0.8,
+        restitution: float = 0.0,
+        collide: bool = True,
+        color: tuple[int, int, int] | None = None,
+    ) -> ModelBuilder:
+        if name in self._geoms:
+            raise ModelError(f"geom {name!r} exists already; geom names must be unique")
+        for what, value in (("friction", friction), ("restitution", restitution)):
+            if not (value >= 0.0 and math.isfinite(value)):
+                raise ModelError(f"geom {name!r}: {what} must be finite and not negative: {value}")
+        self._geoms[name] = Geom(
+            name,
+            body,
+            kind,
+            vector3(size, f"size of {name!r}"),
+            vector3(position, f"position of {name!r}"),
+            rotation3(rotation, f"rotation of {name!r}"),
+            float(friction),
+            float(restitution),
+            collide,
+            color,
+        )
+        return self
+
+    @staticmethod
+    def _positive(name: str, **values: float) -> None:
+        for what, value in values.items():
+            if not (value > 0.0 and math.isfinite(value)):
+                raise ModelError(f"geom {name!r}: {what} must be positive and finite, got {value}")
+
+    # Pairs
+
+    def pair(
+        self,
+        geom_a: str,
+        geom_b: str,
+        *,
+        friction: float | None = None,
+        restitution: float | None = None,
+    ) -> ModelBuilder:
+        """Let two geoms touch (also of one robot), with their own coefficients if given."""
+        self._rules[frozenset((geom_a, geom_b))] = PairRule(True, friction, restitution)
+        return self
+
+    def exclude(self, geom_a: str, geom_b: str) -> ModelBuilder:
+        """Let two geoms pass through each other."""
+        self._rules[frozenset((geom_a, geom_b))] = PairRule(False)
+        return self
+
+    # Building
+
+    def build(self) -> Model:
+        """The frozen Model; raises a ModelError that names what is wrong."""
+        bodies = self._sorted_bodies()
+        for geom in self._geoms.values():
+            if geom.body != WORLD and geom.body not in self._bodies:
+                raise ModelError(f"geom {geom.name!r}: unknown body {geom.body!r}; {self._known()}")
+        self._check_moving_masses(bodies)
+        geoms = list(self._geoms.values())
+        features = contact_features(bodies, geoms, self._rules)
+        return Model(
+            bodies,
+            geoms,
+            features,
+            gravity=self.gravity,
+            directions=self.directions,
+            max_contacts=self.max_contacts,
+        )
+
+    def _known(self) -> str:
+        return "known bodies: " + ", ".join([WORLD, *self._bodies])
+
+    def _sorted_bodies(self) -> list[Body]:
+        """Parents before children, otherwise in the order in which they were added."""
+        placed: dict[str, Body] = {}
+        for part in self._bodies.values():
+            chain: list[Body] = []
+            while part.name not in placed:
+                if part in chain:
+                    loop = " -> ".join([*(b.name for b in chain), part.name])
+                    raise ModelError(f"the bodies' parents form a cycle: {loop}")
+                chain.append(part)
+                if part.parent == WORLD:
+                    break
+                if part.parent not in self._bodies:
+                    raise ModelError(
+                        f"body {part.name!r}: unknown parent {part.parent!r}; {self._known()}"
+                    )
+                part = self._bodies[part.parent]
+            for link in reversed(chain):
+                placed[link.name] = link
+        names = [b.joint.name or b.name for b in placed.values() if b.joint.type != "fixed"]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ModelError(f"joint {twice.pop()!r} exists twice; joint names must be unique")
+        return list(placed.values())
+
+    @staticmethod
+    def _check_moving_masses(bodies: list[Body]) -> None:
+        """A joint must move some mass or rotor inertia, or the mass matrix is singular."""
+        carried = {body.name: body.mass for body in bodies}
+        for body in reversed(bodies):
+            if body.parent != WORLD:
+                carried[body.parent] += carried[body.name]
+        for body in bodies:
+            if body.joint.type != "fixed" and carried[body.name] + body.joint.armature <= 0.0:
+                raise ModelError(
+                    f"joint of body {body.name!r} moves no mass: give the body, or one that it "
+                    "carries, a mass, or the joint an armature"
+                )

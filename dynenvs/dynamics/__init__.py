@@ -1,0 +1,1 @@
+"""Forward and inverse dynamics of kinematic trees, one algorithm a file."""

@@ -1,0 +1,132 @@
+"""Articulated-body algorithm, O(n) (Featherstone 2008, table 7.1; physics.md, section 1, 000).
+
+Joints with several coordinates are eliminated one coordinate at a time, last first: this is the
+block elimination of D = S^T IA S, done by its own LDL^T, and needs no small inverse.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.compiled import kernel
+from dynenvs.dynamics.rnea import subtract_wrench
+from dynenvs.edge import finite_vector, prepare
+from dynenvs.kinematics import update_kinematics
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.model import Model
+from dynenvs.spatial import add_cross_force, dot6, inertia_matrix, inertia_times
+
+
+@kernel
+def aba_passes(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    tau: Floats,
+    damping_step: float,
+    a: Floats,
+) -> None:
+    """a = (M + armature + damping_step * damping)^-1 (tau - h + J^T wrench), shape (nv,).
+
+    Needs `update_kinematics`.  `w.rhs` and `w.v_next` serve as u and D.
+    """
+    U, u, D = w.U, w.rhs, w.v_next
+    # Pass 1: rigid inertias and bias forces
+    for i in range(1, m.header[0].nb):
+        work = w.body[i]
+        inertia_matrix(work, work.IA)
+        inertia_times(work.m, work.h, work.I, work.v, work.f)
+        for k in range(6):
+            work.pA[k] = 0.0
+        add_cross_force(work.v, work.f, work.pA)
+        subtract_wrench(m, s, w, i, work.pA)
+    # Pass 2: articulated inertias and bias forces, tips to base
+    for i in range(m.header[0].nb - 1, 0, -1):
+        body = m.bodies[i]
+        work = w.body[i]
+        IA, pA = work.IA, work.pA
+        for r in range(6):
+            pA[r] += dot6(IA[r], work.c)
+        for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
+            dof = m.dofs[j]
+            for r in range(6):
+                U[j, r] = dot6(IA[r], w.S[j])
+            D[j] = dot6(w.S[j], U[j]) + dof.armature + damping_step * dof.damping
+            u[j] = tau[j] - dot6(w.S[j], pA)
+            for r in range(6):
+                ratio = U[j, r] / D[j]
+                pA[r] += ratio * u[j]
+                for k in range(6):
+                    IA[r, k] -= ratio * U[j, k]
+        if body.parent > 0:
+            parent = w.body[body.parent]
+            for r in range(6):
+                parent.pA[r] += pA[r]
+                for k in range(6):
+                    parent.IA[r, k] += IA[r, k]
+    # Pass 3: accelerations, base to tips
+    g = m.header[0].gravity
+    world = w.body[0]
+    for k in range(3):
+        world.a[k] = 0.0
+        world.a[3 + k] = -g[k]
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        work = w.body[i]
+        parent = w.body[body.parent]
+        for k in range(6):
+            work.a[k] = parent.a[k]
+        for j in range(body.v_at, body.v_at + body.nv):
+            a[j] = (u[j] - dot6(U[j], work.a)) / D[j]
+            for k in range(6):
+                work.a[k] += w.S[j, k] * a[j]
+        for k in range(6):
+            work.a[k] += work.c[k]
+
+
+@kernel
+def _aba(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, a: Floats) -> None:
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    update_kinematics(m, s, w)
+    for j in range(m.header[0].nv):
+        w.tau[j] = tau[j] - m.dofs[j].damping * s.v[j]
+    aba_passes(m, s, w, w.tau, 0.0, a)
+
+
+def aba(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    *,
+    wrenches: ArrayLike | None = None,
+) -> Floats:
+    """Accelerations of (M + armature) a + h + damping v = tau + J^T wrenches, shape (nv,).
+
+    Forward dynamics without contact, cost linear in the number of bodies.
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+        v: velocities, shape (nv,).
+        tau: generalized forces of all coordinates [N m, N], shape (nv,).
+        wrenches: external (moment; force) at each body's centre of mass, world axes, (nb, 6).
+
+    Raises:
+        ValueError: wrong shape, or not finite.
+    """
+    row, buffer = prepare(model, q, v, wrenches)
+    a = np.zeros(model.nv)
+    _aba(model.packed, row, buffer, finite_vector(tau, model.nv, "tau"), a)
+    return a

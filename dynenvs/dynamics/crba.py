@@ -1,0 +1,94 @@
+"""Composite-rigid-body algorithm (Featherstone 2008, table 6.2; physics.md, section 1, 004)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.compiled import kernel
+from dynenvs.edge import prepare
+from dynenvs.kinematics import update_kinematics
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.model import Model
+from dynenvs.spatial import dot6, inertia_times
+
+
+@kernel
+def composite_inertias(m: ModelView, w: WorkspaceView) -> None:
+    """(mc, hc, Ic) of each body and all that it carries, tips to base.
+
+    One origin a tree: composites add without transformation.
+    """
+    nb = m.header[0].nb
+    for i in range(1, nb):
+        work = w.body[i]
+        work.mc = work.m
+        for r in range(3):
+            work.hc[r] = work.h[r]
+            for c in range(3):
+                work.Ic[r, c] = work.I[r, c]
+    for i in range(nb - 1, 0, -1):
+        parent = m.bodies[i].parent
+        if parent > 0:
+            work, carrier = w.body[i], w.body[parent]
+            carrier.mc += work.mc
+            for r in range(3):
+                carrier.hc[r] += work.hc[r]
+                for c in range(3):
+                    carrier.Ic[r, c] += work.Ic[r, c]
+
+
+@kernel
+def crba_passes(m: ModelView, w: WorkspaceView, M: Floats) -> None:
+    """Fill the lower triangle of the joint-space inertia M, shape (nv, nv).
+
+    M_ij = S_j^T Ic_i S_i for j on the way from i to the root; entries that the tree makes zero
+    are written as zero.  Needs `update_kinematics`.  Armature is not part of it.
+    """
+    composite_inertias(m, w)
+    for i in range(m.header[0].nv):
+        for j in range(i + 1):
+            M[i, j] = 0.0
+        work = w.body[m.dofs[i].body]
+        f = work.f  # free at this stage
+        inertia_times(work.mc, work.hc, work.Ic, w.S[i], f)
+        j = i
+        while j >= 0:
+            M[i, j] = dot6(w.S[j], f)
+            j = m.dofs[j].parent
+
+
+@kernel
+def _crba(packed: Bytes, row: Bytes, buffer: Bytes, M: Floats) -> None:
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    update_kinematics(m, s, w)
+    crba_passes(m, w, M)
+    for i in range(m.header[0].nv):
+        M[i, i] += m.dofs[i].armature
+        for j in range(i):
+            M[j, i] = M[i, j]
+
+
+def crba(model: Model, q: ArrayLike) -> Floats:
+    """Joint-space inertia matrix M(q), armature on its diagonal, shape (nv, nv).
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+
+    Raises:
+        ValueError: wrong shape, or not finite.
+    """
+    row, buffer = prepare(model, q)
+    M = np.zeros((model.nv, model.nv))
+    _crba(model.packed, row, buffer, M)
+    return M

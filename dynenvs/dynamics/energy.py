@@ -1,0 +1,121 @@
+"""Energy, momentum and centre of mass of a state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.compiled import kernel
+from dynenvs.edge import prepare
+from dynenvs.kinematics import update_kinematics
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.model import Model
+from dynenvs.spatial import dot6, inertia_times
+
+
+@kernel
+def energies(m: ModelView, w: WorkspaceView) -> tuple[float, float]:
+    """Kinetic (sum v^T I v / 2) and potential (-m g.c, zero at the world's origin) energy [J].
+
+    Bodies alone; rotor inertia (armature) is added by the caller.  Needs `update_kinematics`.
+    """
+    kinetic = 0.0
+    potential = 0.0
+    g = m.header[0].gravity
+    for i in range(1, m.header[0].nb):
+        work = w.body[i]
+        inertia_times(work.m, work.h, work.I, work.v, work.f)
+        kinetic += 0.5 * dot6(work.v, work.f)
+        origin = w.pose[m.bodies[i].root].p
+        for k in range(3):
+            potential -= g[k] * (work.h[k] + work.m * origin[k])
+    return kinetic, potential
+
+
+@kernel
+def momentum(m: ModelView, w: WorkspaceView, out: Floats) -> None:
+    """Total (angular about the world's origin [N m s]; linear [N s]) momentum, shape (6,)."""
+    for k in range(6):
+        out[k] = 0.0
+    for i in range(1, m.header[0].nb):
+        work = w.body[i]
+        inertia_times(work.m, work.h, work.I, work.v, work.f)
+        f = work.f
+        o = w.pose[m.bodies[i].root].p
+        out[0] += f[0] + o[1] * f[5] - o[2] * f[4]
+        out[1] += f[1] + o[2] * f[3] - o[0] * f[5]
+        out[2] += f[2] + o[0] * f[4] - o[1] * f[3]
+        for k in range(3, 6):
+            out[k] += f[k]
+
+
+@kernel
+def center_of_mass(m: ModelView, w: WorkspaceView, out: Floats) -> float:
+    """Centre of mass [m] of all bodies into `out`, shape (3,); returns the total mass [kg]."""
+    total = 0.0
+    for k in range(3):
+        out[k] = 0.0
+    for i in range(1, m.header[0].nb):
+        work = w.body[i]
+        origin = w.pose[m.bodies[i].root].p
+        total += work.m
+        for k in range(3):
+            out[k] += work.h[k] + work.m * origin[k]
+    if total > 0.0:
+        for k in range(3):
+            out[k] /= total
+    return total
+
+
+@kernel
+def _measure(packed: Bytes, row: Bytes, buffer: Bytes, h: Floats, c: Floats) -> tuple[float, float, float]:
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    update_kinematics(m, s, w)
+    kinetic, potential = energies(m, w)
+    for j in range(m.header[0].nv):
+        kinetic += 0.5 * m.dofs[j].armature * s.v[j] * s.v[j]
+    momentum(m, w, h)
+    return kinetic, potential, center_of_mass(m, w, c)
+
+
+class Totals(NamedTuple):
+    """Mechanical totals of a state."""
+
+    kinetic: float  # [J], rotor inertia (armature) included
+    potential: float  # [J], zero at the world's origin
+    momentum: Floats  # (angular about the world's origin [N m s]; linear [N s]), shape (6,)
+    center_of_mass: Floats  # [m], shape (3,)
+    mass: float  # [kg]
+
+    @property
+    def energy(self) -> float:
+        """Kinetic plus potential energy [J]."""
+        return self.kinetic + self.potential
+
+
+def totals(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Totals:
+    """Energy, momentum, centre of mass and mass of a state.
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+        v: velocities, shape (nv,); zero if None.
+
+    Raises:
+        ValueError: wrong shape, or not finite.
+    """
+    row, buffer = prepare(model, q, v)
+    h, c = np.zeros(6), np.zeros(3)
+    kinetic, potential, mass = _measure(model.packed, row, buffer, h, c)
+    return Totals(kinetic, potential, h, c, mass)

@@ -1,0 +1,125 @@
+"""Recursive Newton-Euler algorithm (Featherstone 2008, table 5.1; physics.md, section 1, 004)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.compiled import kernel
+from dynenvs.edge import finite_vector, prepare
+from dynenvs.kinematics import center_from_origin, update_kinematics
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.model import Model
+from dynenvs.spatial import add_cross_force, dot6, inertia_times
+
+
+@kernel
+def rnea_passes(
+    m: ModelView, s: StateView, w: WorkspaceView, a: Floats, moving: bool, tau: Floats
+) -> None:
+    """tau = M a + h - J^T wrench, shape (nv,); with `moving` False, a is taken as zero.
+
+    Needs `update_kinematics`.  `h` holds Coriolis, centrifugal and gravity forces; armature and
+    damping are not part of it.
+    """
+    g = m.header[0].gravity
+    # Pass 1: accelerations base to tips (gravity as an acceleration of the base), body forces
+    world = w.body[0]
+    for k in range(3):
+        world.a[k] = 0.0
+        world.a[3 + k] = -g[k]
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        work = w.body[i]
+        parent = w.body[body.parent]
+        for k in range(6):
+            work.a[k] = parent.a[k] + work.c[k]
+        if moving:
+            for j in range(body.v_at, body.v_at + body.nv):
+                for k in range(6):
+                    work.a[k] += w.S[j, k] * a[j]
+        if work.m > 0.0:
+            # f = I a + v x* I v; pA serves as the momentum I v
+            inertia_times(work.m, work.h, work.I, work.v, work.pA)
+            inertia_times(work.m, work.h, work.I, work.a, work.f)
+            add_cross_force(work.v, work.pA, work.f)
+        else:
+            for k in range(6):
+                work.f[k] = 0.0
+        subtract_wrench(m, s, w, i, work.f)
+    # Pass 2: forces tips to base
+    for i in range(m.header[0].nb - 1, 0, -1):
+        body = m.bodies[i]
+        work = w.body[i]
+        for j in range(body.v_at, body.v_at + body.nv):
+            tau[j] = dot6(w.S[j], work.f)
+        parent = w.body[body.parent]
+        for k in range(6):
+            parent.f[k] += work.f[k]
+
+
+@kernel
+def subtract_wrench(m: ModelView, s: StateView, w: WorkspaceView, i: int, f: Floats) -> None:
+    """f -= the external wrench on body i, moved from its centre of mass to the tree's origin."""
+    e = s.wrench[i]
+    if e[0] == 0 and e[1] == 0 and e[2] == 0 and e[3] == 0 and e[4] == 0 and e[5] == 0:
+        return
+    x, y, z = center_from_origin(m, w, i)
+    f[0] -= e[0] + y * e[5] - z * e[4]
+    f[1] -= e[1] + z * e[3] - x * e[5]
+    f[2] -= e[2] + x * e[4] - y * e[3]
+    for k in range(3, 6):
+        f[k] -= e[k]
+
+
+@kernel
+def _rnea(packed: Bytes, row: Bytes, buffer: Bytes, a: Floats, moving: bool, tau: Floats) -> None:
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    update_kinematics(m, s, w)
+    rnea_passes(m, s, w, a, moving, tau)
+
+
+def rnea(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    *,
+    wrenches: ArrayLike | None = None,
+) -> Floats:
+    """Generalized forces tau = M(q) a + h(q, v) - J^T wrenches [N m, N], shape (nv,).
+
+    Inverse dynamics by the recursive Newton-Euler algorithm; rigid bodies alone, without
+    armature and damping.
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+        v: velocities, shape (nv,).
+        a: accelerations, shape (nv,).
+        wrenches: external (moment; force) at each body's centre of mass, world axes, (nb, 6).
+
+    Raises:
+        ValueError: wrong shape, or not finite.
+    """
+    row, buffer = prepare(model, q, v, wrenches)
+    tau = np.zeros(model.nv)
+    _rnea(model.packed, row, buffer, finite_vector(a, model.nv, "a"), True, tau)
+    return tau
+
+
+def bias_force(
+    model: Model, q: ArrayLike, v: ArrayLike, *, wrenches: ArrayLike | None = None
+) -> Floats:
+    """h(q, v) = rnea(q, v, 0): Coriolis, centrifugal and gravity forces, shape (nv,)."""
+    return rnea(model, q, v, np.zeros(model.nv), wrenches=wrenches)

@@ -1,0 +1,47 @@
+"""The edge between Python and kernels: arguments are checked once, here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.layout import Bytes, Floats
+from dynenvs.model import Model
+
+
+def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
+    """`value` as `size` finite float64 numbers; a ValueError says what is wrong."""
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        bad = np.flatnonzero(~np.isfinite(array))
+        raise ValueError(f"{name} must be finite; entries {bad.tolist()} are not: {array[bad]}")
+    return array
+
+
+def prepare(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None, wrenches: ArrayLike | None = None
+) -> tuple[Bytes, Bytes]:
+    """A world's row for the state (q, v) and a fresh workspace.
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+        v: velocities, shape (nv,); zero if None.
+        wrenches: external (moment; force) at each body's centre of mass, world axes,
+            shape (nb, 6); none if None.
+    """
+    rows: NDArray[Any] = model.states(1)
+    rows["q"][0] = finite_vector(q, model.nq, "q")
+    if v is not None:
+        rows["v"][0] = finite_vector(v, model.nv, "v")
+    if wrenches is not None:
+        size = len(model.body_names)
+        flat = np.asarray(wrenches, dtype=np.float64)
+        if flat.shape != (size, 6) or not np.all(np.isfinite(flat)):
+            raise ValueError(f"wrenches must be finite with shape ({size}, 6), got {flat.shape}")
+        rows["wrench"][0] = flat
+    return rows.view(np.uint8), model.workspace()

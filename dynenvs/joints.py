@@ -1,0 +1,152 @@
+"""Joint models: pose, motion subspace and configuration update of each joint type.
+
+=========  ==  ==  ====================================================================
+type       nq  nv  coordinates
+=========  ==  ==  ====================================================================
+fixed       0   0
+revolute    1   1  angle about `axis` [rad]
+prismatic   1   1  distance along `axis` [m]
+spherical   4   3  q: unit quaternion; v: angular velocity in the body's frame [rad/s]
+free        7   6  q: position in the joint frame, unit quaternion; v: linear velocity in the
+                   joint frame [m/s], angular velocity in the body's frame [rad/s]
+=========  ==  ==  ====================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.compiled import kernel
+from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Floats, ModelView
+from dynenvs.rotation import (
+    axis_angle_matrix,
+    matmul3,
+    quaternion_matrix,
+    rotate,
+    rotate_quaternion,
+    rotation_vector,
+)
+
+JOINT_NQ = (0, 1, 1, 4, 7)
+JOINT_NV = (0, 1, 1, 3, 6)
+
+
+@kernel
+def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
+    """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
+    turn, frame = pose.turn, pose.frame
+    matmul3(parent.R, body.rotation, frame)
+    dx, dy, dz = rotate(parent.R, body.position)
+    at = body.q_at
+    if body.joint == REVOLUTE:
+        axis_angle_matrix(body.axis, q[at], turn)
+        matmul3(frame, turn, pose.R)
+    elif body.joint == SPHERICAL:
+        quaternion_matrix(q[at : at + 4], turn)
+        matmul3(frame, turn, pose.R)
+    elif body.joint == FREE:
+        quaternion_matrix(q[at + 3 : at + 7], turn)
+        matmul3(frame, turn, pose.R)
+        sx, sy, sz = rotate(frame, q[at : at + 3])
+        dx, dy, dz = dx + sx, dy + sy, dz + sz
+    else:
+        for i in range(3):
+            for j in range(3):
+                pose.R[i, j] = frame[i, j]
+        if body.joint == PRISMATIC:
+            sx, sy, sz = rotate(frame, body.axis)
+            dx, dy, dz = dx + sx * q[at], dy + sy * q[at], dz + sz * q[at]
+    pose.p[0] = parent.p[0] + dx
+    pose.p[1] = parent.p[1] + dy
+    pose.p[2] = parent.p[2] + dz
+
+
+@kernel
+def _turning_axis(ax: float, ay: float, az: float, rx: float, ry: float, rz: float, s: Floats) -> None:
+    """S = (a; r x a) for a turn about the axis a through the point at r from the origin."""
+    s[0] = ax
+    s[1] = ay
+    s[2] = az
+    s[3] = ry * az - rz * ay
+    s[4] = rz * ax - rx * az
+    s[5] = rx * ay - ry * ax
+
+
+@kernel
+def _sliding_axis(ax: float, ay: float, az: float, s: Floats) -> None:
+    """S = (0; a)."""
+    s[0] = s[1] = s[2] = 0.0
+    s[3] = ax
+    s[4] = ay
+    s[5] = az
+
+
+@kernel
+def joint_axes(body: Any, pose: Any, origin: Floats, S: Floats) -> None:
+    """Columns of the joint's motion subspace, rows `v_at` onwards of `S`, shape (nv, 6)."""
+    at = body.v_at
+    rx, ry, rz = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
+    if body.joint == REVOLUTE:
+        # The joint's own turn leaves its axis in place.
+        ax, ay, az = rotate(pose.R, body.axis)
+        _turning_axis(ax, ay, az, rx, ry, rz, S[at])
+    elif body.joint == PRISMATIC:
+        ax, ay, az = rotate(pose.R, body.axis)
+        _sliding_axis(ax, ay, az, S[at])
+    elif body.joint == SPHERICAL or body.joint == FREE:
+        if body.joint == FREE:
+            frame = pose.frame
+            for k in range(3):
+                _sliding_axis(frame[0, k], frame[1, k], frame[2, k], S[at + k])
+            at += 3
+        for k in range(3):
+            _turning_axis(pose.R[0, k], pose.R[1, k], pose.R[2, k], rx, ry, rz, S[at + k])
+
+
+@kernel
+def integrate(m: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> None:
+    """out = q (+) v dt, joint by joint; quaternions by the exponential map."""
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        at, vat = body.q_at, body.v_at
+        if body.joint == REVOLUTE or body.joint == PRISMATIC:
+            out[at] = q[at] + v[vat] * dt
+        elif body.joint == SPHERICAL or body.joint == FREE:
+            if body.joint == FREE:
+                for k in range(3):
+                    out[at + k] = q[at + k] + v[vat + k] * dt
+                at += 3
+                vat += 3
+            rotate_quaternion(
+                q[at : at + 4], v[vat] * dt, v[vat + 1] * dt, v[vat + 2] * dt, out[at : at + 4]
+            )
+
+
+@kernel
+def difference(m: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
+    """out = q1 (-) q0 in the tangent space: q1 = q0 (+) out, shape (nv,)."""
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        at, vat = body.q_at, body.v_at
+        if body.joint == REVOLUTE or body.joint == PRISMATIC:
+            out[vat] = q1[at] - q0[at]
+        elif body.joint == SPHERICAL or body.joint == FREE:
+            if body.joint == FREE:
+                for k in range(3):
+                    out[vat + k] = q1[at + k] - q0[at + k]
+                at += 3
+                vat += 3
+            rotation_vector(q0[at : at + 4], q1[at : at + 4], out[vat : vat + 3])
+
+
+@kernel
+def normalise(m: ModelView, q: Floats) -> None:
+    """Bring the quaternions of `q` to unit length in place."""
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        if body.joint == SPHERICAL or body.joint == FREE:
+            at = body.q_at + (3 if body.joint == FREE else 0)
+            norm = math.sqrt(q[at] ** 2 + q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
+            for k in range(4):
+                q[at + k] /= norm

@@ -1,0 +1,176 @@
+"""LU factorisation with partial pivoting of small matrices, and solves with a basis of an LCP.
+
+Source: Golub and Van Loan, Matrix Computations, alg. 3.4.1 and sec. 3.5.3 (refinement).  Written
+out, because BLAS sums differ from machine to machine.
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import kernel
+from dynenvs.lcp.workspace import (
+    COLUMNS,
+    CORRECTION,
+    DEFECT,
+    FACTOR,
+    ORDER,
+    ROWS,
+    Integers,
+    Matrix,
+    Vector,
+    Workspace,
+)
+
+
+@kernel
+def factorise(matrix: Matrix, m: int, order: Integers) -> float:
+    """Overwrite the leading m x m block by its factors L (unit diagonal, below) and U.
+
+    matrix: shape (>= m, >= m); order: shape (>= m,), receives which row came to each place
+    Returns the smallest pivot divided by the largest entry: 0 for a singular block, and the
+    factors are then useless.
+    """
+    largest = 0.0
+    for i in range(m):
+        order[i] = i
+        for j in range(m):
+            largest = max(largest, abs(matrix[i, j]))
+    smallest = largest
+    for p in range(m):
+        best = p
+        for i in range(p + 1, m):
+            if abs(matrix[i, p]) > abs(matrix[best, p]):
+                best = i
+        smallest = min(smallest, abs(matrix[best, p]))
+        if not smallest > 0.0:  # written so that NaN stops here too
+            return 0.0
+        if best != p:
+            order[p], order[best] = order[best], order[p]
+            for j in range(m):
+                kept = matrix[p, j]
+                matrix[p, j] = matrix[best, j]
+                matrix[best, j] = kept
+        for i in range(p + 1, m):
+            if matrix[i, p] != 0.0:  # cone rows are mostly zeros
+                factor = matrix[i, p] / matrix[p, p]
+                matrix[i, p] = factor
+                for j in range(p + 1, m):
+                    matrix[i, j] -= factor * matrix[p, j]
+    return smallest / largest if m > 0 else 1.0
+
+
+@kernel
+def substitute(factors: Matrix, m: int, order: Integers, right: Vector, x: Vector) -> None:
+    """Solve K x = right with the factors of K from `factorise`; `right` and `x` must differ.
+
+    right, x: shape (>= m,)
+    """
+    for i in range(m):
+        total = right[order[i]]
+        for j in range(i):
+            total -= factors[i, j] * x[j]
+        x[i] = total
+    for i in range(m - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, m):
+            total -= factors[i, j] * x[j]
+        x[i] = total / factors[i, i]
+
+
+@kernel
+def add_product(high: float, low: float, a: float, x: float) -> tuple[float, float]:
+    """Add a x to the sum high + low as if in twice the working precision; returns the new sum.
+
+    (Ogita, Rump, Oishi, Accurate Sum and Dot Product, 2005, alg. 5.3, with Dekker's product.)
+    """
+    product = a * x
+    split = 134217729.0 * a  # 2^27 + 1
+    a_high = split - (split - a)
+    a_low = a - a_high
+    split = 134217729.0 * x
+    x_high = split - (split - x)
+    x_low = x - x_high
+    error = a_low * x_low - (((product - a_high * x_high) - a_low * x_high) - a_high * x_low)
+    total = high + product
+    part = total - high
+    return total, low + (error + ((high - (total - part)) + (product - part)))
+
+
+@kernel
+def gather(A: Matrix, cover: Vector, k: int, m: int, work: Workspace) -> None:
+    """Copy a basis to FACTOR: A at the m ROWS and k COLUMNS, then the cover column if m = k + 1.
+
+    A: shape (>= n, >= n); cover: shape (>= n,), not read if m = k
+    """
+    rows = work.integers[ROWS]
+    columns = work.integers[COLUMNS]
+    basis = work.matrices[FACTOR]
+    for i in range(m):
+        row = rows[i]
+        for j in range(k):
+            basis[i, j] = A[row, columns[j]]
+        if m > k:
+            basis[i, k] = cover[row]
+
+
+@kernel
+def careful_row(
+    A: Matrix,
+    cover: Vector,
+    columns: Integers,
+    k: int,
+    m: int,
+    i: int,
+    start: float,
+    sign: float,
+    x: Vector,
+) -> float:
+    """start + sign (row i of A at the first k `columns`, and the cover if m = k + 1) x.
+
+    x: shape (>= m,).  Summed as if in twice the working precision, then rounded once.
+    """
+    total, low = start, 0.0
+    for j in range(k):
+        total, low = add_product(total, low, sign * A[i, columns[j]], x[j])
+    if m > k:
+        total, low = add_product(total, low, sign * cover[i], x[k])
+    return total + low
+
+
+@kernel
+def solve_basis(
+    A: Matrix,
+    cover: Vector,
+    k: int,
+    m: int,
+    right: Vector,
+    x: Vector,
+    careful: bool,
+    work: Workspace,
+) -> None:
+    """Solve basis x = right with the factors in FACTOR and iterative refinement.
+
+    A, cover, k, m: as for `gather`; right, x: shape (>= m,), different arrays
+    careful: refine three times with defects in twice the working precision, instead of once
+    """
+    rows = work.integers[ROWS]
+    columns = work.integers[COLUMNS]
+    order = work.integers[ORDER]
+    factors = work.matrices[FACTOR]
+    defect = work.vectors[DEFECT]
+    correction = work.vectors[CORRECTION]
+    substitute(factors, m, order, right, x)
+    for _ in range(3 if careful else 1):
+        for i in range(m):
+            row = rows[i]
+            if careful:
+                defect[i] = careful_row(A, cover, columns, k, m, row, right[i], -1.0, x)
+            else:
+                total = right[i]
+                for j in range(k):
+                    total -= A[row, columns[j]] * x[j]
+                if m > k:
+                    total -= cover[row] * x[k]
+                defect[i] = total
+        substitute(factors, m, order, defect, correction)
+        for i in range(m):
+            x[i] += correction[i]

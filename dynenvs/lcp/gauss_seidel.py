@@ -1,0 +1,93 @@
+"""Block Gauss-Seidel for LCPs: one contact after the other is solved exactly, the others frozen.
+
+Source: Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 5.2 (block splittings).  With
+one variable a block this is projected Gauss-Seidel.
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import kernel
+from dynenvs.lcp.lemke import SOLVED, lemke
+from dynenvs.lcp.workspace import (
+    BLOCK_BASIS,
+    BLOCK_MATRIX,
+    BLOCK_VECTOR,
+    BLOCK_Z,
+    COVER,
+    MEMBERS,
+    Integers,
+    Matrix,
+    Vector,
+    Workspace,
+    integer,
+)
+
+
+@kernel
+def gauss_seidel(
+    A: Matrix,
+    b: Vector,
+    n: int,
+    block: Integers,
+    sweeps: int,
+    tolerance: float,
+    z: Vector,
+    work: Workspace,
+) -> bool:
+    """Improve z by sweeps over the blocks, until no variable changes by more than `tolerance`.
+
+    A: shape (>= n, >= n), equilibrated; b: shape (>= n,)
+    block: shape (>= n,), the label 0, 1, ... of each variable's block; negative labels are skipped
+    sweeps: greatest number of sweeps; tolerance: in the unit of z
+    z: shape (>= n,), start and result; a block whose own LCP is not solved keeps its values
+    Returns whether the changes fell below the tolerance.
+    """
+    labels = 0
+    for i in range(n):
+        labels = max(labels, block[i] + 1)
+    for _ in range(sweeps):
+        change = 0.0
+        for label in range(labels):
+            change = max(change, _relax(A, b, n, block, label, z, work))
+        if change <= tolerance:
+            return True
+    return False
+
+
+@kernel
+def _relax(
+    A: Matrix, b: Vector, n: int, block: Integers, label: int, z: Vector, work: Workspace
+) -> float:
+    """Solve the LCP of one block for the present values of the others; returns the change."""
+    members = work.integers[MEMBERS]
+    inner_matrix = work.matrices[BLOCK_MATRIX]
+    inner_vector = work.vectors[BLOCK_VECTOR]
+    inner_z = work.vectors[BLOCK_Z]
+    cover = work.vectors[COVER]
+    size = integer(0)
+    for i in range(n):
+        if block[i] == label:
+            members[size] = i
+            size += 1
+    for p in range(size):
+        i = members[p]
+        total = b[i]
+        for j in range(n):
+            if block[j] != label:
+                total += A[i, j] * z[j]
+        inner_vector[p] = total
+        cover[p] = 1.0
+        for q in range(size):
+            inner_matrix[p, q] = A[i, members[q]]
+    limit = 20 + 10 * size
+    inner_basis = work.integers[BLOCK_BASIS]
+    status, _ = lemke(
+        inner_matrix, inner_vector, cover, size, limit, size < 0, inner_z, inner_basis, work
+    )
+    change = 0.0
+    if status == SOLVED:
+        for p in range(size):
+            i = members[p]
+            change = max(change, abs(inner_z[p] - z[i]))
+            z[i] = inner_z[p]
+    return change

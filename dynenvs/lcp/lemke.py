@@ -1,0 +1,309 @@
+"""Lemke's method with lexicographic pivoting, refactoring its basis at every pivot.
+
+Source: Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 4.4 (the scheme) and 4.9
+(lexicographic degeneracy resolution).  No tableau is updated, so rounding cannot pile up over the
+pivots; as in Lloyd, Fast Implementation of Lemke's Algorithm for Rigid Body Contact Simulation
+(ICRA 2005), only the block of basic z columns and of rows with a nonbasic w is factored.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import kernel
+from dynenvs.lcp.dense import careful_row, factorise, gather, solve_basis
+from dynenvs.lcp.workspace import (
+    BASIC_W,
+    BASIC_Z,
+    COLUMNS,
+    FACTOR,
+    LEX_Z,
+    ORDER,
+    RATIO,
+    RIGHT,
+    ROWS,
+    STEP_W,
+    STEP_Z,
+    TIED,
+    TIGHT,
+    Integers,
+    Matrix,
+    Vector,
+    Workspace,
+    integer,
+)
+
+SOLVED, RAY, PIVOT_LIMIT, SINGULAR = 0, 1, 2, 3
+
+SMALLEST_PIVOT = 1e-15  # of the basis, relative to its largest entry
+SMALLEST_STEP = 1e-10  # a basic variable that moves less than this does not block
+TIE = 1e-13  # basic variables this close to 0 after the step, relative, leave together
+
+
+@kernel
+def _break_ties(
+    A: Matrix, cover: Vector, n: int, k: int, count: int, careful: bool, work: Workspace
+) -> int:
+    """Lexicographic rule: among the tied variables the one with the smallest row of B^-1 / step.
+
+    Standing for the offset b + (e, e^2, ..., e^n) with e -> 0: the columns are computed one after
+    the other, and only while ties remain.  Codes as in `_ratio_test`; the first `count` entries of
+    TIED are the candidates.  Returns the code that leaves.
+    """
+    m = k + 1
+    rows = work.integers[ROWS]
+    columns = work.integers[COLUMNS]
+    tight = work.integers[TIGHT]
+    tied = work.integers[TIED]
+    x = work.vectors[LEX_Z]
+    right = work.vectors[RIGHT]
+    ratio = work.vectors[RATIO]
+    step_z = work.vectors[STEP_Z]
+    step_w = work.vectors[STEP_W]
+    for column in range(n):
+        if tight[column] != 0:
+            for i in range(m):
+                right[i] = -1.0 if rows[i] == column else 0.0
+            solve_basis(A, cover, k, m, right, x, careful, work)
+        least = math.inf
+        for t in range(count):
+            code = tied[t]
+            if code < m:
+                value = x[code] if tight[column] != 0 else 0.0
+                ratio[t] = -value / step_z[code]
+            else:
+                i = code - m
+                value = 1.0 if i == column else 0.0
+                if tight[column] != 0:
+                    value += cover[i] * x[k]
+                    for j in range(k):
+                        value += A[i, columns[j]] * x[j]
+                ratio[t] = -value / step_w[i]
+            least = min(least, ratio[t])
+        kept = 0
+        for t in range(count):
+            if ratio[t] <= least + 1e-11 * max(1.0, abs(least)):
+                tied[kept] = tied[t]
+                kept += 1
+        count = kept
+        if count == 1:
+            break
+    return int(tied[0])
+
+
+@kernel
+def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, careful: bool, work: Workspace) -> int:
+    """The basic variable that reaches 0 first: code j < k for the z at column j, k for z_0, and
+    k + 1 + i for w_i; -1 if none does (a ray).  z_0 is preferred, as it ends the method.
+    """
+    m = k + 1
+    tight = work.integers[TIGHT]
+    tied = work.integers[TIED]
+    basic_z = work.vectors[BASIC_Z]
+    basic_w = work.vectors[BASIC_W]
+    step_z = work.vectors[STEP_Z]
+    step_w = work.vectors[STEP_W]
+    largest = 1.0
+    scale = 1.0
+    for j in range(m):
+        largest = max(largest, abs(step_z[j]))
+        scale = max(scale, abs(basic_z[j]))
+    blocking = -SMALLEST_STEP * largest
+    length = math.inf
+    for j in range(m):
+        if step_z[j] < blocking:
+            length = min(length, max(basic_z[j], 0.0) / -step_z[j])
+    for i in range(n):
+        if tight[i] == 0 and step_w[i] < blocking:
+            length = min(length, max(basic_w[i], 0.0) / -step_w[i])
+    if not length < math.inf:
+        return -1
+    slack = TIE * scale
+    count = integer(0)
+    if step_z[k] < blocking and basic_z[k] + length * step_z[k] <= slack:
+        return k
+    for j in range(k):
+        if step_z[j] < blocking and basic_z[j] + length * step_z[j] <= slack:
+            tied[count] = j
+            count += 1
+    for i in range(n):
+        if tight[i] == 0 and step_w[i] < blocking and basic_w[i] + length * step_w[i] <= slack:
+            tied[count] = m + i
+            count += 1
+    if count == 1:
+        return int(tied[0])
+    return _break_ties(A, cover, n, k, count, careful, work)
+
+
+@kernel
+def _replace_row(rows: Integers, m: int, old: int, new: int) -> None:
+    """Put row `new` at the place of `old` among the first m rows."""
+    for i in range(m):
+        if rows[i] == old:
+            rows[i] = new
+            break
+
+
+@kernel
+def _exchange(
+    leaving: int, entering: int, is_z: bool, k: int, work: Workspace
+) -> tuple[int, bool, int, int]:
+    """Exchange the entering and the leaving variable (code of `_ratio_test`) in the basis.
+
+    Returns the next entering variable, the complement of the one that left (its index, whether
+    it is a z), and the new numbers k of basic z's and m of rows; m = k when z_0 has left.
+    """
+    m = k + 1
+    rows = work.integers[ROWS]
+    columns = work.integers[COLUMNS]
+    tight = work.integers[TIGHT]
+    if leaving > k:  # w_i leaves
+        row = leaving - m
+        tight[row] = 1
+        if is_z:
+            columns[k] = entering
+            rows[m] = row
+            return row, True, k + 1, m + 1
+        _replace_row(rows, m, entering, row)
+        tight[entering] = 0
+        return row, True, k, m
+    index = columns[leaving] if leaving < k else -1
+    if is_z:
+        if leaving < k:
+            columns[leaving] = entering
+            return index, False, k, m
+        columns[k] = entering
+        return index, False, k + 1, m
+    if leaving < k:
+        columns[leaving] = columns[k - 1]
+        k -= 1
+    _replace_row(rows, m, entering, rows[m - 1])
+    tight[entering] = 0
+    return index, False, k, m - 1
+
+
+@kernel
+def _directions(
+    A: Matrix,
+    b: Vector,
+    cover: Vector,
+    n: int,
+    k: int,
+    entering: int,
+    is_z: bool,
+    careful: bool,
+    work: Workspace,
+) -> None:
+    """Rates of all basic variables as z_entering (or w_entering) grows; the basic w's values."""
+    m = k + 1
+    rows = work.integers[ROWS]
+    columns = work.integers[COLUMNS]
+    tight = work.integers[TIGHT]
+    right = work.vectors[RIGHT]
+    basic_z = work.vectors[BASIC_Z]
+    step_z = work.vectors[STEP_Z]
+    basic_w = work.vectors[BASIC_W]
+    step_w = work.vectors[STEP_W]
+    for i in range(m):
+        if is_z:
+            right[i] = -A[rows[i], entering]
+        else:
+            right[i] = 1.0 if rows[i] == entering else 0.0
+    solve_basis(A, cover, k, m, right, step_z, careful, work)
+    for i in range(n):
+        if tight[i] == 0:
+            value = b[i] + cover[i] * basic_z[k]
+            step = cover[i] * step_z[k]
+            if is_z:
+                step += A[i, entering]
+            for j in range(k):
+                entry = A[i, columns[j]]
+                value += entry * basic_z[j]
+                step += entry * step_z[j]
+            basic_w[i] = value
+            step_w[i] = step
+            if careful:
+                basic_w[i] = careful_row(A, cover, columns, k, m, i, b[i], 1.0, basic_z)
+
+
+@kernel
+def _first_row(b: Vector, cover: Vector, n: int) -> int:
+    """Row of the first leaving w, the last of those with the least b_i / cover_i; -1 if b >= 0.
+
+    (The last one, because among equals its perturbation e^i is the smallest.)
+    """
+    first = -1
+    least = 0.0
+    for i in range(n):
+        if b[i] < 0.0 and b[i] / cover[i] <= least:
+            least = b[i] / cover[i]
+            first = i
+    return first
+
+
+@kernel
+def lemke(
+    A: Matrix,
+    b: Vector,
+    cover: Vector,
+    n: int,
+    limit: int,
+    careful: bool,
+    z: Vector,
+    basis: Integers,
+    work: Workspace,
+) -> tuple[int, int]:
+    """Solve w = A z + b >= 0, z >= 0, w'z = 0 by Lemke's scheme I from the ray of `cover`.
+
+    Expects equilibrated data (`scaling.equilibrate`): its tolerances are absolute.
+
+    A: shape (>= n, >= n); b: shape (>= n,); cover: shape (>= n,), positive
+    limit: greatest number of pivots
+    careful: refine every basic solution in twice the working precision (three times the cost)
+    z: shape (>= n,), receives the answer (of the last basis if there is none)
+    basis: shape (>= n,), receives 1 where z is basic at the end, else 0
+    Returns (SOLVED, RAY, PIVOT_LIMIT or SINGULAR; number of pivots).
+    """
+    rows = work.integers[ROWS]
+    columns = work.integers[COLUMNS]
+    tight = work.integers[TIGHT]
+    basic_z = work.vectors[BASIC_Z]
+    right = work.vectors[RIGHT]
+    for i in range(n):
+        z[i] = 0.0
+        basis[i] = 0
+        tight[i] = 0
+    entering = _first_row(b, cover, n)
+    if entering < 0:
+        return SOLVED, 0
+    # The basis: the k z's at `columns`, z_0, and the w's of all rows but the m in `rows`.
+    rows[0] = entering
+    tight[entering] = 1
+    k, m, is_z = integer(0), integer(1), entering >= 0
+    pivots = 1
+    status = -1
+    while True:
+        gather(A, cover, k, m, work)
+        if factorise(work.matrices[FACTOR], m, work.integers[ORDER]) < SMALLEST_PIVOT:
+            status = SINGULAR
+            break
+        for i in range(m):
+            right[i] = -b[rows[i]]
+        solve_basis(A, cover, k, m, right, basic_z, careful, work)
+        if m == k:
+            status = SOLVED
+            break
+        if pivots >= limit:
+            status = PIVOT_LIMIT
+            break
+        _directions(A, b, cover, n, k, entering, is_z, careful, work)
+        leaving = _ratio_test(A, cover, n, k, careful, work)
+        if leaving < 0:
+            status = RAY
+            break
+        pivots += 1
+        entering, is_z, k, m = _exchange(leaving, entering, is_z, k, work)
+    for j in range(k):
+        basis[columns[j]] = 1
+        z[columns[j]] = basic_z[j] if status != SINGULAR else 0.0
+    return status, pivots

@@ -1,0 +1,120 @@
+"""Natural scales of an LCP: the units in which its residual is judged, and equilibration.
+
+For w = A z + b >= 0, z >= 0, w'z = 0 an *impulse row* has A_ii > 0: w_i is a velocity, z_i an
+impulse.  A *cone row* has A_ii = 0 (friction pyramid): there z_i is a velocity, w_i an impulse.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import kernel
+from dynenvs.lcp.dense import add_product
+from dynenvs.lcp.workspace import Matrix, Vector
+
+
+@kernel
+def natural_scales(
+    A: Matrix, b: Vector, n: int, floor: float, z_scale: Vector, w_scale: Vector
+) -> float:
+    """Scale of every z_i and w_i, from one velocity scale s = max(max|b|, floor) (1 if that is 0).
+
+    Impulse rows: w_scale = s, z_scale = s / A_ii.  Cone rows: w_scale = max_j |A_ij| z_scale_j and
+    z_scale = min_j w_scale_j / |A_ji|, j over the impulse rows (s for an empty row or column).
+
+    A: shape (>= n, >= n); b, z_scale, w_scale: shape (>= n,); floor: in the unit of b, 0 for none
+    Returns s.
+    """
+    s = floor
+    for i in range(n):
+        s = max(s, abs(b[i]))
+    if s == 0.0:
+        s = 1.0
+    for i in range(n):
+        if A[i, i] > 0.0:
+            w_scale[i] = s
+            z_scale[i] = s / A[i, i]
+    for i in range(n):
+        if not A[i, i] > 0.0:
+            row = 0.0
+            column = 0.0
+            for j in range(n):
+                if A[j, j] > 0.0:
+                    row = max(row, abs(A[i, j]) * z_scale[j])
+                    column = max(column, abs(A[j, i]))
+            w_scale[i] = row if row > 0.0 else s
+            z_scale[i] = s / column if column > 0.0 else s
+    return s
+
+
+@kernel
+def certificate(
+    A: Matrix, b: Vector, n: int, z: Vector, z_scale: Vector, w_scale: Vector, careful: bool
+) -> float:
+    """Natural residual max_i |min(z_i / z_scale_i, w_i / w_scale_i)| with w = A z + b.
+
+    (Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 5.10: it is 0 exactly at the
+    solutions.)  Not-a-number or infinite anywhere gives infinity.
+
+    A: shape (>= n, >= n); b, z, z_scale, w_scale: shape (>= n,)
+    careful: sum w as if in twice the working precision, so that only z's own error is seen
+    """
+    worst = 0.0
+    for i in range(n):
+        w = b[i]
+        if careful:
+            low = 0.0
+            for j in range(n):
+                w, low = add_product(w, low, A[i, j], z[j])
+            w += low
+        else:
+            for j in range(n):
+                w += A[i, j] * z[j]
+        both = abs(w) + abs(z[i])
+        if not both < math.inf:
+            return math.inf
+        worst = max(worst, abs(min(z[i] / z_scale[i], w / w_scale[i])))
+    return worst
+
+
+@kernel
+def _power_of_two(x: float) -> float:
+    """The power of two nearest to x > 0 (on the logarithmic scale, within a factor sqrt 2)."""
+    fraction, exponent = math.frexp(x)  # x = fraction 2^exponent, 1/2 <= fraction < 1
+    return math.ldexp(1.0, exponent if fraction > math.sqrt(0.5) else exponent - 1)
+
+
+@kernel
+def equilibrate(
+    A: Matrix, b: Vector, n: int, unit: Vector, matrix: Matrix, offset: Vector
+) -> float:
+    """Symmetric equilibration: matrix = D A D and offset = D b / beta, beta = max|D b| (or 1).
+
+    D_ii = unit_i is 1 / sqrt(A_ii) on impulse rows, so that the diagonal becomes 1 whatever the
+    masses, and 1 / max_j |A_ij| unit_j on cone rows, so that their largest entry becomes 1.
+    All of them, and beta, are rounded to powers of two: then scaling adds no rounding error, and
+    the scaled problem is exactly the given one in other units.  Its solution y is z = beta D y.
+
+    A, matrix: shape (>= n, >= n); b, unit, offset: shape (>= n,)
+    Returns beta.
+    """
+    for i in range(n):
+        if A[i, i] > 0.0:
+            unit[i] = _power_of_two(1.0 / math.sqrt(A[i, i]))
+    for i in range(n):
+        if not A[i, i] > 0.0:
+            largest = 0.0
+            for j in range(n):
+                if A[j, j] > 0.0:
+                    largest = max(largest, abs(A[i, j]) * unit[j])
+            unit[i] = _power_of_two(1.0 / largest) if largest > 0.0 else 1.0
+    beta = 0.0
+    for i in range(n):
+        offset[i] = unit[i] * b[i]
+        beta = max(beta, abs(offset[i]))
+        for j in range(n):
+            matrix[i, j] = unit[i] * A[i, j] * unit[j]
+    beta = _power_of_two(beta) if beta > 0.0 else 1.0
+    for i in range(n):
+        offset[i] /= beta
+    return beta

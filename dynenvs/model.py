@@ -1,0 +1,297 @@
+"""Model: what all worlds of a robot share, as named, read-only views over one packed buffer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.joints import JOINT_NQ, JOINT_NV
+from dynenvs.layout import (
+    BODY,
+    DOF,
+    FEATURE,
+    HALF_SPACE,
+    HEADER,
+    MEMORY,
+    PYRAMID,
+    STATUS,
+    Bytes,
+    Floats,
+    fill_offsets,
+)
+from dynenvs.pairs import Feature
+from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
+
+
+class Model:
+    """A frozen robot or scene; make it with `ModelBuilder`.
+
+    Attributes:
+        nq, nv, nu: numbers of positions, velocities and actuated velocities.
+        body_names: the world first.  joint_names: joints that move, in order of `v`.
+        geoms: the geoms as described.
+        bodies, dofs, features: read-only record arrays (fields: see `dynenvs.layout`).
+        packed: the buffer that kernels read, uint8.
+        actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
+        lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
+        velocity_limit, effort_limit, damping, armature: shape (nv,).
+    """
+
+    def __init__(
+        self,
+        bodies: list[Body],
+        geoms: list[Geom],
+        features: list[Feature],
+        *,
+        gravity: Floats,
+        directions: int,
+        max_contacts: int | None,
+    ) -> None:
+        self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
+        self.geoms: tuple[Geom, ...] = tuple(geoms)
+        self.joints: dict[str, Joint] = {
+            body.joint.name or body.name: body.joint
+            for body in bodies
+            if body.joint.type != "fixed"
+        }
+        self.joint_names: tuple[str, ...] = tuple(self.joints)
+        self._joint_body = {
+            body.joint.name or body.name: i
+            for i, body in enumerate(bodies, 1)
+            if body.joint.type != "fixed"
+        }
+        self.packed: Bytes = self._allocate(
+            bodies, features, gravity, directions, max_contacts
+        )
+        self._open()
+        self._fill_bodies(bodies)
+        self._fill_dofs(bodies)
+        self._fill_features(features)
+        self._freeze()
+
+    # Packing
+
+    @staticmethod
+    def _allocate(
+        bodies: list[Body],
+        features: list[Feature],
+        gravity: Floats,
+        directions: int,
+        max_contacts: int | None,
+    ) -> Bytes:
+        kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
+        header = np.zeros(1, HEADER)[0]
+        header.nb = len(bodies) + 1
+        header.nq = sum(JOINT_NQ[kind] for kind in kinds)
+        header.nv = sum(JOINT_NV[kind] for kind in kinds)
+        header.nf = len(features)
+        header.nc = len(features) if max_contacts is None else min(max_contacts, len(features))
+        header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
+        tangents = 1 if directions == 2 else 2
+        header.nr = header.nc * (1 + tangents) + header.nlimited
+        header.nl = header.nc * (2 + directions) + header.nlimited
+        header.directions = directions
+        header.cone = PYRAMID
+        header.gravity[:] = gravity
+        angles = 2 * np.pi * np.arange(directions) / directions
+        # Exact zeros and ones: the directions of opposite sense must be exact opposites.
+        header.cosines[:directions] = np.round(np.cos(angles), 15)
+        header.sines[:directions] = np.round(np.sin(angles), 15)
+        fill_offsets(header)
+        packed = np.zeros(header.model_bytes, np.uint8)
+        packed[: HEADER.itemsize].view(HEADER)[0] = header
+        return packed
+
+    def _open(self) -> None:
+        h = self.packed[: HEADER.itemsize].view(HEADER)[0]
+        self.header = h
+
+        def view(start: int, count: int, record: np.dtype[Any]) -> NDArray[Any]:
+            return self.packed[start : start + count * record.itemsize].view(record)
+
+        self.bodies = view(h.bodies_at, h.nb, BODY)
+        self.dofs = view(h.dofs_at, h.nv, DOF)
+        self.features = view(h.features_at, h.nf, FEATURE)
+
+    def _fill_bodies(self, bodies: list[Body]) -> None:
+        index = {name: i for i, name in enumerate(self.body_names)}
+        by_name = {body.name: body for body in bodies}
+        self.bodies[0].parent = -1
+        self.bodies[0].rotation[:] = np.eye(3)
+        q_at = v_at = 0
+        for i, body in enumerate(bodies, 1):
+            record = self.bodies[i]
+            joint = body.joint
+            kind = JOINT_TYPES[joint.type]
+            parent = index[body.parent]
+            record.parent = parent
+            record.joint = kind
+            record.root = i if parent == 0 else self.bodies[parent].root
+            record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
+            q_at += JOINT_NQ[kind]
+            v_at += JOINT_NV[kind]
+            rotation, position = _joint_placement(joint, by_name.get(body.parent), body.name)
+            record.rotation[:] = rotation
+            record.position[:] = position
+            record.axis[:] = _unit(joint.axis)
+            record.mass = body.mass
+            record.com[:] = body.com
+            record.inertia[:] = body.inertia
+
+    def _fill_dofs(self, bodies: list[Body]) -> None:
+        last = np.full(len(bodies) + 1, -1)  # last degree of freedom at or above each body
+        for i, body in enumerate(bodies, 1):
+            record = self.bodies[i]
+            previous = last[record.parent]
+            for k in range(record.nv):
+                j = record.v_at + k
+                dof = self.dofs[j]
+                dof.parent, dof.body = previous, i
+                previous = j
+                dof.actuated = body.joint.actuated
+                dof.damping, dof.armature = body.joint.damping, body.joint.armature
+                dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
+                dof.lower, dof.upper = body.joint.limits
+                dof.q_at = record.q_at
+                dof.limited = bool(np.isfinite(body.joint.limits).any())
+            if record.nv > 1 and np.isfinite(body.joint.limits).any():
+                raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
+            last[i] = previous
+
+    def _fill_features(self, features: list[Feature]) -> None:
+        geom_index = {geom.name: i for i, geom in enumerate(self.geoms)}
+        index = {name: i for i, name in enumerate(self.body_names)}
+        for i, feature in enumerate(features):
+            record = self.features[i]
+            a, b = feature.geom_a, feature.geom_b
+            record.geom_a, record.geom_b = geom_index[a.name], geom_index[b.name]
+            record.body_a, record.body_b = index[a.body], index[b.body]
+            record.kind, record.group = b.kind, feature.group
+            record.center[:] = feature.center
+            record.radius = feature.radius
+            record.target[:] = b.position
+            record.target_normal[:] = b.rotation[:, 2]
+            record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
+            record.friction, record.restitution = feature.friction, feature.restitution
+
+    def _freeze(self) -> None:
+        self.packed.flags.writeable = False
+        self._open()
+        h = self.header
+        self.nq, self.nv = int(h.nq), int(h.nv)
+        self.actuated: NDArray[np.intp] = np.flatnonzero(self.dofs["actuated"])
+        self.nu = len(self.actuated)
+        self.lower, self.upper = self.dofs["lower"], self.dofs["upper"]
+        self.velocity_limit, self.effort_limit = self.dofs["velocity"], self.dofs["effort"]
+        self.damping, self.armature = self.dofs["damping"], self.dofs["armature"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        views = {"header", "bodies", "dofs", "features"}
+        derived = {"lower", "upper", "velocity_limit", "effort_limit", "damping", "armature"}
+        return {k: v for k, v in vars(self).items() if k not in views | derived}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()
+
+    # Names
+
+    def body_id(self, name: str) -> int:
+        """Index of a body."""
+        return self._find(name, self.body_names, "body")
+
+    def geom_id(self, name: str) -> int:
+        """Index of a geom."""
+        return self._find(name, tuple(geom.name for geom in self.geoms), "geom")
+
+    def velocity_index(self, joint: str) -> int:
+        """Index into `v` of a joint's first coordinate."""
+        self._find(joint, self.joint_names, "joint")
+        return int(self.bodies[self._joint_body[joint]].v_at)
+
+    def position_index(self, joint: str) -> int:
+        """Index into `q` of a joint's first coordinate."""
+        self._find(joint, self.joint_names, "joint")
+        return int(self.bodies[self._joint_body[joint]].q_at)
+
+    @staticmethod
+    def _find(name: str, names: tuple[str, ...], what: str) -> int:
+        if name not in names:
+            raise KeyError(f"unknown {what} {name!r}; choose from: {', '.join(names)}")
+        return names.index(name)
+
+    # Buffers
+
+    def neutral(self) -> Floats:
+        """The zero configuration, shape (nq,): quaternions at one, all else at zero."""
+        q = np.zeros(self.nq)
+        for body in self.bodies[1:]:
+            if body.joint == JOINT_TYPES["spherical"]:
+                q[body.q_at] = 1.0
+            elif body.joint == JOINT_TYPES["free"]:
+                q[body.q_at + 3] = 1.0
+        return q
+
+    @property
+    def state_dtype(self) -> np.dtype[Any]:
+        """One world's row, field by field (the layout that kernels open)."""
+        h = self.header
+        sections: list[tuple[str, Any, int]] = [
+            ("status", STATUS, 0),
+            ("q", ("f8", (self.nq,)), h.q_at),
+            ("v", ("f8", (self.nv,)), h.v_at),
+            ("memory", (MEMORY, (int(h.nf),)), h.memory_at),
+            ("wrench", ("f8", (int(h.nb), 6)), h.wrench_at),
+            ("mass_scale", ("f8", (int(h.nb),)), h.mass_scale_at),
+        ]
+        return np.dtype(
+            {
+                "names": [name for name, _, _ in sections],
+                "formats": [kind for _, kind, _ in sections],
+                "offsets": [int(offset) for _, _, offset in sections],
+                "itemsize": int(h.state_bytes),
+            }
+        )
+
+    def states(self, count: int = 1) -> NDArray[Any]:
+        """Rows of `count` worlds at rest in the neutral configuration, dtype `state_dtype`."""
+        rows = np.zeros(count, self.state_dtype)
+        rows["q"] = self.neutral()
+        rows["mass_scale"] = 1.0
+        rows["memory"]["friction"] = self.features["friction"]
+        rows["memory"]["restitution"] = self.features["restitution"]
+        return rows
+
+    def workspace(self) -> Bytes:
+        """Scratch memory for one thread."""
+        return np.zeros(self.header.workspace_bytes, np.uint8)
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({len(self.body_names) - 1} bodies, nq={self.nq}, nv={self.nv}, nu={self.nu}, "
+            f"{len(self.features)} contact features)"
+        )
+
+
+def _unit(axis: Any) -> Floats:
+    array = np.array(axis, dtype=np.float64)
+    return array / np.linalg.norm(array)
+
+
+def _joint_placement(
+    joint: Joint, parent: Body | None, name: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Joint frame in the parent body's frame (behind the parent's tip)."""
+    from dynenvs.parts import rotation3, unit3, vector3
+
+    rotation = rotation3(joint.rotation, f"rotation of the joint of {name!r}")
+    position = vector3(joint.position, f"position of the joint of {name!r}")
+    unit3(joint.axis, f"axis of the joint of {name!r}")
+    if parent is None:
+        return rotation, position
+    return (
+        parent.tip_rotation @ rotation,
+        parent.tip_rotation @ position + parent.tip_position,
+    )

@@ -1,0 +1,199 @@
+"""What a robot is described with: joints and geoms as plain, validated data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.layout import (
+    BOX,
+    CAPSULE,
+    FIXED,
+    FREE,
+    HALF_SPACE,
+    POINT,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERE,
+    SPHERICAL,
+)
+
+Vector = Sequence[float] | NDArray[np.float64]
+
+JOINT_TYPES = {
+    "fixed": FIXED,
+    "revolute": REVOLUTE,
+    "prismatic": PRISMATIC,
+    "spherical": SPHERICAL,
+    "free": FREE,
+}
+GEOM_TYPES = {
+    "point": POINT,
+    "sphere": SPHERE,
+    "capsule": CAPSULE,
+    "box": BOX,
+    "half_space": HALF_SPACE,
+}
+
+
+class ModelError(ValueError):
+    """A model that cannot be; the message names the culprit and what would be right."""
+
+
+def vector3(value: Vector, what: str) -> NDArray[np.float64]:
+    """`value` as three finite numbers, or a ModelError that names `what`."""
+    array = np.array(value, dtype=np.float64)
+    if array.shape != (3,) or not np.all(np.isfinite(array)):
+        raise ModelError(f"{what} must be three finite numbers, got {value!r}")
+    return array
+
+
+def unit3(value: Vector, what: str) -> NDArray[np.float64]:
+    """`value` scaled to length one, or a ModelError that names `what`."""
+    array = vector3(value, what)
+    norm = float(np.linalg.norm(array))
+    if norm < 1e-12:
+        raise ModelError(f"{what} must not be zero, got {value!r}")
+    return array / norm
+
+
+def rotation3(value: Any, what: str) -> NDArray[np.float64]:
+    """A proper rotation matrix, shape (3, 3), or a ModelError that names `what`."""
+    array = np.eye(3) if value is None else np.array(value, dtype=np.float64)
+    proper = array.shape == (3, 3) and np.allclose(array @ array.T, np.eye(3), atol=1e-9)
+    if not proper or np.linalg.det(array) < 0:
+        raise ModelError(f"{what} must be a 3 x 3 rotation matrix (R R^T = 1, det R = 1)")
+    return array
+
+
+def rotation_to(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rotation whose third column is the unit vector `z`."""
+    helper = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = np.cross(helper, z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How a body moves in its parent; make it with `revolute`, `prismatic`, `spherical`, ..."""
+
+    type: str
+    name: str | None = None
+    axis: Vector = (0.0, 0.0, 1.0)  # unit, in the joint frame
+    position: Vector = (0.0, 0.0, 0.0)  # of the joint frame in the parent's frame [m]
+    rotation: Any = None  # of the joint frame in the parent's frame, shape (3, 3)
+    limits: tuple[float, float] = (-math.inf, math.inf)  # [rad] or [m]
+    velocity: float = math.inf  # limit [rad/s] or [m/s]
+    effort: float = math.inf  # limit [N m] or [N]
+    damping: float = 0.0  # [N m s/rad] or [N s/m]
+    armature: float = 0.0  # reflected rotor inertia [kg m^2] or [kg]
+    actuated: bool = True
+
+    def check(self, body: str) -> None:
+        """Raise a ModelError that names the joint if it cannot be."""
+        name = f"joint {self.name or body!r}"
+        if self.type not in JOINT_TYPES:
+            choices = ", ".join(JOINT_TYPES)
+            raise ModelError(f"{name}: unknown joint type {self.type!r}; choose from: {choices}")
+        lower, upper = self.limits
+        if not lower < upper:
+            raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
+        for what, value in (("damping", self.damping), ("armature", self.armature)):
+            if not (value >= 0.0 and math.isfinite(value)):
+                raise ModelError(f"{name}: {what} must be finite and not negative, got {value}")
+        for what, value in (("velocity", self.velocity), ("effort", self.effort)):
+            if not value > 0.0:
+                raise ModelError(f"{name}: {what} limit must be positive, got {value}")
+
+
+def revolute(name: str | None = None, axis: Vector = (0, 0, 1), **options: Any) -> Joint:
+    """A hinge about `axis`; options are the fields of `Joint`."""
+    return Joint("revolute", name, axis, **options)
+
+
+def prismatic(name: str | None = None, axis: Vector = (0, 0, 1), **options: Any) -> Joint:
+    """A slide along `axis`; options are the fields of `Joint`."""
+    return Joint("prismatic", name, axis, **options)
+
+
+def spherical(name: str | None = None, **options: Any) -> Joint:
+    """A ball joint: unit quaternion, angular velocity in the body's frame."""
+    return Joint("spherical", name, **options)
+
+
+def free(name: str | None = None, **options: Any) -> Joint:
+    """Six free coordinates, not actuated unless asked for."""
+    options.setdefault("actuated", False)
+    return Joint("free", name, **options)
+
+
+def fixed(**options: Any) -> Joint:
+    """Welded to the parent."""
+    return Joint("fixed", **options)
+
+
+@dataclass(frozen=True)
+class Geom:
+    """A shape on a body that touches others and is drawn.
+
+    `size`: (radius, 0, 0) of a sphere; (radius, half length, 0) of a capsule along its local z;
+    half edges of a box.  A half space is solid below its local z = 0.
+    """
+
+    name: str
+    body: str
+    type: str
+    size: NDArray[np.float64]
+    position: NDArray[np.float64]
+    rotation: NDArray[np.float64]
+    friction: float
+    restitution: float
+    collide: bool
+    color: tuple[int, int, int] | None = None
+
+    @property
+    def kind(self) -> int:
+        """Number of the geom type, as kernels know it."""
+        return GEOM_TYPES[self.type]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body as described: its parent, its joint and its mass distribution."""
+
+    name: str
+    parent: str
+    joint: Joint
+    mass: float
+    com: NDArray[np.float64]
+    inertia: NDArray[np.float64]
+    # Frame that children attach to, in the body frame (a Denavit-Hartenberg link's far end)
+    tip_rotation: NDArray[np.float64] = field(default_factory=lambda: np.eye(3))
+    tip_position: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+
+
+def check_mass(name: str, mass: float, inertia: NDArray[np.float64]) -> None:
+    """Raise a ModelError unless mass and inertia belong to some rigid body."""
+    if not (math.isfinite(mass) and mass >= 0.0):
+        raise ModelError(f"body {name!r}: mass must be finite and not negative, got {mass}")
+    if inertia.shape != (3, 3) or not np.all(np.isfinite(inertia)):
+        raise ModelError(f"body {name!r}: inertia must be 3 or 3 x 3 finite numbers [kg m^2]")
+    if not np.allclose(inertia, inertia.T, atol=1e-12 + 1e-9 * np.abs(inertia).max()):
+        raise ModelError(f"body {name!r}: inertia is not symmetric")
+    moments = np.linalg.eigvalsh(inertia)
+    slack = 1e-9 * max(1e-12, float(np.abs(moments).max()))
+    if moments[0] < -slack:
+        raise ModelError(f"body {name!r}: inertia has a negative principal moment {moments[0]:.3g}")
+    if moments[0] + moments[1] < moments[2] - slack:
+        raise ModelError(
+            f"body {name!r}: principal moments {moments.round(9).tolist()} break the triangle "
+            "inequality: the largest must not exceed the sum of the others"
+        )
+    if mass == 0.0 and moments[2] > 0.0:
+        raise ModelError(f"body {name!r}: has inertia but no mass")

@@ -1,0 +1,122 @@
+"""ONE step of a world, as a list of stages.
+
+Semi-implicit (symplectic) Euler with the velocity-impulse LCP of Stewart and Trinkle in minimal
+coordinates; joint damping and rotor inertia are implicit (physics.md, sections 3 and 4):
+
+    M^ (v+ - v) = dt (tau - h - D v) + J^T p,    M^ = M + armature + dt D,
+    0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import kernel
+from dynenvs.contact.problem import resolve_contacts
+from dynenvs.contact.project import project
+from dynenvs.dynamics.crba import crba_passes
+from dynenvs.dynamics.factor import factor, solve
+from dynenvs.dynamics.rnea import rnea_passes
+from dynenvs.kinematics import update_kinematics
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import FAILED
+
+DONE, STEP_FAILED = 0, 1
+HALVINGS = 3  # how often a step whose LCP has no answer is cut in half
+
+
+@kernel
+def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+    """Advance one world by dt under the generalized forces tau, shape (nv,).
+
+    Returns DONE, or STEP_FAILED with the state left at its last finite, solved one.
+    """
+    m = open_model(packed)
+    return step_world(m, open_state(m, row), open_workspace(m, buffer), tau, dt)
+
+
+@kernel
+def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> int:
+    """The same for opened views: whole if possible, in halves, quarters, ... if not."""
+    remaining = dt
+    part = dt
+    halvings = 0
+    while remaining > 1e-9 * dt:
+        part = min(part, remaining)
+        if attempt(m, s, w, tau, part):
+            s.status[0].time += part
+            remaining -= part
+        elif halvings < HALVINGS:
+            halvings += 1
+            part *= 0.5
+            s.status[0].degraded += 1
+        else:
+            s.status[0].failed += 1
+            return STEP_FAILED
+    return DONE
+
+
+@kernel
+def attempt(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
+    """One undivided step; False, with the state untouched, if it cannot be solved."""
+    update_kinematics(m, s, w)
+    if not free_motion(m, s, w, tau, dt):
+        return False
+    status, residual, pivots, count, rows = resolve_contacts(m, s, w, dt, False)
+    s.status[0].pivots += pivots
+    if status == FAILED:
+        return False
+    s.status[0].residual = max(s.status[0].residual, residual)
+    project(m, w, count, rows, dt)
+    return commit(m, s, w)
+
+
+@kernel
+def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> None:
+    """M^ = M + armature + dt damping into `w.M`; h + damping v into `w.bias`."""
+    rnea_passes(m, s, w, w.bias, False, w.bias)
+    crba_passes(m, w, w.M)
+    for j in range(m.header[0].nv):
+        dof = m.dofs[j]
+        w.M[j, j] += dof.armature + dt * dof.damping
+        w.bias[j] += dof.damping * s.v[j]
+
+
+@kernel
+def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
+    """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
+    mass_and_bias(m, s, w, dt)
+    if not factor(m, w.M, w.L):
+        return False
+    for j in range(m.header[0].nv):
+        w.v_free[j] = dt * (tau[j] - w.bias[j])
+    solve(m, w.L, w.v_free)
+    for j in range(m.header[0].nv):
+        w.v_free[j] += s.v[j]
+    return True
+
+
+@kernel
+def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+    """Take over positions and velocities if every one of them is finite."""
+    finite = True
+    for j in range(m.header[0].nv):
+        finite = finite and math.isfinite(w.v_new[j])
+    for i in range(m.header[0].nq):
+        finite = finite and math.isfinite(w.q_new[i])
+    if not finite:
+        return False
+    for j in range(m.header[0].nv):
+        s.v[j] = w.v_new[j]
+    for i in range(m.header[0].nq):
+        s.q[i] = w.q_new[i]
+    return True

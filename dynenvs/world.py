@@ -1,0 +1,190 @@
+"""World: one stepped world, for a user without Gymnasium."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.contact.detect import feature_gap, locate
+from dynenvs.edge import finite_vector
+from dynenvs.kinematics import update_poses
+from dynenvs.layout import CONTACT, Floats, open_model, open_workspace
+from dynenvs.model import Model
+from dynenvs.timestep import DONE, step
+
+TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
+
+
+class SimulationError(RuntimeError):
+    """A step has no certified or degraded solution; the world keeps its last finite state."""
+
+
+class Contact(NamedTuple):
+    """A feature of one body that touches another body."""
+
+    feature: int  # stable id: index into `model.features`
+    bodies: tuple[str, str]
+    geoms: tuple[str, str]
+    position: Floats  # world [m], shape (3,)
+    normal: Floats  # unit, from the second to the first body, shape (3,)
+    gap: float  # [m], negative inside
+    impulse: Floats  # of the second on the first body in the last step, world axes [N s], (3,)
+
+
+class Diagnostics(NamedTuple):
+    """What the solver did since the world was made or reset."""
+
+    residual: float  # worst certificate residual of an accepted solution
+    solves: int
+    pivots: int
+    degraded: int  # solves accepted above the certificate's 1e-9, and halved steps
+    failed: int
+    overflow: int  # steps with more contacts than the model's capacity
+
+
+class World:
+    """A world that holds one model and steps it with hard contact.
+
+    Args:
+        model: what to simulate.
+        timestep: length of a step [s].
+
+    Example::
+
+        world = World(model, timestep=0.005)
+        world.q[2] = 1.0
+        for _ in range(200):
+            world.step()
+        print(world.time, world.q, world.contacts, world.diagnostics)
+    """
+
+    def __init__(self, model: Model, *, timestep: float = 0.005) -> None:
+        if not (np.isfinite(timestep) and timestep > 0):
+            raise ValueError(f"timestep must be positive and finite [s], got {timestep}")
+        self.model = model
+        self.timestep = float(timestep)
+        self._rows = model.states(1)
+        self._row = self._rows.view(np.uint8)
+        self._buffer = model.workspace()
+        self._tau = np.zeros(model.nv)
+
+    @property
+    def q(self) -> Floats:
+        """Positions, shape (nq,): a view that can be written into."""
+        view: Floats = self._rows["q"][0]
+        return view
+
+    @q.setter
+    def q(self, value: ArrayLike) -> None:
+        self._rows["q"][0] = finite_vector(value, self.model.nq, "q")
+
+    @property
+    def v(self) -> Floats:
+        """Velocities, shape (nv,): a view that can be written into."""
+        view: Floats = self._rows["v"][0]
+        return view
+
+    @v.setter
+    def v(self, value: ArrayLike) -> None:
+        self._rows["v"][0] = finite_vector(value, self.model.nv, "v")
+
+    @property
+    def time(self) -> float:
+        """Time since the start [s]."""
+        return float(self._rows["status"]["time"][0])
+
+    @property
+    def wrenches(self) -> Floats:
+        """External (moment; force) on each body at its centre of mass, world axes, shape (nb, 6).
+
+        A view that can be written into; it stays until it is changed.
+        """
+        view: Floats = self._rows["wrench"][0]
+        return view
+
+    @property
+    def friction(self) -> Floats:
+        """This world's friction coefficient of each contact feature, shape (nf,), writable."""
+        view: Floats = self._rows["memory"]["friction"][0]
+        return view
+
+    @property
+    def mass_scale(self) -> Floats:
+        """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
+        view: Floats = self._rows["mass_scale"][0]
+        return view
+
+    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
+        """Back to time zero at `q` (neutral if None) and `v` (at rest if None), nothing remembered."""
+        self._rows[:] = self.model.states(1)
+        if q is not None:
+            self.q = q  # type: ignore[assignment]
+        if v is not None:
+            self.v = v  # type: ignore[assignment]
+
+    def step(self, tau: ArrayLike | None = None, steps: int = 1) -> None:
+        """Advance by `steps` time steps under actuator forces `tau` [N m, N], shape (nu,).
+
+        Raises:
+            ValueError: wrong shape, or not finite.
+            SimulationError: a contact problem has no solution; the last finite state stays.
+        """
+        if tau is not None:
+            self._tau[self.model.actuated] = finite_vector(tau, self.model.nu, "tau")
+        else:
+            self._tau[:] = 0.0
+        for _ in range(steps):
+            status = step(self.model.packed, self._row, self._buffer, self._tau, self.timestep)
+            if status != DONE:
+                raise SimulationError(
+                    f"no solution of the step at t = {self.time:.6g} s (timestep "
+                    f"{self.timestep} s, q = {self.q}, v = {self.v}); try a shorter timestep"
+                )
+
+    @property
+    def contacts(self) -> list[Contact]:
+        """Features that touch (gap below 1 um) or carried an impulse in the last step."""
+        m = open_model(self.model.packed)
+        w = open_workspace(m, self._buffer)
+        update_poses(m, self.q, w.pose)
+        record = np.zeros(1, CONTACT)[0]
+        names, geoms = self.model.body_names, self.model.geoms
+        found = []
+        for i, feature in enumerate(self.model.features):
+            gap = feature_gap(feature, w.pose)
+            impulse = self._rows["memory"]["impulse"][0, i]
+            if gap < TOUCHING or impulse.any():
+                locate(feature, w.pose, record)
+                found.append(
+                    Contact(
+                        i,
+                        (names[feature.body_a], names[feature.body_b]),
+                        (geoms[feature.geom_a].name, geoms[feature.geom_b].name),
+                        record.point.copy(),
+                        record.normal.copy(),
+                        float(gap),
+                        impulse.copy(),
+                    )
+                )
+        return found
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Solver's counters since the world was made or reset."""
+        status = self._rows["status"][0]
+        return Diagnostics(
+            float(status["residual"]),
+            *(int(status[k]) for k in ("solves", "pivots", "degraded", "failed", "overflow")),
+        )
+
+    def get_state(self) -> NDArray[Any]:
+        """Everything that decides the future, bit for bit: one record of `model.state_dtype`."""
+        return self._rows[0].copy()
+
+    def set_state(self, state: NDArray[Any]) -> None:
+        """Restore what `get_state` gave."""
+        if getattr(state, "dtype", None) != self._rows.dtype:
+            raise ValueError("state must be a record that get_state() of this model returned")
+        self._rows[0] = state

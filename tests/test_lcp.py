@@ -1,0 +1,402 @@
+"""LCP solvers: textbook problems by name, contact problems at their worst, and honest answers.
+
+Oracles: the published solution where there is one; else the definition itself, w = A z + b >= 0,
+z >= 0, w'z = 0, which is checked here without the package's own certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dynenvs.lcp import LcpResult, LcpRung, LcpStatus, solve_lcp
+from dynenvs.lcp.gauss_seidel import gauss_seidel
+from dynenvs.lcp.lemke import PIVOT_LIMIT, RAY, SOLVED, lemke
+from dynenvs.lcp.solve import CERTIFIED, solve
+from dynenvs.lcp.workspace import unpack_workspace, workspace, workspace_size
+
+Array = NDArray[np.float64]
+
+
+class Problem(NamedTuple):
+    A: Array
+    b: Array
+    blocks: NDArray[np.int64]
+    floor: float = 0.0
+
+    def solve(self, guess: NDArray[np.bool_] | None = None) -> LcpResult:
+        return solve_lcp(self.A, self.b, guess=guess, blocks=self.blocks, scale=self.floor)
+
+
+def plain(A: object, b: object) -> Problem:
+    """A problem without contacts: each variable its own block."""
+    matrix, vector = np.array(A, dtype=float), np.array(b, dtype=float)
+    return Problem(matrix, vector, np.arange(len(vector)))
+
+
+def stewart_trinkle(W: Array, N: Array, B: Array, mu: Array, v: Array, gap: Array) -> Problem:
+    """The contact LCP of physics.md, section 1: normals N, directions B, inverse inertia W."""
+    nc, nd = N.shape[1], B.shape[1] // N.shape[1]
+    moving = nc * (nd + 1)
+    J, E = np.hstack([N, B]), np.kron(np.eye(nc), np.ones((nd, 1)))
+    A = np.zeros((moving + nc, moving + nc))
+    A[:moving, :moving] = J.T @ W @ J
+    A[nc:moving, moving:], A[moving:, nc:moving], A[moving:, :nc] = E, -E.T, np.diag(mu)
+    b = np.concatenate([N.T @ v + gap, B.T @ v, np.zeros(nc)])
+    labels = [np.arange(nc), np.repeat(np.arange(nc), nd), np.arange(nc)]
+    return Problem(A, b, np.concatenate(labels))
+
+
+def directions(dimension: int, nd: int) -> Array:
+    """Unit tangent directions in +- pairs, shape (dimension, nd)."""
+    if dimension == 1:
+        return np.array([[1.0, -1.0]])
+    angle = 2 * np.pi * np.arange(nd) / nd
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def random_contacts(
+    rng: np.random.Generator, nc: int, nv: int, nd: int = 2, mu: float = 1.5, spread: float = 1.0
+) -> Problem:
+    """Random contacts of a random mechanism; some repeat earlier ones, some are at a distance.
+
+    nv: coordinates (fewer than contacts: rank-deficient); spread: decades of W's eigenvalues, +-
+    """
+    Q = np.linalg.qr(rng.standard_normal((nv, nv)))[0]
+    W = Q @ np.diag(10.0 ** rng.uniform(-spread, spread, nv)) @ Q.T
+    dimension = 1 if nd == 2 else 2
+    N, T = rng.standard_normal((nv, nc)), rng.standard_normal((nc, nv, dimension))
+    for i in range(1, nc):
+        if rng.random() < 0.4:
+            copied = rng.integers(i)
+            N[:, i], T[i] = N[:, copied], T[copied]
+    B = np.hstack([t @ directions(dimension, nd) for t in T])
+    gap = np.abs(rng.standard_normal(nc)) * (rng.random(nc) < 0.5)
+    v = rng.standard_normal(nv)
+    return stewart_trinkle((W + W.T) / 2, N, B, rng.uniform(0, mu, nc), v, gap)
+
+
+def box_stack(
+    rng: np.random.Generator, masses: list[float], gap: float = 0.0, shift: float = 0.0
+) -> Problem:
+    """Unit cubes on top of each other, at rest before a step of 10 ms, four corners a face, nd = 4.
+
+    gap: noise of the corners' gap velocities [m/s]; shift: noise of the boxes' places [m]
+    """
+    count, step = len(masses), 9.8 * 0.01
+    place = shift * rng.standard_normal((count, 2))
+    W = np.diag(np.concatenate([[1 / m] * 3 + [6 / m] * 3 for m in masses]))
+    columns: list[Array] = []
+    for i in range(count):
+        for corner in ([-0.5, -0.5], [0.5, -0.5], [-0.5, 0.5], [0.5, 0.5]):
+            J = np.zeros((6 * count, 3))
+            point = np.array([*(place[i] + corner), float(i)])
+            for sign, body in ((1, i), (-1, i - 1)):
+                if body >= 0:
+                    arm = point - np.array([*place[body], body + 0.5])
+                    turning = np.array([np.cross(arm, axis) for axis in np.eye(3)]).T
+                    J[6 * body : 6 * body + 6] = sign * np.vstack([np.eye(3), turning])
+            columns.append(J)
+    N = np.array([J[:, 2] for J in columns]).T
+    B = np.hstack([J[:, :2] @ directions(2, 4).round(15) for J in columns])
+    v = np.zeros(6 * count)
+    v[2::6] = -step
+    mu = np.full(4 * count, rng.uniform(0.2, 1.0))
+    problem = stewart_trinkle(W, N, B, mu, v, gap * rng.standard_normal(4 * count))
+    return problem._replace(floor=step)
+
+
+def assert_solves(problem: Problem, result: LcpResult, tolerance: float = 1e-9) -> None:
+    """The definition of a solution, each row in its own natural unit (oracle: the definition)."""
+    A, b = problem.A, problem.b
+    w = A @ result.z + b
+    speed = max(np.abs(b).max(), problem.floor) or 1.0
+    impulse = np.diag(A) > 0
+    z_unit, w_unit = np.full(len(b), speed), np.full(len(b), speed)
+    z_unit[impulse] = speed / np.diag(A)[impulse]
+    w_unit[~impulse] = (np.abs(A[~impulse][:, impulse]) * z_unit[impulse]).max(axis=1, initial=0)
+    w_unit[w_unit == 0] = speed
+    assert result.status is LcpStatus.CERTIFIED, (result.status, result.residual, result.rung)
+    slack = tolerance + 1e-15 * (np.abs(A) @ np.abs(result.z)).max() / speed
+    assert (result.z / z_unit).min(initial=0) >= -tolerance
+    assert (w / w_unit).min(initial=0) >= -slack
+    assert np.abs(np.minimum(result.z / z_unit, w / w_unit)).max(initial=0) <= slack
+
+
+# Textbook problems
+
+COTTLE_DANTZIG = ([[2, 1], [1, 2]], [-5, -6], [4 / 3, 7 / 3])
+KOSTREVA = ([[1, 2, 0], [0, 1, 2], [2, 0, 1]], [-1, -1, -1], [1 / 3, 1 / 3, 1 / 3])
+MURTY_DEGENERATE = ([[1, 0, 0], [2, 1, 0], [2, 2, 1]], [-8, -12, -14], [8, 0, 0])
+BIMATRIX_LIKE = ([[0, 0, 1, 2], [0, 0, 2, 1], [1, 2, 0, 0], [2, 1, 0, 0]], [-1] * 4, [1 / 3] * 4)
+TIED = ([[1, 0], [0, 1]], [-1, -1], [1, 1])
+HALF_DEGENERATE = ([[1, 1], [1, 1]], [-1, -1], None)
+SADDLE = ([[0, -1], [1, 0]], [1, -1], [1, 1])
+EMPTY_BASIS = ([[1, 2], [3, 4]], [0, 0], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("A", "b", "z"),
+    [
+        COTTLE_DANTZIG,
+        KOSTREVA,
+        MURTY_DEGENERATE,
+        BIMATRIX_LIKE,
+        TIED,
+        HALF_DEGENERATE,
+        SADDLE,
+        EMPTY_BASIS,
+    ],
+)
+def test_textbook(A: object, b: object, z: object) -> None:
+    """Oracle: the solution by hand (none where it is not unique: then the definition)."""
+    problem = plain(A, b)
+    result = problem.solve()
+    assert_solves(problem, result)
+    if z is not None:
+        np.testing.assert_allclose(result.z, z, atol=1e-12)
+
+
+def run_lemke(A: Array, b: Array, limit: int) -> tuple[int, int, Array]:
+    n = len(b)
+    z, basis = np.zeros(n), np.zeros(n, dtype=np.int64)
+    status, pivots = lemke(A, b, np.ones(n), n, limit, False, z, basis, workspace(n))
+    return status, pivots, z
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 8, 12])
+def test_murty_exponential_family(n: int) -> None:
+    """Murty 1978: lower triangular, 1 and 2s; Lemke from the ray of ones takes 2^n pivots.
+
+    Oracle: the count, and z = (1, 0, ..., 0) by hand for b = -1.
+    """
+    A = np.eye(n) + 2 * np.tril(np.ones((n, n)), -1)
+    b = -np.ones(n)
+    status, pivots, z = run_lemke(A, b, 2**n + 10)
+    assert status == SOLVED
+    assert pivots == 2**n
+    np.testing.assert_array_equal(z, np.eye(n)[0])
+
+
+def test_pivot_limit_and_ray_are_reported() -> None:
+    """Oracle: the same family stopped early; an infeasible problem ends on a ray."""
+    A = np.eye(10) + 2 * np.tril(np.ones((10, 10)), -1)
+    assert run_lemke(A, -np.ones(10), 100)[0] == PIVOT_LIMIT
+    assert run_lemke(np.array([[0.0]]), np.array([-1.0]), 100)[0] == RAY
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_p_matrices(seed: int) -> None:
+    """Positive definite, not symmetric.  Oracle: the z it was made from (unique)."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 25))
+    root, skew = rng.standard_normal((n, n)), rng.standard_normal((n, n))
+    A = root @ root.T / n + 0.3 * np.eye(n) + skew - skew.T
+    z = rng.uniform(0, 1, n) * (rng.random(n) < 0.5)
+    w = rng.uniform(0, 1, n) * (z == 0)
+    problem = plain(A, w - A @ z)
+    result = problem.solve()
+    assert_solves(problem, result)
+    np.testing.assert_allclose(result.z, z, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_semidefinite(seed: int) -> None:
+    """Symmetric, rank n/2 (frictionless, more contacts than freedoms).  Oracle: w is unique."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 25))
+    root = rng.standard_normal((n, n // 2))
+    z = rng.uniform(0, 1, n) * (rng.random(n) < 0.5)
+    w = rng.uniform(0, 1, n) * (z == 0)
+    problem = plain(root @ root.T, w - root @ (root.T @ z))
+    result = problem.solve()
+    assert_solves(problem, result)
+    np.testing.assert_allclose(result.w, w, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("A", "b"),
+    [([[-1.0]], [-1.0]), ([[0.0]], [-1.0]), ([[0.0, 1.0], [-1.0, 0.0]], [-1.0, -1.0])],
+)
+def test_infeasible_is_never_certified(A: object, b: object) -> None:
+    """Oracle: by hand, no z >= 0 gives w >= 0."""
+    result = plain(A, b).solve()
+    assert result.status is LcpStatus.FAILED
+    assert np.isfinite(result.z).all()
+
+
+# Contact problems: copositive, so there is always a solution (Anitescu and Potra 1997)
+
+FAMILIES = {
+    "planar": {"nv": 6},
+    "planar, rank 3": {"nv": 3},
+    "planar, W over 6 decades": {"nv": 5, "spread": 3.0},
+    "spatial, 4 directions": {"nv": 6, "nd": 4},
+    "spatial, 8 directions": {"nv": 6, "nd": 8},
+    "frictionless directions": {"nv": 6, "nd": 4, "mu": 0.0},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_contacts_are_certified(family: str) -> None:
+    """1 to 12 contacts, repeated ones among them.  Oracle: the definition, on all 120."""
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        problem = random_contacts(rng, 1 + seed % 12, **FAMILIES[family])  # type: ignore[arg-type]
+        assert_solves(problem, problem.solve())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    contacts=st.integers(1, 8),
+    nv=st.integers(1, 8),
+    nd=st.sampled_from([2, 4, 8]),
+    spread=st.floats(0, 2),
+)
+def test_any_contacts_are_certified(
+    seed: int, contacts: int, nv: int, nd: int, spread: float
+) -> None:
+    """Oracle: the existence theorem, so the definition must hold whatever is drawn."""
+    problem = random_contacts(np.random.default_rng(seed), contacts, nv, nd, 1.5, spread)
+    assert_solves(problem, problem.solve())
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 1.0, 1e3])
+def test_stacked_boxes_at_rest(ratio: float) -> None:
+    """Three boxes, mass ratio a layer, rank-deficient corners: certified, and nothing moves.
+
+    Oracle: statics; the load on each layer is the weight above it.
+    """
+    masses = [1.0, ratio, ratio**2]
+    for seed in range(20):
+        problem = box_stack(np.random.default_rng(seed), masses)
+        result = problem.solve()
+        assert_solves(problem, result)
+        for layer in range(3):
+            load = result.z[4 * layer : 4 * layer + 4].sum()
+            assert load == pytest.approx(sum(masses[layer:]) * problem.floor, rel=1e-9)
+        assert np.abs(result.w[:12]).max() <= 2e-9 * problem.floor
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 1.0, 10.0])
+def test_nearly_tied_gaps(ratio: float) -> None:
+    """Corners that differ by 1e-12 m/s in their gaps.  Oracle: the definition."""
+    for seed in range(20):
+        problem = box_stack(np.random.default_rng(seed), [1.0, ratio, ratio**2], gap=1e-12)
+        assert_solves(problem, problem.solve())
+
+
+def test_painleve_rod() -> None:
+    """A sliding rod that jams: only velocities can jump.  Oracle: physics.md, section 3."""
+    cosine, sine, step = 1 / math.sqrt(5), 2 / math.sqrt(5), 9.8e-3
+    W = np.diag([1.0, 1.0, 3.0])
+    N = np.array([[0.0, 1.0, -cosine]]).T
+    T = np.array([[1.0, 0.0, sine]]).T
+    v = np.array([-1.0, -step, 0.0])
+    problem = stewart_trinkle(W, N, np.hstack([T, -T]), np.array([2.0]), v, np.zeros(1))
+    result = problem.solve()
+    assert_solves(problem, result)
+    assert result.z[0] / step == pytest.approx(31.46, abs=5e-3)
+    after = v + W @ (N[:, 0] * result.z[0] + T[:, 0] * (result.z[1] - result.z[2]))
+    assert abs(N[:, 0] @ after) <= 1e-12
+    assert abs(T[:, 0] @ after) <= 1e-12
+    energy = 0.5 * after @ np.linalg.solve(W, after)
+    assert energy == pytest.approx(0.297, abs=5e-4)
+
+
+# Warm start
+
+
+@pytest.mark.parametrize("nd", [2, 4])
+def test_warm_start_gives_the_same_velocities(nd: int) -> None:
+    """Oracle: the cold answer, to 1e-10; and no pivots."""
+    for seed in range(60):
+        problem = random_contacts(np.random.default_rng(seed), 1 + seed % 8, 6, nd)
+        cold = problem.solve()
+        warm = problem.solve(guess=cold.active)
+        assert (warm.rung, warm.pivots) == (LcpRung.WARM_START, 0)
+        assert_solves(problem, warm)
+        np.testing.assert_allclose(warm.w, cold.w, atol=1e-10 * max(1, np.abs(problem.b).max()))
+
+
+def test_wrong_warm_start_changes_nothing() -> None:
+    """Oracle: the cold answer, bit for bit."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        problem = random_contacts(rng, 1 + seed % 8, 6)
+        cold = problem.solve()
+        guess = rng.random(len(problem.b)) < 0.5
+        warm = problem.solve(guess=guess)
+        if warm.rung is not LcpRung.WARM_START:
+            np.testing.assert_array_equal(warm.z, cold.z)
+            assert warm.rung is cold.rung
+
+
+def test_order_of_variables_does_not_matter() -> None:
+    """Oracle: symmetric positive semidefinite problems have one w (CPS theorem 3.4.4)."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        root = rng.standard_normal((10, 4))
+        A, b = root @ root.T, root @ rng.standard_normal(4) + np.abs(rng.standard_normal(10))
+        order = rng.permutation(10)
+        here = solve_lcp(A, b)
+        there = solve_lcp(A[np.ix_(order, order)], b[order])
+        np.testing.assert_allclose(here.w[order], there.w, atol=1e-9)
+
+
+def test_guess_is_read_only_when_asked_and_capacity_may_exceed_the_problem() -> None:
+    """The kernel on part of larger arrays, scratch full of rubbish.  Oracle: the friendly edge."""
+    problem = random_contacts(np.random.default_rng(3), 3, 6)
+    n, capacity = len(problem.b), 40
+    A, b = np.full((capacity, capacity), np.nan), np.full(capacity, np.nan)
+    A[:n, :n], b[:n] = problem.A, problem.b
+    guess, block = np.full(capacity, 7), np.zeros(capacity, dtype=np.int64)
+    z = np.full(capacity, np.nan)
+    work = unpack_workspace(np.full(workspace_size(capacity), np.nan), capacity)
+    status, _, _, _ = solve(A, b, n, 0.0, guess, False, block, z, work)
+    assert status == CERTIFIED
+    np.testing.assert_array_equal(z[:n], problem.solve().z)
+    np.testing.assert_array_equal(guess[:n] != 0, problem.solve().active)
+    assert np.isnan(z[n:]).all()
+
+
+def test_gauss_seidel_converges_on_separate_blocks() -> None:
+    """One variable a block: projected Gauss-Seidel.  Oracle: the known z of a P-matrix problem."""
+    A = np.array([[2.0, 1.0], [1.0, 2.0]])
+    b, z = np.array([-5.0, -6.0]), np.zeros(2)
+    assert gauss_seidel(A, b, 2, np.arange(2), 100, 1e-14, z, workspace(2))
+    np.testing.assert_allclose(z, [4 / 3, 7 / 3], atol=1e-12)
+
+
+# Wrong input
+
+
+@pytest.mark.parametrize(
+    ("A", "b", "options", "message"),
+    [
+        ([[1.0, 2.0]], [1.0], {}, r"A has shape \(1, 2\)"),
+        ([[1.0]], [1.0, 2.0], {}, r"b has shape \(2,\); expected \(1,\)"),
+        ([[np.nan]], [1.0], {}, r"A\[0, 0\] is nan"),
+        ([[1.0]], [np.inf], {}, r"b\[0\] is inf"),
+        ([[1.0]], [1.0], {"guess": [True, False]}, "guess has shape"),
+        ([[1.0]], [1.0], {"blocks": [-1]}, "blocks"),
+        ([[1.0]], [1.0], {"scale": -1.0}, "scale is -1.0"),
+    ],
+)
+def test_wrong_input_raises(A: object, b: object, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve_lcp(A, b, **options)  # type: ignore[arg-type]
+
+
+def test_nothing_to_solve() -> None:
+    """No contacts is the commonest case of all.  Oracle: an empty, certified answer."""
+    result = solve_lcp(np.zeros((0, 0)), np.zeros(0))
+    assert result.status is LcpStatus.CERTIFIED
+    assert result.z.shape == (0,)
