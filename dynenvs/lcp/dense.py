@@ -65,15 +65,18 @@ def substitute(factors: Matrix, m: int, order: Integers, right: Vector, x: Vecto
     right, x: shape (>= m,)
     """
     for i in range(m):
-        total = right[order[i]]
-        for j in range(i):
-            total -= factors[i, j] * x[j]
-        x[i] = total
-    for i in range(m - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, m):
-            total -= factors[i, j] * x[j]
-        x[i] = total / factors[i, i]
+        x[i] = right[order[i]]
+    # By columns: the updates of one column do not wait for each other, as those of a sum would.
+    for j in range(m):
+        value = x[j]
+        if value != 0.0:
+            for i in range(j + 1, m):
+                x[i] -= factors[i, j] * value
+    for j in range(m - 1, -1, -1):
+        value = x[j] / factors[j, j]
+        x[j] = value
+        for i in range(j):
+            x[i] -= factors[i, j] * value
 
 
 @kernel

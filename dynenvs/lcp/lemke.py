@@ -38,6 +38,7 @@ SOLVED, RAY, PIVOT_LIMIT, SINGULAR = 0, 1, 2, 3
 SMALLEST_PIVOT = 1e-15  # of the basis, relative to its largest entry
 SMALLEST_STEP = 1e-10  # a basic variable that moves less than this does not block
 TIE = 1e-13  # basic variables this close to 0 after the step, relative, leave together
+CAREFUL_TIE = 1e-16  # the same, where the values are good to twice the precision
 
 
 @kernel
@@ -118,7 +119,7 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, careful: bool, work: W
             length = min(length, max(basic_w[i], 0.0) / -step_w[i])
     if not length < math.inf:
         return -1
-    slack = TIE * scale
+    slack = (CAREFUL_TIE if careful else TIE) * scale
     count = integer(0)
     if step_z[k] < blocking and basic_z[k] + length * step_z[k] <= slack:
         return k

@@ -42,7 +42,7 @@ DEGRADED_RESIDUAL = 1e-5
 POLISHED_RESIDUAL = 1e-3  # an answer this close is worth solving again with its own basis
 
 WARM_START, LEMKE, CAREFUL_LEMKE = 0, 1, 2
-REGULARISED, GAUSS_SEIDEL = 3, 12  # the ladder is rungs 3 to 11
+REGULARISED, GAUSS_SEIDEL = 5, 14  # careful Lemke is rungs 2 to 4, the ladder rungs 5 to 13
 FIRST_SHIFT = 1e-14  # of the ladder; ten times more on each rung, 1e-6 on the last
 SWEEPS = 300
 
@@ -108,10 +108,13 @@ def _attempt(A: Matrix, n: int, rung: int, block: Integers, work: Workspace) -> 
     if rung >= REGULARISED:
         shift = FIRST_SHIFT * 10.0 ** (rung - REGULARISED)
     for i in range(n):
+        # Another covering vector takes another path, often to another of many solutions.
         cover[i] = 1.0
+        if CAREFUL_LEMKE < rung < REGULARISED:
+            cover[i] += (rung * (i + 1) * 0.6180339887498949) % 1.0
         if A[i, i] > 0.0:
             matrix[i, i] = unit[i] * A[i, i] * unit[i] + shift
-    careful = rung == CAREFUL_LEMKE
+    careful = rung >= CAREFUL_LEMKE
     _, pivots = lemke(matrix, offset, cover, n, 100 + 10 * n, careful, trial, basis, work)
     return pivots
 
@@ -251,5 +254,5 @@ def solve_lcp(
         residual,
         pivots,
         active.astype(np.bool_),
-        LcpRung(rung if rung < REGULARISED or rung == GAUSS_SEIDEL else REGULARISED),
+        max(known for known in LcpRung if known <= rung),
     )

@@ -1,0 +1,213 @@
+"""Inverse dynamics with contact: torques that make the actuated joints move as desired.
+
+physics.md, section 1, 002, equation 7 as corrected.  Over one control period h the actuated
+velocities are prescribed, P v+ = v_des; the unactuated ones follow from their own rows of
+
+    M^ (v+ - v) = h (P^T tau - h_bias - D v) + J^T p,
+
+and the contact impulses p from the LCP with W = Z (Z^T M^ Z)^-1 Z^T, Z the unactuated columns.
+Without unactuated coordinates (a fully actuated pendulum) W = 0 and what remains is
+tau = M^ (v_des - v) / h + bias.
+
+Where that LCP has no solution (the desired motion asks the ground for what it cannot give), the
+prescription is softened: M_eps = M^ + P^T P / eps is solvable for every eps > 0, and the violation
+of the tracking is reported.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.compiled import kernel
+from dynenvs.contact.problem import resolve_contacts
+from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.edge import finite_vector, prepare
+from dynenvs.kinematics import update_kinematics
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import CERTIFIED, FAILED
+from dynenvs.model import Model
+from dynenvs.redistribute import redistribute
+from dynenvs.timestep import mass_and_bias
+
+TRACKED, SOFT, UNSOLVED = 0, 1, 2
+SOFTNESS = 1e-6  # eps relative to the mean of the unconstrained actuated inertia
+
+
+class InverseStatus(IntEnum):
+    """How the desired velocities were met."""
+
+    TRACKED = TRACKED  # exactly, with certified contact impulses
+    SOFT = SOFT  # as nearly as the ground allows
+    UNSOLVED = UNSOLVED
+
+
+@kernel
+def inverse_world(
+    m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float, load_cost: Floats
+) -> tuple[int, float]:
+    """Torques into `w.tau` (zero where not actuated) and the resulting velocity into `w.v_new`.
+
+    v_des: desired velocities, actuated entries of shape (nv,); load_cost: cost on each feature's
+    impulse, shape (nf,): a high one unloads a foot.  Returns (status, worst |P v+ - v_des|).
+    """
+    update_kinematics(m, s, w)
+    mass_and_bias(m, s, w, h)
+    # The exact problem first, then the soft one: a single call site keeps compile time down.
+    status = UNSOLVED
+    solved, rows, count = FAILED, 0, 0
+    for soft in range(2):
+        possible = _soften(m, s, w, v_des, h) if soft else _prescribe(m, s, w, v_des, h)
+        if not possible:
+            continue
+        solved, _, _, count, rows = resolve_contacts(m, s, w, h, soft == 0)
+        if solved == CERTIFIED or (soft == 1 and solved != FAILED):
+            status = SOFT if soft else TRACKED
+            break
+    if status == UNSOLVED:
+        for j in range(m.header[0].nv):
+            w.tau[j] = 0.0
+            w.v_new[j] = s.v[j]
+        return status, np.inf
+    redistribute(m, s, w, count, rows, h, load_cost)
+    violation = 0.0
+    for j in range(m.header[0].nv):
+        if m.dofs[j].actuated:
+            violation = max(violation, abs(w.v_new[j] - v_des[j]))
+    return status, violation
+
+
+@kernel
+def _prescribe(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
+    """Factors of the unactuated block and the velocity without contacts (r of equation 7).
+
+    M_uu (r_u - v_u) = -h bias_u - M_ua (v_des - v_a), and r_a = v_des.  Actuated rows and columns
+    are replaced by those of the identity, which keeps the tree's sparsity.
+    """
+    nv = m.header[0].nv
+    for i in range(nv):
+        actuated = m.dofs[i].actuated
+        w.v_free[i] = v_des[i] - s.v[i] if actuated else -h * w.bias[i]
+        for j in range(i + 1):
+            keep = actuated == 0 and m.dofs[j].actuated == 0
+            w.L[i, j] = w.M[i, j] if keep else (1.0 if i == j else 0.0)
+    for i in range(nv):
+        for j in range(i):
+            if m.dofs[i].actuated and not m.dofs[j].actuated:
+                w.v_free[j] -= w.M[i, j] * w.v_free[i]
+            elif m.dofs[j].actuated and not m.dofs[i].actuated:
+                w.v_free[i] -= w.M[i, j] * w.v_free[j]
+    return _finish(m, s, w)
+
+
+@kernel
+def _soften(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
+    """Factors of M^ + P^T P / eps and the velocity without contacts."""
+    nv = m.header[0].nv
+    trace, actuators = 0.0, 0
+    for i in range(nv):
+        if m.dofs[i].actuated:
+            trace += w.M[i, i]
+            actuators += 1
+    stiffness = trace / max(actuators, 1) / SOFTNESS
+    for i in range(nv):
+        for j in range(i + 1):
+            w.L[i, j] = w.M[i, j]
+        w.v_free[i] = -h * w.bias[i]
+        if m.dofs[i].actuated:
+            w.L[i, i] += stiffness
+            w.v_free[i] += stiffness * (v_des[i] - s.v[i])
+    return _finish(m, s, w)
+
+
+@kernel
+def _finish(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+    if not factor_in_place(m, w.L):
+        return False
+    solve(m, w.L, w.v_free)
+    for i in range(m.header[0].nv):
+        w.v_free[i] += s.v[i]
+    return True
+
+
+@kernel
+def inverse(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    v_des: Floats,
+    h: float,
+    load_cost: Floats,
+    tau: Floats,
+    v_new: Floats,
+) -> tuple[int, float]:
+    """`inverse_world` for packed buffers, with copies of torques and velocity, shape (nv,)."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    status, violation = inverse_world(m, s, w, v_des, h, load_cost)
+    for j in range(m.header[0].nv):
+        tau[j] = w.tau[j]
+        v_new[j] = w.v_new[j]
+    return status, violation
+
+
+class InverseResult(NamedTuple):
+    """Answer of `inverse_dynamics`."""
+
+    tau: Floats  # of the actuated coordinates [N m, N], shape (nu,)
+    v: Floats  # velocity at the end of the period, shape (nv,)
+    impulses: Floats  # on each contact feature's body A, world axes [N s], shape (nf, 3)
+    status: InverseStatus
+    violation: float  # largest |v - v_des| of an actuated coordinate
+
+
+def inverse_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    v_des: ArrayLike,
+    period: float,
+    *,
+    load_cost: ArrayLike | None = None,
+) -> InverseResult:
+    """Torques that bring the actuated velocities to `v_des` within `period`, contact included.
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+        v: velocities, shape (nv,).
+        v_des: desired velocities of the actuated coordinates, shape (nu,).
+        period: time over which the torques are held [s].
+        load_cost: cost on each feature's impulse when impulses are indeterminate, shape (nf,);
+            equal if None.
+
+    Raises:
+        ValueError: wrong shape, or not finite.
+    """
+    if not (np.isfinite(period) and period > 0):
+        raise ValueError(f"period must be positive and finite [s], got {period}")
+    rows, buffer = prepare(model, q, v)
+    desired = np.zeros(model.nv)
+    desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")
+    nf = len(model.features)
+    cost = np.zeros(nf) if load_cost is None else finite_vector(load_cost, nf, "load_cost")
+    tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
+    status, violation = inverse(
+        model.packed, rows, buffer, desired, float(period), cost, tau, v_new
+    )
+    impulses = rows.view(model.state_dtype)["memory"]["impulse"][0].copy()
+    return InverseResult(
+        tau[model.actuated], v_new, impulses, InverseStatus(status), float(violation)
+    )
