@@ -1,0 +1,51 @@
+"""dynenvs: Gymnasium environments with hard, frictional, certified contact.
+
+The dynamics core (Model, World, rnea, crba, aba, inverse_dynamics, solve_lcp, ...) works without
+Gymnasium; importing the package registers the environments.  Names are loaded when first used,
+so that the import stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from dynenvs.registration import register_environments
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Model": "dynenvs.model",
+    "ModelBuilder": "dynenvs.builder",
+    "ModelError": "dynenvs.parts",
+    "revolute": "dynenvs.parts",
+    "prismatic": "dynenvs.parts",
+    "spherical": "dynenvs.parts",
+    "free": "dynenvs.parts",
+    "fixed": "dynenvs.parts",
+    "World": "dynenvs.world",
+    "SimulationError": "dynenvs.world",
+    "rnea": "dynenvs.dynamics.rnea",
+    "bias_force": "dynenvs.dynamics.rnea",
+    "crba": "dynenvs.dynamics.crba",
+    "aba": "dynenvs.dynamics.aba",
+    "totals": "dynenvs.dynamics.energy",
+    "inverse_dynamics": "dynenvs.inverse",
+    "solve_lcp": "dynenvs.lcp",
+}
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dynenvs' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+register_environments()

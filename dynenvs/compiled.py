@@ -102,6 +102,11 @@ def kernel(function: F) -> F:
     return _compile(function)
 
 
+def inlined(function: F) -> F:
+    """Compile a small helper into its callers: no call, no copying of the views it is given."""
+    return _compile(function, forceinline=True)
+
+
 def parallel_kernel(function: F) -> F:
     """Compile `function` with `numba.prange` loops spread over all cores (the batch only)."""
     return _compile(function, parallel=True)

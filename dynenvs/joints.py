@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Floats, ModelView
 from dynenvs.rotation import (
     axis_angle_matrix,
@@ -32,7 +32,7 @@ JOINT_NQ = (0, 1, 1, 4, 7)
 JOINT_NV = (0, 1, 1, 3, 6)
 
 
-@kernel
+@inlined
 def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
     turn, frame = pose.turn, pose.frame
@@ -62,7 +62,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     pose.p[2] = parent.p[2] + dz
 
 
-@kernel
+@inlined
 def _turning_axis(ax: float, ay: float, az: float, rx: float, ry: float, rz: float, s: Floats) -> None:
     """S = (a; r x a) for a turn about the axis a through the point at r from the origin."""
     s[0] = ax
@@ -73,7 +73,7 @@ def _turning_axis(ax: float, ay: float, az: float, rx: float, ry: float, rz: flo
     s[5] = rx * ay - ry * ax
 
 
-@kernel
+@inlined
 def _sliding_axis(ax: float, ay: float, az: float, s: Floats) -> None:
     """S = (0; a)."""
     s[0] = s[1] = s[2] = 0.0
@@ -82,7 +82,7 @@ def _sliding_axis(ax: float, ay: float, az: float, s: Floats) -> None:
     s[5] = az
 
 
-@kernel
+@inlined
 def joint_axes(body: Any, pose: Any, origin: Floats, S: Floats) -> None:
     """Columns of the joint's motion subspace, rows `v_at` onwards of `S`, shape (nv, 6)."""
     at = body.v_at

@@ -7,7 +7,7 @@ Each kernel fills its part of the workspace from what the previous ones left the
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.joints import joint_axes, place_body
 from dynenvs.layout import FIXED, FREE, Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.rotation import rotate
@@ -53,7 +53,7 @@ def update_velocities(m: ModelView, v: Floats, w: WorkspaceView) -> None:
         _move(work.v, work.c, w.S, v, first, last)
 
 
-@kernel
+@inlined
 def _move(velocity: Floats, product: Floats, S: Floats, v: Floats, first: int, last: int) -> None:
     """Add the motion of simultaneous coordinates first..last-1 to a body's velocity."""
     for j in range(first, last):
@@ -63,7 +63,7 @@ def _move(velocity: Floats, product: Floats, S: Floats, v: Floats, first: int, l
             velocity[k] += S[j, k] * v[j]
 
 
-@kernel
+@inlined
 def center_from_origin(m: ModelView, w: WorkspaceView, i: int) -> tuple[float, float, float]:
     """Centre of mass of body i from its tree's origin, world axes [m]."""
     body = m.bodies[i]
@@ -101,7 +101,7 @@ def update_inertias(m: ModelView, mass_scale: Floats, w: WorkspaceView) -> None:
         I[1, 0], I[2, 0], I[2, 1] = I[0, 1], I[0, 2], I[1, 2]
 
 
-@kernel
+@inlined
 def _rotate_inertia(R: Floats, inertia: Floats, scale: float, half: Floats, out: Floats) -> None:
     """Upper triangle of out = scale * R inertia R^T; `half` is scratch (3, 3)."""
     for i in range(3):
@@ -124,7 +124,7 @@ def update_kinematics(m: ModelView, s: StateView, w: WorkspaceView) -> None:
     update_inertias(m, s.mass_scale, w)
 
 
-@kernel
+@inlined
 def last_dof(m: ModelView, body: int) -> int:
     """The degree of freedom nearest to `body` on its way to the root, or -1."""
     while body > 0:
@@ -135,7 +135,7 @@ def last_dof(m: ModelView, body: int) -> int:
     return -1
 
 
-@kernel
+@inlined
 def add_point_row(
     m: ModelView, w: WorkspaceView, body: int, point: Floats, d: Floats, scale: float, row: Floats
 ) -> None:
@@ -157,7 +157,7 @@ def add_point_row(
         j = m.dofs[j].parent
 
 
-@kernel
+@inlined
 def point_velocity(m: ModelView, w: WorkspaceView, body: int, point: Floats, out: Floats) -> None:
     """Velocity [m/s] of the material point of `body` now at `point` (world), shape (3,)."""
     origin = w.pose[m.bodies[body].root].p

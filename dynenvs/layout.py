@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dynenvs.compiled import kernel
 from dynenvs.lcp.workspace import Workspace as LcpWorkspace
 from dynenvs.lcp.workspace import unpack_workspace, workspace_size
+from dynenvs.views import matrix, vector
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -38,12 +39,12 @@ POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD = range(6)
 PYRAMID, CONE = range(2)
 
 
-def _record(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
+def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
     """Aligned record type whose elements have attributes in the interpreter too."""
     return np.dtype((np.record, np.dtype(fields, align=True)))
 
 
-HEADER = _record(
+HEADER = record_type(
     [
         (name, "i8")
         for name in (
@@ -58,7 +59,7 @@ HEADER = _record(
     + [("gravity", "f8", (3,)), ("cosines", "f8", (64,)), ("sines", "f8", (64,))]
 )
 
-BODY = _record(
+BODY = record_type(
     [
         ("parent", "i8"),
         ("joint", "i8"),
@@ -75,7 +76,7 @@ BODY = _record(
     ]
 )
 
-DOF = _record(
+DOF = record_type(
     [
         ("parent", "i8"),  # the next degree of freedom towards the root, or -1
         ("body", "i8"),
@@ -92,7 +93,7 @@ DOF = _record(
 )
 
 # A feature is a point of geom A (with a radius) that can touch geom B.
-FEATURE = _record(
+FEATURE = record_type(
     [
         ("geom_a", "i8"),
         ("geom_b", "i8"),
@@ -111,16 +112,17 @@ FEATURE = _record(
 )
 
 # What a world remembers of a feature between steps: part of the state (bit-exact restart).
-MEMORY = _record(
+MEMORY = record_type(
     [
         ("impulse", "f8", (3,)),  # of the last step on A, world axes [N s]
+        ("total", "f8", (3,)),  # sum of impulses since the caller cleared it [N s]
         ("active", "i8"),  # bit k: variable k of the contact's LCP block was positive
         ("friction", "f8"),  # this world's own coefficients
         ("restitution", "f8"),
     ]
 )
 
-STATUS = _record(
+STATUS = record_type(
     [
         ("time", "f8"),  # [s]
         ("residual", "f8"),  # worst certificate residual since the counters were cleared
@@ -134,7 +136,7 @@ STATUS = _record(
     ]
 )
 
-POSE = _record(
+POSE = record_type(
     [
         ("R", "f8", (3, 3)),  # body to world
         ("p", "f8", (3,)),  # body origin, world [m]
@@ -143,7 +145,7 @@ POSE = _record(
     ]
 )
 
-BODY_WORK = _record(
+BODY_WORK = record_type(
     [
         ("v", "f8", (6,)),  # spatial velocity (angular; linear), world axes, at the tree's origin
         ("c", "f8", (6,)),  # velocity-product acceleration of the joint
@@ -160,7 +162,7 @@ BODY_WORK = _record(
     ]
 )
 
-CONTACT = _record(
+CONTACT = record_type(
     [
         ("feature", "i8"),
         ("row", "i8"),  # of the normal; tangents follow
@@ -180,7 +182,7 @@ CONTACT = _record(
 
 # One column of the LCP: which rows of the contact problem it combines.
 NORMAL, DIRECTION, SLACK, LIMIT = range(4)
-VARIABLE = _record(
+VARIABLE = record_type(
     [
         ("kind", "i8"),
         ("contact", "i8"),  # index into contacts; of a LIMIT, the limited coordinate
@@ -193,16 +195,6 @@ VARIABLE = _record(
 
 VECTORS = 6  # nv-vectors of the workspace
 
-_HEADER_SIZE = HEADER.itemsize
-_BODY_SIZE = BODY.itemsize
-_DOF_SIZE = DOF.itemsize
-_FEATURE_SIZE = FEATURE.itemsize
-_MEMORY_SIZE = MEMORY.itemsize
-_STATUS_SIZE = STATUS.itemsize
-_BODY_WORK_SIZE = BODY_WORK.itemsize
-_CONTACT_SIZE = CONTACT.itemsize
-_POSE_SIZE = POSE.itemsize
-_VARIABLE_SIZE = VARIABLE.itemsize
 
 
 class ModelView(NamedTuple):
@@ -277,19 +269,19 @@ def fill_offsets(header: Any) -> None:
         return start
 
     header.model_bytes = place(
-        _align(_HEADER_SIZE),
+        _align(HEADER.itemsize),
         [
-            ("bodies_at", nb * _BODY_SIZE),
-            ("dofs_at", nv * _DOF_SIZE),
-            ("features_at", nf * _FEATURE_SIZE),
+            ("bodies_at", nb * BODY.itemsize),
+            ("dofs_at", nv * DOF.itemsize),
+            ("features_at", nf * FEATURE.itemsize),
         ],
     )
     header.state_bytes = place(
-        _align(_STATUS_SIZE),
+        _align(STATUS.itemsize),
         [
             ("q_at", 8 * nq),
             ("v_at", 8 * nv),
-            ("memory_at", nf * _MEMORY_SIZE),
+            ("memory_at", nf * MEMORY.itemsize),
             ("wrench_at", 48 * nb),
             ("mass_scale_at", 8 * nb),
         ],
@@ -297,12 +289,12 @@ def fill_offsets(header: Any) -> None:
     header.workspace_bytes = place(
         0,
         [
-            ("pose_at", nb * _POSE_SIZE),
-            ("pose_new_at", nb * _POSE_SIZE),
-            ("body_work_at", nb * _BODY_WORK_SIZE),
+            ("pose_at", nb * POSE.itemsize),
+            ("pose_new_at", nb * POSE.itemsize),
+            ("body_work_at", nb * BODY_WORK.itemsize),
             ("gaps_at", 8 * nf),
-            ("contacts_at", header.nc * _CONTACT_SIZE),
-            ("variables_at", nl * _VARIABLE_SIZE),
+            ("contacts_at", header.nc * CONTACT.itemsize),
+            ("variables_at", nl * VARIABLE.itemsize),
             ("M_at", 8 * nv * nv),
             ("L_at", 8 * nv * nv),
             ("vectors_at", 8 * nv * (12 + VECTORS)),
@@ -326,29 +318,14 @@ def fill_offsets(header: Any) -> None:
 @kernel
 def open_model(packed: Bytes) -> ModelView:
     """Views of a packed model."""
-    header = packed[:_HEADER_SIZE].view(HEADER)
+    header = vector(packed, 0, 1, HEADER)
     h = header[0]
     return ModelView(
         header,
-        packed[h.bodies_at : h.bodies_at + h.nb * _BODY_SIZE].view(BODY),
-        packed[h.dofs_at : h.dofs_at + h.nv * _DOF_SIZE].view(DOF),
-        packed[h.features_at : h.features_at + h.nf * _FEATURE_SIZE].view(FEATURE),
+        vector(packed, h.bodies_at, h.nb, BODY),
+        vector(packed, h.dofs_at, h.nv, DOF),
+        vector(packed, h.features_at, h.nf, FEATURE),
     )
-
-
-@kernel
-def _floats(buffer: Bytes, start: int, count: int) -> Floats:
-    return buffer[start : start + 8 * count].view(np.float64)
-
-
-@kernel
-def _matrix(buffer: Bytes, start: int, rows: int, columns: int) -> Floats:
-    return buffer[start : start + 8 * rows * columns].view(np.float64).reshape(rows, columns)
-
-
-@kernel
-def _ints(buffer: Bytes, start: int, count: int) -> Ints:
-    return buffer[start : start + 8 * count].view(np.int64)
 
 
 @kernel
@@ -356,12 +333,12 @@ def open_state(m: ModelView, row: Bytes) -> StateView:
     """Views of one world's row."""
     h = m.header[0]
     return StateView(
-        row[:_STATUS_SIZE].view(STATUS),
-        _floats(row, h.q_at, h.nq),
-        _floats(row, h.v_at, h.nv),
-        row[h.memory_at : h.memory_at + h.nf * _MEMORY_SIZE].view(MEMORY),
-        _matrix(row, h.wrench_at, h.nb, 6),
-        _floats(row, h.mass_scale_at, h.nb),
+        vector(row, 0, 1, STATUS),
+        vector(row, h.q_at, h.nq, np.float64),
+        vector(row, h.v_at, h.nv, np.float64),
+        vector(row, h.memory_at, h.nf, MEMORY),
+        matrix(row, h.wrench_at, h.nb, 6, np.float64),
+        vector(row, h.mass_scale_at, h.nb, np.float64),
     )
 
 
@@ -369,38 +346,37 @@ def open_state(m: ModelView, row: Bytes) -> StateView:
 def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
     """Views of a thread's workspace."""
     h = m.header[0]
-    nv = h.nv
-    at = h.vectors_at
-    step = 8 * nv
+    nv, nr, nl = h.nv, h.nr, h.nl
+    at, step = h.vectors_at, 8 * h.nv
     return WorkspaceView(
-        buffer[h.pose_at : h.pose_at + h.nb * _POSE_SIZE].view(POSE),
-        buffer[h.pose_new_at : h.pose_new_at + h.nb * _POSE_SIZE].view(POSE),
-        buffer[h.body_work_at : h.body_work_at + h.nb * _BODY_WORK_SIZE].view(BODY_WORK),
-        _floats(buffer, h.gaps_at, h.nf),
-        buffer[h.contacts_at : h.contacts_at + h.nc * _CONTACT_SIZE].view(CONTACT),
-        buffer[h.variables_at : h.variables_at + h.nl * _VARIABLE_SIZE].view(VARIABLE),
-        _matrix(buffer, at, nv, 6),
-        _matrix(buffer, at + 6 * step, nv, 6),
-        _matrix(buffer, h.M_at, nv, nv),
-        _matrix(buffer, h.L_at, nv, nv),
-        _floats(buffer, at + 12 * step, nv),
-        _floats(buffer, at + 13 * step, nv),
-        _floats(buffer, at + 14 * step, nv),
-        _floats(buffer, at + 15 * step, nv),
-        _floats(buffer, at + 16 * step, nv),
-        _floats(buffer, at + 17 * step, nv),
-        _floats(buffer, h.q_new_at, h.nq),
-        _matrix(buffer, h.J_at, h.nr, nv),
-        _matrix(buffer, h.Y_at, h.nr, nv),
-        _matrix(buffer, h.G_at, h.nr, h.nr),
-        _floats(buffer, h.rhs_at, h.nr),
-        _floats(buffer, h.rhs_at + 8 * h.nr, h.nr),
-        _matrix(buffer, h.A_at, h.nl, h.nl),
-        _floats(buffer, h.b_at, h.nl),
-        _floats(buffer, h.z_at, h.nl),
-        _matrix(buffer, h.H_at, h.nl, h.nl),
-        _matrix(buffer, h.cone_at, h.nl, nv),
-        _ints(buffer, h.active_at, h.nl),
-        _ints(buffer, h.block_at, h.nl),
-        unpack_workspace(_floats(buffer, h.lcp_at, h.lcp_size), h.nl),
+        vector(buffer, h.pose_at, h.nb, POSE),
+        vector(buffer, h.pose_new_at, h.nb, POSE),
+        vector(buffer, h.body_work_at, h.nb, BODY_WORK),
+        vector(buffer, h.gaps_at, h.nf, np.float64),
+        vector(buffer, h.contacts_at, h.nc, CONTACT),
+        vector(buffer, h.variables_at, nl, VARIABLE),
+        matrix(buffer, at, nv, 6, np.float64),
+        matrix(buffer, at + 6 * step, nv, 6, np.float64),
+        matrix(buffer, h.M_at, nv, nv, np.float64),
+        matrix(buffer, h.L_at, nv, nv, np.float64),
+        vector(buffer, at + 12 * step, nv, np.float64),
+        vector(buffer, at + 13 * step, nv, np.float64),
+        vector(buffer, at + 14 * step, nv, np.float64),
+        vector(buffer, at + 15 * step, nv, np.float64),
+        vector(buffer, at + 16 * step, nv, np.float64),
+        vector(buffer, at + 17 * step, nv, np.float64),
+        vector(buffer, h.q_new_at, h.nq, np.float64),
+        matrix(buffer, h.J_at, nr, nv, np.float64),
+        matrix(buffer, h.Y_at, nr, nv, np.float64),
+        matrix(buffer, h.G_at, nr, nr, np.float64),
+        vector(buffer, h.rhs_at, nr, np.float64),
+        vector(buffer, h.rhs_at + 8 * nr, nr, np.float64),
+        matrix(buffer, h.A_at, nl, nl, np.float64),
+        vector(buffer, h.b_at, nl, np.float64),
+        vector(buffer, h.z_at, nl, np.float64),
+        matrix(buffer, h.H_at, nl, nl, np.float64),
+        matrix(buffer, h.cone_at, nl, nv, np.float64),
+        vector(buffer, h.active_at, nl, np.int64),
+        vector(buffer, h.block_at, nl, np.int64),
+        unpack_workspace(vector(buffer, h.lcp_at, h.lcp_size, np.float64), nl),
     )

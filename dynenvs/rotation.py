@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined
 from dynenvs.layout import Floats
 
 
-@kernel
+@inlined
 def axis_angle_matrix(axis: Floats, angle: float, out: Floats) -> None:
     """Rodrigues' formula R = 1 + sin K + (1 - cos) K^2 for a unit `axis`, shape (3,)."""
     s = math.sin(angle)
@@ -29,7 +29,7 @@ def axis_angle_matrix(axis: Floats, angle: float, out: Floats) -> None:
     out[2, 2] = t * z * z + c
 
 
-@kernel
+@inlined
 def quaternion_matrix(quaternion: Floats, out: Floats) -> None:
     """Rotation matrix of a quaternion, shape (4,), normalised on the way."""
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
@@ -45,7 +45,7 @@ def quaternion_matrix(quaternion: Floats, out: Floats) -> None:
     out[2, 2] = 1.0 - s * (x * x + y * y)
 
 
-@kernel
+@inlined
 def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: Floats) -> None:
     """out = quaternion * exp(r / 2): turn by the body-fixed rotation vector r [rad], renormalised."""
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
@@ -66,7 +66,7 @@ def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: 
     out[3] = z1 * s
 
 
-@kernel
+@inlined
 def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
     """The body-fixed rotation vector r [rad] with b = a * exp(r / 2), |r| <= pi."""
     w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
@@ -82,7 +82,7 @@ def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
     out[2] = k * z
 
 
-@kernel
+@inlined
 def matmul3(a: Floats, b: Floats, out: Floats) -> None:
     """out = a b, shapes (3, 3); `out` must be neither of them."""
     for i in range(3):
@@ -90,7 +90,7 @@ def matmul3(a: Floats, b: Floats, out: Floats) -> None:
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
 
 
-@kernel
+@inlined
 def rotate(R: Floats, x: Floats) -> tuple[float, float, float]:
     """R x as three numbers; shapes (3, 3) and (3,)."""
     return (

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined
 from dynenvs.layout import Floats
 
 
-@kernel
+@inlined
 def add_cross_motion(v: Floats, m: Floats, scale: float, out: Floats) -> None:
     """out += scale * (v x m) = scale * (w x m_w; w x m_v + v_v x m_w); shapes (6,)."""
     out[0] += scale * (v[1] * m[2] - v[2] * m[1])
@@ -23,7 +23,7 @@ def add_cross_motion(v: Floats, m: Floats, scale: float, out: Floats) -> None:
     out[5] += scale * (v[0] * m[4] - v[1] * m[3] + v[3] * m[1] - v[4] * m[0])
 
 
-@kernel
+@inlined
 def add_cross_force(v: Floats, f: Floats, out: Floats) -> None:
     """out += v x* f = (w x n + v_v x f; w x f); shapes (6,)."""
     out[0] += v[1] * f[2] - v[2] * f[1] + v[4] * f[5] - v[5] * f[4]
@@ -34,7 +34,7 @@ def add_cross_force(v: Floats, f: Floats, out: Floats) -> None:
     out[5] += v[0] * f[4] - v[1] * f[3]
 
 
-@kernel
+@inlined
 def inertia_times(mass: float, h: Floats, I: Floats, v: Floats, out: Floats) -> None:
     """out = (I w + h x v; m v - h x w): a rigid inertia applied to a motion vector."""
     out[0] = I[0, 0] * v[0] + I[0, 1] * v[1] + I[0, 2] * v[2] + h[1] * v[5] - h[2] * v[4]
@@ -45,7 +45,7 @@ def inertia_times(mass: float, h: Floats, I: Floats, v: Floats, out: Floats) -> 
     out[5] = mass * v[5] - h[0] * v[1] + h[1] * v[0]
 
 
-@kernel
+@inlined
 def inertia_matrix(body: Any, out: Floats) -> None:
     """The 6 x 6 matrix [[I, hx], [-hx, m 1]] of a body's rigid inertia."""
     h = body.h
@@ -66,7 +66,7 @@ def inertia_matrix(body: Any, out: Floats) -> None:
             out[3 + j, i] = out[i, 3 + j]
 
 
-@kernel
+@inlined
 def dot6(a: Floats, b: Floats) -> float:
     """Scalar product of a motion and a force vector."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]

@@ -119,4 +119,15 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
         s.v[j] = w.v_new[j]
     for i in range(m.header[0].nq):
         s.q[i] = w.q_new[i]
+    for f in range(m.header[0].nf):
+        for k in range(3):
+            s.memory[f].total[k] += s.memory[f].impulse[k]
     return True
+
+
+@kernel
+def clear_totals(m: ModelView, s: StateView) -> None:
+    """Start a new sum of contact impulses."""
+    for f in range(m.header[0].nf):
+        for k in range(3):
+            s.memory[f].total[k] = 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.kinematics import point_velocity
 from dynenvs.layout import HALF_SPACE, Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.rotation import rotate
@@ -19,7 +19,7 @@ from dynenvs.rotation import rotate
 MARGIN = 1e-3
 
 
-@kernel
+@inlined
 def feature_gap(feature: Any, poses: Records) -> float:
     """Signed distance [m] of a feature from geom B, negative inside."""
     A, B = poses[feature.body_a], poses[feature.body_b]
@@ -34,7 +34,7 @@ def feature_gap(feature: Any, poses: Records) -> float:
     return math.sqrt(dx * dx + dy * dy + dz * dz) - feature.radius - feature.target_radius
 
 
-@kernel
+@inlined
 def locate(feature: Any, poses: Records, contact: Any) -> None:
     """Fill centre, normal (from B to A) and point (on A's surface) of a contact, world axes."""
     A, B = poses[feature.body_a], poses[feature.body_b]
@@ -55,14 +55,14 @@ def locate(feature: Any, poses: Records, contact: Any) -> None:
         contact.point[k] = c[k] - feature.radius * n[k]
 
 
-@kernel
+@inlined
 def measure_gaps(m: ModelView, poses: Records, gaps: Floats) -> None:
     """Gap [m] of every feature, shape (nf,)."""
     for f in range(m.header[0].nf):
         gaps[f] = feature_gap(m.features[f], poses)
 
 
-@kernel
+@inlined
 def _approach(m: ModelView, w: WorkspaceView, contact: Any, feature: Any, scratch: Floats) -> float:
     """Normal velocity [m/s] of A's point relative to B's at the start of the step."""
     point_velocity(m, w, feature.body_a, contact.point, scratch)
@@ -74,7 +74,7 @@ def _approach(m: ModelView, w: WorkspaceView, contact: Any, feature: Any, scratc
     return speed
 
 
-@kernel
+@inlined
 def add_contact(m: ModelView, s: StateView, w: WorkspaceView, f: int, count: int) -> None:
     """Make feature f the contact number `count`, located at the start of the step."""
     feature = m.features[f]
@@ -87,7 +87,7 @@ def add_contact(m: ModelView, s: StateView, w: WorkspaceView, f: int, count: int
     _set_target(m, w, contact)
 
 
-@kernel
+@inlined
 def _set_target(m: ModelView, w: WorkspaceView, contact: Any) -> None:
     """The distance that the contact may close within the step.
 

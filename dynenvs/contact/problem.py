@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import add_contact, feature_gap, select_contacts
 from dynenvs.dynamics.factor import solve_lower, solve_lower_transposed
 from dynenvs.joints import integrate
@@ -39,7 +39,7 @@ MISSED = 1e-9  # depth from which such a feature counts [m]
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 
 
-@kernel
+@inlined
 def _contact_row(m: ModelView, w: WorkspaceView, contact: Any, d: Floats, row: Floats) -> None:
     """row = d^T (J_A - J_B) at the contact point."""
     feature = m.features[contact.feature]
@@ -50,7 +50,7 @@ def _contact_row(m: ModelView, w: WorkspaceView, contact: Any, d: Floats, row: F
         add_point_row(m, w, feature.body_b, contact.point, d, -1.0, row)
 
 
-@kernel
+@inlined
 def _dot(a: Floats, b: Floats, n: int) -> float:
     total = 0.0
     for k in range(n):
@@ -58,7 +58,7 @@ def _dot(a: Floats, b: Floats, n: int) -> float:
     return total
 
 
-@kernel
+@inlined
 def _reference_tangents(contact: Any, planar: bool) -> None:
     """Tangents by the world's axes: t1 in the x-z plane (or nearest to x), t2 = n x t1."""
     n, t1, t2 = contact.normal, contact.t1, contact.t2
@@ -73,7 +73,7 @@ def _reference_tangents(contact: Any, planar: bool) -> None:
     t2[2] = n[0] * t1[1] - n[1] * t1[0]
 
 
-@kernel
+@inlined
 def _align_tangents(m: ModelView, w: WorkspaceView, contact: Any, v: Floats) -> None:
     """Turn t1 along the predicted slip: this removes most of a pyramid's bias."""
     r = contact.row
@@ -144,7 +144,7 @@ def limit_rows(m: ModelView, q: Floats, w: WorkspaceView, r: int, v: Floats, dt:
     return r
 
 
-@kernel
+@inlined
 def limited_coordinate(m: ModelView, w: WorkspaceView, row: int) -> int:
     """The coordinate that a joint limit's row acts on: its only entry."""
     j = 0
@@ -169,7 +169,7 @@ def couple(m: ModelView, w: WorkspaceView, rows: int, unactuated: bool) -> None:
             w.G[k, r] = w.G[r, k]
 
 
-@kernel
+@inlined
 def _add_variable(
     w: WorkspaceView, n: int, kind: int, i: int, row: int, bit: int, c: float, s: float
 ) -> int:
@@ -216,7 +216,7 @@ def _list_variables(m: ModelView, w: WorkspaceView, count: int, rows: int) -> in
     return n
 
 
-@kernel
+@inlined
 def _entry(w: WorkspaceView, a: Any, b: Any) -> float:
     """A_ij of two variables."""
     if a.kind == SLACK or b.kind == SLACK:
@@ -250,7 +250,7 @@ def _fill(w: WorkspaceView, n: int) -> None:
             w.A[i, j] = _entry(w, a, w.variables[j])
 
 
-@kernel
+@inlined
 def _recall(s: StateView, w: WorkspaceView, n: int) -> None:
     """Previous active set of the present variables, by feature id (limits: by coordinate)."""
     for i in range(n):
@@ -262,7 +262,7 @@ def _recall(s: StateView, w: WorkspaceView, n: int) -> None:
             w.active[i] = (bits >> variable.bit) & 1
 
 
-@kernel
+@inlined
 def _remember(m: ModelView, s: StateView, w: WorkspaceView, count: int, n: int) -> None:
     """Keep active set and impulses by feature id; features that were not in reach forget theirs."""
     for f in range(m.header[0].nf):
@@ -317,7 +317,7 @@ def solve_problem(
     return status, residual, pivots
 
 
-@kernel
+@inlined
 def _impulses(w: WorkspaceView, count: int, rows: int, n: int) -> None:
     """Row impulses from the LCP's variables; a contact sticks if it presses and its slip is nil."""
     for r in range(rows):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import feature_gap
 from dynenvs.contact.problem import apply_impulses, limited_coordinate
 from dynenvs.joints import integrate
@@ -76,14 +76,14 @@ def _errors(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) ->
     return worst
 
 
-@kernel
+@inlined
 def _mark(w: WorkspaceView, r: int, error: float) -> float:
     w.impulse_row[r] = 1.0
     w.bias_row[r] = error
     return abs(error)
 
 
-@kernel
+@inlined
 def _tangential_errors(
     m: ModelView, w: WorkspaceView, contact: Any, feature: Any, dt: float
 ) -> float:
@@ -109,7 +109,7 @@ def _tangential_errors(
     return worst
 
 
-@kernel
+@inlined
 def _rolling(
     m: ModelView,
     w: WorkspaceView,
@@ -177,7 +177,7 @@ def _solve_equalities(w: WorkspaceView, rows: int) -> None:
             w.impulse_row[w.active[i]] += x[i]
 
 
-@kernel
+@inlined
 def _back_substitute(K: Floats, e: Floats, x: Floats, n: int) -> None:
     """x = (L D L^T)^-1 e for L below and D on the diagonal of K; a lost pivot yields nothing."""
     for i in range(n):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.edge import prepare
 from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import (
@@ -21,7 +21,7 @@ from dynenvs.model import Model
 from dynenvs.spatial import dot6, inertia_times
 
 
-@kernel
+@inlined
 def composite_inertias(m: ModelView, w: WorkspaceView) -> None:
     """(mc, hc, Ic) of each body and all that it carries, tips to base.
 

@@ -7,11 +7,11 @@ the diagonal and D on it.
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined
 from dynenvs.layout import Floats, ModelView
 
 
-@kernel
+@inlined
 def factor(m: ModelView, M: Floats, L: Floats) -> bool:
     """L^T D L of the lower triangle of M, shapes (nv, nv); False if M is not positive definite."""
     for i in range(m.header[0].nv):
@@ -20,7 +20,7 @@ def factor(m: ModelView, M: Floats, L: Floats) -> bool:
     return factor_in_place(m, L)
 
 
-@kernel
+@inlined
 def factor_in_place(m: ModelView, L: Floats) -> bool:
     """The same for a matrix that lies in L already."""
     for k in range(m.header[0].nv - 1, -1, -1):
@@ -39,7 +39,7 @@ def factor_in_place(m: ModelView, L: Floats) -> bool:
     return True
 
 
-@kernel
+@inlined
 def solve_lower_transposed(m: ModelView, L: Floats, x: Floats) -> None:
     """x <- L^-T x, shape (nv,): tips to base."""
     for i in range(m.header[0].nv - 1, -1, -1):
@@ -51,7 +51,7 @@ def solve_lower_transposed(m: ModelView, L: Floats, x: Floats) -> None:
                 j = m.dofs[j].parent
 
 
-@kernel
+@inlined
 def solve_lower(m: ModelView, L: Floats, x: Floats) -> None:
     """x <- L^-1 x, shape (nv,): base to tips."""
     for i in range(m.header[0].nv):
@@ -63,7 +63,7 @@ def solve_lower(m: ModelView, L: Floats, x: Floats) -> None:
         x[i] = total
 
 
-@kernel
+@inlined
 def solve(m: ModelView, L: Floats, x: Floats) -> None:
     """x <- M^-1 x, shape (nv,)."""
     solve_lower_transposed(m, L, x)

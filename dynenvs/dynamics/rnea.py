@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.edge import finite_vector, prepare
 from dynenvs.kinematics import center_from_origin, update_kinematics
 from dynenvs.layout import (
@@ -67,7 +67,7 @@ def rnea_passes(
             parent.f[k] += work.f[k]
 
 
-@kernel
+@inlined
 def subtract_wrench(m: ModelView, s: StateView, w: WorkspaceView, i: int, f: Floats) -> None:
     """f -= the external wrench on body i, moved from its centre of mass to the tree's origin."""
     e = s.wrench[i]

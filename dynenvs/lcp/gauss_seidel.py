@@ -24,45 +24,16 @@ from dynenvs.lcp.workspace import (
 
 
 @kernel
-def gauss_seidel(
-    A: Matrix,
-    b: Vector,
-    n: int,
-    block: Integers,
-    sweeps: int,
-    tolerance: float,
-    z: Vector,
-    work: Workspace,
-) -> bool:
-    """Improve z by sweeps over the blocks, until no variable changes by more than `tolerance`.
-
-    A: shape (>= n, >= n), equilibrated; b: shape (>= n,)
-    block: shape (>= n,), the label 0, 1, ... of each variable's block; negative labels are skipped
-    sweeps: greatest number of sweeps; tolerance: in the unit of z
-    z: shape (>= n,), start and result; a block whose own LCP is not solved keeps its values
-    Returns whether the changes fell below the tolerance.
-    """
-    labels = 0
-    for i in range(n):
-        labels = max(labels, block[i] + 1)
-    for _ in range(sweeps):
-        change = 0.0
-        for label in range(labels):
-            change = max(change, _relax(A, b, n, block, label, z, work))
-        if change <= tolerance:
-            return True
-    return False
-
-
-@kernel
-def _relax(
+def _block_problem(
     A: Matrix, b: Vector, n: int, block: Integers, label: int, z: Vector, work: Workspace
-) -> float:
-    """Solve the LCP of one block for the present values of the others; returns the change."""
+) -> int:
+    """Write the LCP of one block, for the present values of the others, into `work`.
+
+    Returns its size; MEMBERS says which variables it has.
+    """
     members = work.integers[MEMBERS]
     inner_matrix = work.matrices[BLOCK_MATRIX]
     inner_vector = work.vectors[BLOCK_VECTOR]
-    inner_z = work.vectors[BLOCK_Z]
     cover = work.vectors[COVER]
     size = integer(0)
     for i in range(n):
@@ -79,15 +50,56 @@ def _relax(
         cover[p] = 1.0
         for q in range(size):
             inner_matrix[p, q] = A[i, members[q]]
-    limit = 20 + 10 * size
+    return size
+
+
+@kernel
+def gauss_seidel(
+    A: Matrix,
+    b: Vector,
+    n: int,
+    block: Integers,
+    sweeps: int,
+    tolerance: float,
+    z: Vector,
+    basis: Integers,
+    work: Workspace,
+) -> bool:
+    """Sweep over the blocks from z = 0, until no variable changes by more than `tolerance`.
+
+    A: shape (>= n, >= n), equilibrated; b: shape (>= n,)
+    block: shape (>= n,), the label 0, 1, ... of each variable's block; negative labels are skipped
+    sweeps: greatest number of sweeps; tolerance: in the unit of z
+    z: shape (>= n,), receives the answer; a block whose own LCP is not solved keeps its values
+    basis: shape (>= n,), receives 1 where z > 0, else 0
+    Returns whether the changes fell below the tolerance.
+    """
+    members = work.integers[MEMBERS]
     inner_basis = work.integers[BLOCK_BASIS]
-    status, _ = lemke(
-        inner_matrix, inner_vector, cover, size, limit, size < 0, inner_z, inner_basis, work
-    )
+    inner_matrix = work.matrices[BLOCK_MATRIX]
+    inner_vector = work.vectors[BLOCK_VECTOR]
+    inner_z = work.vectors[BLOCK_Z]
+    cover = work.vectors[COVER]
+    labels = 0
+    for i in range(n):
+        z[i] = 0.0
+        labels = max(labels, block[i] + 1)
     change = 0.0
-    if status == SOLVED:
-        for p in range(size):
-            i = members[p]
-            change = max(change, abs(inner_z[p] - z[i]))
-            z[i] = inner_z[p]
-    return change
+    for _ in range(sweeps):
+        change = 0.0
+        for label in range(labels):
+            size = _block_problem(A, b, n, block, label, z, work)
+            limit, careful = 20 + 10 * size, size < 0  # not careful: no literal, as in `integer`
+            status, _ = lemke(
+                inner_matrix, inner_vector, cover, size, limit, careful, inner_z, inner_basis, work
+            )
+            if status == SOLVED:
+                for p in range(size):
+                    i = members[p]
+                    change = max(change, abs(inner_z[p] - z[i]))
+                    z[i] = inner_z[p]
+        if change <= tolerance:
+            break
+    for i in range(n):
+        basis[i] = 1 if z[i] > 0.0 else 0
+    return change <= tolerance

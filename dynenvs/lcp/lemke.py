@@ -228,17 +228,25 @@ def _directions(
 
 
 @kernel
-def _first_row(b: Vector, cover: Vector, n: int) -> int:
-    """Row of the first leaving w, the last of those with the least b_i / cover_i; -1 if b >= 0.
+def _start(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers, work: Workspace) -> int:
+    """Clear the results, and let z_0 enter the basis of all w's.
 
-    (The last one, because among equals its perturbation e^i is the smallest.)
+    Returns the row of the w that leaves, the last of those with the least b_i / cover_i (the last,
+    because among equals its perturbation e^i is the smallest); -1 if b >= 0.
     """
+    tight = work.integers[TIGHT]
     first = -1
     least = 0.0
     for i in range(n):
+        z[i] = 0.0
+        basis[i] = 0
+        tight[i] = 0
         if b[i] < 0.0 and b[i] / cover[i] <= least:
             least = b[i] / cover[i]
             first = i
+    if first >= 0:
+        tight[first] = 1
+        work.integers[ROWS, 0] = first
     return first
 
 
@@ -267,19 +275,12 @@ def lemke(
     """
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
-    tight = work.integers[TIGHT]
     basic_z = work.vectors[BASIC_Z]
     right = work.vectors[RIGHT]
-    for i in range(n):
-        z[i] = 0.0
-        basis[i] = 0
-        tight[i] = 0
-    entering = _first_row(b, cover, n)
+    entering = _start(b, cover, n, z, basis, work)
     if entering < 0:
         return SOLVED, 0
     # The basis: the k z's at `columns`, z_0, and the w's of all rows but the m in `rows`.
-    rows[0] = entering
-    tight[entering] = 1
     k, m, is_z = integer(0), integer(1), entering >= 0
     pivots = 1
     status = -1

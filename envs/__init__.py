@@ -1,0 +1,1 @@
+"""Gymnasium environments with hard, frictional, certified contact."""

@@ -1,0 +1,126 @@
+"""dynenvs/PlanarHumanoid-v0: a man's legs in the sagittal plane follow a commanded speed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from dynenvs.envs.robots import planar_humanoid as robot
+from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.model import Model
+
+COMMAND_RANGE = (0.3, 1.2)  # [m/s]
+GAIT = (0.75, 0.40)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+FEET = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
+
+
+@cache
+def _model() -> Model:
+    return robot.build()
+
+
+class PlanarHumanoidEnv(PlanarWalker):
+    """A humanoid of 1.70 m and 70 kg walks in the plane at a commanded speed.
+
+    ## Description
+    The report's humanoid: the torso stands on two unactuated prismatic root joints (x, z) and
+    never pitches; hips, knees and ankles are six actuated revolute joints; each foot touches the
+    ground at heel and toe, with hard Coulomb friction (coefficient 0.8) solved as an LCP and
+    certified at every step.  Falling is falling: the pelvis sinks, or a shin or the pelvis
+    touches the ground.  Masses, lengths and limits are published human data
+    (`envs/robots/planar_humanoid.py`).
+
+    ## Action Space
+    `Box(-1, 1, (6,), float32)`: torque over effort limit, held for the control period of 10 ms.
+
+    | Num | Joint       | Unit at 1 | Limit   |
+    |-----|-------------|-----------|---------|
+    | 0   | left hip    | torque    | 190 N m |
+    | 1   | left knee   | torque    | 190 N m |
+    | 2   | left ankle  | torque    | 120 N m |
+    | 3   | right hip   | torque    | 190 N m |
+    | 4   | right knee  | torque    | 190 N m |
+    | 5   | right ankle | torque    | 120 N m |
+
+    ## Observation Space
+    `Box((18,), float64)`; every entry stays within its bounds.  A positive hip or knee angle turns
+    the limb backward, a positive ankle angle turns the toe down.
+
+    | Num   | Observation                                        | Min        | Max       | Unit  |
+    |-------|----------------------------------------------------|------------|-----------|-------|
+    | 0     | height of the hip                                  | 0          | 3         | m     |
+    | 1     | left hip angle                                     | -1.81      | 0.70      | rad   |
+    | 2     | left knee angle                                    | 0          | 2.40      | rad   |
+    | 3     | left ankle angle                                   | -0.52      | 0.74      | rad   |
+    | 4-6   | right hip, knee, ankle angle                       | as left    | as left   | rad   |
+    | 7-8   | velocity of the hip, x and z                       | -15        | 15        | m/s   |
+    | 9-14  | angular velocities, in the order of the angles     | -60        | 60        | rad/s |
+    | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
+    | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
+
+    The gait clock belongs to the environment: it turns 0.75 + 0.40 command times a second.  At
+    phase 0 the left foot is due to touch down, at phase 0.5 the right one.
+
+    ## Rewards
+    The sum of the terms in `info`, each bounded; a walker that follows its command earns close to
+    1 a step, one that stands still while told to walk about nothing.
+
+    - `reward_velocity` = 0.8 f, with f = exp(-(error / scale)^2), the error of the mean speed over
+      the step and scale = max(0.1 m/s, 0.4 command)
+    - `reward_ease` = 0.1 f (1 - mean square of the action)
+    - `reward_height` = 0.1 f exp(-(relative error of the hip height / 0.15)^2)
+
+    ## Starting State
+    Standing with slightly bent knees, uniform noise of `reset_noise` on joint angles [rad] and
+    velocities [rad/s], the lowest foot point on the ground; the command uniform in
+    `command_range`; the gait phase 0 or 0.5.
+
+    ## Episode End
+    Terminated by a fall (hip below 70 % of its standing height, or any contact but the feet's),
+    unless `terminate_on_fall=False`, and by a velocity beyond its bound.  Truncated after
+    `max_episode_steps` control steps, and where a contact problem has no solution (the state then
+    stays the last finite one).  `info["end"]` says which.
+
+    ## Arguments
+    - `command`: a fixed speed [m/s]; drawn at each reset if None.
+      `reset(options={"command": 0.8})` fixes it for one episode.
+    - `command_range` = (0.3, 1.2): range of the command [m/s].
+    - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
+    - `timestep` = 0.005: physics step [s]; `frame_skip` = 2: physics steps in a control step.
+    - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
+
+    ## Version History
+    - v0: first release.
+    """
+
+    def __init__(
+        self,
+        *,
+        render_mode: str | None = None,
+        command: float | None = None,
+        command_range: tuple[float, float] = COMMAND_RANGE,
+        reset_noise: float = 0.01,
+        terminate_on_fall: bool = True,
+        max_episode_steps: int = 1000,
+        timestep: float = 0.005,
+        frame_skip: int = 2,
+        width: int = 960,
+        height: int = 540,
+    ) -> None:
+        super().__init__(
+            _model(),
+            standing=np.tile(robot.STANDING, 2),
+            feet=FEET,
+            command_range=command_range,
+            gait=GAIT,
+            timestep=timestep,
+            frame_skip=frame_skip,
+            reset_noise=reset_noise,
+            terminate_on_fall=terminate_on_fall,
+            max_episode_steps=max_episode_steps,
+            command=command,
+            render_mode=render_mode,
+            width=width,
+            height=height,
+        )

@@ -1,0 +1,122 @@
+"""dynenvs/PlanarQuadruped-v0: four legs of three joints follow a commanded speed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from dynenvs.envs.robots import planar_quadruped as robot
+from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.model import Model
+
+COMMAND_RANGE = (0.3, 1.0)  # [m/s]
+GAIT = (1.6, 0.8)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+FEET = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
+
+
+@cache
+def _model() -> Model:
+    return robot.build()
+
+
+class PlanarQuadrupedEnv(PlanarWalker):
+    """A four-legged robot of 12.7 kg trots in the plane at a commanded speed.
+
+    ## Description
+    The report's four-legged robot: the trunk moves on two unactuated prismatic root joints (x, z)
+    and never pitches; each leg has three actuated revolute joints (hip, knee, ankle) and a
+    spherical foot of 23 mm.  Contact is hard, with Coulomb friction (coefficient 0.6), solved as
+    an LCP and certified at every step.  Numbers: the Unitree Go1's
+    (`envs/robots/planar_quadruped.py` says what is the robot's and what is derived).
+
+    ## Action Space
+    `Box(-1, 1, (12,), float32)`: torque over effort limit, held for the control period of 10 ms.
+
+    | Num  | Joint                          | Unit at 1 | Limit               |
+    |------|--------------------------------|-----------|---------------------|
+    | 0-2  | front left hip, knee, ankle    | torque    | 23.7, 35.55, 23.7 N m |
+    | 3-5  | front right hip, knee, ankle   | torque    | the same            |
+    | 6-8  | rear left hip, knee, ankle     | torque    | the same            |
+    | 9-11 | rear right hip, knee, ankle    | torque    | the same            |
+
+    ## Observation Space
+    `Box((30,), float64)`; every entry stays within its bounds.  A positive angle turns the limb
+    backward.
+
+    | Num   | Observation                                        | Min        | Max       | Unit  |
+    |-------|----------------------------------------------------|------------|-----------|-------|
+    | 0     | height of the hips                                 | 0          | 3         | m     |
+    | 1     | front left hip angle                               | -0.663     | 2.967     | rad   |
+    | 2     | front left knee angle                              | -2.818     | -0.888    | rad   |
+    | 3     | front left ankle angle                             | -0.40      | 1.80      | rad   |
+    | 4-12  | the same of front right, rear left, rear right     | as above   | as above  | rad   |
+    | 13-14 | velocity of the trunk, x and z                     | -15        | 15        | m/s   |
+    | 15-26 | angular velocities, in the order of the angles     | -60        | 60        | rad/s |
+    | 27-28 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
+    | 29    | commanded speed                                    | 0.3        | 1.0       | m/s   |
+
+    The gait clock belongs to the environment: it turns 1.6 + 0.8 command times a second.  At phase
+    0 the front left and rear right feet are due to touch down, at phase 0.5 the others (a trot).
+
+    ## Rewards
+    The sum of the terms in `info`, each bounded; a walker that follows its command earns close to
+    1 a step, one that stands still while told to walk about nothing.
+
+    - `reward_velocity` = 0.8 f, with f = exp(-(error / scale)^2), the error of the mean speed over
+      the step and scale = max(0.1 m/s, 0.4 command)
+    - `reward_ease` = 0.1 f (1 - mean square of the action)
+    - `reward_height` = 0.1 f exp(-(relative error of the hip height / 0.15)^2)
+
+    ## Starting State
+    Standing, uniform noise of `reset_noise` on joint angles [rad] and velocities [rad/s], the
+    lowest foot on the ground; the command uniform in `command_range`; the gait phase 0 or 0.5.
+
+    ## Episode End
+    Terminated by a fall (hips below 70 % of their standing height, or any contact but the feet's),
+    unless `terminate_on_fall=False`, and by a velocity beyond its bound.  Truncated after
+    `max_episode_steps` control steps, and where a contact problem has no solution (the state then
+    stays the last finite one).  `info["end"]` says which.
+
+    ## Arguments
+    - `command`: a fixed speed [m/s]; drawn at each reset if None.
+      `reset(options={"command": 0.8})` fixes it for one episode.
+    - `command_range` = (0.3, 1.0): range of the command [m/s].
+    - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
+    - `timestep` = 0.005: physics step [s]; `frame_skip` = 2: physics steps in a control step.
+    - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
+
+    ## Version History
+    - v0: first release.
+    """
+
+    def __init__(
+        self,
+        *,
+        render_mode: str | None = None,
+        command: float | None = None,
+        command_range: tuple[float, float] = COMMAND_RANGE,
+        reset_noise: float = 0.01,
+        terminate_on_fall: bool = True,
+        max_episode_steps: int = 1000,
+        timestep: float = 0.005,
+        frame_skip: int = 2,
+        width: int = 960,
+        height: int = 540,
+    ) -> None:
+        super().__init__(
+            _model(),
+            standing=np.tile(robot.STANDING, 4),
+            feet=FEET,
+            command_range=command_range,
+            gait=GAIT,
+            timestep=timestep,
+            frame_skip=frame_skip,
+            reset_noise=reset_noise,
+            terminate_on_fall=terminate_on_fall,
+            max_episode_steps=max_episode_steps,
+            command=command,
+            render_mode=render_mode,
+            width=width,
+            height=height,
+        )

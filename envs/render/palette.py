@@ -1,0 +1,36 @@
+"""Colours (r, g, b): a calm, hazy day; a light robot; warm colours only for what matters."""
+
+from __future__ import annotations
+
+Color = tuple[int, int, int]
+
+SKY_TOP: Color = (150, 184, 217)
+SKY_LOW: Color = (239, 240, 236)
+HILLS: tuple[Color, ...] = ((203, 217, 226), (184, 204, 214))
+GROUND_FAR: Color = (206, 209, 204)
+GROUND_NEAR: Color = (164, 169, 170)
+TRACK: Color = (229, 228, 222)
+MARK: Color = (118, 128, 138)
+SHADOW: Color = (44, 54, 72)
+WALL: Color = (196, 199, 197)  # other half spaces and fixed blocks
+
+TRUNK: Color = (58, 110, 190)
+LIMB: Color = (233, 237, 242)
+LEAF: Color = (74, 84, 101)  # feet, hands, whatever ends a chain
+JOINT: Color = (66, 75, 91)
+ACCENT: Color = (255, 176, 59)
+FORCE: Color = (232, 73, 66)
+
+FAR: Color = (112, 130, 156)  # limbs on the far side fade towards this
+OUTLINE: Color = (38, 46, 60)
+
+TEXT: Color = (38, 48, 63)
+MUTED: Color = (112, 124, 140)
+PANEL: Color = (255, 255, 255)
+GAUGE: Color = (46, 160, 120)
+
+
+def mix(a: Color, b: Color, share: float) -> Color:
+    """The colour a fraction `share` of the way from `a` to `b`."""
+    r, g, b_ = (round(x + (y - x) * share) for x, y in zip(a, b, strict=True))
+    return (r, g, b_)

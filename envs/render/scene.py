@@ -1,0 +1,179 @@
+"""What there is to draw: rounded convex solids, joints, half spaces and forces, in metres.
+
+A solid is the set of points nearer than `radius` to the convex hull of its core points: one point
+makes a sphere, two a capsule, the four corners of a face a face with rounded edges.  Nothing here
+knows a camera or a pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.envs.render import palette
+from dynenvs.layout import REVOLUTE
+from dynenvs.model import Model
+from dynenvs.parts import Geom
+
+Array = NDArray[np.float64]
+
+BEVEL = 0.35  # rounding of a box's edges, as a share of its smallest half edge
+FAR_SIDE = 0.01  # solids with a y beyond this are on the far side of the robot [m]
+POINT_RADIUS = 0.012  # of a contact point where it is drawn [m]
+JOINT_RADIUS = 0.55  # of a joint, as a share of the limb's radius
+
+
+class Frame(NamedTuple):
+    """One picture's worth of state.
+
+    Attributes:
+        rotations: body to world, shape (nb, 3, 3); body 0 is the world.
+        positions: body origins, world axes [m], shape (nb, 3).
+        contact_points: world axes [m], shape (k, 3).
+        contact_forces: on the robot, world axes [N], shape (k, 3).
+        focus: point that the camera follows [m], shape (3,).
+        readings: what the line at the top says, in order: label to text.
+        speed: actual and commanded speed [m/s], shown as a bar under the reading "speed".
+    """
+
+    rotations: Array
+    positions: Array
+    contact_points: Array
+    contact_forces: Array
+    focus: Array
+    readings: Mapping[str, str]
+    speed: tuple[float, float] | None = None
+
+
+class Solid(NamedTuple):
+    """A rounded convex piece; in the scene in body axes, in a picture in world axes."""
+
+    body: int
+    core: Array  # [m], shape (k, 3)
+    radius: float  # [m]
+    color: palette.Color
+    normal: Array | None = None  # of a face, shape (3,); None if round
+    shaded: bool = True  # False: a flat disc such as a joint's
+    far: bool = False
+
+
+class HalfSpace(NamedTuple):
+    """All that lies below a plane, fixed in the world."""
+
+    position: Array  # [m], shape (3,)
+    normal: Array  # out of it, unit, shape (3,)
+    color: palette.Color | None
+
+
+class Scene:
+    """The parts of a model that are drawn, in the body frames.
+
+    Attributes:
+        half_spaces: those fixed in the world.
+        floor: the first level one among them, or None.
+        weight: of all bodies [N].
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.weight = float(model.bodies["mass"].sum() * np.linalg.norm(model.header.gravity))
+        self.half_spaces = [
+            HalfSpace(geom.position, geom.rotation[:, 2], geom.color)
+            for geom in model.geoms
+            if geom.type == "half_space" and model.body_id(geom.body) == 0
+        ]
+        level = [h for h in self.half_spaces if h.normal[2] > 1.0 - 1e-9]
+        self.floor = level[0] if level else None
+        self._solids = list(_solids(model))
+        self._joints = list(_joints(model, self._solids))
+
+    def solids(self, frame: Frame) -> list[Solid]:
+        """The solids where `frame` puts them, world axes."""
+        placed = []
+        for solid in self._solids:
+            R, p = frame.rotations[solid.body], frame.positions[solid.body]
+            normal = None if solid.normal is None else R @ solid.normal
+            core = solid.core @ R.T + p
+            far = solid.body > 0 and float(core[:, 1].mean()) > FAR_SIDE
+            placed.append(solid._replace(core=core, normal=normal, far=far))
+        return placed
+
+    def joints(self, frame: Frame) -> list[Solid]:
+        """Discs at the hinges where `frame` puts them, world axes."""
+        placed = []
+        for disc in self._joints:
+            R, p = frame.rotations[disc.body], frame.positions[disc.body]
+            core = disc.core @ R.T + p
+            placed.append(disc._replace(core=core, far=float(core[0, 1]) > FAR_SIDE))
+        return placed
+
+
+def _solids(model: Model) -> Iterator[Solid]:
+    """Every geom as one solid or, a box, as its six faces."""
+    for geom in model.geoms:
+        body = model.body_id(geom.body)
+        color = geom.color or _color(model, body)
+        z = geom.rotation[:, 2]
+        if geom.type == "box":
+            yield from _faces(geom, body, color)
+        elif geom.type == "capsule":
+            core = np.array([geom.position - z * geom.size[1], geom.position + z * geom.size[1]])
+            yield Solid(body, core, float(geom.size[0]), color)
+        elif geom.type == "sphere":
+            yield Solid(body, geom.position[None], float(geom.size[0]), color)
+        elif geom.type == "point":
+            yield Solid(body, geom.position[None], POINT_RADIUS, geom.color or palette.JOINT)
+
+
+def _faces(geom: Geom, body: int, color: palette.Color) -> Iterator[Solid]:
+    radius = BEVEL * float(geom.size.min())
+    inner = geom.size - radius
+    square = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    for axis in range(3):
+        for sign in (-1.0, 1.0):
+            corners = np.insert(square, axis, sign, axis=1) * inner
+            core = corners @ geom.rotation.T + geom.position
+            yield Solid(body, core, radius, color, sign * geom.rotation[:, axis])
+
+
+def _drawn(model: Model) -> list[int]:
+    """Bodies, without the world, that have something to draw, in order."""
+    return sorted({model.body_id(geom.body) for geom in model.geoms} - {0})
+
+
+def _color(model: Model, body: int) -> palette.Color:
+    """By role: the first drawn body is the trunk, a drawn body without children a leaf."""
+    if body == 0:
+        return palette.WALL
+    drawn = _drawn(model)
+    parents = model.bodies["parent"]
+    if body == drawn[0]:
+        return palette.TRUNK if np.any(parents == body) else palette.LIMB
+    depth = 0  # drawn bodies above this one: a lone limb on the trunk is no leaf
+    above = int(parents[body])
+    while above > 0:
+        depth += above in drawn
+        above = int(parents[above])
+    boxed = all(g.type != "capsule" for g in model.geoms if model.body_id(g.body) == body)
+    leaf = boxed and depth > 1 and not np.any(parents == body)
+    return palette.LEAF if leaf else palette.LIMB
+
+
+def _joints(model: Model, solids: list[Solid]) -> Iterator[Solid]:
+    """A disc at each hinge between two drawn bodies, or between the world and a drawn body."""
+    drawn = [0, *_drawn(model)]
+    for body in drawn[1:]:
+        record = model.bodies[body]
+        if record.joint != REVOLUTE or int(record.parent) not in drawn:
+            continue
+        own = [solid for solid in solids if solid.body == body]
+        nearest = min(own, key=lambda s: float(np.linalg.norm(s.core, axis=1).min()))
+        y = float(np.mean([solid.core[:, 1].mean() for solid in own]))  # in the limb's plane
+        reach = max(nearest.radius, POINT_RADIUS)
+        if nearest.normal is not None:
+            sizes = np.ptp(np.concatenate([s.core for s in own]), axis=0)
+            reach = max(reach, 0.4 * float(sizes[[0, 2]].min()))
+        radius = JOINT_RADIUS * reach
+        yield Solid(body, np.array([[0.0, y, 0.0]]), radius, palette.JOINT, shaded=False)

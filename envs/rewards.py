@@ -1,0 +1,23 @@
+"""Bounded reward terms: each lies in [0, 1] before its weight."""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import inlined
+from dynenvs.layout import Floats
+
+
+@inlined
+def closeness(error: float, scale: float) -> float:
+    """1 where the error is zero, exp(-1) at one scale, soon nothing beyond: exp(-(e/s)^2)."""
+    return math.exp(-((error / scale) ** 2))
+
+
+@inlined
+def ease(action: Floats) -> float:
+    """1 without effort, 0 with every joint at its limit: 1 - mean square of the actions."""
+    total = 0.0
+    for i in range(action.shape[0]):
+        total += action[i] * action[i]
+    return 1.0 - total / action.shape[0]

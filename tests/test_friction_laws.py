@@ -1,0 +1,489 @@
+"""Coulomb's law and unilateral contact on a stepped World, against closed forms.
+
+Numbers: physics.md, sections 2 and 3.  Time stepping is first order, so distances are compared
+with the exact sums of the scheme, which differ from the continuous law by a stated offset.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scenes import (
+    G,
+    ball,
+    block,
+    block_inertia,
+    body_rotation,
+    certified,
+    corners,
+    energy,
+    quaternion,
+    tilted_gravity,
+)
+from scipy.spatial.transform import Rotation
+
+from dynenvs.builder import ModelBuilder
+from dynenvs.parts import free, prismatic, revolute
+from dynenvs.world import World
+
+HEADINGS = (0.0, 0.3, np.pi / 8, 1.0, np.pi / 2, 2.5)
+
+# Block on a slope
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_block_sticks_below_the_friction_angle(heading: float) -> None:
+    """tan(theta) = mu at theta - 1e-3 rad: moves less than 1e-12 m in 10 s (no creep)."""
+    slope = np.arctan(0.5) - 1e-3
+    world = block(gravity=tilted_gravity(slope, heading), timestep=5e-3)
+    start = world.q.copy()
+    world.step(steps=2000)
+    assert np.abs(world.q - start).max() < 1e-12
+    certified(world)
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_block_slips_above_the_friction_angle(heading: float) -> None:
+    """At theta + 1e-3 rad: v = g (sin theta - mu cos theta) t along the slope, 1.10e-2 m/s at 1 s."""
+    slope = np.arctan(0.5) + 1e-3
+    world = block(gravity=tilted_gravity(slope, heading))
+    world.step(steps=1000)
+    expected = G * (np.sin(slope) - 0.5 * np.cos(slope))
+    assert expected == pytest.approx(1.10e-2, abs=5e-5)
+    along = np.array([np.cos(heading), np.sin(heading), 0.0])
+    np.testing.assert_allclose(world.v[:3], expected * along, atol=1e-10)
+    np.testing.assert_allclose(world.v[3:], 0.0, atol=1e-10)
+    certified(world)
+
+
+@pytest.mark.parametrize("off", [-1e-3, 1e-3])
+@pytest.mark.parametrize("heading", [0.0, 0.7])
+def test_block_on_a_tilted_plane(heading: float, off: float) -> None:
+    """The same threshold with the half space tilted instead of gravity."""
+    slope = np.arctan(0.5) + off
+    turn = Rotation.from_euler("zy", [heading, slope]).as_matrix()
+    half = np.array([0.2, 0.15, 0.05])
+    builder = ModelBuilder(gravity=(0, 0, -G))
+    builder.half_space("ramp", normal=turn[:, 2], friction=0.5)
+    builder.body("block", joint=free(), mass=2.0, inertia=block_inertia(2.0, half))
+    builder.box("skin", "block", half_size=half, friction=0.5)
+    world = World(builder.build(), timestep=1e-3)
+    start = np.concatenate([turn[:, 2] * half[2], quaternion(turn)])
+    world.reset(start)
+    world.step(steps=1000)
+    if off < 0:
+        assert np.abs(world.q - start).max() < 1e-12
+    else:
+        expected = G * (np.sin(slope) - 0.5 * np.cos(slope)) * turn[:, 0]
+        np.testing.assert_allclose(world.v[:3], expected, atol=1e-10)
+    certified(world)
+
+
+@pytest.mark.parametrize("directions", [4, 8])
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_sliding_distance(heading: float, directions: int) -> None:
+    """d = v^2 / (2 mu g) - v dt / 2 exactly, in any direction: the pyramid follows the slip."""
+    mu, speed, steps = 0.3, 1.0, 400
+    dt = speed / (mu * G * steps)  # it stops at the end of a step
+    world = block(friction=mu, timestep=dt, directions=directions)
+    along = np.array([np.cos(heading), np.sin(heading), 0.0])
+    world.v[:3] = speed * along
+    world.step(steps=steps + 50)
+    expected = speed**2 / (2 * mu * G) - speed * dt / 2
+    np.testing.assert_allclose(world.q[:2], expected * along[:2], atol=1e-9)
+    np.testing.assert_allclose(world.v, 0.0, atol=1e-12)
+    certified(world)
+
+
+def test_planar_sliding_distance() -> None:
+    """The same for a model that moves in the x-z plane with the two directions of it."""
+    mu, speed, steps = 0.4, 1.5, 300
+    dt = speed / (mu * G * steps)
+    builder = ModelBuilder(gravity=(0, 0, -G), directions=2)
+    builder.half_space("floor", friction=mu)
+    builder.body("x", joint=prismatic(axis=(1, 0, 0)))
+    builder.body("z", parent="x", joint=prismatic(axis=(0, 0, 1)))
+    builder.body("box", parent="z", joint=revolute(axis=(0, 1, 0)), mass=1.0, inertia=(1, 1, 1))
+    for name, x in (("heel", -0.2), ("toe", 0.2)):
+        builder.point(name, "box", (x, 0.0, -0.1), friction=mu)
+    world = World(builder.build(), timestep=dt)
+    world.reset([0.0, 0.1, 0.0], [speed, 0.0, 0.0])
+    world.step(steps=steps + 20)
+    expected = speed**2 / (2 * mu * G) - speed * dt / 2
+    np.testing.assert_allclose(world.q, [expected, 0.1, 0.0], atol=1e-9)
+    certified(world)
+
+
+def test_frictionless_slide_keeps_its_velocity() -> None:
+    """mu = 0: tangential velocity is constant to roundoff."""
+    world = block(friction=0.0)
+    world.v[:2] = 1.3, -0.4
+    world.step(steps=2000)
+    np.testing.assert_allclose(world.v, [1.3, -0.4, 0, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(world.q[:3], [2.6, -0.8, 0.05], atol=1e-11)
+    certified(world)
+
+
+# Coefficients
+
+
+def test_friction_of_a_pair_is_the_geometric_mean_unless_overridden() -> None:
+    """sqrt(0.9 * 0.4) = 0.6; `pair` sets its own; a world's own value prevails over both."""
+
+    def scene(**rule: float) -> World:
+        builder = ModelBuilder(gravity=(0, 0, -G))
+        builder.half_space("floor", friction=0.9)
+        builder.body("ball", joint=free(), mass=1.0, inertia=(1e6, 1e6, 1e6))
+        builder.sphere("skin", "ball", radius=0.1, friction=0.4)
+        if rule:
+            builder.pair("skin", "floor", **rule)
+        world = World(builder.build(), timestep=1e-3)
+        world.reset([0, 0, 0.1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0])
+        return world
+
+    def deceleration(world: World) -> float:
+        world.step(steps=10)
+        return float((1 - world.v[0]) / (10 * world.timestep))
+
+    assert scene().friction == pytest.approx([0.6], abs=1e-15)
+    assert deceleration(scene()) == pytest.approx(0.6 * G, rel=1e-4)  # turns a little
+    assert deceleration(scene(friction=0.25)) == pytest.approx(0.25 * G, rel=1e-4)
+    own = scene()
+    own.friction[:] = 0.1
+    assert deceleration(own) == pytest.approx(0.1 * G, rel=1e-4)
+
+
+# Rolling
+
+
+@pytest.mark.parametrize("heading", [0.0, 0.4, 2.0])
+@pytest.mark.parametrize("excess", [1.02, 3.0, 0.98, 0.3])
+def test_sphere_on_a_slope(excess: float, heading: float) -> None:
+    """mu >= 2/7 tan(theta): rolls with a = 5/7 g sin(theta) each step; else slides and spins up."""
+    slope, radius = 0.5, 0.1
+    mu = excess * 2 / 7 * np.tan(slope)
+    world = ball(radius=radius, friction=mu, gravity=tilted_gravity(slope, heading))
+    rolls = excess > 1
+    a = 5 / 7 * G * np.sin(slope) if rolls else G * (np.sin(slope) - mu * np.cos(slope))
+    along = np.array([np.cos(heading), np.sin(heading), 0.0])
+    across = np.array([-np.sin(heading), np.cos(heading), 0.0])
+    spin = a / radius if rolls else mu * G * np.cos(slope) * 2.5 / radius
+    for k in range(1, 301):
+        world.step()
+        t = k * world.timestep
+        np.testing.assert_allclose(world.v[:3], a * t * along, atol=1e-9)
+        omega = body_rotation(world.q) @ world.v[3:]
+        np.testing.assert_allclose(omega, spin * t * across, atol=1e-8)
+    certified(world)
+
+
+def test_rolling_covers_the_distance_of_its_velocity() -> None:
+    """A sphere that rolls on the flat goes on for ever: v t after 5 s, gap zero."""
+    world = ball(radius=0.1, timestep=5e-3)
+    world.v[:] = [0.5, 0, 0, 0, 5.0, 0]
+    world.step(steps=1000)
+    np.testing.assert_allclose(world.q[:3], [2.5, 0, 0.1], atol=1e-9)
+    np.testing.assert_allclose(world.v[:3], [0.5, 0, 0], atol=1e-10)
+    certified(world)
+
+
+# Landing
+
+
+@pytest.mark.parametrize("height", [0.1, 0.3333, 1.0])
+def test_inelastic_landing_is_exact(height: float) -> None:
+    """Touchdown closes exactly the gap: never below ground, then at rest on it."""
+    world = ball(radius=0.1, timestep=4e-3)
+    world.q[2] += height
+    lowest = np.inf
+    for _ in range(300):
+        world.step()
+        lowest = min(lowest, world.q[2] - 0.1)
+    assert lowest > -1e-15
+    np.testing.assert_allclose(world.q[2], 0.1, atol=1e-15)
+    np.testing.assert_allclose(world.v, 0.0, atol=1e-14)
+    certified(world)
+
+
+@pytest.mark.parametrize(("seed", "timestep"), itertools.product(range(8), (1e-3, 4e-3)))
+def test_tilted_box_comes_to_rest_flat(seed: int, timestep: float) -> None:
+    """Dropped on a corner: never deeper than 1e-6 m, no energy gained, flat and at rest at last."""
+    rng = np.random.default_rng(seed)
+    half = (0.12, 0.1, 0.08)
+    world = block(half, timestep=timestep)
+    turn = Rotation.random(random_state=rng).as_matrix()
+    world.q[:] = [0, 0, 0, *quaternion(turn)]
+    world.q[2] = 0.2 - corners(world.q, half)[:, 2].min()
+    world.v[:] = [*rng.normal(size=3) * 0.5, *rng.normal(size=3)]
+    before = energy(world)
+    for _ in range(round(3.0 / timestep)):
+        world.step()
+        assert corners(world.q, half)[:, 2].min() > -1e-6
+        now = energy(world)
+        assert now <= before + 1e-3 * timestep
+        before = now
+    certified(world)
+    height = np.sort(corners(world.q, half)[:, 2])
+    np.testing.assert_allclose(height[:4], 0.0, atol=1e-9)
+    np.testing.assert_allclose(world.v, 0.0, atol=1e-9)
+
+
+def test_momentum_balance() -> None:
+    """m (v+ - v) = dt m g + sum of the contacts' impulses, in every step of a tumbling box."""
+    world = block((0.12, 0.1, 0.08), mass=2.0, timestep=2e-3)
+    world.q[2:] = [0.4, *quaternion(Rotation.from_rotvec([0.5, 0.4, 0.2]).as_matrix())]
+    world.v[:] = [1.0, -0.3, 0.0, 1.0, 2.0, -1.0]
+    touched = 0
+    for _ in range(1000):
+        before = world.v[:3].copy()
+        world.step()
+        impulse = sum((c.impulse for c in world.contacts), np.zeros(3))
+        touched += bool(np.any(impulse))
+        change = 2.0 * (world.v[:3] - before) - [0, 0, -2.0 * G * world.timestep]
+        np.testing.assert_allclose(impulse, change, atol=1e-12)
+    assert touched > 500
+
+
+def test_impulses_obey_coulombs_law() -> None:
+    """Each contact's impulse: normal part >= 0, tangential within mu times it, against the slip."""
+    world = block((0.12, 0.1, 0.08), friction=0.4, timestep=2e-3)
+    world.q[2:] = [0.4, *quaternion(Rotation.from_rotvec([0.5, 0.4, 0.2]).as_matrix())]
+    world.v[:] = [1.5, -0.3, 0.0, 1.0, 2.0, -1.0]
+    sliding = 0
+    for _ in range(500):
+        world.step()
+        for contact in world.contacts:
+            normal = contact.impulse @ contact.normal
+            tangential = contact.impulse - normal * contact.normal
+            assert normal >= -1e-13
+            assert np.linalg.norm(tangential) <= 0.4 * normal * (1 + 1e-9) + 1e-13
+            sliding += bool(np.linalg.norm(tangential) > 0.399 * normal > 1e-6)
+    assert sliding > 10
+
+
+# Shapes
+
+
+def test_capsule_lies_on_the_plane() -> None:
+    """Dropped flat and turned: at rest on both caps, which carry its weight in halves."""
+    builder = ModelBuilder(gravity=(0, 0, -G))
+    builder.half_space("floor")
+    builder.body("rod", joint=free(), mass=1.0, inertia=(0.01, 0.1, 0.1))
+    builder.capsule("skin", "rod", start=(-0.3, 0, 0), end=(0.3, 0, 0), radius=0.05)
+    world = World(builder.build(), timestep=2e-3)
+    turn = Rotation.from_euler("zy", [0.7, 0.2]).as_matrix()
+    world.reset([0, 0, 0.4, *quaternion(turn)])
+    for _ in range(1500):
+        world.step()
+        R = body_rotation(world.q)
+        ends = [world.q[2] + s * 0.3 * R[2, 0] - 0.05 for s in (-1, 1)]
+        assert min(ends) > -1e-6
+    np.testing.assert_allclose(ends, 0.0, atol=1e-9)
+    np.testing.assert_allclose(world.v, 0.0, atol=1e-9)
+    assert len(world.contacts) == 2
+    for contact in world.contacts:
+        np.testing.assert_allclose(contact.impulse, [0, 0, G * 2e-3 / 2], atol=1e-9)
+    certified(world)
+
+
+def _row_of_spheres(count: int, gravity: tuple[float, float, float], **options: float) -> World:
+    """Touching unit-mass spheres of radius 0.1 m in a row along z, the first on the floor."""
+    builder = ModelBuilder(gravity=gravity)
+    builder.half_space("floor")
+    for i in range(count):
+        builder.body(f"ball{i}", joint=free(), mass=1.0, inertia=(0.004, 0.004, 0.004))
+        builder.sphere(f"skin{i}", f"ball{i}", radius=0.1)
+    world = World(builder.build(), **options)
+    for i in range(count):
+        world.q[7 * i + 2] = 0.1 + 0.2 * i
+    return world
+
+
+def test_spheres_stand_on_each_other() -> None:
+    """Three in line: at rest for a second, and each carries the weight of those above."""
+    world = _row_of_spheres(3, (0, 0, -G), timestep=2e-3)
+    start = world.q.copy()
+    world.step(steps=500)
+    np.testing.assert_allclose(world.q, start, atol=1e-12)
+    by_geoms = {c.geoms: c.impulse for c in world.contacts}
+    weight = np.array([0, 0, G * 2e-3])
+    carried = [
+        (("skin0", "floor"), 3 * weight),
+        (("skin0", "skin1"), -2 * weight),
+        (("skin1", "skin2"), -weight),
+    ]
+    for geoms, expected in carried:
+        flip = geoms not in by_geoms
+        impulse = by_geoms[geoms[::-1] if flip else geoms] * (-1 if flip else 1)
+        np.testing.assert_allclose(impulse, expected, atol=1e-12)
+    certified(world)
+
+
+def test_inelastic_cradle_moves_as_one() -> None:
+    """e = 0, simultaneous: a sphere that hits three touching ones shares its momentum equally."""
+    world = _row_of_spheres(4, (0, 0, 0), timestep=1e-3)
+    world.q[2] -= 0.005  # the first comes from below, through empty space at the floor
+    world.q[2::7] += 1.0
+    world.v[2] = 1.0
+    world.step(steps=50)
+    np.testing.assert_allclose(world.v[2::6], 0.25, atol=1e-12)
+    gaps = np.diff(world.q[2::7]) - 0.2
+    np.testing.assert_allclose(gaps, 0.0, atol=1e-12)
+    certified(world)
+
+
+def test_oblique_spheres_collide_along_their_centres() -> None:
+    """Frictionless, inelastic: the normal velocities become equal, the tangential ones stay."""
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    for i, mass in enumerate((1.0, 3.0)):
+        builder.body(f"ball{i}", joint=free(), mass=mass, inertia=(0.01, 0.01, 0.01))
+        builder.sphere(f"skin{i}", f"ball{i}", radius=0.1, friction=0.0)
+    world = World(builder.build(), timestep=1e-4)
+    n = np.array([0.6, 0.0, 0.8])
+    world.q[7:10] = 0.2 * n
+    v0, v1 = np.array([1.0, 0.5, 0.7]), np.array([-0.2, 0.1, 0.0])
+    world.v[:3], world.v[6:9] = v0, v1
+    world.step()
+    common = (1.0 * v0 @ n + 3.0 * v1 @ n) / 4.0
+    np.testing.assert_allclose(world.v[:3], v0 + (common - v0 @ n) * n, atol=1e-12)
+    np.testing.assert_allclose(world.v[6:9], v1 + (common - v1 @ n) * n, atol=1e-12)
+
+
+def test_sphere_on_a_carried_half_space() -> None:
+    """A box with a plane on its lid carries a sphere: both at rest, the floor carries both."""
+    half = (0.2, 0.2, 0.1)
+    builder = ModelBuilder(gravity=(0, 0, -G))
+    builder.half_space("floor")
+    builder.body("box", joint=free(), mass=2.0, inertia=block_inertia(2.0, np.array(half)))
+    builder.box("skin", "box", half_size=half)
+    builder.half_space("lid", "box", position=(0, 0, 0.1))
+    builder.body("ball", joint=free(), mass=1.0, inertia=(0.004, 0.004, 0.004))
+    builder.sphere("round", "ball", radius=0.1)
+    builder.exclude("lid", "floor").exclude("skin", "round")
+    world = World(builder.build(), timestep=2e-3)
+    world.q[2], world.q[9] = 0.1, 0.3
+    world.q[7:9] = 0.05, -0.03  # off the centre
+    start = world.q.copy()
+    world.step(steps=500)
+    np.testing.assert_allclose(world.q, start, atol=1e-12)
+    on_floor = sum(c.impulse for c in world.contacts if c.geoms[1] == "floor")
+    on_ball = sum(c.impulse for c in world.contacts if c.geoms == ("round", "lid"))
+    np.testing.assert_allclose(on_floor, [0, 0, 3 * G * 2e-3], atol=1e-12)
+    np.testing.assert_allclose(on_ball, [0, 0, G * 2e-3], atol=1e-12)
+    # Pushed sideways, the box slides; friction drags the sphere along without lifting it.
+    world.v[0] = 1.0
+    world.step(steps=100)
+    np.testing.assert_allclose(world.q[[2, 9]], [0.1, 0.3], atol=1e-9)
+    assert world.v[6] > 0.0
+    certified(world)
+
+
+@pytest.mark.parametrize("excess", [0.98, 1.05])
+def test_turntable(excess: float) -> None:
+    """A small block at radius r on a turning plane slips out once omega^2 r > mu g."""
+    mu, r = 0.3, 1.0
+    omega = np.sqrt(excess * mu * G / r)
+    half = np.array([0.01, 0.01, 0.005])
+    builder = ModelBuilder(gravity=(0, 0, -G))
+    builder.body("table", joint=revolute(armature=1e9), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    builder.half_space("top", "table", friction=mu)
+    builder.body("block", joint=free(), mass=0.1, inertia=block_inertia(0.1, half))
+    builder.box("skin", "block", half_size=half, friction=mu)
+    world = World(builder.build(), timestep=5e-4)
+    world.q[1:4] = r, 0.0, half[2]
+    world.v[:] = [omega, 0, omega * r, 0, 0, 0, omega]
+    for _ in range(2000):
+        world.v[0] = omega
+        world.step()
+    radius = np.hypot(*world.q[1:3])
+    angle = np.arctan2(world.q[2], world.q[1]) - omega * 1.0
+    if excess < 1:
+        # A chord instead of an arc in each step: the radius grows by omega^2 dt / 2 per second.
+        assert abs(radius - r) < 2 * omega**2 * 5e-4
+        assert abs(np.angle(np.exp(1j * angle))) < 1e-2
+    else:
+        assert radius > 1.1
+    certified(world)
+
+
+# Joint limits
+
+
+def test_pendulum_comes_to_rest_on_its_stop() -> None:
+    """A limit is a unilateral row: never beyond it by 1e-9, then pressed against it for ever."""
+    builder = ModelBuilder(gravity=(0, 0, -G))
+    joint = revolute(axis=(0, 1, 0), limits=(-0.5, 2.0))
+    builder.body("arm", joint=joint, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.05, 0.05))
+    world = World(builder.build(), timestep=2e-3)
+    world.q[0] = -0.4
+    for _ in range(2000):
+        world.step()
+        assert -0.5 - 1e-9 <= world.q[0] <= 2.0 + 1e-9
+        # Gravity turns a positive angle down to pi/2 and on: it ends between the stops.
+    builder = ModelBuilder(gravity=(0, 0, -G))
+    joint = revolute(axis=(0, 1, 0), limits=(-0.5, 0.7))
+    builder.body("arm", joint=joint, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.05, 0.05))
+    world = World(builder.build(), timestep=2e-3)
+    for _ in range(1000):
+        world.step()
+        assert world.q[0] <= 0.7 + 1e-9
+    assert world.q[0] == pytest.approx(0.7, abs=1e-12)
+    assert world.v[0] == pytest.approx(0.0, abs=1e-12)
+    certified(world)
+
+
+def test_limit_releases_at_once() -> None:
+    """Pushed away from its stop, the joint moves as if there were none: v = tau t / I."""
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    builder.body("arm", joint=revolute(limits=(0.0, 1.0)), mass=1.0, inertia=(1, 1, 2))
+    world = World(builder.build(), timestep=1e-3)
+    world.step([-3.0], steps=100)
+    assert world.q[0] == 0.0
+    world.step([3.0], steps=100)
+    assert world.v[0] == pytest.approx(3.0 / 2 * 0.1, rel=1e-12)
+
+
+# Painleve
+
+
+def test_painleve_rod() -> None:
+    """No acceleration solves it, impulses do: physics.md, section 3 (mu = 2, tan theta = 2)."""
+    g, dt, theta = 9.8, 1e-3, np.arctan(2.0)
+    builder = ModelBuilder(gravity=(0, 0, -g), directions=2)
+    builder.half_space("floor", friction=2.0)
+    builder.body("x", joint=prismatic(axis=(1, 0, 0)))
+    builder.body("z", parent="x", joint=prismatic(axis=(0, 0, 1)))
+    rod = revolute(axis=(0, 1, 0))
+    builder.body("rod", parent="z", joint=rod, mass=1.0, inertia=(1 / 3, 1 / 3, 0))
+    builder.point("tip", "rod", (-np.cos(theta), 0.0, -np.sin(theta)), friction=2.0)
+    world = World(builder.build(), timestep=dt)
+    world.reset([0.0, np.sin(theta), 0.0], [-1.0, 0.0, 0.0])
+    world.step()
+    (contact,) = world.contacts
+    assert contact.impulse[2] / (g * dt) == pytest.approx(31.46, abs=5e-3)
+    vx, vz, omega = world.v
+    tip = [vx - omega * np.sin(theta), vz + omega * np.cos(theta)]  # w (0,1,0) x r
+    np.testing.assert_allclose(tip, 0.0, atol=1e-9)
+    kinetic = (vx**2 + vz**2 + omega**2 / 3) / 2
+    assert kinetic == pytest.approx(0.297, abs=5e-4)
+    certified(world)
+
+
+# Warm start
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_warm_start_does_not_change_the_velocity(seed: int) -> None:
+    """A world that remembers nothing takes the same step, to 1e-10."""
+    rng = np.random.default_rng(seed)
+    world = block((0.12, 0.1, 0.08), timestep=2e-3)
+    cold = World(world.model, timestep=2e-3)
+    world.q[2:] = [0.3, *quaternion(Rotation.random(random_state=rng).as_matrix())]
+    world.v[:] = rng.normal(size=6)
+    for _ in range(600):
+        cold.reset(world.q, world.v)
+        cold.step()
+        world.step()
+        np.testing.assert_allclose(cold.v, world.v, atol=1e-10)
