@@ -17,6 +17,8 @@ from dynenvs.parts import (
     Vector,
     check_mass,
     fixed,
+    inertia_matrix,
+    number,
     rotation3,
     rotation_to,
     unit3,
@@ -54,6 +56,8 @@ class ModelBuilder:
         self.gravity = vector3(gravity, "gravity")
         if directions not in range(2, 65, 2):
             raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
+        if max_contacts is not None and not max_contacts >= 1:
+            raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
         self.directions = directions
         self.max_contacts = max_contacts
         self._bodies: dict[str, Body] = {}
@@ -86,10 +90,14 @@ class ModelBuilder:
         Raises:
             ModelError: the name is taken, or the mass distribution cannot be.
         """
-        moments = np.array(inertia, dtype=np.float64)
-        matrix = np.diag(moments) if moments.shape == (3,) else moments
+        matrix = inertia_matrix(inertia, name)
         part = Body(
-            name, parent, joint or fixed(), float(mass), vector3(com, f"com of {name!r}"), matrix
+            name,
+            parent,
+            joint or fixed(),
+            number(mass, f"mass of {name!r}"),
+            vector3(com, f"com of {name!r}"),
+            matrix,
         )
         return self._add_body(part)
 
@@ -114,7 +122,12 @@ class ModelBuilder:
         `inertia` [kg m^2] are given too.  (physics.md, section 1, 002: the product as corrected.)
         """
         if joint.type not in ("revolute", "prismatic"):
-            raise ModelError(f"link {name!r}: a DH joint is revolute or prismatic, not {joint.type!r}")
+            raise ModelError(
+                f"link {name!r}: a DH joint is revolute or prismatic, not {joint.type!r}"
+            )
+        for what, value in (("a", a), ("alpha", alpha), ("d", d), ("theta", theta)):
+            if not math.isfinite(value):
+                raise ModelError(f"link {name!r}: {what} must be finite, got {value}")
         c, s = math.cos(alpha), math.sin(alpha)
         turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
         ct, st = math.cos(theta), math.sin(theta)
@@ -123,11 +136,17 @@ class ModelBuilder:
         tip = np.array([a, 0.0, 0.0 if sliding else d])
         start = (0.0, 0.0, d) if sliding else (0.0, 0.0, 0.0)
         options = {**vars(joint), "axis": (0.0, 0.0, 1.0), "position": start, "rotation": zero}
-        moments = np.array(inertia, dtype=np.float64)
-        matrix = np.diag(moments) if moments.shape == (3,) else moments
+        matrix = inertia_matrix(inertia, name)
         center = turn @ vector3(com, f"com of {name!r}") + tip
         part = Body(
-            name, parent, Joint(**options), float(mass), center, turn @ matrix @ turn.T, turn, tip
+            name,
+            parent,
+            Joint(**options),
+            number(mass, f"mass of {name!r}"),
+            center,
+            turn @ matrix @ turn.T,
+            turn,
+            tip,
         )
         return self._add_body(part)
 
@@ -246,6 +265,11 @@ class ModelBuilder:
         restitution: float | None = None,
     ) -> ModelBuilder:
         """Let two geoms touch (also of one robot), with their own coefficients if given."""
+        for what, value in (("friction", friction), ("restitution", restitution)):
+            if value is not None and not (value >= 0.0 and math.isfinite(value)):
+                raise ModelError(
+                    f"pair {geom_a!r}, {geom_b!r}: {what} must be finite and not negative: {value}"
+                )
         self._rules[frozenset((geom_a, geom_b))] = PairRule(True, friction, restitution)
         return self
 

@@ -26,7 +26,8 @@ from dynenvs.compiled import kernel
 from dynenvs.contact.problem import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.edge import finite_vector, prepare
-from dynenvs.kinematics import update_kinematics
+from dynenvs.joints import integrate
+from dynenvs.kinematics import update_inertias, update_poses, update_velocities
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -56,15 +57,33 @@ class InverseStatus(IntEnum):
 
 @kernel
 def inverse_world(
-    m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float, load_cost: Floats
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    v_des: Floats,
+    h: float,
+    lookahead: float,
+    load_cost: Floats,
 ) -> tuple[int, float]:
     """Torques into `w.tau` (zero where not actuated) and the resulting velocity into `w.v_new`.
 
-    v_des: desired velocities, actuated entries of shape (nv,); load_cost: cost on each feature's
-    impulse, shape (nf,): a high one unloads a foot.  Returns (status, worst |P v+ - v_des|).
+    v_des: desired velocities, actuated entries of shape (nv,); lookahead: time ahead at which
+    inertia and bias are taken [s]; load_cost: cost on each feature's impulse, shape (nf,): a high
+    one unloads a foot.  Returns (status, worst |P v+ - v_des|).
     """
-    update_kinematics(m, s, w)
-    mass_and_bias(m, s, w, h)
+    # Torques act for the whole period: inertia and bias at its start alone would lag behind.
+    ahead = w.v_next
+    for j in range(m.header[0].nv):
+        ahead[j] = s.v[j]
+        if m.dofs[j].actuated:
+            ahead[j] += lookahead / h * (v_des[j] - s.v[j])
+    integrate(m, s.q, s.v, lookahead, w.q_new)
+    update_poses(m, w.q_new, w.pose)
+    update_velocities(m, ahead, w)
+    update_inertias(m, s.mass_scale, w)
+    mass_and_bias(m, s, w, h - lookahead)  # damping acts on the mean velocity, as implicitly
+    update_poses(m, s.q, w.pose)
+    update_velocities(m, s.v, w)
     # The exact problem first, then the soft one: a single call site keeps compile time down.
     status = UNSOLVED
     solved, rows, count = FAILED, 0, 0
@@ -149,6 +168,7 @@ def inverse(
     buffer: Bytes,
     v_des: Floats,
     h: float,
+    lookahead: float,
     load_cost: Floats,
     tau: Floats,
     v_new: Floats,
@@ -156,7 +176,7 @@ def inverse(
     """`inverse_world` for packed buffers, with copies of torques and velocity, shape (nv,)."""
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
-    status, violation = inverse_world(m, s, w, v_des, h, load_cost)
+    status, violation = inverse_world(m, s, w, v_des, h, lookahead, load_cost)
     for j in range(m.header[0].nv):
         tau[j] = w.tau[j]
         v_new[j] = w.v_new[j]
@@ -180,6 +200,7 @@ def inverse_dynamics(
     v_des: ArrayLike,
     period: float,
     *,
+    lookahead: float = 0.0,
     load_cost: ArrayLike | None = None,
 ) -> InverseResult:
     """Torques that bring the actuated velocities to `v_des` within `period`, contact included.
@@ -190,6 +211,8 @@ def inverse_dynamics(
         v: velocities, shape (nv,).
         v_des: desired velocities of the actuated coordinates, shape (nu,).
         period: time over which the torques are held [s].
+        lookahead: time ahead, along v, at which inertia and bias are taken [s]: half the period
+            where the motion is integrated finely within it; 0 solves equation 7 to the letter.
         load_cost: cost on each feature's impulse when impulses are indeterminate, shape (nf,);
             equal if None.
 
@@ -205,7 +228,7 @@ def inverse_dynamics(
     cost = np.zeros(nf) if load_cost is None else finite_vector(load_cost, nf, "load_cost")
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
     status, violation = inverse(
-        model.packed, rows, buffer, desired, float(period), cost, tau, v_new
+        model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new
     )
     impulses = rows.view(model.state_dtype)["memory"]["impulse"][0].copy()
     return InverseResult(

@@ -63,7 +63,9 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
 
 
 @inlined
-def _turning_axis(ax: float, ay: float, az: float, rx: float, ry: float, rz: float, s: Floats) -> None:
+def _turning_axis(
+    ax: float, ay: float, az: float, rx: float, ry: float, rz: float, s: Floats
+) -> None:
     """S = (a; r x a) for a turn about the axis a through the point at r from the origin."""
     s[0] = ax
     s[1] = ay

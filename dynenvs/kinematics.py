@@ -106,14 +106,10 @@ def _rotate_inertia(R: Floats, inertia: Floats, scale: float, half: Floats, out:
     """Upper triangle of out = scale * R inertia R^T; `half` is scratch (3, 3)."""
     for i in range(3):
         for j in range(3):
-            half[i, j] = (
-                R[i, 0] * inertia[0, j] + R[i, 1] * inertia[1, j] + R[i, 2] * inertia[2, j]
-            )
+            half[i, j] = R[i, 0] * inertia[0, j] + R[i, 1] * inertia[1, j] + R[i, 2] * inertia[2, j]
     for i in range(3):
         for j in range(i, 3):
-            out[i, j] = scale * (
-                half[i, 0] * R[j, 0] + half[i, 1] * R[j, 1] + half[i, 2] * R[j, 2]
-            )
+            out[i, j] = scale * (half[i, 0] * R[j, 0] + half[i, 1] * R[j, 1] + half[i, 2] * R[j, 2])
 
 
 @kernel

@@ -44,18 +44,20 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(fields, align=True)))
 
 
+# fmt: off
+_COUNTS = [
+    "nb", "nq", "nv", "nf", "nc", "nlimited", "nr", "nl", "directions", "cone",
+]
+_PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
+    "bodies_at", "dofs_at", "features_at", "model_bytes", "q_at", "v_at", "memory_at",
+    "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
+    "gaps_at", "contacts_at", "variables_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
+    "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
+    "lcp_at", "lcp_size", "workspace_bytes",
+]
+# fmt: on
 HEADER = record_type(
-    [
-        (name, "i8")
-        for name in (
-            "nb nq nv nf nc nlimited nr nl directions cone "
-            "bodies_at dofs_at features_at model_bytes "
-            "q_at v_at memory_at wrench_at mass_scale_at state_bytes "
-            "pose_at pose_new_at body_work_at gaps_at contacts_at variables_at M_at L_at vectors_at "
-            "q_new_at J_at Y_at G_at rhs_at A_at b_at z_at H_at cone_at active_at block_at lcp_at lcp_size "
-            "workspace_bytes"
-        ).split()
-    ]
+    [(name, "i8") for name in (*_COUNTS, *_PLACES)]
     + [("gravity", "f8", (3,)), ("cosines", "f8", (64,)), ("sines", "f8", (64,))]
 )
 
@@ -194,7 +196,6 @@ VARIABLE = record_type(
 )
 
 VECTORS = 6  # nv-vectors of the workspace
-
 
 
 class ModelView(NamedTuple):

@@ -22,7 +22,16 @@ from dynenvs.layout import (
     fill_offsets,
 )
 from dynenvs.pairs import Feature
-from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
+from dynenvs.parts import (
+    JOINT_TYPES,
+    Body,
+    Geom,
+    Joint,
+    ModelError,
+    rotation3,
+    unit3,
+    vector3,
+)
 
 
 class Model:
@@ -62,9 +71,7 @@ class Model:
             for i, body in enumerate(bodies, 1)
             if body.joint.type != "fixed"
         }
-        self.packed: Bytes = self._allocate(
-            bodies, features, gravity, directions, max_contacts
-        )
+        self.packed: Bytes = self._allocate(bodies, features, gravity, directions, max_contacts)
         self._open()
         self._fill_bodies(bodies)
         self._fill_dofs(bodies)
@@ -135,7 +142,7 @@ class Model:
             rotation, position = _joint_placement(joint, by_name.get(body.parent), body.name)
             record.rotation[:] = rotation
             record.position[:] = position
-            record.axis[:] = _unit(joint.axis)
+            record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
             record.mass = body.mass
             record.com[:] = body.com
             record.inertia[:] = body.inertia
@@ -275,20 +282,12 @@ class Model:
         )
 
 
-def _unit(axis: Any) -> Floats:
-    array = np.array(axis, dtype=np.float64)
-    return array / np.linalg.norm(array)
-
-
 def _joint_placement(
     joint: Joint, parent: Body | None, name: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Joint frame in the parent body's frame (behind the parent's tip)."""
-    from dynenvs.parts import rotation3, unit3, vector3
-
     rotation = rotation3(joint.rotation, f"rotation of the joint of {name!r}")
     position = vector3(joint.position, f"position of the joint of {name!r}")
-    unit3(joint.axis, f"axis of the joint of {name!r}")
     if parent is None:
         return rotation, position
     return (

@@ -77,7 +77,9 @@ def _touches(a: Geom, b: Geom, rule: PairRule | None, trees: dict[str, str]) -> 
     if not (a.collide and b.collide) or trees[a.body] == trees[b.body]:
         return False
     # A point has no volume: it touches planes, and other shapes on request only.
-    return not (a.kind == POINT and b.kind != HALF_SPACE or b.kind == POINT and a.kind != HALF_SPACE)
+    return not (
+        (a.kind == POINT and b.kind != HALF_SPACE) or (b.kind == POINT and a.kind != HALF_SPACE)
+    )
 
 
 def _ordered(a: Geom, b: Geom) -> tuple[Geom, Geom]:

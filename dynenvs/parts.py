@@ -47,19 +47,46 @@ class ModelError(ValueError):
 
 def vector3(value: Vector, what: str) -> NDArray[np.float64]:
     """`value` as three finite numbers, or a ModelError that names `what`."""
-    array = np.array(value, dtype=np.float64)
+    array = _numbers(value)
     if array.shape != (3,) or not np.all(np.isfinite(array)):
         raise ModelError(f"{what} must be three finite numbers, got {value!r}")
     return array
 
 
+def _numbers(value: Any) -> NDArray[np.float64]:
+    """`value` as an array, empty if it is not made of numbers."""
+    try:
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+
+
+def number(value: Any, what: str) -> float:
+    """`value` as a number, or a ModelError that names `what`."""
+    array = _numbers(value)
+    if array.shape != ():
+        raise ModelError(f"{what} must be a number, got {value!r}")
+    return float(array)
+
+
+def inertia_matrix(value: Any, body: str) -> NDArray[np.float64]:
+    """Principal moments, shape (3,), or a matrix, shape (3, 3), as a matrix [kg m^2]."""
+    array = _numbers(value)
+    if array.shape not in ((3,), (3, 3)):
+        raise ModelError(
+            f"body {body!r}: inertia must be 3 or 3 x 3 numbers [kg m^2], got {value!r}"
+        )
+    return np.diag(array) if array.shape == (3,) else array
+
+
 def unit3(value: Vector, what: str) -> NDArray[np.float64]:
     """`value` scaled to length one, or a ModelError that names `what`."""
     array = vector3(value, what)
-    norm = float(np.linalg.norm(array))
-    if norm < 1e-12:
+    largest = float(np.abs(array).max())
+    if largest < 1e-12:
         raise ModelError(f"{what} must not be zero, got {value!r}")
-    return array / norm
+    array /= largest  # before squaring, which could overflow
+    return array / np.linalg.norm(array)
 
 
 def rotation3(value: Any, what: str) -> NDArray[np.float64]:

@@ -16,6 +16,4 @@ def register_environments() -> None:
     """Register every environment once; they count and truncate their own steps."""
     for name, (place, threshold) in ENVIRONMENTS.items():
         if name not in registry:
-            register(
-                id=name, entry_point=f"dynenvs.envs.{place}", reward_threshold=threshold
-            )
+            register(id=name, entry_point=f"dynenvs.envs.{place}", reward_threshold=threshold)

@@ -47,7 +47,7 @@ def quaternion_matrix(quaternion: Floats, out: Floats) -> None:
 
 @inlined
 def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: Floats) -> None:
-    """out = quaternion * exp(r / 2): turn by the body-fixed rotation vector r [rad], renormalised."""
+    """out = quaternion * exp(r / 2): turn by the body-fixed rotation vector r [rad]."""
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
     half = 0.5 * angle
     c = math.cos(half)

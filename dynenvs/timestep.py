@@ -1,7 +1,8 @@
 """ONE step of a world, as a list of stages.
 
-Semi-implicit (symplectic) Euler with the velocity-impulse LCP of Stewart and Trinkle in minimal
-coordinates; joint damping and rotor inertia are implicit (physics.md, sections 3 and 4):
+Semi-implicit Euler (first order; not symplectic where M depends on q) with the velocity-impulse
+LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inertia are implicit
+(physics.md, sections 3 and 4):
 
     M^ (v+ - v) = dt (tau - h - D v) + J^T p,    M^ = M + armature + dt D,
     0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.

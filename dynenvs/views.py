@@ -52,7 +52,9 @@ def _borrow(context: Any, builder: Any, result: Any, buffer: Any, start: Any, sh
 
 def _make(dimensions: int) -> Any:
     @intrinsic
-    def borrow(typing_context: Any, buffer: Any, start: Any, rows: Any, columns: Any, kind: Any) -> Any:
+    def borrow(
+        typing_context: Any, buffer: Any, start: Any, rows: Any, columns: Any, kind: Any
+    ) -> Any:
         result = types.Array(kind.dtype, dimensions, "C")
         signature = result(buffer, types.int64, types.int64, types.int64, kind)
 

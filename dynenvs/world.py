@@ -117,7 +117,7 @@ class World:
         return view
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
-        """Back to time zero at `q` (neutral if None) and `v` (at rest if None), nothing remembered."""
+        """Back to time zero at `q` (neutral if None) and `v` (at rest if None), nothing kept."""
         self._rows[:] = self.model.states(1)
         if q is not None:
             self.q = q  # type: ignore[assignment]
@@ -181,7 +181,8 @@ class World:
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: one record of `model.state_dtype`."""
-        return self._rows[0].copy()
+        record: NDArray[Any] = self._row.copy().view(self._rows.dtype)[0]
+        return record
 
     def set_state(self, state: NDArray[Any]) -> None:
         """Restore what `get_state` gave."""

@@ -55,9 +55,10 @@ class PlanarWalker(DynEnv):
         _check(timestep, frame_skip, reset_noise, max_episode_steps, command_range)
         self.command_range = command_range
         self.legs = tuple(feet)
+        self.gait = gait
         self._standing = np.concatenate([np.zeros(ROOT), standing])
         owner = {geom: leg for leg, names in enumerate(feet.values()) for geom in names}
-        self._feet = np.array(
+        self.foot_of_feature = np.array(
             [owner.get(model.geoms[f.geom_a].name, -1) for f in model.features], dtype=np.int64
         )
         options = np.zeros(1, OPTIONS)
@@ -97,7 +98,9 @@ class PlanarWalker(DynEnv):
         update_poses(m, self._standing, poses)
         features = self.model.features
         return -min(
-            feature_gap(features[f], poses) for f in range(len(features)) if self._feet[f] >= 0
+            feature_gap(features[f], poses)
+            for f in range(len(features))
+            if self.foot_of_feature[f] >= 0
         )
 
     def _fix_command(self, command: Any) -> None:
@@ -125,7 +128,7 @@ class PlanarWalker(DynEnv):
             self._task,
             self._options,
             self._standing,
-            self._feet,
+            self.foot_of_feature,
         )
 
     def _observe(self, observation: Observation) -> None:
@@ -138,7 +141,7 @@ class PlanarWalker(DynEnv):
             self._buffer,
             self._task,
             self._options,
-            self._feet,
+            self.foot_of_feature,
             action,
             observation,
         )
@@ -156,7 +159,9 @@ class PlanarWalker(DynEnv):
             "x_velocity": float(t["speed"]),
             "command": float(t["command"]),
             "torques": self._torque.copy(),
-            "contact_forces": np.array([total[self._feet == i].sum(0) for i in range(len(self.legs))]),
+            "contact_forces": np.array(
+                [total[self.foot_of_feature == i].sum(0) for i in range(len(self.legs))]
+            ),
             "reward_velocity": float(t["reward_velocity"]),
             "reward_ease": float(t["reward_ease"]),
             "reward_height": float(t["reward_height"]),
@@ -199,7 +204,9 @@ def _check(
     if not 0.0 <= reset_noise <= 0.2:
         raise ValueError(f"reset_noise must lie in [0, 0.2] rad, got {reset_noise}")
     if max_episode_steps < 1 or int(max_episode_steps) != max_episode_steps:
-        raise ValueError(f"max_episode_steps must be a whole number from 1, got {max_episode_steps}")
+        raise ValueError(
+            f"max_episode_steps must be a whole number from 1, got {max_episode_steps}"
+        )
     low, high = command_range
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"command_range must be two finite speeds, low <= high: {command_range}")

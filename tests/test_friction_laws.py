@@ -6,8 +6,6 @@ with the exact sums of the scheme, which differ from the continuous law by a sta
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from scenes import (
@@ -46,7 +44,7 @@ def test_block_sticks_below_the_friction_angle(heading: float) -> None:
 
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_block_slips_above_the_friction_angle(heading: float) -> None:
-    """At theta + 1e-3 rad: v = g (sin theta - mu cos theta) t along the slope, 1.10e-2 m/s at 1 s."""
+    """At theta + 1e-3 rad: v = g (sin theta - mu cos theta) t, 1.10e-2 m/s at 1 s."""
     slope = np.arctan(0.5) + 1e-3
     world = block(gravity=tilted_gravity(slope, heading))
     world.step(steps=1000)
@@ -58,12 +56,33 @@ def test_block_slips_above_the_friction_angle(heading: float) -> None:
     certified(world)
 
 
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_slow_slip_on_four_feet_is_stable(heading: float) -> None:
+    """The same slip for a table on four feet; a spin of 1e-9 rad/s must not grow."""
+    slope = np.arctan(0.5) + 1e-3
+    builder = ModelBuilder(gravity=tilted_gravity(slope, heading))
+    builder.half_space("floor", friction=0.5)
+    half = np.array([0.3, 0.2, 0.01])
+    builder.body("table", joint=free(), mass=2.0, inertia=block_inertia(2.0, half))
+    for i, (x, y) in enumerate([(-0.3, -0.2), (-0.3, 0.2), (0.3, -0.2), (0.3, 0.2)]):
+        builder.point(f"foot{i}", "table", (x, y, -0.01), friction=0.5)
+    world = World(builder.build(), timestep=1e-3)
+    world.q[2] = 0.01
+    world.v[5] = 1e-9
+    world.step(steps=1000)
+    assert abs(world.v[5]) < 1e-8
+    expected = G * (np.sin(slope) - 0.5 * np.cos(slope))
+    along = np.array([np.cos(heading), np.sin(heading), 0.0])
+    np.testing.assert_allclose(world.v[:3], expected * along, atol=1e-7)
+    certified(world)
+
+
 @pytest.mark.parametrize("off", [-1e-3, 1e-3])
 @pytest.mark.parametrize("heading", [0.0, 0.7])
 def test_block_on_a_tilted_plane(heading: float, off: float) -> None:
     """The same threshold with the half space tilted instead of gravity."""
     slope = np.arctan(0.5) + off
-    turn = Rotation.from_euler("zy", [heading, slope]).as_matrix()
+    turn = Rotation.from_euler("ZY", [heading, slope]).as_matrix()
     half = np.array([0.2, 0.15, 0.05])
     builder = ModelBuilder(gravity=(0, 0, -G))
     builder.half_space("ramp", normal=turn[:, 2], friction=0.5)
@@ -207,7 +226,8 @@ def test_inelastic_landing_is_exact(height: float) -> None:
     certified(world)
 
 
-@pytest.mark.parametrize(("seed", "timestep"), itertools.product(range(8), (1e-3, 4e-3)))
+@pytest.mark.parametrize("timestep", [1e-3, 4e-3])
+@pytest.mark.parametrize("seed", range(8))
 def test_tilted_box_comes_to_rest_flat(seed: int, timestep: float) -> None:
     """Dropped on a corner: never deeper than 1e-6 m, no energy gained, flat and at rest at last."""
     rng = np.random.default_rng(seed)
@@ -228,6 +248,19 @@ def test_tilted_box_comes_to_rest_flat(seed: int, timestep: float) -> None:
     height = np.sort(corners(world.q, half)[:, 2])
     np.testing.assert_allclose(height[:4], 0.0, atol=1e-9)
     np.testing.assert_allclose(world.v, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dropped_box_does_not_creep(seed: int) -> None:
+    """Once at rest it stays where it is: below 1e-12 m in 10 s."""
+    rng = np.random.default_rng(seed)
+    world = block((0.12, 0.1, 0.08), timestep=5e-3)
+    world.q[2:] = [0.2, *quaternion(Rotation.random(random_state=rng).as_matrix())]
+    world.v[:] = rng.normal(size=6) * 0.3
+    world.step(steps=1000)
+    start = world.q.copy()
+    world.step(steps=2000)
+    assert np.abs(world.q - start).max() < 1e-12
 
 
 def test_momentum_balance() -> None:
@@ -273,7 +306,7 @@ def test_capsule_lies_on_the_plane() -> None:
     builder.body("rod", joint=free(), mass=1.0, inertia=(0.01, 0.1, 0.1))
     builder.capsule("skin", "rod", start=(-0.3, 0, 0), end=(0.3, 0, 0), radius=0.05)
     world = World(builder.build(), timestep=2e-3)
-    turn = Rotation.from_euler("zy", [0.7, 0.2]).as_matrix()
+    turn = Rotation.from_euler("ZY", [0.7, 0.2]).as_matrix()
     world.reset([0, 0, 0.4, *quaternion(turn)])
     for _ in range(1500):
         world.step()
@@ -351,6 +384,64 @@ def test_oblique_spheres_collide_along_their_centres() -> None:
     np.testing.assert_allclose(world.v[6:9], v1 + (common - v1 @ n) * n, atol=1e-12)
 
 
+def test_collision_of_rough_spheres_keeps_momentum() -> None:
+    """With friction and spin: linear and angular momentum before equal those after the impulse."""
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    mass, inertia, radius = (1.0, 3.0), (0.004, 0.03), (0.1, 0.15)
+    for i in range(2):
+        builder.body(f"ball{i}", joint=free(), mass=mass[i], inertia=[inertia[i]] * 3)
+        builder.sphere(f"skin{i}", f"ball{i}", radius=radius[i], friction=0.4)
+    world = World(builder.build(), timestep=1e-3)
+    rng = np.random.default_rng(5)
+    n = np.array([0.6, 0.0, 0.8])
+    world.q[7:10] = 0.2505 * n
+    world.v[:] = rng.normal(size=12)
+    world.v[:3] += 3 * n
+    x = [world.q[:3].copy(), world.q[7:10].copy()]
+
+    def momentum() -> np.ndarray:
+        p = [mass[i] * world.v[6 * i : 6 * i + 3] for i in range(2)]
+        spin = [inertia[i] * world.v[6 * i + 3 : 6 * i + 6] for i in range(2)]  # R = 1 at first
+        angular = sum(np.cross(x[i], p[i]) + spin[i] for i in range(2))
+        return np.concatenate([p[0] + p[1], angular])
+
+    before, velocity = momentum(), world.v.copy()
+    world.step()
+    assert np.abs(world.v - velocity).max() > 0.1
+    np.testing.assert_allclose(momentum(), before, atol=1e-13)
+    certified(world)
+
+
+def test_bullet_does_not_pass_the_floor() -> None:
+    """400 m/s from 1 m, far beyond the reach of a step: still stopped at gap zero."""
+    world = ball(radius=0.1, timestep=4e-3)
+    world.q[2] = 1.1
+    world.v[2] = -400.0
+    world.step()
+    assert world.q[2] == pytest.approx(0.1, abs=1e-12)
+    world.step()
+    np.testing.assert_allclose(world.v, 0.0, atol=1e-11)
+    certified(world)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sliding_and_spinning_block_loses_energy_until_it_rests(seed: int) -> None:
+    """Dissipation in every step, normal velocity zero, full stop."""
+    rng = np.random.default_rng(seed)
+    world = block(friction=0.4, timestep=2e-3)
+    world.v[:2] = rng.normal(size=2)
+    world.v[5] = rng.normal() * 5
+    before = energy(world)
+    for _ in range(1000):
+        world.step()
+        now = energy(world)
+        assert now <= before + 1e-12
+        assert abs(world.v[2:5]).max() < 1e-9
+        before = now
+    np.testing.assert_allclose(world.v, 0.0, atol=1e-10)
+    certified(world)
+
+
 def test_sphere_on_a_carried_half_space() -> None:
     """A box with a plane on its lid carries a sphere: both at rest, the floor carries both."""
     half = (0.2, 0.2, 0.1)
@@ -380,10 +471,21 @@ def test_sphere_on_a_carried_half_space() -> None:
     certified(world)
 
 
-@pytest.mark.parametrize("excess", [0.98, 1.05])
+def _point_on_a_turntable(mu: float, omega: float, r: float, dt: float, steps: int) -> np.ndarray:
+    """Position of a point mass under the scheme's own law, with an isotropic friction disc."""
+    x, v = np.array([r, 0.0]), np.array([0.0, omega * r])
+    for _ in range(steps):
+        slip = v - omega * np.array([-x[1], x[0]])
+        speed = np.linalg.norm(slip)
+        v = v - slip * min(1.0, mu * G * dt / speed) if speed > 0 else v
+        x = x + dt * v
+    return x
+
+
+@pytest.mark.parametrize("excess", [0.98, 1.05, 1.5])
 def test_turntable(excess: float) -> None:
     """A small block at radius r on a turning plane slips out once omega^2 r > mu g."""
-    mu, r = 0.3, 1.0
+    mu, r, dt, steps = 0.3, 1.0, 5e-4, 2000
     omega = np.sqrt(excess * mu * G / r)
     half = np.array([0.01, 0.01, 0.005])
     builder = ModelBuilder(gravity=(0, 0, -G))
@@ -391,20 +493,21 @@ def test_turntable(excess: float) -> None:
     builder.half_space("top", "table", friction=mu)
     builder.body("block", joint=free(), mass=0.1, inertia=block_inertia(0.1, half))
     builder.box("skin", "block", half_size=half, friction=mu)
-    world = World(builder.build(), timestep=5e-4)
+    world = World(builder.build(), timestep=dt)
     world.q[1:4] = r, 0.0, half[2]
     world.v[:] = [omega, 0, omega * r, 0, 0, 0, omega]
-    for _ in range(2000):
+    for _ in range(steps):
         world.v[0] = omega
         world.step()
     radius = np.hypot(*world.q[1:3])
-    angle = np.arctan2(world.q[2], world.q[1]) - omega * 1.0
+    expected = _point_on_a_turntable(mu, omega, r, dt, steps)
+    # The block is not a point: 1 cm at 1 m bounds what its size can do.
+    np.testing.assert_allclose(world.q[1:3], expected, atol=1e-2)
     if excess < 1:
-        # A chord instead of an arc in each step: the radius grows by omega^2 dt / 2 per second.
-        assert abs(radius - r) < 2 * omega**2 * 5e-4
-        assert abs(np.angle(np.exp(1j * angle))) < 1e-2
+        # A chord instead of an arc in each step: the radius grows by omega^2 r dt / 2 per second.
+        assert radius - r == pytest.approx(omega**2 * r * dt / 2, rel=0.05)
     else:
-        assert radius > 1.1
+        assert radius > r + 0.05
     certified(world)
 
 
@@ -413,15 +516,6 @@ def test_turntable(excess: float) -> None:
 
 def test_pendulum_comes_to_rest_on_its_stop() -> None:
     """A limit is a unilateral row: never beyond it by 1e-9, then pressed against it for ever."""
-    builder = ModelBuilder(gravity=(0, 0, -G))
-    joint = revolute(axis=(0, 1, 0), limits=(-0.5, 2.0))
-    builder.body("arm", joint=joint, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.05, 0.05))
-    world = World(builder.build(), timestep=2e-3)
-    world.q[0] = -0.4
-    for _ in range(2000):
-        world.step()
-        assert -0.5 - 1e-9 <= world.q[0] <= 2.0 + 1e-9
-        # Gravity turns a positive angle down to pi/2 and on: it ends between the stops.
     builder = ModelBuilder(gravity=(0, 0, -G))
     joint = revolute(axis=(0, 1, 0), limits=(-0.5, 0.7))
     builder.body("arm", joint=joint, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.05, 0.05))

@@ -33,6 +33,7 @@ from dynenvs.layout import (
     WorkspaceView,
 )
 from dynenvs.lcp.solve import DEGRADED, FAILED, solve
+from dynenvs.lcp.workspace import integer
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
@@ -74,24 +75,46 @@ def _reference_tangents(contact: Any, planar: bool) -> None:
 
 
 @inlined
-def _align_tangents(m: ModelView, w: WorkspaceView, contact: Any, v: Floats) -> None:
-    """Turn t1 along the predicted slip: this removes most of a pyramid's bias."""
+def _align_tangents(m: ModelView, w: WorkspaceView, contact: Any, count: int) -> None:
+    """Turn t1 along the predicted slip: this removes most of a pyramid's bias.
+
+    The slip is the sum over all contacts of the same two bodies.  A direction of its own for each
+    foot of a slowly sliding body would turn with the body's spin and feed it.
+    """
     r = contact.row
-    nv = m.header[0].nv
-    s1, s2 = _dot(w.J[r + 1], v, nv), _dot(w.J[r + 2], v, nv)
-    slip = math.sqrt(s1 * s1 + s2 * s2)
-    if slip < SLIP:
+    s1, s2 = 0.0, 0.0
+    feature = m.features[contact.feature]
+    for i in range(count):
+        other = m.features[w.contacts[i].feature]
+        if other.body_a == feature.body_a and other.body_b == feature.body_b:
+            slip = w.contacts[i].impulse  # holds the predicted slip, world axes, until the solve
+            for k in range(3):
+                s1 += slip[k] * contact.t1[k]
+                s2 += slip[k] * contact.t2[k]
+    speed = math.sqrt(s1 * s1 + s2 * s2)
+    if speed < SLIP:
         return
-    c, s = s1 / slip, s2 / slip
+    c, s = s1 / speed, s2 / speed
     t1, t2 = contact.t1, contact.t2
     for k in range(3):
         a, b = t1[k], t2[k]
         t1[k] = c * a + s * b
         t2[k] = c * b - s * a
-    for j in range(nv):
+    for j in range(m.header[0].nv):
         a, b = w.J[r + 1, j], w.J[r + 2, j]
         w.J[r + 1, j] = c * a + s * b
         w.J[r + 2, j] = c * b - s * a
+
+
+@inlined
+def _predict_slip(m: ModelView, w: WorkspaceView, contact: Any, v: Floats) -> None:
+    """Tangential velocity without contact impulses into `contact.impulse`, world axes [m/s]."""
+    r = contact.row
+    nv = m.header[0].nv
+    s1 = _dot(w.J[r + 1], v, nv) if contact.tangents == 2 else 0.0
+    s2 = _dot(w.J[r + 2], v, nv) if contact.tangents == 2 else 0.0
+    for k in range(3):
+        contact.impulse[k] = s1 * contact.t1[k] + s2 * contact.t2[k]
 
 
 @kernel
@@ -103,24 +126,26 @@ def contact_rows(m: ModelView, w: WorkspaceView, count: int, v: Floats, dt: floa
     """
     planar = m.header[0].directions == 2
     nv = m.header[0].nv
-    r = 0
+    r = integer(0)
     for i in range(count):
         contact = w.contacts[i]
         contact.row = r
-        contact.tangents = 0
+        # Without friction the slip bound sigma would be indeterminate: no tangential rows.
+        contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
         _reference_tangents(contact, planar)
         _contact_row(m, w, contact, contact.normal, w.J[r])
-        w.bias_row[r] = _dot(w.J[r], v, nv) + contact.target / dt
-        r += 1
-        if contact.friction > 0.0:  # without friction sigma would be indeterminate
-            contact.tangents = 1 if planar else 2
-            _contact_row(m, w, contact, contact.t1, w.J[r])
-            if not planar:
-                _contact_row(m, w, contact, contact.t2, w.J[r + 1])
-                _align_tangents(m, w, contact, v)
-            for k in range(contact.tangents):
-                w.bias_row[r] = _dot(w.J[r], v, nv)
-                r += 1
+        for k in range(contact.tangents):
+            _contact_row(m, w, contact, contact.t1 if k == 0 else contact.t2, w.J[r + 1 + k])
+        _predict_slip(m, w, contact, v)
+        r += 1 + contact.tangents
+    for i in range(count):
+        contact = w.contacts[i]
+        if contact.tangents == 2:
+            _align_tangents(m, w, contact, count)
+        row = contact.row
+        for k in range(1 + contact.tangents):
+            w.bias_row[row + k] = _dot(w.J[row + k], v, nv)
+        w.bias_row[row] += contact.target / dt
     return r
 
 
@@ -187,8 +212,8 @@ def _add_variable(
 def _list_variables(m: ModelView, w: WorkspaceView, count: int, rows: int) -> int:
     """List the LCP's variables; those that no coordinate moves (A_ii = 0) are dropped."""
     h = m.header[0]
-    n = 0
-    r = 0
+    n = integer(0)
+    r = integer(0)
     for i in range(count):
         contact = w.contacts[i]
         r = contact.row + 1 + contact.tangents
@@ -376,7 +401,7 @@ def resolve_contacts(
         count = h.nc
     worst = 0.0
     total = 0
-    status, rows = 0, 0
+    status, rows = integer(0), integer(0)
     for _ in range(ROUNDS):
         rows = contact_rows(m, w, count, w.v_free, dt)
         rows = limit_rows(m, s.q, w, rows, w.v_free, dt)

@@ -22,25 +22,29 @@ from dynenvs.layout import Floats, ModelView, WorkspaceView
 from dynenvs.rotation import rotate
 
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
+SMALL = 1e-6  # after an error below this, one step leaves nothing that matters [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 
 
 @kernel
 def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
-    """Correct `w.q_new` (and `w.pose_new`) in place."""
-    worst = _errors(m, w, count, rows, dt)
-    if worst < ROUNDOFF:
-        return
-    if worst > PUSH_OUT:
-        for r in range(rows):
-            w.bias_row[r] *= PUSH_OUT / worst
-    _solve_equalities(w, rows)
-    dq = w.v_next
-    for j in range(m.header[0].nv):
-        dq[j] = 0.0
-    apply_impulses(m, w, rows, dq)
-    integrate(m, w.q_new, dq, 1.0, w.q_new)
-    update_poses(m, w.q_new, w.pose_new)
+    """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
+    for _ in range(2):
+        worst = _errors(m, w, count, rows, dt)
+        if worst < ROUNDOFF:
+            return
+        if worst > PUSH_OUT:
+            for r in range(rows):
+                w.bias_row[r] *= PUSH_OUT / worst
+        _solve_equalities(w, rows)
+        dq = w.v_next
+        for j in range(m.header[0].nv):
+            dq[j] = 0.0
+        apply_impulses(m, w, rows, dq)
+        integrate(m, w.q_new, dq, 1.0, w.q_new)
+        update_poses(m, w.q_new, w.pose_new)
+        if worst < SMALL or worst > PUSH_OUT:
+            return
 
 
 @kernel
@@ -166,7 +170,7 @@ def _solve_equalities(w: WorkspaceView, rows: int) -> None:
             K[i, i] -= K[i, j] * K[i, j] * K[j, j]
     for r in range(rows):
         w.impulse_row[r] = 0.0
-    for sweep in range(2):
+    for _ in range(2):
         for i in range(n):
             ri = w.active[i]
             e[i] = w.bias_row[ri]

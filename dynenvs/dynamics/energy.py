@@ -78,7 +78,9 @@ def center_of_mass(m: ModelView, w: WorkspaceView, out: Floats) -> float:
 
 
 @kernel
-def _measure(packed: Bytes, row: Bytes, buffer: Bytes, h: Floats, c: Floats) -> tuple[float, float, float]:
+def _measure(
+    packed: Bytes, row: Bytes, buffer: Bytes, h: Floats, c: Floats
+) -> tuple[float, float, float]:
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     update_kinematics(m, s, w)

@@ -41,6 +41,9 @@ CERTIFIED, DEGRADED, FAILED = 0, 1, 2
 
 CERTIFIED_RESIDUAL = 1e-9
 DEGRADED_RESIDUAL = 1e-5
+WARM_RESIDUAL = (
+    1e-12  # a guess that is right solves to roundoff; a stale one would let bodies creep
+)
 POLISHED_RESIDUAL = 1e-3  # an answer this close is worth solving again with its own basis
 
 WARM_START, LEMKE, CAREFUL_LEMKE = 0, 1, 2
@@ -196,7 +199,7 @@ def solve(
                 answer[i] = beta * unit[i] * trial[i]
             residual = certificate(A, b, n, answer, z_scale, w_scale, step == 2)
             # A stale guess must not change the answer, so it counts only when certified.
-            if residual < best and (rung != WARM_START or residual <= CERTIFIED_RESIDUAL):
+            if residual < best and (rung != WARM_START or residual <= WARM_RESIDUAL):
                 best, best_rung = residual, rung
                 for i in range(n):
                     z[i] = answer[i]

@@ -10,21 +10,29 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.camera import SideCamera
+from dynenvs.envs.render.paint import Painter
 from dynenvs.envs.render.scene import HalfSpace, Scene, Solid
 
 Array = NDArray[Any]
 Pixels = NDArray[np.uint8]
 
-HORIZON = 1.1  # the floor ends so far behind the robot's plane [m]
-TRACK = 0.42  # half width of the track that the robot walks on [m]
+# In heights of the view
+HORIZON = 0.46  # the floor ends so far behind the robot's plane
+TRACK = 0.17  # half width of the track that the robot walks on
+SHADOW_HEIGHT = 0.07  # how high a solid's shadow fades
+SHADOW_BLUR = 0.012
+
+SHADOW_SPREAD = 0.22  # how much wider a shadow is the higher its solid [m/m]
+SHADOW = 0.6  # darkness under what touches the floor
 PARALLAX = 0.06  # how fast the hills pass, as a share of the robot's speed
-SHADOW = 0.62  # darkness under what touches the floor
+MINOR = 5  # short marks to a long one
 
 
 def gradient(top: palette.Color, low: palette.Color, rows: Array) -> Array:
     """Colours from `top` to `low` for rows from 0 to 1, shape (len(rows), 3)."""
     share = np.clip(rows, 0.0, 1.0)[:, None]
-    return np.array(top) + (np.array(low, float) - np.array(top)) * share
+    colors: Array = np.array(top) + (np.array(low, float) - np.array(top)) * share
+    return colors
 
 
 class Backdrop:
@@ -38,7 +46,9 @@ class Backdrop:
     def __init__(self, scene: Scene, camera: SideCamera) -> None:
         self.scene, self.camera = scene, camera
         self.width, self.height = camera.size
-        self.far = -camera.sin * HORIZON * camera.scale  # horizon above the robot's line [px]
+        view = self.height / camera.scale  # [m]
+        self.view, self.track, self.step = view, TRACK * view, round_step(0.3 * view)
+        self.far = -camera.sin * HORIZON * self.height  # horizon above the robot's line [px]
         self._sky = self._paint_sky()
         self._floor = self._paint_floor()
         self._x = np.arange(self.width, dtype=np.float32) + 0.5
@@ -78,14 +88,14 @@ class Backdrop:
         """Floor from the horizon down, with the track, shape (height, width, 3)."""
         h, scale = self.height, self.camera.scale
         rows = np.arange(h) + 0.5
-        y = HORIZON - rows / (scale * self.camera.sin)  # world y of each row [m]
+        y = HORIZON * self.view - rows / (scale * self.camera.sin)  # world y of each row [m]
         colors = gradient(palette.GROUND_FAR, palette.GROUND_NEAR, rows / (0.32 * h))
         haze = np.exp(-rows / (0.018 * h))[:, None] * 0.75
         colors += haze * (np.array(palette.SKY_LOW) - colors)
         pixel = scale * self.camera.sin
-        on_track = np.clip((TRACK - np.abs(y)) * pixel + 0.5, 0, 1)[:, None]
+        on_track = np.clip((self.track - np.abs(y)) * pixel + 0.5, 0, 1)[:, None]
         colors += 0.62 * on_track * (np.array(palette.TRACK) - colors)
-        edge = np.clip(1.1 - np.abs(np.abs(y) - TRACK) * pixel, 0, 1)[:, None]
+        edge = np.clip(1.1 - np.abs(np.abs(y) - self.track) * pixel, 0, 1)[:, None]
         colors += 0.75 * edge * (255 - colors)
         return (colors[:, None] + _dither(h, self.width)).astype(np.uint8)
 
@@ -103,20 +113,21 @@ class Backdrop:
         canvas[edge:] = self._floor[edge - horizon :][: self.height - edge]
 
     def _marks(self, canvas: Pixels, floor: HalfSpace) -> None:
-        """Lines across the track at every metre, short ones between."""
+        """Long lines across the track, each with its distance, and short ones between."""
         camera, z = self.camera, float(floor.position[2])
-        half = self.width / 2 / camera.scale
-        first = math.ceil((camera.center[0] - half) * 5) - 1
-        last = math.floor((camera.center[0] + half) * 5) + 1
-        for fifth in range(first, last + 1):
-            whole = fifth % 5 == 0
-            near = -TRACK if whole else -TRACK + 0.10
-            low = camera.row(near, z)
-            high = camera.row(TRACK, z) if whole else camera.row(-TRACK, z)
-            top, bottom = sorted((round(high), round(low)))
-            share = 0.55 if whole else 0.5
-            width = 2.0 if whole else 1.2
-            self._post(canvas, camera.column(fifth / 5), top, bottom, width, share)
+        near, far = round(camera.row(-self.track, z)), round(camera.row(self.track, z))
+        short = round(camera.row(-0.76 * self.track, z))
+        for i in self._lines(self.width, float(camera.center[0])):
+            x = camera.column(i * self.step / MINOR)
+            if i % MINOR == 0:
+                self._post(canvas, x, far, near, 2.0, 0.55)
+            else:
+                self._post(canvas, x, short, near, 1.2, 0.5)
+
+    def _lines(self, size: int, center: float) -> range:
+        """Numbers of the marks in view along a side of the picture `size` pixels long."""
+        half, spacing = 0.5 * size / self.camera.scale, self.step / MINOR
+        return range(math.floor((center - half) / spacing), math.ceil((center + half) / spacing) + 1)
 
     def _post(
         self, canvas: Pixels, x: float, top: int, bottom: int, width: float, share: float
@@ -132,58 +143,65 @@ class Backdrop:
         area[...] = area + cover * (np.array(palette.MARK) - area.astype(float)) + 0.5
 
     def labels(self) -> list[tuple[str, float, float]]:
-        """Distance marks as text, with the middle of each [px]."""
-        if self.scene.floor is None:
-            return []
-        camera, z = self.camera, float(self.scene.floor.position[2])
-        half = self.width / 2 / camera.scale + 0.3
-        first, last = math.ceil(camera.center[0] - half), math.floor(camera.center[0] + half)
-        step = 1 if last - first < 16 else 5
-        row = camera.row(-TRACK, z) + 0.032 * self.height
-        return [(f"{x} m", camera.column(x), row) for x in range(first, last + 1) if x % step == 0]
+        """The distances at the long marks, as text and where its middle is [px]."""
+        camera, floor = self.camera, self.scene.floor
+        row = 0.965 * self.height
+        if floor is not None:
+            row = camera.row(-self.track, float(floor.position[2])) + 0.034 * self.height
+        numbers = self._lines(self.width, float(camera.center[0]))
+        places = [i // MINOR * self.step for i in numbers if i % MINOR == 0]
+        return [(f"{round(x, 6) + 0.0:g} m", camera.column(x), row) for x in places]
 
     def _grid(self, canvas: Pixels) -> None:
-        """Where there is no floor: a faint square grid, half a metre wide, that shows the scale."""
-        camera = self.camera
-        span_x, span_z = (size / camera.scale for size in camera.size)
-        cx, cz = float(camera.center[0]), float(camera.center[2])
-        for i in range(math.ceil((cx - span_x) * 2), math.floor((cx + span_x) * 2) + 1):
-            self._post(canvas, camera.column(i / 2), 0, self.height, 1.0, 0.16 if i % 2 else 0.3)
-        for i in range(math.ceil((cz - span_z) * 2), math.floor((cz + span_z) * 2) + 1):
-            row = camera.row(0.0, i / 2)
-            turned = canvas.swapaxes(0, 1)
-            self._post(turned, row, 0, self.width, 1.0, 0.16 if i % 2 else 0.3)
+        """Where there is no floor: a faint square grid that shows the scale."""
+        camera, turned = self.camera, canvas.swapaxes(0, 1)
+        spacing = self.step / MINOR
+        for i in self._lines(self.width, float(camera.center[0])):
+            share = 0.08 if i % MINOR else 0.26
+            self._post(canvas, camera.column(i * spacing), 0, self.height, 1.0, share)
+        for i in self._lines(self.height, float(camera.center[2])):
+            share = 0.08 if i % MINOR else 0.26
+            self._post(turned, camera.row(0.0, i * spacing), 0, self.width, 1.0, share)
 
-    def shadows(self, canvas: Pixels, solids: list[Solid]) -> None:
+    def shadows(self, painter: Painter, solids: list[Solid]) -> None:
         """Soft shadows on the floor, the higher the solid the wider and fainter."""
         floor = self.scene.floor
         if floor is None:
             return
-        z = float(floor.position[2])
-        spots = [
-            (*point, solid.radius) for solid in solids if solid.body > 0 for point in solid.core
-        ]
-        if not spots:
-            return
-        x, y, height, radius = np.array(spots).T
+        z, camera = float(floor.position[2]), self.camera
+        spots = [(*point, solid.radius) for solid in solids if solid.body for point in solid.core]
+        x, y, height, radius = np.array(spots).reshape(-1, 4).T
         height = np.maximum(height - z - radius, 0.0)
-        camera = self.camera
-        reach = (radius + 0.03 + 0.22 * height) * camera.scale
-        strength = SHADOW * np.exp(-height / 0.16) * np.minimum(1.0, 0.02 + radius / 0.05)
+        low = height < 4.0 * SHADOW_HEIGHT * self.view
+        x, y, height, radius = x[low], y[low], height[low], radius[low]
+        wide = (radius + SHADOW_BLUR * self.view + SHADOW_SPREAD * height) * camera.scale
+        flat = np.maximum(0.3 * wide, 2.0)
         columns = camera.size[0] / 2 + camera.scale * (x - camera.center[0])
         rows = camera.row(0.0, z) - camera.scale * camera.sin * y
-        flat = np.maximum(reach * 0.32, 2.0)
-        top, bottom = max(0, int((rows - 3 * flat).min())), int((rows + 3 * flat).max()) + 1
-        left, right = max(0, int((columns - 3 * reach).min())), int((columns + 3 * reach).max()) + 1
-        area = canvas[top : max(bottom, 0), left : max(right, 0)]
-        if area.size == 0:
+        if len(x) == 0:
             return
-        across = (self._x[left:right][None] - columns[:, None]) / reach[:, None]
-        down = (self._y[top:bottom][None] - rows[:, None]) / flat[:, None]
-        # Light that is let through is multiplied, so that many spots do not add up to black.
-        blocked = (strength[:, None] * np.exp(-down * down)).T @ np.exp(-across * across)
-        dark = (SHADOW * (1.0 - np.exp(-blocked / SHADOW)))[..., None].astype(np.float32)
-        area[...] = area + dark * (np.array(palette.SHADOW, np.float32) - area) + 0.5
+        top, bottom = _clipped(rows, 2.6 * flat, self.height)
+        left, right = _clipped(columns, 2.6 * wide, self.width)
+        if top >= bottom or left >= right:
+            return
+        strength = SHADOW * np.exp(-height / (SHADOW_HEIGHT * self.view))
+        strength *= np.minimum(1.0, 0.1 + radius / (0.03 * self.view))
+        across = (self._x[left:right] - columns[:, None]) / wide[:, None]
+        down = (self._y[top:bottom] - rows[:, None]) / flat[:, None]
+        down = strength[:, None] * np.exp(-down * down)
+        painter.shadow(top, left, down, np.exp(-across * across), SHADOW)
+
+
+def round_step(length: float) -> float:
+    """The smallest of ..., 0.1, 0.2, 0.5, 1, 2, 5, ... that is not below `length` [m]."""
+    power = 10.0 ** math.floor(math.log10(length))
+    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= length * (1 - 1e-9)))
+
+
+def _clipped(center: Array, reach: Array, size: int) -> tuple[int, int]:
+    """First pixel and the one after the last that the intervals cover, within the picture."""
+    first, last = int((center - reach).min()), int((center + reach).max()) + 1
+    return min(max(first, 0), size), min(max(last, 0), size)
 
 
 _WAVES = (

@@ -9,6 +9,7 @@ import pygame
 from dynenvs.envs.render import palette
 
 CACHED = 512  # rendered texts that are kept
+FINER = 4  # text is set so much larger and then scaled down: even spacing at small sizes
 
 
 class Hud:
@@ -90,8 +91,11 @@ class Hud:
             if len(self._texts) >= CACHED:
                 self._texts.clear()
             if size not in self._fonts:
-                self._fonts[size] = pygame.font.Font(None, max(6, round(size * self.unit)))
-            self._texts[key] = self._fonts[size].render(text, True, color)
+                points = max(6 * FINER, round(size * self.unit * FINER))
+                self._fonts[size] = pygame.font.Font(None, points)
+            image = self._fonts[size].render(text, True, color)
+            small = (max(1, image.get_width() // FINER), max(1, image.get_height() // FINER))
+            self._texts[key] = pygame.transform.smoothscale(image, small)
         return self._texts[key]
 
     def _panel(self, width: int, height: int) -> pygame.Surface:

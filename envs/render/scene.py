@@ -88,6 +88,7 @@ class Scene:
         self.floor = level[0] if level else None
         self._solids = list(_solids(model))
         self._joints = list(_joints(model, self._solids))
+        self._solids += _brackets(model, self._joints)
 
     def solids(self, frame: Frame) -> list[Solid]:
         """The solids where `frame` puts them, world axes."""
@@ -114,7 +115,7 @@ def _solids(model: Model) -> Iterator[Solid]:
     """Every geom as one solid or, a box, as its six faces."""
     for geom in model.geoms:
         body = model.body_id(geom.body)
-        color = geom.color or _color(model, body)
+        color = geom.color or _color(model, geom, body)
         z = geom.rotation[:, 2]
         if geom.type == "box":
             yield from _faces(geom, body, color)
@@ -143,37 +144,59 @@ def _drawn(model: Model) -> list[int]:
     return sorted({model.body_id(geom.body) for geom in model.geoms} - {0})
 
 
-def _color(model: Model, body: int) -> palette.Color:
-    """By role: the first drawn body is the trunk, a drawn body without children a leaf."""
+def _color(model: Model, geom: Geom, body: int) -> palette.Color:
+    """By role: a trunk (the first drawn body, unless hinged to the world), rubber, limbs, leaves."""
     if body == 0:
         return palette.WALL
     drawn = _drawn(model)
-    parents = model.bodies["parent"]
-    if body == drawn[0]:
-        return palette.TRUNK if np.any(parents == body) else palette.LIMB
-    depth = 0  # drawn bodies above this one: a lone limb on the trunk is no leaf
-    above = int(parents[body])
-    while above > 0:
-        depth += above in drawn
-        above = int(parents[above])
-    boxed = all(g.type != "capsule" for g in model.geoms if model.body_id(g.body) == body)
-    leaf = boxed and depth > 1 and not np.any(parents == body)
-    return palette.LEAF if leaf else palette.LIMB
+    parents, record = model.bodies["parent"], model.bodies[body]
+    hinged = _hinged_to_world(model, drawn[0])
+    trunk = body == drawn[0] and not hinged and bool(np.any(parents == body))
+    if geom.type == "sphere" and geom.collide:
+        return palette.LEAF  # rubber where it touches
+    if geom.type == "sphere" and hinged:
+        return palette.TRUNK  # a weight
+    if trunk:
+        return palette.LIMB if geom.type == "sphere" else palette.TRUNK
+    leaf = not np.any(parents == body) and int(record.parent) not in (0, drawn[0])
+    return palette.LEAF if leaf and geom.type == "box" else palette.LIMB
+
+
+def _hinged_to_world(model: Model, body: int) -> bool:
+    record = model.bodies[body]
+    return bool(record.joint == REVOLUTE and record.parent == 0)
 
 
 def _joints(model: Model, solids: list[Solid]) -> Iterator[Solid]:
     """A disc at each hinge between two drawn bodies, or between the world and a drawn body."""
-    drawn = [0, *_drawn(model)]
-    for body in drawn[1:]:
+    drawn = _drawn(model)
+    for body in drawn:
         record = model.bodies[body]
-        if record.joint != REVOLUTE or int(record.parent) not in drawn:
+        parent = int(record.parent)
+        if record.joint != REVOLUTE or parent not in (0, *drawn):
             continue
         own = [solid for solid in solids if solid.body == body]
-        nearest = min(own, key=lambda s: float(np.linalg.norm(s.core, axis=1).min()))
         y = float(np.mean([solid.core[:, 1].mean() for solid in own]))  # in the limb's plane
-        reach = max(nearest.radius, POINT_RADIUS)
-        if nearest.normal is not None:
-            sizes = np.ptp(np.concatenate([s.core for s in own]), axis=0)
-            reach = max(reach, 0.4 * float(sizes[[0, 2]].min()))
-        radius = JOINT_RADIUS * reach
+        limb = _limb_radius(own)
+        if limb == 0.0 and parent:  # a foot: as wide as the leg that it ends
+            limb = 0.8 * _limb_radius([solid for solid in solids if solid.body == parent])
+        radius = JOINT_RADIUS * (limb or POINT_RADIUS)
         yield Solid(body, np.array([[0.0, y, 0.0]]), radius, palette.JOINT, shaded=False)
+
+
+def _limb_radius(solids: list[Solid]) -> float:
+    """Radius of the first capsule [m], 0 if there is none."""
+    return next((solid.radius for solid in solids if len(solid.core) == 2), 0.0)
+
+
+def _brackets(model: Model, joints: list[Solid]) -> Iterator[Solid]:
+    """What a hinge on the world hangs from, behind it."""
+    for joint in joints:
+        if _hinged_to_world(model, joint.body):
+            pivot = model.bodies[joint.body].position + joint.core[0]
+            r = joint.radius / JOINT_RADIUS
+            corners = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 4.2], [-3.0, 0.0, 4.2]]) * r
+            behind = np.array([0.0, 2.0 * r, 0.0])
+            yield Solid(0, pivot + behind + corners, 1.5 * r, palette.LEAF)
+            plate = np.array([[-5.5, 0.0, 5.0], [5.5, 0.0, 5.0]]) * r
+            yield Solid(0, pivot + behind + plate, 1.0 * r, palette.JOINT)

@@ -76,7 +76,7 @@ class Renderer:
         self.view_height = float(view_height)
         self._home: NDArray[np.float64] | None = None
         self._canvas = np.zeros((height, width, 3), np.uint8)
-        self._surface = pygame.image.frombuffer(self._canvas, (width, height), "RGB")
+        self._surface = pygame.image.frombuffer(self._canvas.data, (width, height), "RGB")
         self._camera = SideCamera((width, height), view_height)
         self._backdrop = Backdrop(self.scene, self._camera)
         self._painter = Painter(self._canvas, line=1.4 * height / 540)
@@ -117,7 +117,7 @@ class Renderer:
         self._aim(frame.focus)
         self._backdrop.paint(self._canvas)
         solids = self.scene.solids(frame)
-        self._backdrop.shadows(self._canvas, solids)
+        self._backdrop.shadows(self._painter, solids)
         for text, x, y in self._backdrop.labels():
             self._hud.text(text, 13, palette.MARK, x, y, anchor=0.5)
         joints = self.scene.joints(frame)
@@ -150,8 +150,8 @@ class Renderer:
         """A joint: a dark ring around a bright pin."""
         seen = self._camera.project(disc.core)
         radius = disc.radius * float(seen.scale[0])
-        self._painter.shape(seen.pixels, radius, light_table(disc.color, disc.far)[::-1])
-        pin = light_table(palette.ACCENT, disc.far)[64:192].repeat(2, axis=0)
+        self._painter.shape(seen.pixels, radius, flat_table(disc.color))
+        pin = light_table(palette.ACCENT, disc.far)
         self._painter.shape(seen.pixels, 0.45 * radius, pin)
 
     def _arrow(self, point: NDArray[np.float64], force: NDArray[np.float64]) -> None:
@@ -160,7 +160,8 @@ class Renderer:
         along = ends[1] - ends[0]
         length = float(np.linalg.norm(along))
         line = self._painter.line
-        if length < 2.0:
+        self._painter.shape(ends[:1], 2.6 * line, flat_table(palette.FORCE))
+        if length < 8.0 * line:
             return
         along /= length
         across = np.array([-along[1], along[0]])
@@ -173,7 +174,6 @@ class Renderer:
         for table, extra, opacity in ((white, 1.3 * line, 0.75), (red, 0.0, 1.0)):
             self._painter.shape(shaft, 1.7 * line + extra, table, opacity=opacity)
             self._painter.shape(tip, 0.8 * line + extra, table, opacity=opacity)
-        self._painter.shape(ends[:1], 2.6 * line, red)
 
     # The window
 

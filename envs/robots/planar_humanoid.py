@@ -75,7 +75,9 @@ def _add_leg(builder: ModelBuilder, side: str, y: float) -> None:
         fraction, center, gyration = SEGMENTS[link]
         mass = fraction * MASS
         moment = mass * (gyration * length) ** 2
-        _add_link(builder, side, link, name, parent, position, mass, (0, 0, -center * length), moment)
+        _add_link(
+            builder, side, link, name, parent, position, mass, (0, 0, -center * length), moment
+        )
         builder.capsule(
             f"{side}_{link}",
             f"{side}_{link}",

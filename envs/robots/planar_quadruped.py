@@ -94,7 +94,9 @@ def _add_leg(builder: ModelBuilder, leg: str, x: float, y: float) -> None:
         )
         radius = {"thigh": 0.030, "shank": 0.018, "metatarsal": 0.014}[link]
         end = (0.0, 0.0, -length)
-        builder.capsule(f"{body}_link", body, start=(0, 0, 0), end=end, radius=radius, collide=False)
+        builder.capsule(
+            f"{body}_link", body, start=(0, 0, 0), end=end, radius=radius, collide=False
+        )
         parent, position = body, end
     # What can touch the ground: knee, ankle and foot
     builder.sphere(f"{leg}_knee", f"{leg}_shank", radius=0.022, friction=FRICTION)

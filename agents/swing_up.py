@@ -1,0 +1,188 @@
+"""Linear-quadratic tools for the double pendulum: its sampled motion, the hold, the tube of a plan.
+
+A plan is a list of torques that swings up the pendulum with one motor.  Around the trajectory that
+it gives, the Riccati recursion yields at each instant a feedback gain and a quadratic cost-to-go;
+together they make a tube of states from which the plan succeeds (Tedrake et al., LQR-trees, Int.
+J. Robotics Research 29, 2010).  States are x = (shoulder, elbow [rad], their velocities [rad/s]).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from dynenvs.compiled import kernel
+from dynenvs.kinematics import update_kinematics
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+    record_type,
+)
+from dynenvs.model import Model
+from dynenvs.timestep import free_motion
+
+PERIOD = 0.02  # control period for which gains and plans are made [s]
+STEP = 0.001  # physics step of the predictions [s]
+STEPS = 20  # of them in a control period
+PHASES = 4  # points of a tube in a control period
+UPRIGHT = np.array([np.pi, 0.0, 0.0, 0.0])
+DIFFERENCE = 1e-6  # of states and torques for derivatives
+
+# Costs of a control period: on the state's error [1/rad^2, s^2/rad^2] and the torques [1/(N m)^2]
+STATE_COST = np.diag([10.0, 10.0, 1.0, 1.0])
+TORQUE_COST = 30.0
+
+POINT = record_type(
+    [
+        ("x", "f8", (4,)),
+        ("torque", "f8"),  # planned mean over the next control period [N m]
+        ("gain", "f8", (4,)),  # torque for the state's error [N m/rad, N m s/rad]
+        ("cost", "f8", (4, 4)),  # cost-to-go of the state's error
+    ]
+)
+
+
+@kernel
+def _coast(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    x: Floats,
+    tau: Floats,
+    change: float,
+    at: int,
+    steps: int,
+) -> None:
+    """Move on from x under tau, held, where entry `at` of (x, tau) is increased by `change`."""
+    for j in range(2):
+        s.q[j], s.v[j], w.tau[j] = x[j], x[2 + j], tau[j]
+        if at == j:
+            s.q[j] += change
+        elif at == 2 + j:
+            s.v[j] += change
+        elif at == 4 + j:
+            w.tau[j] += change
+    for _ in range(steps):
+        update_kinematics(m, s, w)
+        free_motion(m, s, w, w.tau, STEP)
+        for j in range(2):
+            s.v[j] = w.v_free[j]
+            s.q[j] += STEP * s.v[j]
+
+
+@kernel
+def advance(
+    packed: Bytes, row: Bytes, buffer: Bytes, x: Floats, tau: Floats, steps: int, out: Floats
+) -> None:
+    """State after `steps` physics steps into `out`."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    _coast(m, s, w, x, tau, 0.0, -1, steps)
+    for j in range(2):
+        out[j], out[2 + j] = s.q[j], s.v[j]
+
+
+@kernel
+def differentiate(
+    packed: Bytes, row: Bytes, buffer: Bytes, x: Floats, tau: Floats, steps: int, out: Floats
+) -> None:
+    """Derivatives of `advance` by (x, tau) into `out`, shape (4, 6): central differences."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    for at in range(6):
+        _coast(m, s, w, x, tau, DIFFERENCE, at, steps)
+        for j in range(2):
+            out[j, at], out[2 + j, at] = s.q[j], s.v[j]
+        _coast(m, s, w, x, tau, -DIFFERENCE, at, steps)
+        for j in range(2):
+            out[j, at] = (out[j, at] - s.q[j]) / (2.0 * DIFFERENCE)
+            out[2 + j, at] = (out[2 + j, at] - s.v[j]) / (2.0 * DIFFERENCE)
+
+
+class Plant:
+    """The pendulum's motion with torques held, as a map from state to state.
+
+    Args:
+        model: a double pendulum; only its actuated joints are given torques.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._row = model.states(1).view(np.uint8)
+        self._buffer = model.workspace()
+        self._tau = np.zeros(2)
+
+    def advance(self, x: Floats, torques: Any, steps: int = STEPS) -> Floats:
+        """State after `steps` physics steps.
+
+        Args:
+            x: state, shape (4,).
+            torques: of the actuated joints [N m], shape (nu,).
+            steps: physics steps; a control period if not given.
+        """
+        self._tau[self.model.actuated] = torques
+        out = np.empty(4)
+        advance(self.model.packed, self._row, self._buffer, x, self._tau, steps, out)
+        return out
+
+    def linearise(self, x: Floats, torques: Any) -> tuple[Floats, Floats]:
+        """Derivatives of a control period's motion by state, (4, 4), and torques, (4, nu)."""
+        self._tau[self.model.actuated] = torques
+        out = np.empty((4, 6))
+        differentiate(self.model.packed, self._row, self._buffer, x, self._tau, STEPS, out)
+        return out[:, :4].copy(), out[:, 4 + self.model.actuated]
+
+
+class Regulator(NamedTuple):
+    """Linear-quadratic regulator: torques = -gain @ error."""
+
+    gain: Floats  # shape (nu, 4)
+    cost: Floats  # cost-to-go, shape (4, 4)
+
+
+def hold(plant: Plant) -> Regulator:
+    """The regulator that holds the pendulum upright: the discrete Riccati equation's solution."""
+    A, B = plant.linearise(UPRIGHT, np.zeros(plant.model.nu))
+    R = TORQUE_COST * np.eye(plant.model.nu)
+    S = scipy.linalg.solve_discrete_are(A, B, STATE_COST, R)
+    return Regulator(np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A), S)
+
+
+def tube(plant: Plant, plan: Floats, final: Floats) -> NDArray[Any]:
+    """The trajectory of a plan from hanging at rest, with gains and costs-to-go, as POINTs.
+
+    Points lie PERIOD / PHASES apart, but each looks a whole control period ahead, since that is
+    how long its torque will be held: PHASES Riccati recursions, interleaved.
+
+    Args:
+        plant: a pendulum with one motor.
+        plan: torques of successive control periods [N m], shape (n,).
+        final: cost-to-go at the plan's end, shape (4, 4).
+    """
+    size = PHASES * len(plan)
+    points = np.zeros(size, POINT)
+    held = np.concatenate([np.repeat(plan, PHASES), np.zeros(PHASES)])
+    x = np.zeros(4)
+    for i in range(size):
+        points["x"][i] = x
+        points["torque"][i] = held[i : i + PHASES].mean()
+        x = plant.advance(x, held[i], STEPS // PHASES)
+    ahead = [final] * PHASES
+    for i in reversed(range(size)):
+        A, B = plant.linearise(points["x"][i], points["torque"][i])
+        S = ahead[i % PHASES]
+        K = B.T @ S @ A / (TORQUE_COST + B.T @ S @ B)
+        S = STATE_COST + A.T @ S @ (A - B @ K)
+        ahead[i % PHASES] = 0.5 * (S + S.T)
+        points["gain"][i], points["cost"][i] = K[0], ahead[i % PHASES]
+    points["x"][:, :2] = np.remainder(points["x"][:, :2] + np.pi, 2 * np.pi) - np.pi
+    return points

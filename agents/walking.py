@@ -1,0 +1,305 @@
+"""The walkers' reference controller: gait, inverse kinematics, inverse dynamics through the LCP.
+
+From one observation: the gait gives where hip and feet should be; their desired accelerations,
+with feedback of stated bandwidths, give velocities one control period ahead; each leg's Jacobian
+turns them into joint velocities; the inverse contact LCP (`dynenvs.inverse`) turns those into
+torques.  Feet on the ground are given exactly the velocity that keeps them there, so that the
+prescription is consistent with sticking contact.  Nothing is remembered between calls.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.gaits import (
+    frequency,
+    heel_rise,
+    hip_height,
+    lift,
+    load_share,
+    smooth_step,
+    stance_length,
+    stride,
+)
+from dynenvs.compiled import inlined, kernel
+from dynenvs.inverse import TRACKED, inverse_world
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+
+ROOT = 2  # root coordinates: x and z
+UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
+SHARING = 2.0  # weight of the shares against least torque
+LANDING_SPEED = 0.05  # at which a foot comes down from its hover [m/s]
+HOVER = 2e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
+LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
+DOWN = 5e-4  # a sole this close to the ground counts as standing [m]
+
+
+@kernel
+def act(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    gaits: Records,
+    feet: Ints,
+    scratch: Floats,
+    period: float,
+    lookahead: float,
+    observations: Floats,
+    actions: Floats,
+) -> int:
+    """Actions for a batch of observations; returns how many were not tracked exactly.
+
+    observations: shape (n, obs), as the walker environments give them; actions: shape (n, nu).
+    `row`, `buffer` and `scratch` (shape (2, nv + nf)) are the controller's own.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    v_des, cost = scratch[0], scratch[1]
+    missed = 0
+    for i in range(observations.shape[0]):
+        phase, command = _read(m, s, observations[i])
+        _desire(m, s, gaits[0], feet, period, phase, command, v_des, cost)
+        status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
+        if status != TRACKED:
+            missed += 1
+        for j in range(m.header[0].nv - ROOT):
+            a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
+            actions[i, j] = min(max(a, -1.0), 1.0)
+    return missed
+
+
+@inlined
+def _read(m: ModelView, s: StateView, observation: Floats) -> tuple[float, float]:
+    """State (with x = 0: the ground is flat) and gait phase, command from an observation."""
+    nq, nv = m.header[0].nq, m.header[0].nv
+    s.q[0] = 0.0
+    for i in range(1, nq):
+        s.q[i] = observation[i - 1]
+    for i in range(nv):
+        s.v[i] = observation[nq - 1 + i]
+    for f in range(m.header[0].nf):
+        s.memory[f].active = 0  # a cold start: the answer depends on the observation alone
+    s.status[0].limits_active = 0
+    turn = math.atan2(observation[nq + nv - 1], observation[nq + nv]) / (2.0 * math.pi)
+    return turn - math.floor(turn), observation[nq + nv + 1]
+
+
+@inlined
+def _desire(
+    m: ModelView,
+    s: StateView,
+    g: Any,
+    feet: Ints,
+    h: float,
+    phase: float,
+    command: float,
+    v_des: Floats,
+    cost: Floats,
+) -> None:
+    """Desired joint velocities after the period h, and the cost of each foot's impulses."""
+    # Hip: forward speed with a bound on its acceleration, height along its curve
+    speed = min(command, _reachable_speed(s, g, phase, command))
+    ax = g.hip_rate * (speed - s.v[0])
+    ax = min(max(ax, -g.hip_acceleration), g.hip_acceleration)
+    z, vz, _ = hip_height(g, phase, command)
+    _, _, az = hip_height(g, phase + 0.5 * h * frequency(g, command), command)
+    k = g.height_rate
+    az += k * k * (z - s.q[1]) + 2.0 * k * (vz - s.v[1])
+    hip_x, hip_z = s.v[0] + h * ax, s.v[1] + h * az
+    for leg in range(g.legs):
+        own = phase + g.offsets[leg]
+        own -= math.floor(own)
+        _leg(s, g, leg, own, h, command, hip_x, hip_z, v_des)
+        share = load_share(g, own) if own < g.duty else 0.0
+        for f in range(m.header[0].nf):
+            if feet[f] == leg:
+                # Two feet with costs 1/share carry loads in proportion to their shares.
+                cost[f] = SHARING * (1.0 - share) / (share + UNLOADED)
+
+
+@inlined
+def _reachable_speed(s: StateView, g: Any, phase: float, command: float) -> float:
+    """Speed at which no standing leg is overstretched before its lift-off [m/s].
+
+    It binds in the first steps from standing, when the feet are not yet a stance length apart.
+    """
+    half = 0.5 * stance_length(g, command)
+    fastest = math.inf
+    for leg in range(g.legs):
+        own = phase + g.offsets[leg]
+        own -= math.floor(own)
+        if own < g.duty:
+            at = ROOT + 3 * leg
+            q1, q12 = s.q[at], s.q[at] + s.q[at + 1]
+            x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12)
+            left = (g.duty - own) / frequency(g, command)
+            fastest = min(fastest, (x - g.ankle_x + 1.1 * half) / (left + 0.02))
+    return max(fastest, 0.0)
+
+
+@inlined
+def _leg(
+    s: StateView,
+    g: Any,
+    leg: int,
+    phase: float,
+    h: float,
+    command: float,
+    hip_x: float,
+    hip_z: float,
+    v_des: Floats,
+) -> None:
+    """Desired velocities of a leg's three joints after the period h."""
+    at = ROOT + 3 * leg
+    x, z, tilt, vx, vz, turning = _sole(s, g, at)
+    late = phase > 0.5 * (1.0 + g.duty)
+    if phase < g.duty or (late and z < DOWN):
+        # Standing: at rest on the ground; a foot that is still in the air comes down.
+        goal_x = 0.0 if z < DOWN else vx * (1.0 - g.landing_rate * h)
+        goal_z = -min(max(z, 0.0) / h, LANDING_SPEED)
+        if phase < g.rise_start or late:
+            # Flat after the period, so that all points of the sole can carry load.
+            goal_turn = min(max(-tilt / h, -LANDING_TURN), LANDING_TURN)
+        else:
+            goal_turn = turning + h * _turn(g, phase, h, command, tilt, turning)
+        # The Jacobian of the contact problem itself: the sole's velocity is met exactly.
+        a1, a2 = _solve_leg(s, g, at, 0.0, goal_x - hip_x, goal_z - hip_z, goal_turn)
+        v_des[at] = a1
+        v_des[at + 1] = a2
+        v_des[at + 2] = goal_turn - a1 - a2
+    else:
+        ax, az = _swing(s, g, (phase - g.duty) / (1.0 - g.duty), h, command, x, z, vx, vz)
+        at_turn = _turn(g, phase, h, command, tilt, turning)
+        # Accelerations in the middle of the period: the Jacobian turns with the leg.
+        bx, bz = _centripetal(s, g, at, 0.5 * h)
+        ux, uz = ax - bx - (hip_x - s.v[0]) / h, az - bz - (hip_z - s.v[1]) / h
+        a1, a2 = _solve_leg(s, g, at, 0.5 * h, ux, uz, at_turn)
+        v_des[at] = s.v[at] + h * a1
+        v_des[at + 1] = s.v[at + 1] + h * a2
+        v_des[at + 2] = s.v[at + 2] + h * (at_turn - a1 - a2)
+
+
+@inlined
+def _angles(s: StateView, at: int, ahead: float) -> tuple[float, float, float]:
+    """Sums of a leg's angles, hip, to knee, to ankle, a time `ahead` along the velocity."""
+    w1, w2, w3 = s.v[at], s.v[at + 1], s.v[at + 2]
+    q1 = s.q[at] + ahead * w1
+    q12 = q1 + s.q[at + 1] + ahead * w2
+    return q1, q12, q12 + s.q[at + 2] + ahead * w3
+
+
+@inlined
+def _sole(s: StateView, g: Any, at: int) -> tuple[float, float, float, float, float, float]:
+    """(x from the hip, z above the ground, tilt) of a sole, and their velocities.
+
+    Angles turn backward: knee = hip - thigh (sin q1, cos q1), ankle = knee - shank (sin q12,
+    cos q12).  x is where the ankle of a flat foot with this sole would be; velocities are over
+    the ground.
+    """
+    q1, q12, q123 = _angles(s, at, 0.0)
+    s1, c1, s12, c12 = math.sin(q1), math.cos(q1), math.sin(q12), math.cos(q12)
+    w1 = s.v[at]
+    w12 = w1 + s.v[at + 1]
+    turning = w12 + s.v[at + 2]
+    tilt = q123 - g.pitch
+    ct, st = math.cos(tilt), math.sin(tilt)
+    sole_x, sole_z = ct * g.sole_x + st * g.sole_z, ct * g.sole_z - st * g.sole_x
+    x = -g.thigh * s1 - g.shank * s12 + sole_x - g.sole_x
+    z = s.q[1] - g.thigh * c1 - g.shank * c12 + sole_z
+    vx = s.v[0] - g.thigh * c1 * w1 - g.shank * c12 * w12 + turning * sole_z
+    vz = s.v[1] + g.thigh * s1 * w1 + g.shank * s12 * w12 - turning * sole_x
+    return x, z, tilt, vx, vz, turning
+
+
+@inlined
+def _solve_leg(
+    s: StateView, g: Any, at: int, ahead: float, ux: float, uz: float, turn: float
+) -> tuple[float, float]:
+    """Rates of hip and knee that move the sole, hip-relative, at (ux, uz) while it turns."""
+    q1, q12, q123 = _angles(s, at, ahead)
+    tilt = q123 - g.pitch
+    ct, st = math.cos(tilt), math.sin(tilt)
+    sole_x, sole_z = ct * g.sole_x + st * g.sole_z, ct * g.sole_z - st * g.sole_x
+    px, pz = ux - turn * sole_z, uz + turn * sole_x  # of the ankle
+    jx2, jz2 = -g.shank * math.cos(q12), g.shank * math.sin(q12)
+    jx1, jz1 = -g.thigh * math.cos(q1) + jx2, g.thigh * math.sin(q1) + jz2
+    det = jx1 * jz2 - jx2 * jz1
+    least = 0.05 * g.thigh * g.shank  # a nearly straight knee
+    if abs(det) < least:
+        det = least if det > 0.0 else -least
+    return (px * jz2 - jx2 * pz) / det, (jx1 * pz - jz1 * px) / det
+
+
+@inlined
+def _centripetal(s: StateView, g: Any, at: int, ahead: float) -> tuple[float, float]:
+    """Jdot qd of the sole relative to the hip [m/s^2]."""
+    q1, q12, q123 = _angles(s, at, ahead)
+    tilt = q123 - g.pitch
+    ct, st = math.cos(tilt), math.sin(tilt)
+    sole_x, sole_z = ct * g.sole_x + st * g.sole_z, ct * g.sole_z - st * g.sole_x
+    w1 = s.v[at]
+    w12 = w1 + s.v[at + 1]
+    w123 = w12 + s.v[at + 2]
+    a, b, c = g.thigh * w1 * w1, g.shank * w12 * w12, w123 * w123
+    return (
+        a * math.sin(q1) + b * math.sin(q12) - c * sole_x,
+        a * math.cos(q1) + b * math.cos(q12) - c * sole_z,
+    )
+
+
+@inlined
+def _turn(g: Any, phase: float, h: float, command: float, tilt: float, turning: float) -> float:
+    """Desired angular acceleration of a foot: it follows the heel's rise and comes back flat."""
+    r0, r1, _ = heel_rise(g, phase, command)
+    _, _, r2 = heel_rise(g, phase + 0.5 * h * frequency(g, command), command)
+    k = g.swing_rate
+    return r2 + 2.0 * k * (r1 - turning) + k * k * (r0 - tilt)
+
+
+@inlined
+def _swing(
+    state: StateView,
+    g: Any,
+    s: float,
+    h: float,
+    command: float,
+    x: float,
+    z: float,
+    vx: float,
+    vz: float,
+) -> tuple[float, float]:
+    """Desired acceleration of a swinging sole over the ground.
+
+    x is measured from the hip, z and both velocities from the ground.  The step is planned for
+    the speed that the hip has, which is the command except while it gathers way.
+    """
+    f = frequency(g, command)
+    rate = f / (1.0 - g.duty)  # ds/dt
+    speed = min(max(state.v[0], 0.0), command)
+    length = speed / f
+    m0, m1, _ = stride(s)
+    b0, b1, _ = lift(s)
+    later = min(s + 0.5 * h * rate, 1.0)
+    _, _, m2 = stride(later)
+    _, _, b2 = lift(later)
+    half = 0.5 * g.duty * length
+    place = g.ankle_x - half + length * m0 - speed * s / rate
+    k = g.swing_rate
+    # Errors at lift-off are taken out smoothly, and a foot that lands is only brought to rest.
+    gain = k * k * smooth_step(4.0 * s) * smooth_step(4.0 * (1.0 - s))
+    ax = length * rate * rate * m2 + gain * (place - x) + 2.0 * k * (length * rate * m1 - vx)
+    up = g.clearance
+    height = up * b0 + HOVER * smooth_step(4.0 * s)
+    az = up * rate * rate * b2 + k * k * (height - z) + 2.0 * k * (up * rate * b1 - vz)
+    return ax, az

@@ -1,0 +1,111 @@
+"""From an environment to a picture: its state as a Frame, its model framed by a Renderer."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.contact.detect import locate
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.render import Frame, Renderer
+from dynenvs.envs.render.window import Mode
+from dynenvs.kinematics import update_poses
+from dynenvs.layout import CONTACT, POSE, Floats, open_model
+from dynenvs.model import Model
+
+MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
+MARGIN_HANGING = 2.5  # height of the picture over the reach from the pivot
+LEAST_VIEW = 0.5  # [m]
+
+
+def draw(env: DynEnv) -> NDArray[np.uint8] | None:
+    """The present state as a picture, shape (height, width, 3), or on the window (None)."""
+    if env._renderer is None:
+        env._renderer = open_renderer(env, cast(Mode, env.render_mode))
+    picture: NDArray[np.uint8] | None = env._renderer.draw(frame(env))
+    return picture
+
+
+def open_renderer(env: DynEnv, mode: Mode, *, fps: float | None = None) -> Renderer:
+    """A renderer for the environment's model and picture size.
+
+    Args:
+        env: whose model is drawn.
+        mode: "rgb_array" or "human".
+        fps: pictures a second that a window is paced to [1/s]; the control rate if None.
+
+    Raises:
+        RuntimeError: mode "human" without a display.
+    """
+    return Renderer(
+        env.model,
+        mode=mode,
+        width=env.width,
+        height=env.height,
+        fps=1.0 / env.dt if fps is None else fps,
+        title=type(env).__name__.removesuffix("Env"),
+        view_height=_view_height(env.model),
+    )
+
+
+def frame(env: DynEnv) -> Frame:
+    """The present state, as `Renderer.draw` wants it.
+
+    Contact forces [N] are means over the last control step; the poses are taken in memory of
+    their own, so that drawing changes nothing of the simulation.
+    """
+    row = env._rows[0]
+    poses = _poses(env.model, row["q"])
+    forces = row["memory"]["total"] / env.dt
+    loaded = np.flatnonzero(np.any(forces != 0.0, axis=1))
+    points = np.zeros((len(loaded), 3))
+    contact = np.zeros(1, CONTACT)[0]
+    for i, feature in enumerate(loaded):
+        locate(env.model.features[feature], poses, contact)
+        points[i] = contact.point
+    task = env._task[0]
+    walks = "command" in (env._task.dtype.names or ())
+    return Frame(
+        rotations=poses["R"],
+        positions=poses["p"],
+        contact_points=points,
+        contact_forces=forces[loaded],
+        focus=env.focus,
+        readings=env.readings(),
+        speed=(float(task["speed"]), float(task["command"])) if walks else None,
+    )
+
+
+def _poses(model: Model, q: Floats) -> NDArray[np.void]:
+    """Records POSE of every body at `q`, shape (nb,)."""
+    poses = np.zeros(int(model.header.nb), POSE)
+    update_poses(open_model(model.packed), q, poses)
+    return poses
+
+
+def _view_height(model: Model) -> float:
+    """Height of the picture that shows the whole robot with room around it [m].
+
+    Taken from the neutral configuration (straight legs, arms hanging), so that it does not depend
+    on when the first picture is drawn.
+    """
+    poses = _poses(model, model.neutral())
+    ends = [(0.0, 0.0)]  # (height, distance) of what sticks out from the root's origin
+    floor = False
+    for geom in model.geoms:
+        body = model.body_id(geom.body)
+        if geom.type == "half_space":
+            floor = floor or body == 0
+            continue
+        pose = poses[body]
+        half = geom.size[1] * geom.rotation[:, 2] if geom.type == "capsule" else np.zeros(3)
+        pad = float(geom.size.max() if geom.type == "box" else geom.size[0])
+        for end in (geom.position - half, geom.position + half):
+            x, _, z = pose["R"] @ end + pose["p"]
+            reach = float(np.hypot(x, z)) + pad
+            ends.append((float(z) + (pad if z > 0 else -pad), reach))
+    heights, reaches = zip(*ends, strict=True)
+    view = MARGIN_ON_FLOOR * (max(heights) - min(heights)) if floor else 0.0
+    return max(view or MARGIN_HANGING * max(reaches), LEAST_VIEW)

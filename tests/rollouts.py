@@ -1,0 +1,141 @@
+"""Environments by id, ways to act in them, and comparison bit for bit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+import dynenvs
+from dynenvs.contact.detect import measure_gaps
+from dynenvs.envs.base import DynEnv
+from dynenvs.kinematics import update_poses
+from dynenvs.layout import open_model, open_state, open_workspace
+
+gym.register_envs(dynenvs)
+IDS = tuple(sorted(name for name in gym.registry if name.startswith("dynenvs/")))
+WALKERS = tuple(name for name in IDS if "Pendulum" not in name)
+
+Policy = Callable[[DynEnv, int], NDArray[Any]]
+
+
+def make(name: str, **options: Any) -> DynEnv:
+    """The bare environment, without Gymnasium's wrappers."""
+    env = gym.make(name, disable_env_checker=True, **options).unwrapped
+    assert isinstance(env, DynEnv)
+    return env
+
+
+def own_length(name: str, steps: int, **options: Any) -> DynEnv:
+    """An environment with its own count of steps (`gym.make` would wrap it in a TimeLimit)."""
+    return type(make(name))(max_episode_steps=steps, **options)
+
+
+def is_walker(env: DynEnv) -> bool:
+    """Whether it has something that touches the ground."""
+    return len(env.model.features) > 0
+
+
+# Policies: (env, step number) -> action
+
+
+def uniform(seed: int = 0) -> Policy:
+    """Uniform random actions."""
+    rng = np.random.default_rng(seed)
+    return lambda env, step: rng.uniform(-1, 1, env.model.nu).astype(np.float32)
+
+
+def bang_bang(seed: int = 0) -> Policy:
+    """Full torque one way or the other, each joint switching at random times."""
+    rng = np.random.default_rng(seed)
+    held: dict[str, NDArray[np.float32]] = {}
+
+    def act(env: DynEnv, step: int) -> NDArray[np.float32]:
+        sign = held.setdefault("a", np.ones(env.model.nu, np.float32))
+        flip = rng.random(env.model.nu) < 0.3
+        sign[flip] *= -1
+        return sign.copy()
+
+    return act
+
+
+def idle(env: DynEnv, step: int) -> NDArray[np.float32]:
+    """No torque."""
+    return np.zeros(env.model.nu, np.float32)
+
+
+def hold(env: DynEnv, step: int) -> NDArray[np.float32]:
+    """A stiff spring and damper to the starting pose of a walker; a limp pendulum hangs."""
+    if not is_walker(env):
+        return idle(env, step)
+    model, row = env.model, env._rows[0]
+    effort = model.effort_limit[model.actuated]
+    mass = np.array([model.bodies["mass"].sum()])
+    stiffness, damping = 9.0 * mass, 0.18 * mass
+    error = env._standing[model.actuated] - row["q"][model.actuated]  # type: ignore[attr-defined]
+    torque = stiffness * error - damping * row["v"][model.actuated]
+    return np.clip(torque / effort, -1, 1).astype(np.float32)
+
+
+# Bits
+
+
+def bits(value: Any) -> bytes:
+    """A digest of nested dicts, tuples, arrays and scalars; floats and arrays bit by bit."""
+    if isinstance(value, dict):
+        parts = [repr(key).encode() + bits(value[key]) for key in sorted(value)]
+    elif isinstance(value, tuple | list):
+        parts = [bits(item) for item in value]
+    elif isinstance(value, np.ndarray | np.generic):
+        parts = [str(value.dtype).encode(), str(value.shape).encode(), value.tobytes()]
+    elif isinstance(value, float):
+        parts = [float.hex(value).encode()]
+    else:
+        parts = [repr(value).encode()]
+    return hashlib.sha256(b"\0".join([type(value).__name__.encode(), *parts])).digest()
+
+
+def state_bits(env: DynEnv) -> bytes:
+    """All that decides an environment's future."""
+    return bits(env.get_state())
+
+
+def trace(env: gym.Env[Any, Any], policy: Policy, steps: int) -> list[bytes]:
+    """What `steps` steps return, bit by bit; an episode that ends is followed by the next one."""
+    found = []
+    inner = env.unwrapped
+    assert isinstance(inner, DynEnv)
+    for i in range(steps):
+        result = env.step(policy(inner, i))
+        found.append(bits(result))
+        if result[2] or result[3]:
+            found.append(bits(env.reset()))
+    return found
+
+
+def action_list(env: DynEnv, steps: int, seed: int = 0) -> Policy:
+    """The same gentle random torques for every environment that asks."""
+    actions = np.random.default_rng(seed).uniform(-0.3, 0.3, (steps, env.model.nu))
+    actions = actions.astype(np.float32)
+    return lambda env, step: actions[step]
+
+
+class Depth:
+    """Reads how deep the deepest feature of an environment is below ground."""
+
+    def __init__(self, env: DynEnv) -> None:
+        self.buffer = env.model.workspace()
+        self.m = open_model(env.model.packed)
+        self.s = open_state(self.m, env._row)
+        self.w = open_workspace(self.m, self.buffer)
+        self.gaps = np.full(max(len(env.model.features), 1), np.inf)
+
+    def __call__(self) -> float:
+        """Depth [m]; negative if nothing touches."""
+        update_poses(self.m, self.s.q, self.w.pose)
+        measure_gaps(self.m, self.w.pose, self.gaps)
+        return -float(self.gaps.min())
