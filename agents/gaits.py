@@ -2,9 +2,9 @@
 
 A leg with phase p in [0, 1) stands for p < duty and swings for the rest of the cycle.  While it
 stands, its foot is fixed to the ground; while it swings, the foot travels one stride in the frame
-of the ground, s = (p - duty) / (1 - duty) from 0 to 1:
+of the ground, s = (p - duty) / (1 - duty - landing) from 0 to 1, and is then set down:
 
-    x(s) = stride m(s),   m(s) = 10 s^3 - 15 s^4 + 6 s^5      (minimum jerk: at rest at both ends)
+    x(s) = stride m(s),   m(s) = s - sin(2 pi s) / (2 pi)      (cycloid: at rest at both ends)
     z(s) = clearance b(s), b(s) = 64 s^3 (1 - s)^3             (smooth to the second derivative)
 
 Measured from the hip, the foot lifts off half a stance length behind its nominal place and lands
@@ -24,6 +24,7 @@ GAIT = record_type(
     [
         ("legs", "i8"),
         ("duty", "f8"),  # fraction of the cycle that a foot stands
+        ("landing", "f8"),  # fraction of the cycle, before its stance, in which a foot is set down
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("clearance", "f8"),  # height of the swing's apex [m]
@@ -32,7 +33,7 @@ GAIT = record_type(
         ("bounce", "f8"),  # amplitude of the hip's vertical oscillation per stance length [m/m]
         ("ankle_x", "f8"),  # nominal place of the ankle ahead of the hip in mid-stance [m]
         ("pitch", "f8"),  # of the foot flat on the ground, sum of the leg's angles [rad]
-        ("heel_rise", "f8"),  # most that the foot turns about its toe, a metre of stance [rad/m]
+        ("heel_rise", "f8"),  # most that a swinging foot tips toe down, a metre of stance [rad/m]
         ("rise_start", "f8"),  # phases between which the heel is up
         ("rise_end", "f8"),
         ("sole_x", "f8"),  # contact point that the foot rolls off from, from the ankle [m]
@@ -64,12 +65,12 @@ def stance_length(g: Any, command: float) -> float:
 
 @inlined
 def stride(s: float) -> tuple[float, float, float]:
-    """Minimum jerk m(s) and its first two derivatives by s."""
-    return (
-        s * s * s * (10.0 - 15.0 * s + 6.0 * s * s),
-        30.0 * s * s * (1.0 - s) * (1.0 - s),
-        60.0 * s * (1.0 - s) * (1.0 - 2.0 * s),
-    )
+    """Cycloid m(s) and its first two derivatives by s.
+
+    Its greatest jerk, 39.5 stride / T^3, is two thirds of the minimum-jerk polynomial's.
+    """
+    a = 2.0 * math.pi * s
+    return s - math.sin(a) / (2.0 * math.pi), 1.0 - math.cos(a), 2.0 * math.pi * math.sin(a)
 
 
 @inlined
@@ -82,7 +83,7 @@ def lift(s: float) -> tuple[float, float, float]:
 
 @inlined
 def heel_rise(g: Any, phase: float, command: float) -> tuple[float, float, float]:
-    """Turn of the foot about its toe [rad], with its first two time derivatives."""
+    """Pitch of a swinging foot, toe down [rad], with its first two time derivatives."""
     width = g.rise_end - g.rise_start
     t = (phase - g.rise_start) / width
     if t <= 0.0 or t >= 1.0:
@@ -121,4 +122,4 @@ def hip_height(g: Any, phase: float, command: float) -> tuple[float, float, floa
 def load_share(g: Any, phase: float) -> float:
     """How much of its load a leg should carry: 0 at touchdown and lift-off, 1 in single support."""
     ramp = max(g.duty - 0.5, 0.02)
-    return smooth_step(phase / ramp) * smooth_step((g.duty - phase) / ramp)
+    return min(max(min(phase, g.duty - phase) / ramp, 0.0), 1.0)

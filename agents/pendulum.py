@@ -196,9 +196,11 @@ class PendulumController:
     Args:
         env: the (unwrapped) environment whose observations it will see.  Gains and plans are made
             for its default control period of 20 ms.
+        plan: torques of a swing-up with one motor [N m], one a control period; those of
+            `swing_up_table.py` if None.
     """
 
-    def __init__(self, env: DoublePendulumEnv) -> None:
+    def __init__(self, env: DoublePendulumEnv, plan: Floats | None = None) -> None:
         self.model = env.model
         plant = Plant(self.model)
         regulator = hold(plant)
@@ -207,10 +209,10 @@ class PendulumController:
         self._settings["cost"] = regulator.cost
         self._settings["capture"] = CAPTURE[env.actuated]
         self._settings["upright_energy"] = totals(self.model, UPRIGHT[:2]).energy
-        plan = PLANS.get(env.actuated)
         self._points: NDArray[Any] = np.zeros(0, POINT)
-        if plan is not None:
-            self._points = tube(plant, np.array(plan), regulator.cost)
+        if self.model.nu == 1:
+            torques = np.array(PLANS[env.actuated]) if plan is None else plan
+            self._points = tube(plant, torques, regulator)
         self._row = self.model.states(1).view(np.uint8)
         self._buffer = self.model.workspace()
         self._x = np.zeros(4)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy.linalg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from dynenvs.compiled import kernel
@@ -34,6 +34,7 @@ PERIOD = 0.02  # control period for which gains and plans are made [s]
 STEP = 0.001  # physics step of the predictions [s]
 STEPS = 20  # of them in a control period
 PHASES = 4  # points of a tube in a control period
+SETTLING = 25  # control periods of the regulator at the end of a tube
 UPRIGHT = np.array([np.pi, 0.0, 0.0, 0.0])
 DIFFERENCE = 1e-6  # of states and torques for derivatives
 
@@ -157,32 +158,45 @@ def hold(plant: Plant) -> Regulator:
     return Regulator(np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A), S)
 
 
-def tube(plant: Plant, plan: Floats, final: Floats) -> NDArray[Any]:
+def error(x: Floats) -> Floats:
+    """Difference of a state, shape (4,), from standing upright, angles in [-pi, pi)."""
+    e = x - UPRIGHT
+    e[:2] = np.remainder(e[:2] + np.pi, 2 * np.pi) - np.pi
+    return e
+
+
+def tube(plant: Plant, plan: Floats, regulator: Regulator) -> NDArray[Any]:
     """The trajectory of a plan from hanging at rest, with gains and costs-to-go, as POINTs.
 
-    Points lie PERIOD / PHASES apart, but each looks a whole control period ahead, since that is
-    how long its torque will be held: PHASES Riccati recursions, interleaved.
+    The regulator's first SETTLING periods follow the plan, so that the tube leads well into its
+    region.  Points lie PERIOD / PHASES apart, but each looks a whole control period ahead, since
+    that is how long its torque will be held: PHASES Riccati recursions, interleaved.
 
     Args:
         plant: a pendulum with one motor.
         plan: torques of successive control periods [N m], shape (n,).
-        final: cost-to-go at the plan's end, shape (4, 4).
+        regulator: what holds the pendulum upright after the plan.
     """
-    size = PHASES * len(plan)
+    size = PHASES * (len(plan) + SETTLING)
+    limit = plant.model.effort_limit[plant.model.actuated][0]
     points = np.zeros(size, POINT)
-    held = np.concatenate([np.repeat(plan, PHASES), np.zeros(PHASES)])
+    held = np.zeros(size + PHASES)
     x = np.zeros(4)
     for i in range(size):
+        if i % PHASES == 0:
+            k = i // PHASES
+            free = plan[k] if k < len(plan) else -(regulator.gain[0] @ error(x))
+            held[i : i + PHASES] = np.clip(free, -limit, limit)
         points["x"][i] = x
-        points["torque"][i] = held[i : i + PHASES].mean()
         x = plant.advance(x, held[i], STEPS // PHASES)
-    ahead = [final] * PHASES
+    ahead = [regulator.cost] * PHASES
     for i in reversed(range(size)):
-        A, B = plant.linearise(points["x"][i], points["torque"][i])
+        torque = held[i : i + PHASES].mean()
+        A, B = plant.linearise(points["x"][i], torque)
         S = ahead[i % PHASES]
         K = B.T @ S @ A / (TORQUE_COST + B.T @ S @ B)
         S = STATE_COST + A.T @ S @ (A - B @ K)
         ahead[i % PHASES] = 0.5 * (S + S.T)
-        points["gain"][i], points["cost"][i] = K[0], ahead[i % PHASES]
+        points["torque"][i], points["gain"][i], points["cost"][i] = torque, K[0], ahead[i % PHASES]
     points["x"][:, :2] = np.remainder(points["x"][:, :2] + np.pi, 2 * np.pi) - np.pi
     return points

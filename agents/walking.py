@@ -39,7 +39,7 @@ from dynenvs.layout import (
 ROOT = 2  # root coordinates: x and z
 UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
 SHARING = 2.0  # weight of the shares against least torque
-LANDING_SPEED = 0.05  # at which a foot comes down from its hover [m/s]
+LANDING_SPEED = 0.1  # at which a foot comes down from its hover [m/s]
 HOVER = 2e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 DOWN = 5e-4  # a sole this close to the ground counts as standing [m]
@@ -69,7 +69,7 @@ def act(
     missed = 0
     for i in range(observations.shape[0]):
         phase, command = _read(m, s, observations[i])
-        _desire(m, s, gaits[0], feet, period, phase, command, v_des, cost)
+        _desire(m, s, gaits[0], feet, period, lookahead, phase, command, v_des, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
@@ -102,30 +102,38 @@ def _desire(
     g: Any,
     feet: Ints,
     h: float,
+    ahead: float,
     phase: float,
     command: float,
     v_des: Floats,
     cost: Floats,
 ) -> None:
-    """Desired joint velocities after the period h, and the cost of each foot's impulses."""
+    """Desired joint velocities after the period h, and the cost of each foot's impulses.
+
+    Semi-implicit velocities belong to the middle of the physics step before: references of
+    velocity are taken h/2 - ahead earlier than those of position, accelerations `ahead` later.
+    """
+    f = frequency(g, command)
+    before, after = phase - (0.5 * h - ahead) * f, phase + ahead * f
     # Hip: forward speed with a bound on its acceleration, height along its curve
     speed = min(command, _reachable_speed(s, g, phase, command))
     ax = g.hip_rate * (speed - s.v[0])
     ax = min(max(ax, -g.hip_acceleration), g.hip_acceleration)
-    z, vz, _ = hip_height(g, phase, command)
-    _, _, az = hip_height(g, phase + 0.5 * h * frequency(g, command), command)
+    z, _, _ = hip_height(g, phase, command)
+    _, vz, _ = hip_height(g, before, command)
+    _, _, az = hip_height(g, after, command)
     k = g.height_rate
     az += k * k * (z - s.q[1]) + 2.0 * k * (vz - s.v[1])
     hip_x, hip_z = s.v[0] + h * ax, s.v[1] + h * az
     for leg in range(g.legs):
         own = phase + g.offsets[leg]
         own -= math.floor(own)
-        _leg(s, g, leg, own, h, command, hip_x, hip_z, v_des)
+        _leg(s, g, leg, own, h, ahead, command, hip_x, hip_z, v_des)
         share = load_share(g, own) if own < g.duty else 0.0
         for f in range(m.header[0].nf):
             if feet[f] == leg:
-                # Two feet with costs 1/share carry loads in proportion to their shares.
-                cost[f] = SHARING * (1.0 - share) / (share + UNLOADED)
+                # Two feet with these costs carry loads in proportion to their shares.
+                cost[f] = SHARING * math.sqrt((1.0 - share) / (share + UNLOADED))
 
 
 @inlined
@@ -155,6 +163,7 @@ def _leg(
     leg: int,
     phase: float,
     h: float,
+    ahead: float,
     command: float,
     hip_x: float,
     hip_z: float,
@@ -163,28 +172,27 @@ def _leg(
     """Desired velocities of a leg's three joints after the period h."""
     at = ROOT + 3 * leg
     x, z, tilt, vx, vz, turning = _sole(s, g, at)
+    landing = phase > 1.0 - g.landing
     late = phase > 0.5 * (1.0 + g.duty)
-    if phase < g.duty or (late and z < DOWN):
-        # Standing: at rest on the ground; a foot that is still in the air comes down.
+    if phase < g.duty or landing or (late and z < DOWN):
+        # Standing: at rest on the ground; a foot that is still in the air is set down.
         goal_x = 0.0 if z < DOWN else vx * (1.0 - g.landing_rate * h)
         goal_z = -min(max(z, 0.0) / h, LANDING_SPEED)
-        if phase < g.rise_start or late:
-            # Flat after the period, so that all points of the sole can carry load.
-            goal_turn = min(max(-tilt / h, -LANDING_TURN), LANDING_TURN)
-        else:
-            goal_turn = turning + h * _turn(g, phase, h, command, tilt, turning)
+        # Flat after the period, so that all points of the sole can carry load.
+        goal_turn = min(max(-tilt / h, -LANDING_TURN), LANDING_TURN)
         # The Jacobian of the contact problem itself: the sole's velocity is met exactly.
         a1, a2 = _solve_leg(s, g, at, 0.0, goal_x - hip_x, goal_z - hip_z, goal_turn)
         v_des[at] = a1
         v_des[at + 1] = a2
         v_des[at + 2] = goal_turn - a1 - a2
     else:
-        ax, az = _swing(s, g, (phase - g.duty) / (1.0 - g.duty), h, command, x, z, vx, vz)
-        at_turn = _turn(g, phase, h, command, tilt, turning)
+        part = (phase - g.duty) / (1.0 - g.duty - g.landing)
+        ax, az = _swing(s, g, part, h, ahead, command, x, z, vx, vz)
+        at_turn = _turn(g, phase, h, ahead, command, tilt, turning)
         # Accelerations in the middle of the period: the Jacobian turns with the leg.
-        bx, bz = _centripetal(s, g, at, 0.5 * h)
+        bx, bz = _centripetal(s, g, at, ahead)
         ux, uz = ax - bx - (hip_x - s.v[0]) / h, az - bz - (hip_z - s.v[1]) / h
-        a1, a2 = _solve_leg(s, g, at, 0.5 * h, ux, uz, at_turn)
+        a1, a2 = _solve_leg(s, g, at, ahead, ux, uz, at_turn)
         v_des[at] = s.v[at] + h * a1
         v_des[at + 1] = s.v[at + 1] + h * a2
         v_des[at + 2] = s.v[at + 2] + h * (at_turn - a1 - a2)
@@ -259,10 +267,14 @@ def _centripetal(s: StateView, g: Any, at: int, ahead: float) -> tuple[float, fl
 
 
 @inlined
-def _turn(g: Any, phase: float, h: float, command: float, tilt: float, turning: float) -> float:
+def _turn(
+    g: Any, phase: float, h: float, ahead: float, command: float, tilt: float, turning: float
+) -> float:
     """Desired angular acceleration of a foot: it follows the heel's rise and comes back flat."""
-    r0, r1, _ = heel_rise(g, phase, command)
-    _, _, r2 = heel_rise(g, phase + 0.5 * h * frequency(g, command), command)
+    f = frequency(g, command)
+    r0, _, _ = heel_rise(g, phase, command)
+    _, r1, _ = heel_rise(g, phase - (0.5 * h - ahead) * f, command)
+    _, _, r2 = heel_rise(g, phase + ahead * f, command)
     k = g.swing_rate
     return r2 + 2.0 * k * (r1 - turning) + k * k * (r0 - tilt)
 
@@ -273,6 +285,7 @@ def _swing(
     g: Any,
     s: float,
     h: float,
+    ahead: float,
     command: float,
     x: float,
     z: float,
@@ -285,14 +298,17 @@ def _swing(
     the speed that the hip has, which is the command except while it gathers way.
     """
     f = frequency(g, command)
-    rate = f / (1.0 - g.duty)  # ds/dt
+    rate = f / (1.0 - g.duty - g.landing)  # ds/dt
     speed = min(max(state.v[0], 0.0), command)
     length = speed / f
-    m0, m1, _ = stride(s)
-    b0, b1, _ = lift(s)
-    later = min(s + 0.5 * h * rate, 1.0)
-    _, _, m2 = stride(later)
-    _, _, b2 = lift(later)
+    before = max(s - (0.5 * h - ahead) * rate, 0.0)
+    after = min(s + ahead * rate, 1.0)
+    m0, _, _ = stride(s)
+    _, m1, _ = stride(before)
+    _, _, m2 = stride(after)
+    b0, _, _ = lift(s)
+    _, b1, _ = lift(before)
+    _, _, b2 = lift(after)
     half = 0.5 * g.duty * length
     place = g.ankle_x - half + length * m0 - speed * s / rate
     k = g.swing_rate

@@ -36,16 +36,24 @@ _KEPT_SECONDS = 30 * 86400  # machine code that no process has used for this lon
 
 
 @cache
-def _imported_files(path: Path) -> frozenset[Path]:
-    """The file at `path` and every file of the package that it imports, directly or not."""
-    found = {path}
+def _imports(path: Path) -> tuple[Path, ...]:
+    """Files of the package that the file at `path` imports itself."""
+    found = []
     for module, names in _IMPORT.findall(path.read_text()):
         base = _PACKAGE.joinpath(*module.split(".")[1:])
         inner = [base / f"{name}.py" for name in re.findall(r"\w+", names)]
-        for file in [base.with_suffix(".py"), base / "__init__.py", *inner]:
-            if file.is_file() and file not in found and file != _PACKAGE / "__init__.py":
-                found |= _imported_files(file)
-    return frozenset(found)
+        found += [base.with_suffix(".py"), base / "__init__.py", *inner]
+    return tuple(f for f in found if f.is_file() and f != _PACKAGE / "__init__.py")
+
+
+def _imported_files(path: Path) -> set[Path]:
+    """The file at `path` and every file of the package that it imports, directly or not."""
+    found, waiting = {path}, [path]
+    while waiting:
+        new = set(_imports(waiting.pop())) - found
+        found |= new
+        waiting += new
+    return found
 
 
 @cache

@@ -1,4 +1,4 @@
-"""dynenvs/DoublePendulum-v0: swing a double pendulum up and hold it, with too little torque to lift it."""
+"""dynenvs/DoublePendulum-v0: swing up a double pendulum with torques too weak to lift it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dynenvs.envs.walker_env import PlanarWalker
 from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
-GAIT = (0.75, 0.40)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (0.80, 0.22)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 FEET = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
 
 
@@ -52,14 +52,14 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 0     | height of the hip                                  | 0          | 3         | m     |
     | 1     | left hip angle                                     | -1.81      | 0.70      | rad   |
     | 2     | left knee angle                                    | 0          | 2.40      | rad   |
-    | 3     | left ankle angle                                   | -0.52      | 0.74      | rad   |
+    | 3     | left ankle angle                                   | -0.87      | 0.74      | rad   |
     | 4-6   | right hip, knee, ankle angle                       | as left    | as left   | rad   |
     | 7-8   | velocity of the hip, x and z                       | -15        | 15        | m/s   |
     | 9-14  | angular velocities, in the order of the angles     | -60        | 60        | rad/s |
     | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
 
-    The gait clock belongs to the environment: it turns 0.75 + 0.40 command times a second.  At
+    The gait clock belongs to the environment: it turns 0.80 + 0.22 command times a second.  At
     phase 0 the left foot is due to touch down, at phase 0.5 the right one.
 
     ## Rewards

@@ -17,7 +17,7 @@ from dynenvs.model import Model
 
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
 MARGIN_HANGING = 2.5  # height of the picture over the reach from the pivot
-LEAST_VIEW = 0.5  # [m]
+LEAST_VIEW = 1.0  # height of the picture of a small robot and the ground around it [m]
 
 
 def draw(env: DynEnv) -> NDArray[np.uint8] | None:
@@ -92,7 +92,9 @@ def _view_height(model: Model) -> float:
     on when the first picture is drawn.
     """
     poses = _poses(model, model.neutral())
-    ends = [(0.0, 0.0)]  # (height, distance) of what sticks out from the root's origin
+    ends: list[tuple[float, float]] = [
+        (0.0, 0.0)
+    ]  # (height, distance) of what sticks out from the root's origin
     floor = False
     for geom in model.geoms:
         body = model.body_id(geom.body)
@@ -106,6 +108,7 @@ def _view_height(model: Model) -> float:
             x, _, z = pose["R"] @ end + pose["p"]
             reach = float(np.hypot(x, z)) + pad
             ends.append((float(z) + (pad if z > 0 else -pad), reach))
-    heights, reaches = zip(*ends, strict=True)
-    view = MARGIN_ON_FLOOR * (max(heights) - min(heights)) if floor else 0.0
-    return max(view or MARGIN_HANGING * max(reaches), LEAST_VIEW)
+    heights = [height for height, _ in ends]
+    if floor:
+        return max(MARGIN_ON_FLOOR * (max(heights) - min(heights)), LEAST_VIEW)
+    return MARGIN_HANGING * max(reach for _, reach in ends)

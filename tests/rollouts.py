@@ -90,6 +90,9 @@ def bits(value: Any) -> bytes:
         parts = [repr(key).encode() + bits(value[key]) for key in sorted(value)]
     elif isinstance(value, tuple | list):
         parts = [bits(item) for item in value]
+    elif isinstance(value, np.ndarray | np.generic) and value.dtype.names is not None:
+        # Field by field: the bytes between aligned fields mean nothing
+        parts = [name.encode() + bits(value[name]) for name in value.dtype.names]
     elif isinstance(value, np.ndarray | np.generic):
         parts = [str(value.dtype).encode(), str(value.shape).encode(), value.tobytes()]
     elif isinstance(value, float):

@@ -71,7 +71,9 @@ class Backdrop:
         """Sky, its low edge on the horizon, with hills that repeat; twice as wide, (h, 2 w, 3)."""
         h, w = self.height, 2 * self.width
         rows = (np.arange(h) + 0.5) / h
-        colors = gradient(palette.SKY_TOP, palette.SKY_LOW, rows if self.scene.floor else rows**0.8)
+        colors = gradient(palette.SKY_TOP, palette.SKY_LOW, rows)
+        if self.scene.floor is None:
+            colors = gradient(palette.WALL_TOP, palette.WALL_LOW, rows)
         sky = np.repeat(colors[:, None], w, axis=1)
         if self.scene.floor is not None:
             turn = 2 * math.pi * np.arange(w) / w
@@ -103,11 +105,13 @@ class Backdrop:
 
     def _fill(self, canvas: Pixels, horizon: int) -> None:
         """Sky above the row `horizon`, floor below."""
-        edge = min(max(horizon, 0), self.height)
+        edge = min(horizon, self.height)  # the camera never sinks, so horizon > 0
         shift = round(PARALLAX * self.camera.scale * float(self.camera.center[0]))
         start = shift % (2 * self.width)
         first = min(self.width, 2 * self.width - start)
-        above = self._sky[self.height - edge :] if edge else self._sky[:0]
+        above = self._sky[self.height - edge :]
+        if horizon > self.height:  # high above: the sky's top fills what it does not reach
+            above = self._sky[np.maximum(np.arange(self.height) + self.height - horizon, 0)]
         canvas[:edge, :first] = above[:, start : start + first]
         canvas[:edge, first:] = above[:, : self.width - first]
         canvas[edge:] = self._floor[edge - horizon :][: self.height - edge]
@@ -127,7 +131,8 @@ class Backdrop:
     def _lines(self, size: int, center: float) -> range:
         """Numbers of the marks in view along a side of the picture `size` pixels long."""
         half, spacing = 0.5 * size / self.camera.scale, self.step / MINOR
-        return range(math.floor((center - half) / spacing), math.ceil((center + half) / spacing) + 1)
+        first, last = math.floor((center - half) / spacing), math.ceil((center + half) / spacing)
+        return range(first, last + 1)
 
     def _post(
         self, canvas: Pixels, x: float, top: int, bottom: int, width: float, share: float

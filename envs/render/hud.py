@@ -9,6 +9,8 @@ import pygame
 from dynenvs.envs.render import palette
 
 CACHED = 512  # rendered texts that are kept
+SMALLEST = 0.55  # scale of text: below this no one can read it
+NO_ROOM = 160  # pictures lower than this have no text [px]
 FINER = 4  # text is set so much larger and then scaled down: even spacing at small sizes
 
 
@@ -21,10 +23,9 @@ class Hud:
     """
 
     def __init__(self, surface: pygame.Surface, title: str = "") -> None:
-        if not pygame.font.get_init():
-            pygame.font.init()
         self.surface, self.title = surface, title
-        self.unit = surface.get_height() / 540  # everything below is in 1/540 of the height
+        # Lengths below are in 1/540 of the height, in small pictures more
+        self.unit = max(surface.get_height() / 540, SMALLEST)
         self._fonts: dict[float, pygame.font.Font] = {}
         self._texts: dict[tuple[str, float, palette.Color], pygame.Surface] = {}
         self._panels: dict[tuple[int, int], pygame.Surface] = {}
@@ -33,6 +34,8 @@ class Hud:
         self, text: str, size: float, color: palette.Color, x: float, y: float, anchor: float = 0.0
     ) -> None:
         """Write at the middle height `y` [px]; anchor 0, 0.5, 1: x is the left, middle, right."""
+        if self.surface.get_height() < NO_ROOM:
+            return
         image = self._text(text, size, color)
         place = (round(x - anchor * image.get_width()), round(y - image.get_height() / 2))
         self.surface.blit(image, place)
@@ -43,11 +46,13 @@ class Hud:
         if self.title:
             x = self.surface.get_width() - 24 * u
             self.text(self.title, 15, palette.TEXT, x, 34 * u, anchor=1.0)
-        if not readings:
+        if not readings or self.surface.get_height() < NO_ROOM:
             return
         pad, top, gap = 18 * u, 16 * u, 26 * u
         widths = [self._column(label, value) for label, value in readings.items()]
-        panel = self._panel(round(sum(widths) + gap * (len(widths) - 1) + 2 * pad), round(58 * u))
+        height = 50 if speed is None else 58
+        width = sum(widths) + gap * (len(widths) - 1) + 2 * pad
+        panel = self._panel(round(width), round(height * u))
         self.surface.blit(panel, (round(16 * u), round(top)))
         x = 16 * u + pad
         for (label, value), width in zip(readings.items(), widths, strict=True):
@@ -61,7 +66,8 @@ class Hud:
         """How much of the command is reached: a bar, with a tick where the command stands."""
         u = self.unit
         full = 1.35 * max(abs(command), 0.1)
-        share = min(max(abs(speed) / full, 0.0), 1.0)
+        onward = speed if command > 0 else -speed if command < 0 else abs(speed)
+        share = min(max(onward / full, 0.0), 1.0)  # empty when going the wrong way
         height = max(2, round(4 * u))
         back = pygame.Rect(round(x), round(y - height / 2), round(width), height)
         radius = height // 2
@@ -90,13 +96,21 @@ class Hud:
         if key not in self._texts:
             if len(self._texts) >= CACHED:
                 self._texts.clear()
-            if size not in self._fonts:
-                points = max(6 * FINER, round(size * self.unit * FINER))
-                self._fonts[size] = pygame.font.Font(None, points)
-            image = self._fonts[size].render(text, True, color)
+            try:
+                image = self._font(size).render(text, True, color)
+            except pygame.error:  # someone called pygame.quit() since: fonts must be made anew
+                self._fonts.clear()
+                image = self._font(size).render(text, True, color)
             small = (max(1, image.get_width() // FINER), max(1, image.get_height() // FINER))
             self._texts[key] = pygame.transform.smoothscale(image, small)
         return self._texts[key]
+
+    def _font(self, size: float) -> pygame.font.Font:
+        pygame.font.init()
+        if size not in self._fonts:
+            points = max(6 * FINER, round(size * self.unit * FINER))
+            self._fonts[size] = pygame.font.Font(None, points)
+        return self._fonts[size]
 
     def _panel(self, width: int, height: int) -> pygame.Surface:
         """A white pane with round corners and a soft edge."""

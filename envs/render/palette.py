@@ -4,12 +4,14 @@ from __future__ import annotations
 
 Color = tuple[int, int, int]
 
-SKY_TOP: Color = (150, 184, 217)
-SKY_LOW: Color = (239, 240, 236)
-HILLS: tuple[Color, ...] = ((203, 217, 226), (184, 204, 214))
-GROUND_FAR: Color = (206, 209, 204)
-GROUND_NEAR: Color = (164, 169, 170)
-TRACK: Color = (229, 228, 222)
+SKY_TOP: Color = (126, 172, 217)
+SKY_LOW: Color = (245, 241, 232)
+WALL_TOP: Color = (196, 213, 230)  # the backdrop where there is no floor
+WALL_LOW: Color = (247, 245, 240)
+HILLS: tuple[Color, ...] = ((196, 214, 227), (167, 194, 204))
+GROUND_FAR: Color = (209, 210, 200)
+GROUND_NEAR: Color = (158, 165, 163)
+TRACK: Color = (233, 230, 220)
 MARK: Color = (118, 128, 138)
 SHADOW: Color = (44, 54, 72)
 WALL: Color = (196, 199, 197)  # other half spaces and fixed blocks

@@ -75,6 +75,7 @@ class Scene:
         half_spaces: those fixed in the world.
         floor: the first level one among them, or None.
         weight: of all bodies [N].
+        extent: height of the robot, or of all that it can sweep if hinged on the world [m].
     """
 
     def __init__(self, model: Model) -> None:
@@ -88,7 +89,8 @@ class Scene:
         self.floor = level[0] if level else None
         self._solids = list(_solids(model))
         self._joints = list(_joints(model, self._solids))
-        self._solids += _brackets(model, self._joints)
+        self.extent = _extent(model, self._solids)
+        self._solids += _mounts(model, self._joints)
 
     def solids(self, frame: Frame) -> list[Solid]:
         """The solids where `frame` puts them, world axes."""
@@ -145,7 +147,7 @@ def _drawn(model: Model) -> list[int]:
 
 
 def _color(model: Model, geom: Geom, body: int) -> palette.Color:
-    """By role: a trunk (the first drawn body, unless hinged to the world), rubber, limbs, leaves."""
+    """By role: the trunk (first drawn body, unless hinged to the world), rubber, limb, leaf."""
     if body == 0:
         return palette.WALL
     drawn = _drawn(model)
@@ -189,14 +191,36 @@ def _limb_radius(solids: list[Solid]) -> float:
     return next((solid.radius for solid in solids if len(solid.core) == 2), 0.0)
 
 
-def _brackets(model: Model, joints: list[Solid]) -> Iterator[Solid]:
-    """What a hinge on the world hangs from, behind it."""
+def _mounts(model: Model, joints: list[Solid]) -> Iterator[Solid]:
+    """What a hinge on the world is mounted on, behind it."""
     for joint in joints:
         if _hinged_to_world(model, joint.body):
             pivot = model.bodies[joint.body].position + joint.core[0]
-            r = joint.radius / JOINT_RADIUS
-            corners = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 4.2], [-3.0, 0.0, 4.2]]) * r
-            behind = np.array([0.0, 2.0 * r, 0.0])
-            yield Solid(0, pivot + behind + corners, 1.5 * r, palette.LEAF)
-            plate = np.array([[-5.5, 0.0, 5.0], [5.5, 0.0, 5.0]]) * r
-            yield Solid(0, pivot + behind + plate, 1.0 * r, palette.JOINT)
+            radius = joint.radius / JOINT_RADIUS
+            behind = np.array([0.0, 0.005, 0.0])  # just enough to be painted first
+            yield Solid(0, (pivot + behind)[None], 2.4 * radius, palette.LEAF)
+
+
+def _extent(model: Model, solids: list[Solid]) -> float:
+    """Height of the robot in its neutral pose, or of all it can sweep if hinged on the world [m].
+
+    A long robot counts as higher than it is, so that it does not fill the picture.  In the
+    neutral pose a joint is where its frame is: no kinematics needed.
+    """
+    R, p = [np.eye(3)], [np.zeros(3)]
+    for body in model.bodies[1:]:
+        R.append(R[body.parent] @ body.rotation)
+        p.append(p[body.parent] + R[body.parent] @ body.position)
+    moving = [solid for solid in solids if solid.body]
+    if not moving:
+        return 1.0
+    cores = [(solid.core @ R[solid.body].T + p[solid.body], solid.radius) for solid in moving]
+    first = moving[0].body
+    if _hinged_to_world(model, first):
+        return 2.0 * max(
+            float(np.linalg.norm((core - p[first])[:, [0, 2]], axis=1).max()) + radius
+            for core, radius in cores
+        )
+    low = np.min([core.min(axis=0) - radius for core, radius in cores], axis=0)
+    high = np.max([core.max(axis=0) + radius for core, radius in cores], axis=0)
+    return float(max(high[2] - low[2], 1.2 * (high[0] - low[0])))

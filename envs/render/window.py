@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -13,13 +14,15 @@ from dynenvs.envs.render.backdrop import Backdrop
 from dynenvs.envs.render.camera import SideCamera
 from dynenvs.envs.render.hud import Hud
 from dynenvs.envs.render.paint import Painter, flat_table, light_table
-from dynenvs.envs.render.scene import Frame, Scene, Solid
+from dynenvs.envs.render.scene import Frame, HalfSpace, Scene, Solid
 from dynenvs.model import Model
 
 Mode = Literal["human", "rgb_array"]
 MODES: tuple[str, ...] = get_args(Mode)
 
 GROUND_LINE = 0.80  # height of the robot's line on the floor, from the top of the picture
+ROOM = 1.45  # height of the view, in heights of a robot that stands on a floor
+SWEEP_ROOM = 1.22  # the same for all that a robot can sweep
 HEADROOM = 0.62  # the camera rises with a focus above this share of the view, from the floor
 FORCE_LENGTH = 0.24  # arrow of one body weight, as a share of the view's height
 
@@ -33,7 +36,7 @@ class Renderer:
         width, height: of the picture [px].
         fps: pictures a second that "human" is paced to [1/s].
         title: at the top right and of the window.
-        view_height: height of the picture [m].
+        view_height: height of the picture [m]; to suit the robot if None.
         follow: the camera goes with the focus; if not, it stays at the first frame's focus.
         force_scale: length of contact-force arrows [m/N]; by the robot's weight if None.
 
@@ -54,32 +57,30 @@ class Renderer:
         height: int = 540,
         fps: float = 50.0,
         title: str = "",
-        view_height: float = 2.4,
+        view_height: float | None = None,
         follow: bool = True,
         force_scale: float | None = None,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"unknown render mode {mode!r}; choose from: {', '.join(MODES)}")
-        if min(width, height) < 16 or not view_height > 0:
-            raise ValueError(
-                "a picture needs at least 16 x 16 pixels and a positive view_height [m], got "
-                f"{width} x {height} and {view_height}"
-            )
+        if min(width, height) < 16:
+            raise ValueError(f"a picture needs at least 16 x 16 pixels, got {width} x {height}")
+        if view_height is not None and not view_height > 0:
+            raise ValueError(f"view_height must be positive [m], got {view_height}")
         self.mode, self.fps, self.follow = mode, float(fps), follow
         self.closed = False
         self.scene = Scene(model)
-        self.force_scale = (
-            force_scale
-            if force_scale is not None
-            else FORCE_LENGTH * view_height / max(self.scene.weight, 1e-9)
-        )
-        self.view_height = float(view_height)
+        room = ROOM if self.scene.floor else SWEEP_ROOM
+        self.view_height = view_height or room * self.scene.extent
+        if force_scale is None:
+            force_scale = FORCE_LENGTH * self.view_height / max(self.scene.weight, 1e-9)
+        self.force_scale = float(force_scale)
         self._home: NDArray[np.float64] | None = None
         self._canvas = np.zeros((height, width, 3), np.uint8)
         self._surface = pygame.image.frombuffer(self._canvas.data, (width, height), "RGB")
-        self._camera = SideCamera((width, height), view_height)
+        self._camera = SideCamera((width, height), self.view_height)
         self._backdrop = Backdrop(self.scene, self._camera)
-        self._painter = Painter(self._canvas, line=1.4 * height / 540)
+        self._painter = Painter(self._canvas, line=max(1.4 * height / 540, 0.6))
         self._hud = Hud(self._surface, title)
         self._clock = pygame.time.Clock()
         self._screen = _open_window((width, height), title) if mode == "human" else None
@@ -108,7 +109,7 @@ class Renderer:
         """Close the window, if there is one; may be called again."""
         if self._screen is not None:
             self._screen = None
-            pygame.display.quit()
+            pygame.display.quit()  # pygame has one window a process
         self.closed = True
 
     # The picture, back to front
@@ -116,6 +117,9 @@ class Renderer:
     def _paint(self, frame: Frame) -> None:
         self._aim(frame.focus)
         self._backdrop.paint(self._canvas)
+        for half_space in self.scene.half_spaces:
+            if half_space is not self.scene.floor:
+                self._slope(half_space)
         solids = self.scene.solids(frame)
         self._backdrop.shadows(self._painter, solids)
         for text, x, y in self._backdrop.labels():
@@ -145,6 +149,23 @@ class Renderer:
             rise = max(0.0, target[2] - floor - HEADROOM * self.view_height)
             center[2] = floor + above + rise
         self._camera.center = center
+
+    def _slope(self, half_space: HalfSpace) -> None:
+        """A half space that is no level floor: flat, with a bright edge."""
+        x, _, z = half_space.normal
+        steep = math.hypot(x, z)
+        if steep < 1e-6:
+            return
+        out = np.array([x, 0.0, z]) / steep
+        along = np.array([out[2], 0.0, -out[0]])
+        center = self._camera.center
+        foot = center - out * float((center - half_space.position) @ out)
+        span = 2.0 * self.view_height * max(1.0, self._canvas.shape[1] / self._canvas.shape[0])
+        edge = np.array([foot - along * span, foot + along * span])
+        corners = self._camera.project(np.concatenate([edge, edge[::-1] - 2.0 * span * out])).pixels
+        color = half_space.color or palette.WALL
+        self._painter.shape(corners, 1.0, flat_table(color))
+        self._painter.shape(corners[:2], self._painter.line, flat_table((255, 255, 255)))
 
     def _disc(self, disc: Solid) -> None:
         """A joint: a dark ring around a bright pin."""
@@ -178,7 +199,9 @@ class Renderer:
     # The window
 
     def _show(self) -> None:
-        assert self._screen is not None
+        if self._screen is None or not pygame.display.get_init():  # someone called pygame.quit()
+            self._screen, self.closed = None, True
+            return
         for event in pygame.event.get():
             escape = event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE
             if event.type == pygame.QUIT or escape:

@@ -8,7 +8,8 @@ gyration: Winter (2009), table 4.1; the foot's centre of mass and gyration: de L
 29 (1996), table 4.  Torques: Anderson, Madigan & Nussbaum, J. Biomechanics 40 (2007), table 3
 (hip extension 188, knee extension 190, ankle plantarflexion 111 N m for this body).  Speeds: the
 gymnast of Millard's torque-muscle tables (RBDL).  Ranges: Falisse et al., J. R. Soc. Interface 16
-(2019), passive limits.  Rotors: the Unitree H1-2's motors of the same torque class; damping: the H1
+(2019), passive limits; but dorsiflexion, whose passive 0.52 rad a loaded foot exceeds, as in the
+Unitree H1 (unitree_ros, h1_description/urdf/h1.urdf).  Rotors: the Unitree H1-2's motors of the same torque class; damping: the H1
 in MuJoCo Menagerie.  Ground friction: Geyer & Herr (2010), 0.8.
 """
 
@@ -42,7 +43,7 @@ FOOT_GYRATION = 0.245 * FOOT_LENGTH  # [m]
 JOINTS = {
     "hip": (190.0, 9.0, (-1.81, 0.70), 1.0, 0.0633),
     "knee": (190.0, 18.0, (0.0, 2.40), 1.0, 0.0633),
-    "ankle": (120.0, 12.0, (-0.52, 0.74), 1.0, 0.0251),
+    "ankle": (120.0, 12.0, (-0.87, 0.74), 1.0, 0.0251),
 }
 SIDES = {"left": 0.09, "right": -0.09}  # y of the leg [m]; it matters to the eye alone
 STANDING = (-0.2, 0.4, -0.2)  # hip, knee, ankle [rad]: soles flat
@@ -145,6 +146,15 @@ def _dress_torso(builder: ModelBuilder) -> None:
         end=(0.0, 0.0, TORSO - 0.08),
         radius=0.12,
         collide=False,
+    )
+    builder.capsule(
+        "neck",
+        "torso",
+        start=(0.0, 0.0, TORSO - 0.02),
+        end=(0.01, 0.0, TORSO + 0.12),
+        radius=0.045,
+        collide=False,
+        color=(74, 84, 101),
     )
     builder.sphere(
         "head", "torso", radius=0.105, position=(0.015, 0.0, TORSO + 0.19), collide=False

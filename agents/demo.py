@@ -1,0 +1,150 @@
+"""One episode of an expert, shown in a window or filmed, and the table that closes it."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+
+from dynenvs import compiled
+from dynenvs.agents.episode import Episode, make, run_episode, step_limit
+from dynenvs.agents.film import write_gif
+from dynenvs.agents.measure import measure_gait, measure_swing_up
+from dynenvs.agents.reference import reference_controller
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.double_pendulum import DoublePendulumEnv
+from dynenvs.envs.render import Renderer
+from dynenvs.envs.view import frame, open_renderer
+from dynenvs.envs.walker_env import PlanarWalker
+
+FRAME_TIME = 0.04  # between pictures [s]
+FILM_LENGTH = 6.0  # what is filmed of a longer episode: its beginning [s]
+FILM_SIZE = {"width": 640, "height": 360}  # [px]
+
+# The modules whose kernels take long to compile, by environment
+KERNELS = {
+    "dynenvs/DoublePendulum-v0": ("envs/double_pendulum.py", "agents/pendulum.py"),
+    "dynenvs/PlanarHumanoid-v0": ("envs/walker.py", "agents/walking.py"),
+    "dynenvs/PlanarQuadruped-v0": ("envs/walker.py", "agents/walking.py"),
+}
+
+
+def play(
+    env_id: str,
+    *,
+    seed: int,
+    command: float | None,
+    steps: int | None,
+    file: Path | None,
+    console: Console,
+) -> None:
+    """Run the expert for one episode before somebody's eyes.
+
+    Args:
+        env_id: which environment.
+        seed: of the start and the drawn command.
+        command: commanded speed [m/s]; drawn if None.
+        steps: control steps; the environment's own limit if None.
+        file: GIF to write; None opens a window.
+        console: where progress and the closing table go.
+
+    Raises:
+        ValueError: a command out of range, or for an environment without one; no expert.
+        RuntimeError: no window could be opened.
+    """
+    if not is_compiled(env_id):
+        console.print("compiling the dynamics core (about a minute, once)")
+    options: dict[str, Any] = {} if steps is None else {"max_episode_steps": steps}
+    if command is not None:
+        options["command"] = command
+    env = make(env_id, **options, **(FILM_SIZE if file else {}))
+    every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
+    renderer = open_renderer(env, "rgb_array" if file else "human", fps=1.0 / (every * env.dt))
+    try:
+        episode, pictures = _show(env, renderer, every, seed, console)
+    finally:
+        renderer.close()
+    if file:
+        write_gif(file, pictures, every * env.dt)
+        console.print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)", highlight=False)
+    console.print(report(env, env_id, episode))
+
+
+def is_compiled(env_id: str) -> bool:
+    """Whether the machine code of an environment and its expert is in the cache."""
+    if env_id not in KERNELS:
+        return True
+    package = Path(compiled.__file__).parent
+    folders = [compiled._cache_folder(package / module) for module in KERNELS[env_id]]
+    return all(folder is not None and any(folder.rglob("*.nbi")) for folder in folders)
+
+
+def _show(
+    env: DynEnv,
+    renderer: Renderer,
+    every: int,
+    seed: int,
+    console: Console,
+) -> tuple[Episode, list[NDArray[np.uint8]]]:
+    """Run the episode; returns it and the pictures of its beginning (none of a window)."""
+    pictures: list[NDArray[np.uint8]] = []
+    filmed = round(FILM_LENGTH / env.dt) if renderer.mode == "rgb_array" else math.inf
+    policy = reference_controller(env)
+    # Load or compile the machine code now: it is not part of the episode's time
+    policy.predict(env.reset(seed=seed)[0])
+    env.step(np.zeros(env.model.nu, np.float32))
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=console) as progress:
+        name = type(env).__name__.removesuffix("Env")
+        task = progress.add_task(name, total=step_limit(env))
+
+        def after_step(step: int) -> bool:
+            if step % every == 0 and step <= filmed:
+                picture = renderer.draw(frame(env))
+                if picture is not None:
+                    pictures.append(picture)
+            if step % 10 == 0:
+                progress.update(task, completed=step)
+            return not renderer.closed
+
+        episode = run_episode(env, policy, seed=seed, after_step=after_step)
+        progress.update(task, total=episode.steps, completed=episode.steps)
+    return episode, pictures
+
+
+def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
+    """What the episode was like, as a table."""
+    table = Table("reading", "value", title=env_id)
+    table.add_row("simulated", f"{episode.steps * env.dt:.2f} s, {episode.end}")
+    if isinstance(env, PlanarWalker):
+        gait = measure_gait(env, episode)
+        # Too short an episode has no settled speed: then the mean of all of it
+        settled = math.isfinite(gait.speed)
+        speed = gait.speed if settled else gait.distance / (gait.steps * env.dt)
+        table.add_row("distance", f"{gait.distance:.2f} m")
+        table.add_row(
+            "mean speed after 2 s" if settled else "mean speed",
+            f"{speed:.3f} m/s, told {gait.command:.3f} m/s",
+        )
+        table.add_row("falls", str(int(gait.fell)))
+        table.add_row("worst penetration", f"{gait.penetration:.1e} m")
+        table.add_row("worst stance slip", f"{1e3 * gait.slip:.4f} mm")
+    elif isinstance(env, DoublePendulumEnv):
+        swing = measure_swing_up(env, episode)
+        upright = math.isfinite(swing.upright_after)
+        table.add_row("upright after", f"{swing.upright_after:.2f} s" if upright else "not yet")
+        table.add_row("held for", f"{swing.held:.2f} s")
+    table.add_row("worst LCP residual", f"{episode.residual:.1e}")
+    table.add_row("degraded, failed solves", f"{episode.degraded}, {episode.failed}")
+    table.add_row("return", f"{episode.rewards.sum():.1f} in {episode.steps} steps")
+    with suppress(ZeroDivisionError):
+        rate = episode.steps / episode.simulating
+        table.add_row("steps per second", f"{rate:,.0f} ({rate * env.dt:.0f} s a second)")
+    return table

@@ -1,0 +1,145 @@
+"""One episode of an environment under a policy, recorded step by step for later measurement."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.registration import load_env_creator
+
+from dynenvs.agents.reference import Policy
+from dynenvs.envs.base import DynEnv
+from dynenvs.layout import Floats
+from dynenvs.registration import ENVIRONMENTS
+
+
+class Episode(NamedTuple):
+    """What happened, one entry a control step; the state is that at the step's end."""
+
+    start: Floats  # positions at reset, shape (nq,)
+    q: Floats  # shape (steps, nq)
+    impulses: Floats  # of the last physics step on each feature's body A [N s], (steps, nf, 3)
+    actions: Floats  # as the policy gave them, clipped to [-1, 1], shape (steps, nu)
+    rewards: Floats  # shape (steps,)
+    command: float  # [m/s]; NaN where there is none
+    end: str  # why the episode ended; "stopped" where the caller stopped it
+    fell: bool  # it ended by termination
+    residual: float  # worst certificate residual of the contact problems
+    degraded: int
+    failed: int
+    simulating: float  # wall-clock time spent in `env.step` [s]
+
+    @property
+    def steps(self) -> int:
+        """Control steps."""
+        return len(self.q)
+
+
+def short_name(env_id: str) -> str:
+    """The word that people may type instead of an id: "dynenvs/PlanarHumanoid-v0" is "humanoid"."""
+    words: list[str] = re.findall("[A-Z][a-z]+", env_id)
+    return words[-1].lower()
+
+
+def environment_id(name: str) -> str:
+    """The id of an environment given by its id, without or with version, or its short name.
+
+    Raises:
+        ValueError: no such environment; lists those that there are.
+    """
+    for env_id in ENVIRONMENTS:
+        bare = env_id.removeprefix("dynenvs/")
+        known = (env_id, bare, bare.rsplit("-v", 1)[0], short_name(env_id))
+        if name.lower() in (word.lower() for word in known):
+            return env_id
+    choices = ", ".join(f"{short_name(env_id)} ({env_id})" for env_id in ENVIRONMENTS)
+    raise ValueError(f"unknown environment {name!r}; choose from: {choices}")
+
+
+def make(env_id: str, **options: Any) -> DynEnv:
+    """The bare environment: `gym.make` adds wrappers, and keeps `max_episode_steps` to itself.
+
+    Raises:
+        ValueError: an option that this environment does not have, or a value out of its range.
+    """
+    creator = load_env_creator(str(gym.spec(env_id).entry_point))
+    known = inspect.signature(creator).parameters
+    for option in options:
+        if option not in known:
+            raise ValueError(f"{env_id} has no option {option!r}; choose from: {', '.join(known)}")
+    env = creator(**options)
+    assert isinstance(env, DynEnv)
+    return env
+
+
+def step_limit(env: DynEnv) -> int:
+    """Control steps after which the environment truncates an episode."""
+    return int(env._options["max_steps"][0])
+
+
+def run_episode(
+    env: DynEnv,
+    policy: Policy,
+    *,
+    seed: int,
+    command: float | None = None,
+    max_steps: int | None = None,
+    after_step: Callable[[int], bool] | None = None,
+) -> Episode:
+    """Run one episode and record it.
+
+    Args:
+        env: without wrappers.
+        policy: what acts, on the observation alone.
+        seed: of the reset.
+        command: commanded speed [m/s]; drawn by the environment if None.
+        max_steps: stop after so many control steps; the environment's own limit if None.
+        after_step: called with the number of steps done; False stops the episode.
+    """
+    limit = step_limit(env) if max_steps is None else min(max_steps, step_limit(env))
+    observation, info = env.reset(
+        seed=seed, options=None if command is None else {"command": command}
+    )
+    row = env._rows[0]
+    start = row["q"].copy()
+    q = np.empty((limit, env.model.nq))
+    impulses = np.empty((limit, len(env.model.features), 3))
+    actions = np.empty((limit, env.model.nu))
+    rewards = np.empty(limit)
+    live_q, live_impulses = row["q"], row["memory"]["impulse"]
+    fell, step, simulating, end = False, 0, 0.0, "stopped"
+    while step < limit:
+        action, _ = policy.predict(observation)
+        begin = time.perf_counter()
+        observation, reward, terminated, truncated, info = env.step(action)
+        simulating += time.perf_counter() - begin
+        q[step], impulses[step], rewards[step] = live_q, live_impulses, reward
+        actions[step] = action
+        step += 1
+        fell = terminated
+        going = after_step is None or after_step(step)
+        if terminated or truncated:
+            end = info["end"]
+            break
+        if not going:
+            break
+    np.clip(actions, -1.0, 1.0, out=actions)
+    return Episode(
+        start=start,
+        q=q[:step],
+        impulses=impulses[:step],
+        actions=actions[:step],
+        rewards=rewards[:step],
+        command=float(info.get("command", np.nan)),
+        end=end,
+        fell=fell,
+        residual=float(info["residual"]),
+        degraded=int(info["degraded"]),
+        failed=int(info["failed"]),
+        simulating=simulating,
+    )
