@@ -60,7 +60,7 @@ def play(
         RuntimeError: no window could be opened.
     """
     if not is_compiled(env_id):
-        console.print("compiling the dynamics core (about a minute, once)")
+        console.print("compiling the dynamics core (a minute or two, once)")
     options: dict[str, Any] = {} if steps is None else {"max_episode_steps": steps}
     if command is not None:
         options["command"] = command

@@ -2,7 +2,7 @@
 
 A leg with phase p in [0, 1) stands for p < duty and swings for the rest of the cycle.  While it
 stands, its foot is fixed to the ground; while it swings, the foot travels one stride in the frame
-of the ground, s = (p - duty) / (1 - duty - landing) from 0 to 1, and is then set down:
+of the ground, with s from 0 to 1 over the swing (forward motion ends a little earlier):
 
     x(s) = stride m(s),   m(s) = s - sin(2 pi s) / (2 pi)      (cycloid: at rest at both ends)
     z(s) = clearance b(s), b(s) = 64 s^3 (1 - s)^3             (smooth to the second derivative)
@@ -24,7 +24,7 @@ GAIT = record_type(
     [
         ("legs", "i8"),
         ("duty", "f8"),  # fraction of the cycle that a foot stands
-        ("landing", "f8"),  # fraction of the cycle, before its stance, in which a foot is set down
+        ("landing", "f8"),  # fraction of the cycle by which a foot is forward before it is down
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("clearance", "f8"),  # height of the swing's apex [m]
@@ -42,13 +42,16 @@ GAIT = record_type(
         ("shank", "f8"),  # knee to ankle [m]
         ("offsets", "f8", (4,)),  # phase of each leg
         ("hips", "f8", (4,)),  # x of each hip [m]
+        ("sway", "f8"),  # how much the hip gives way to a swinging foot, of the foot's motion
         ("hip_rate", "f8"),  # bandwidth of the hip's forward speed [rad/s]
         ("hip_acceleration", "f8"),  # its bound [m/s^2]
         ("height_rate", "f8"),  # bandwidth of the hip's height [rad/s]
         ("swing_rate", "f8"),  # bandwidth of a swinging foot [rad/s]
-        ("landing_rate", "f8"),  # approach of a foot that should stand already [1/s]
     ]
 )
+
+
+LAG = 0.035  # of a stride
 
 
 @inlined
@@ -108,7 +111,8 @@ def hip_height(g: Any, phase: float, command: float) -> tuple[float, float, floa
     The stance leg's reach bounds it; over a cycle it rises and sinks twice, lowest in the middle
     of double support.
     """
-    half = 0.5 * stance_length(g, command) + abs(g.ankle_x)
+    # A foot gathers speed slowly after lift-off: it falls behind by some more of its stride.
+    half = 0.5 * stance_length(g, command) + LAG * command / frequency(g, command)
     bounce = g.bounce * stance_length(g, command)
     level = min(g.hip_height, math.sqrt(g.reach * g.reach - half * half)) - g.sole_z
     rate = 4.0 * math.pi * frequency(g, command)

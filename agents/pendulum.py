@@ -17,10 +17,10 @@ import math
 from typing import Any
 
 import numpy as np
-from dynenvs.agents.swing_up_table import PLANS
 from numpy.typing import NDArray
 
 from dynenvs.agents.swing_up import POINT, UPRIGHT, Plant, hold, tube
+from dynenvs.agents.swing_up_table import PLANS
 from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.energy import energies, totals
 from dynenvs.envs.double_pendulum import DoublePendulumEnv

@@ -36,20 +36,20 @@ def humanoid_gait() -> NDArray[Any]:
     gait = np.zeros(1, GAIT)
     g = gait[0]
     g["legs"] = 2
-    g["duty"], g["landing"] = 0.56, 0.03
+    g["duty"], g["landing"] = 0.575, 0.045
     g["clearance"] = 0.07
     g["hip_height"] = 0.80
-    g["reach"] = 0.828
+    g["reach"] = 0.815
     g["bounce"] = 0.02
     g["ankle_x"] = 0.0
-    g["heel_rise"], g["rise_start"], g["rise_end"] = 0.5, 0.56, 0.97
+    g["heel_rise"], g["rise_start"], g["rise_end"] = 0.5, 0.575, 0.955
     g["sole_x"], g["sole_z"] = planar_humanoid.TOE, -planar_humanoid.ANKLE
     g["thigh"], g["shank"] = planar_humanoid.THIGH, planar_humanoid.SHANK
     g["offsets"][:2] = 0.0, 0.5
-    g["hip_rate"], g["hip_acceleration"] = 4.0, 1.5
+    g["sway"] = 0.05  # two thirds of what would keep the centre of mass at a constant speed
+    g["hip_rate"], g["hip_acceleration"] = 4.0, 1.0
     g["height_rate"] = 8.0
-    g["swing_rate"] = 18.0
-    g["landing_rate"] = 18.0
+    g["swing_rate"] = 20.0
     return gait
 
 
@@ -76,7 +76,6 @@ def quadruped_gait() -> NDArray[Any]:
     g["hip_rate"], g["hip_acceleration"] = 4.0, 2.0
     g["height_rate"] = 10.0
     g["swing_rate"] = 18.0
-    g["landing_rate"] = 18.0
     return gait
 
 

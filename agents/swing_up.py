@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg  # type: ignore[import-untyped]
+import scipy.linalg
 from numpy.typing import NDArray
 
 from dynenvs.compiled import kernel
@@ -154,8 +154,9 @@ def hold(plant: Plant) -> Regulator:
     """The regulator that holds the pendulum upright: the discrete Riccati equation's solution."""
     A, B = plant.linearise(UPRIGHT, np.zeros(plant.model.nu))
     R = TORQUE_COST * np.eye(plant.model.nu)
-    S = scipy.linalg.solve_discrete_are(A, B, STATE_COST, R)
-    return Regulator(np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A), S)
+    S = np.asarray(scipy.linalg.solve_discrete_are(A, B, STATE_COST, R), np.float64)
+    gain = np.asarray(np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A), np.float64)
+    return Regulator(gain, S)
 
 
 def error(x: Floats) -> Floats:

@@ -2,10 +2,10 @@
 
 Control-limited iterative LQR (Tassa, Mansard & Todorov, Control-limited differential dynamic
 programming, ICRA 2014; with one motor the box problem is a clamp) from random torques, towards
-the end cost of the upright regulator, raised in three rounds.  Plans use 85 % of the effort limit: the
-rest is for corrections.  The cheapest plan whose tube also works with a four times coarser
-physics step (an error of the model) is written to `swing_up_table.py`, as torques: the trajectory
-follows from the model.
+the end cost of the upright regulator, raised in three rounds.  Plans use 85 % of the effort limit;
+the rest is for corrections.  A plan whose tube also works with a four times coarser physics step
+(an error of the model) is written to `swing_up_table.py`, as torques: the trajectory follows from
+the model.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from dynenvs.envs.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.robots import pendulum as robot
 from dynenvs.layout import Floats
 
-LENGTH = 5.0  # of a plan [s]; least times are 3.18 s (shoulder) and 3.22 s (elbow)
+LENGTH = 4.4  # of a plan [s]; least times are 3.18 s (shoulder) and 3.22 s (elbow)
 EFFORT = 0.85  # share of the limit that a plan may use
-ATTEMPTS = 10
+# Seeds of the random torques, from one known to give a plan: most do with the shoulder's motor,
+# about one in thirty with the elbow's.
+SEEDS = {"shoulder": range(100), "elbow": range(1067, 1267)}
 HOPELESS = 2e5  # cost-to-go of the first round's end state that is not worth going on from
 ROUNDS = ((0.01, 60), (0.1, 60), (1.0, 150))  # share of the end cost, most iterations
 END_COST = 0.1  # of the regulator's cost-to-go
 TORQUE_COST = 0.02  # [1/(N m)^2]
-DONE = 3.0  # cost-to-go of an end state that is good enough
+NEAR = 3.0  # cost-to-go of an end state that is good enough
 DIGITS = 5  # of the torques [N m]
 TRIAL_STEP, TRIALS = 0.004, 5  # physics step [s] and episodes that a plan must pass
 
@@ -128,39 +130,40 @@ def passes(joint: str, u: Floats) -> bool:
     return True
 
 
-def search(joint: str) -> Plan:
-    """The cheapest of several plans for the pendulum with its motor at `joint`.
-
-    Raises:
-        RuntimeError: none reached the goal.
-    """
+def attempt(joint: str, seed: int) -> Plan | None:
+    """A plan for the pendulum with its motor at `joint`, or None if it misses or fails a trial."""
     plant = Plant(robot.build((joint,)))
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     limit = EFFORT * robot.EFFORTS[robot.JOINTS.index(joint)]
     time = PERIOD * np.arange(round(LENGTH / PERIOD))
-    end = END_COST * hold(plant).cost
-    best: Plan | None = None
-    for attempt in range(ATTEMPTS):
-        frequency, phase = rng.uniform(0.5, 1.2), rng.uniform(0.0, 2.0 * np.pi)  # [Hz, rad]
-        swing = np.sin(2.0 * np.pi * frequency * time + phase)
-        u = limit * (rng.uniform(0.1, 1.0) * swing + 0.1 * rng.normal(size=len(time)))
-        # Upright with the elbow straight, or turned once round
-        goal = UPRIGHT + [0.0, 2.0 * np.pi * rng.choice([0, 0, -1, 1]), 0.0, 0.0]
-        for share, iterations in ROUNDS:
-            problem = Problem(plant, goal, share * end, limit)
-            plan = improve(problem, np.clip(u, -limit, limit), iterations)
-            u = plan.u
-            error = plan.x[-1] - goal
-            miss = error @ end @ error / END_COST
-            if miss > HOPELESS:
-                break
-        works = bool(miss < DONE) and passes(joint, u)
-        print(f"{joint} {attempt}: cost {plan.cost:.3f}, end {miss:.2f}, {works}", flush=True)
-        if works and (best is None or plan.cost < best.cost):
-            best = plan
-    if best is None:
-        raise RuntimeError(f"no swing-up found for {joint} in {ATTEMPTS} attempts")
-    return best
+    frequency, phase = rng.uniform(0.5, 1.2), rng.uniform(0.0, 2.0 * np.pi)  # [Hz, rad]
+    swing = np.sin(2.0 * np.pi * frequency * time + phase)
+    u = limit * (rng.uniform(0.1, 1.0) * swing + 0.1 * rng.normal(size=len(time)))
+    u = np.clip(u, -limit, limit)
+    goal = UPRIGHT.copy()
+    goal[1] += 2.0 * np.pi * rng.choice([0, 0, -1, 1])  # the elbow may turn once round
+    cost_to_go = hold(plant).cost
+    for share, iterations in ROUNDS:
+        plan = improve(Problem(plant, goal, share * END_COST * cost_to_go, limit), u, iterations)
+        u, error = plan.u, plan.x[-1] - goal
+        miss = float(error @ cost_to_go @ error)
+        print(f"{joint}, seed {seed}: cost {plan.cost:.3f}, end {miss:.2f}", flush=True)
+        if miss > HOPELESS:
+            return None
+    return plan if miss < NEAR and passes(joint, u) else None
+
+
+def search(joint: str) -> Plan:
+    """The plan of the first seed that gives one.
+
+    Raises:
+        RuntimeError: none does.
+    """
+    for seed in SEEDS[joint]:
+        plan = attempt(joint, seed)
+        if plan is not None:
+            return plan
+    raise RuntimeError(f"no swing-up found for {joint} with the seeds {SEEDS[joint]}")
 
 
 def write(plans: dict[str, Plan], path: Path) -> None:
@@ -171,6 +174,7 @@ def write(plans: dict[str, Plan], path: Path) -> None:
         "Made by `python -m dynenvs.agents.swing_up_plan`; do not edit.",
         '"""',
         "",
+        "# fmt: off",
         "PLANS: dict[str, tuple[float, ...]] = {",
     ]
     for joint, plan in plans.items():

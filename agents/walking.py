@@ -38,11 +38,12 @@ from dynenvs.layout import (
 
 ROOT = 2  # root coordinates: x and z
 UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
-SHARING = 2.0  # weight of the shares against least torque
-LANDING_SPEED = 0.1  # at which a foot comes down from its hover [m/s]
-HOVER = 2e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
+SHARING = 1.0  # weight of the shares against least torque
+EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
+LANDING_SPEED = 0.06  # at which a foot comes down from its hover [m/s]
+HOVER = 1e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
-DOWN = 5e-4  # a sole this close to the ground counts as standing [m]
+NEAR = 1.5e-3  # a foot that has come forward is set down from here [m]
 
 
 @kernel
@@ -117,8 +118,9 @@ def _desire(
     before, after = phase - (0.5 * h - ahead) * f, phase + ahead * f
     # Hip: forward speed with a bound on its acceleration, height along its curve
     speed = min(command, _reachable_speed(s, g, phase, command))
-    ax = g.hip_rate * (speed - s.v[0])
-    ax = min(max(ax, -g.hip_acceleration), g.hip_acceleration)
+    away, sway, push = _sway(g, phase, before, after, speed, command)
+    ax = g.hip_rate * (speed + sway - s.v[0])
+    ax = min(max(ax, -g.hip_acceleration), g.hip_acceleration) + push
     z, _, _ = hip_height(g, phase, command)
     _, vz, _ = hip_height(g, before, command)
     _, _, az = hip_height(g, after, command)
@@ -128,12 +130,15 @@ def _desire(
     for leg in range(g.legs):
         own = phase + g.offsets[leg]
         own -= math.floor(own)
-        _leg(s, g, leg, own, h, ahead, command, hip_x, hip_z, v_des)
+        stands = _leg(s, g, leg, own, h, ahead, command, away, hip_x, hip_z, v_des)
         share = load_share(g, own) if own < g.duty else 0.0
         for f in range(m.header[0].nf):
             if feet[f] == leg:
-                # Two feet with these costs carry loads in proportion to their shares.
-                cost[f] = SHARING * math.sqrt((1.0 - share) / (share + UNLOADED))
+                # Two feet with these costs carry loads in proportion to their shares.  A swinging
+                # foot is left out: prescribed rigidly, one that brushed the ground would jam.
+                cost[f] = SHARING * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
+                if not stands:
+                    cost[f] = math.inf
 
 
 @inlined
@@ -152,8 +157,36 @@ def _reachable_speed(s: StateView, g: Any, phase: float, command: float) -> floa
             q1, q12 = s.q[at], s.q[at] + s.q[at + 1]
             x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12)
             left = (g.duty - own) / frequency(g, command)
-            fastest = min(fastest, (x - g.ankle_x + 1.1 * half) / (left + 0.02))
+            fastest = min(fastest, (x - g.ankle_x + 1.2 * half) / (left + 0.02))
     return max(fastest, 0.0)
+
+
+@inlined
+def _sway(
+    g: Any, phase: float, before: float, after: float, speed: float, command: float
+) -> tuple[float, float, float]:
+    """Displacement, velocity and acceleration with which the hip gives way to swinging feet.
+
+    The ground would otherwise have to stop the legs' momentum, through the stance leg's hip.  All
+    three are zero in the mean over a cycle.
+    """
+    f = frequency(g, command)
+    span = 1.0 - g.duty - g.landing
+    length = speed / f
+    rate = f / span
+    place = -g.legs * length * (0.5 - 0.5 * span - g.landing)
+    velocity, acceleration = g.legs * length * f, 0.0
+    for leg in range(g.legs):
+        now, early, late = phase + g.offsets[leg], before + g.offsets[leg], after + g.offsets[leg]
+        now -= math.floor(now)
+        early -= math.floor(early)
+        late -= math.floor(late)
+        place += length * (now - stride(min(max((now - g.duty) / span, 0.0), 1.0))[0])
+        velocity -= length * rate * stride(min(max((early - g.duty) / span, 0.0), 1.0))[1]
+        acceleration -= (
+            length * rate * rate * stride(min(max((late - g.duty) / span, 0.0), 1.0))[2]
+        )
+    return g.sway * place, g.sway * velocity, g.sway * acceleration
 
 
 @inlined
@@ -165,37 +198,35 @@ def _leg(
     h: float,
     ahead: float,
     command: float,
+    away: float,
     hip_x: float,
     hip_z: float,
     v_des: Floats,
-) -> None:
-    """Desired velocities of a leg's three joints after the period h."""
+) -> bool:
+    """Desired velocities of a leg's three joints after the period h; whether it should stand."""
     at = ROOT + 3 * leg
     x, z, tilt, vx, vz, turning = _sole(s, g, at)
-    landing = phase > 1.0 - g.landing
-    late = phase > 0.5 * (1.0 + g.duty)
-    if phase < g.duty or landing or (late and z < DOWN):
-        # Standing: at rest on the ground; a foot that is still in the air is set down.
-        goal_x = 0.0 if z < DOWN else vx * (1.0 - g.landing_rate * h)
+    stands = z < LANDING_SPEED * h  # it is on the ground at the end of the period
+    if phase < g.duty or (phase > 1.0 - g.landing and z < NEAR):
+        # At rest and flat after the period, by the Jacobian of the contact problem itself; a foot
+        # that is still in the air is set down.
+        goal_x = 0.0 if stands else 0.5 * vx
         goal_z = -min(max(z, 0.0) / h, LANDING_SPEED)
-        # Flat after the period, so that all points of the sole can carry load.
         goal_turn = min(max(-tilt / h, -LANDING_TURN), LANDING_TURN)
-        # The Jacobian of the contact problem itself: the sole's velocity is met exactly.
         a1, a2 = _solve_leg(s, g, at, 0.0, goal_x - hip_x, goal_z - hip_z, goal_turn)
-        v_des[at] = a1
-        v_des[at + 1] = a2
-        v_des[at + 2] = goal_turn - a1 - a2
+        v_des[at], v_des[at + 1], v_des[at + 2] = a1, a2, goal_turn - a1 - a2
     else:
-        part = (phase - g.duty) / (1.0 - g.duty - g.landing)
-        ax, az = _swing(s, g, part, h, ahead, command, x, z, vx, vz)
-        at_turn = _turn(g, phase, h, ahead, command, tilt, turning)
-        # Accelerations in the middle of the period: the Jacobian turns with the leg.
+        stands = False
+        # Accelerations a little ahead, since the Jacobian turns with the leg.
+        ax, az = _swing(s, g, phase - g.duty, h, ahead, command, x + away, z, vx, vz)
+        turn = _turn(g, phase, h, ahead, command, tilt, turning)
         bx, bz = _centripetal(s, g, at, ahead)
         ux, uz = ax - bx - (hip_x - s.v[0]) / h, az - bz - (hip_z - s.v[1]) / h
-        a1, a2 = _solve_leg(s, g, at, ahead, ux, uz, at_turn)
+        a1, a2 = _solve_leg(s, g, at, ahead, ux, uz, turn)
         v_des[at] = s.v[at] + h * a1
         v_des[at + 1] = s.v[at + 1] + h * a2
-        v_des[at + 2] = s.v[at + 2] + h * (at_turn - a1 - a2)
+        v_des[at + 2] = s.v[at + 2] + h * (turn - a1 - a2)
+    return stands
 
 
 @inlined
@@ -283,7 +314,7 @@ def _turn(
 def _swing(
     state: StateView,
     g: Any,
-    s: float,
+    since: float,
     h: float,
     ahead: float,
     command: float,
@@ -292,29 +323,32 @@ def _swing(
     vx: float,
     vz: float,
 ) -> tuple[float, float]:
-    """Desired acceleration of a swinging sole over the ground.
+    """Desired acceleration of a swinging sole over the ground, `since` lift-off in cycles.
 
-    x is measured from the hip, z and both velocities from the ground.  The step is planned for
-    the speed that the hip has, which is the command except while it gathers way.
+    x is measured from where the hip would be without its sway, z and both velocities from the ground.  The step is planned for
+    the speed that the hip has, which is the command except while it gathers way.  The foot has
+    come forward a little before it comes down: skimming the ground, it would stub its toe.
     """
     f = frequency(g, command)
-    rate = f / (1.0 - g.duty - g.landing)  # ds/dt
+    before, after = since - (0.5 * h - ahead) * f, since + ahead * f
     speed = min(max(state.v[0], 0.0), command)
     length = speed / f
-    before = max(s - (0.5 * h - ahead) * rate, 0.0)
-    after = min(s + ahead * rate, 1.0)
-    m0, _, _ = stride(s)
-    _, m1, _ = stride(before)
-    _, _, m2 = stride(after)
-    b0, _, _ = lift(s)
-    _, b1, _ = lift(before)
-    _, _, b2 = lift(after)
-    half = 0.5 * g.duty * length
-    place = g.ankle_x - half + length * m0 - speed * s / rate
     k = g.swing_rate
+    span = 1.0 - g.duty - g.landing
+    s = min(since / span, 1.0)
+    rate = f / span  # ds/dt
+    m0, _, _ = stride(s)
+    _, m1, _ = stride(min(max(before / span, 0.0), 1.0))
+    _, _, m2 = stride(min(after / span, 1.0))
+    place = g.ankle_x + length * (m0 - 0.5 * g.duty - since)
     # Errors at lift-off are taken out smoothly, and a foot that lands is only brought to rest.
     gain = k * k * smooth_step(4.0 * s) * smooth_step(4.0 * (1.0 - s))
     ax = length * rate * rate * m2 + gain * (place - x) + 2.0 * k * (length * rate * m1 - vx)
+    span = 1.0 - g.duty
+    rate = f / span
+    b0, _, _ = lift(since / span)
+    _, b1, _ = lift(max(before / span, 0.0))
+    _, _, b2 = lift(min(after / span, 1.0))
     up = g.clearance
     height = up * b0 + HOVER * smooth_step(4.0 * s)
     az = up * rate * rate * b2 + k * k * (height - z) + 2.0 * k * (up * rate * b1 - vz)

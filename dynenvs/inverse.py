@@ -16,6 +16,7 @@ of the tracking is reported.
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -69,8 +70,10 @@ def inverse_world(
 
     v_des: desired velocities, actuated entries of shape (nv,); lookahead: time ahead at which
     inertia and bias are taken [s]; load_cost: cost on each feature's impulse, shape (nf,): a high
-    one unloads a foot.  Returns (status, worst |P v+ - v_des|).
+    one unloads a foot, an infinite one leaves it out.  Returns (status, worst |P v+ - v_des|).
     """
+    for f in range(m.header[0].nf):
+        s.memory[f].ignored = 1 if math.isinf(load_cost[f]) else 0
     # Torques act for the whole period: inertia and bias at its start alone would lag behind.
     ahead = w.v_next
     for j in range(m.header[0].nv):
@@ -214,7 +217,7 @@ def inverse_dynamics(
         lookahead: time ahead, along v, at which inertia and bias are taken [s]: half the period
             where the motion is integrated finely within it; 0 solves equation 7 to the letter.
         load_cost: cost on each feature's impulse when impulses are indeterminate, shape (nf,);
-            equal if None.
+            equal if None; infinite for a feature that is not meant to carry anything.
 
     Raises:
         ValueError: wrong shape, or not finite.
@@ -225,7 +228,9 @@ def inverse_dynamics(
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")
     nf = len(model.features)
-    cost = np.zeros(nf) if load_cost is None else finite_vector(load_cost, nf, "load_cost")
+    cost = np.zeros(nf) if load_cost is None else np.array(load_cost, dtype=np.float64)
+    if cost.shape != (nf,) or np.isnan(cost).any() or (cost < 0).any():
+        raise ValueError(f"load_cost must have shape ({nf},) and no negative or NaN entry")
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
     status, violation = inverse(
         model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new

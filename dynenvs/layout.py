@@ -121,6 +121,7 @@ MEMORY = record_type(
         ("active", "i8"),  # bit k: variable k of the contact's LCP block was positive
         ("friction", "f8"),  # this world's own coefficients
         ("restitution", "f8"),
+        ("ignored", "i8"),  # not part of the contact problem (a foot that is not meant to carry)
     ]
 )
 

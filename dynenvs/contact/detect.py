@@ -121,7 +121,7 @@ def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> 
     count = 0
     for f in range(m.header[0].nf):
         gap = w.gaps[f]
-        if gap < 0.5:  # far features cannot be near: skip the velocity
+        if gap < 0.5 and s.memory[f].ignored == 0:  # far features cannot be near: skip the velocity
             slot = min(count, m.header[0].nc - 1)
             contact = w.contacts[slot]
             locate(m.features[f], w.pose, contact)

@@ -432,7 +432,7 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     for f in range(m.header[0].nf):
         if count == m.header[0].nc:
             break
-        known = False
+        known = s.memory[f].ignored != 0
         for i in range(listed):
             known = known or w.contacts[i].feature == f
         if not known and feature_gap(m.features[f], w.pose_new) < -MISSED:

@@ -1,0 +1,156 @@
+"""The command `dynenvs`: what it shows, writes, and says when something is wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dynenvs.agents import cli, demo, film
+from dynenvs.agents.reference import reference_controller
+from dynenvs.registration import ENVIRONMENTS
+
+
+@pytest.fixture(autouse=True)
+def _no_display(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty folder and no screen; tables wide enough not to wrap."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Exit code of the command."""
+    monkeypatch.setattr(sys, "argv", ["dynenvs", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    return int(exit_.value.code or 0)
+
+
+def test_list_names_every_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "list") == 0
+    text = capsys.readouterr().out
+    for env_id in ENVIRONMENTS:
+        assert env_id in text
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_every_environment_has_the_expert_that_the_list_names(env_id: str) -> None:
+    assert env_id in cli.EXPERTS
+    assert env_id in demo.KERNELS
+    assert hasattr(reference_controller(env_id), "predict")
+
+
+@pytest.mark.parametrize("name", ["humanoid", "quadruped", "pendulum"])
+def test_demo_films_without_a_display(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(monkeypatch, "demo", name, "--steps", "24") == 0
+    path = tmp_path / f"dynenvs-{name}.gif"
+    with Image.open(path) as picture:
+        assert picture.size == (demo.FILM_SIZE["width"], demo.FILM_SIZE["height"])
+        assert getattr(picture, "n_frames", 1) in (6, 12)
+        assert picture.info["duration"] == 40
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]  # no drafts left
+    text = capsys.readouterr().out
+    for reading in ("worst LCP residual", "degraded, failed solves", "steps per second"):
+        assert reading in text
+    if name != "pendulum":
+        for reading in ("distance", "mean speed", "falls", "penetration", "stance slip"):
+            assert reading in text
+
+
+def test_demo_obeys_its_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ("--command", "0.75", "--seed", "4", "--steps", "8", "--output", "x/walk.gif")
+    (tmp_path / "x").mkdir()
+    assert run(monkeypatch, "demo", "PlanarHumanoid", *arguments) == 0
+    assert (tmp_path / "x" / "walk.gif").is_file()
+    assert "told 0.750 m/s" in capsys.readouterr().out
+
+
+def test_demo_opens_a_window_where_there_is_a_display(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """SDL's dummy driver takes the window; nothing is written."""
+    monkeypatch.setattr(cli, "has_display", lambda: True)
+    assert run(monkeypatch, "demo", "--steps", "12") == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("demo", "cat"), "unknown environment 'cat'; choose from: pendulum"),
+        (("demo", "--command", "7"), "command must lie in [0.3, 1.2] m/s, got 7.0"),
+        (("demo", "pendulum", "--command", "1"), "has no option 'command'"),
+        (("demo", "--steps", "0"), "--steps"),
+        (("demo", "--output", "film.mp4"), "must end in .gif"),
+        (("demo", "--output", "nowhere/film.gif"), "there is no folder"),
+        (("demo", "--colour"), "No such option"),
+        (("dance",), "No such command"),
+    ],
+)
+def test_errors_are_one_line_and_exit_with_2(
+    arguments: tuple[str, ...],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("dynenvs: ")
+    assert text.count("\n") == 1
+    assert message in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupt_leaves_cleanly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run_episode", interrupted)
+    assert run(monkeypatch, "demo") == 130
+    assert "Traceback" not in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_and_version(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch) == 0
+    assert "demo" in capsys.readouterr().out
+    assert run(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out.startswith("dynenvs 0.")
+
+
+def test_a_film_is_written_whole_or_not_at_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "film.gif"
+    path.write_bytes(b"before")
+    pictures = [np.full((32, 48, 3), shade, np.uint8) for shade in (0, 120, 255)]
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(film.os, "replace", fail)
+        with pytest.raises(OSError, match="disk full"):
+            film.write_gif(path, pictures, 0.04)
+    assert path.read_bytes() == b"before"
+    assert [file.name for file in tmp_path.iterdir()] == ["film.gif"]
+    film.write_gif(path, pictures, 0.04)
+    with Image.open(path) as picture:
+        assert getattr(picture, "n_frames", 1) == 3

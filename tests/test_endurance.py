@@ -1,0 +1,141 @@
+"""Long random runs: no NaN, no failure, hardly a degraded solve, no sinking into the ground.
+
+The default run takes 3,000 steps of each case; `-m slow` takes 100,000 and prints the counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from rollouts import IDS, WALKERS, Depth, Policy, bang_bang, make, uniform
+
+STEPS, MANY = 3_000, 100_000
+DEPTH = 2e-3  # allowed below ground while thrashing at steps of 5 ms; it is of second order [m]
+
+
+class Tally(NamedTuple):
+    """What happened in a long run."""
+
+    steps: int
+    ends: Counter[str]
+    degraded: int
+    failed: int
+    solves: int
+    overflow: int
+    residual: float
+    depth: float  # [m]
+    timestep: float  # [s]
+    microseconds: float  # a step, the checks included
+
+
+def endure(name: str, policy: Policy, steps: int, **options: Any) -> Tally:
+    """Step on and on, checking every observation; counts are summed over episodes."""
+    env = type(make(name))(**options)
+    depth = Depth(env)
+    low, high = env.observation_space.low, env.observation_space.high
+    env.reset(seed=2026)
+    ends: Counter[str] = Counter()
+    total = np.zeros(4, int)
+    residual, deepest, spent = 0.0, -np.inf, 0.0
+    for i in range(steps):
+        action = policy(env, i)
+        started = time.perf_counter()
+        observation, reward, terminated, truncated, info = env.step(action)
+        spent += time.perf_counter() - started
+        # NaN fails this comparison too
+        assert np.all((observation >= low) & (observation <= high)), observation
+        assert 0.0 <= reward <= 1.0 + 1e-12
+        deepest = max(deepest, depth())
+        if terminated or truncated or i == steps - 1:
+            status = env._rows["status"][0]
+            counted = ("degraded", "failed", "solves", "overflow")
+            total += [int(status[k]) for k in counted]
+            residual = max(residual, info["residual"])
+            ends[info.get("end", "")] += 1
+            env.reset()
+    degraded, failed, solves, overflow = map(int, total)
+    microseconds = 1e6 * spent / steps
+    return Tally(
+        steps,
+        ends,
+        degraded,
+        failed,
+        solves,
+        overflow,
+        residual,
+        deepest,
+        env.timestep,
+        microseconds,
+    )
+
+
+CASES = [
+    *[(name, {}) for name in IDS],
+    *[(name, {"terminate_on_fall": False}) for name in WALKERS],
+]
+VARIANTS = [
+    {"frame_skip": 1, "timestep": 0.002},
+    {"frame_skip": 4, "timestep": 0.005},
+    {"frame_skip": 1, "timestep": 0.05},
+    {"frame_skip": 2, "timestep": 0.01},
+    {"frame_skip": 20, "timestep": 0.0005},
+]
+
+
+def _check(tally: Tally, name: str, what: str) -> None:
+    print(f"\n{name} {what}: {tally}")
+    assert tally.failed == 0
+    assert tally.overflow == 0
+    assert "no solution of the contact problem" not in tally.ends
+    assert tally.degraded <= tally.steps // 100_000
+    if tally.timestep <= 0.01:
+        assert tally.depth <= DEPTH * (tally.timestep / 0.005) ** 2
+
+
+def _cases(policies: dict[str, Any]) -> list[Any]:
+    return [
+        pytest.param(name, options, policy, id=f"{name.split('/')[1]}-{word}-{options or 'plain'}")
+        for name, options in CASES
+        for word, policy in policies.items()
+    ]
+
+
+POLICIES = {"uniform": uniform, "bang-bang": bang_bang}
+
+
+@pytest.mark.parametrize(("name", "options", "policy"), _cases(POLICIES))
+def test_endures_random_actions(name: str, options: dict[str, Any], policy: Any) -> None:
+    """Standing, falling, lying and thrashing."""
+    _check(endure(name, policy(0), STEPS, **options), name, f"{policy.__name__} {options}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options", "policy"), _cases(POLICIES))
+def test_endures_100_000_steps(name: str, options: dict[str, Any], policy: Any) -> None:
+    """The same for very long."""
+    _check(endure(name, policy(1), MANY, **options), name, f"{policy.__name__} {options}")
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=repr)
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_endures_other_time_steps(
+    name: str, options: dict[str, Any], variant: dict[str, Any]
+) -> None:
+    """Shorter and longer control periods and physics steps."""
+    both = {**options, **variant}
+    _check(endure(name, uniform(2), STEPS // 6, **both), name, f"uniform {both}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS, ids=repr)
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_endures_other_time_steps_for_long(
+    name: str, options: dict[str, Any], variant: dict[str, Any]
+) -> None:
+    """20,000 steps of each."""
+    both = {**options, **variant}
+    _check(endure(name, bang_bang(3), MANY // 5, **both), name, f"bang-bang {both}")

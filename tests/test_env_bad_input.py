@@ -1,0 +1,272 @@
+"""Bad input is refused by name and leaves an environment untouched, bit for bit."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from rollouts import IDS, WALKERS, bits, hold, idle, make, state_bits
+
+from dynenvs.envs.base import DynEnv
+
+every_env = pytest.mark.parametrize("name", IDS)
+every_walker = pytest.mark.parametrize("name", WALKERS)
+quick = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+REFUSED = (ValueError, TypeError)
+
+
+@cache
+def _env(name: str) -> DynEnv:
+    env = make(name)
+    env.reset(seed=0)
+    for i in range(10):
+        env.step(hold(env, i))
+    return env
+
+
+def _refused(env: DynEnv, action: Any, word: str = "action") -> None:
+    """`step` raises an error that names the action and changes nothing."""
+    before = state_bits(env)
+    with pytest.raises(REFUSED, match=word):
+        env.step(action)
+    assert state_bits(env) == before
+
+
+# Actions
+
+
+@every_env
+@quick
+@given(data=st.data())
+def test_actions_that_are_not_finite(name: str, data: st.DataObject) -> None:
+    """NaN or infinity anywhere in the action."""
+    env = _env(name)
+    size = env.model.nu
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+    action = data.draw(hnp.arrays(dtype, size, elements=st.floats(-1, 1, width=32)))
+    at = data.draw(st.integers(0, size - 1))
+    action[at] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+    _refused(env, action)
+
+
+@every_env
+@quick
+@given(data=st.data())
+def test_actions_of_the_wrong_shape(name: str, data: st.DataObject) -> None:
+    """Too short, too long, a matrix, a scalar, empty."""
+    env = _env(name)
+    shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=14))
+    if shape == (env.model.nu,):
+        return
+    _refused(env, np.zeros(shape, np.float32))
+
+
+@every_env
+@pytest.mark.parametrize(
+    "action",
+    [
+        None,
+        "left",
+        b"left",
+        {"hip": 1.0},
+        pytest.param(object(), id="object"),
+        ["a", "b"],
+        [None, None],
+        [[0.0], [0.0, 0.0]],
+        3,
+        pytest.param(lambda: 0, id="function"),
+    ],
+    ids=repr,
+)
+def test_actions_of_the_wrong_type(name: str, action: Any) -> None:
+    """A clear error that names the action; never a crash somewhere inside."""
+    _refused(_env(name), action)
+
+
+@every_env
+def test_object_and_complex_arrays(name: str) -> None:
+    """Arrays of the right shape that do not hold real numbers."""
+    env = _env(name)
+    size = env.model.nu
+    for action in (
+        np.array([None] * size),
+        np.array(["a"] * size),
+        np.array([{}] * size),
+        np.full(size, 1j),
+        np.full(size, np.datetime64("2026-01-01")),
+    ):
+        _refused(env, action)
+
+
+@every_env
+@quick
+@given(data=st.data())
+def test_out_of_range_actions_are_clipped(name: str, data: st.DataObject) -> None:
+    """Any finite action is its clipped self, also as a list, in other dtypes and strides."""
+    env = _env(name)
+    size = env.model.nu
+    action = data.draw(hnp.arrays(np.float64, size, elements=st.floats(-1e300, 1e300)))
+    form = data.draw(
+        st.sampled_from(
+            [lambda a: a, list, tuple, lambda a: np.repeat(a, 2)[::2], lambda a: a.astype(object)]
+        )
+    )
+    state = env.get_state()
+    result = bits(env.step(form(action)))
+    env.set_state(state)
+    assert bits(env.step(np.clip(action, -1, 1))) == result
+    env.set_state(state)
+
+
+@every_env
+def test_integer_and_boolean_actions(name: str) -> None:
+    """They are numbers too."""
+    env = _env(name)
+    state = env.get_state()
+    expected = bits(env.step(np.ones(env.model.nu)))
+    for dtype in (np.int64, np.uint8, np.bool_, np.float16):
+        env.set_state(state)
+        assert bits(env.step(np.ones(env.model.nu, dtype))) == expected
+    env.set_state(state)
+
+
+@every_env
+def test_readonly_actions(name: str) -> None:
+    """An action that must not be written to is fine, in either precision, out of range too."""
+    env = _env(name)
+    state = env.get_state()
+    for dtype in (np.float32, np.float64):
+        action = np.full(env.model.nu, 2.0, dtype)
+        action.flags.writeable = False
+        env.step(action)
+    env.set_state(state)
+
+
+# Reset
+
+
+@every_env
+@pytest.mark.parametrize("seed", [-1, 1.5, "seed", [1], float("nan")], ids=repr)
+def test_bad_seeds(name: str, seed: Any) -> None:
+    """Refused with a word about the seed; nothing is changed."""
+    env = _env(name)
+    before = state_bits(env)
+    with pytest.raises(Exception, match=r"(?i)seed"):
+        env.reset(seed=seed)
+    assert state_bits(env) == before
+
+
+@every_env
+@quick
+@given(seed=st.integers(0, 2**64))
+def test_any_natural_number_is_a_seed(name: str, seed: int) -> None:
+    """Large ones too."""
+    env = make(name)
+    first = bits(env.reset(seed=seed))
+    assert bits(env.reset(seed=seed)) == first
+
+
+@every_env
+@pytest.mark.parametrize("options", ["command", 3, [("command", 0.5)], {"x": 1}, {1: 2}], ids=repr)
+def test_bad_reset_options(name: str, options: Any) -> None:
+    """Not a dictionary, or unknown names; the environment goes on as before."""
+    env = _env(name)
+    before = state_bits(env)
+    with pytest.raises(REFUSED, match="option"):
+        env.reset(seed=3, options=options)
+    assert state_bits(env) == before
+
+
+@every_walker
+@pytest.mark.parametrize(
+    "command", ["fast", [0.5], {}, 1e9, -1.0, float("nan"), float("-inf"), 1j], ids=repr
+)
+def test_bad_commands(name: str, command: Any) -> None:
+    """Named, in `reset` and in the constructor; nothing is changed, the generator included."""
+    env = _env(name)
+    before = state_bits(env)
+    for attempt in (
+        lambda: env.reset(options={"command": command}),
+        lambda: env.reset(seed=5, options={"command": command}),
+        lambda: type(env)(command=command),
+    ):
+        with pytest.raises(REFUSED, match="command"):
+            attempt()
+        assert state_bits(env) == before
+
+
+# Constructors
+
+SILLY: dict[str, list[Any]] = {
+    "timestep": [0, -0.001, 0.06, 1e9, float("nan"), float("inf"), "fast", None, [0.01], 1j],
+    "frame_skip": [0, -1, 2.5, float("nan"), float("inf"), "two", None, [2], 10**9],
+    "reset_noise": [-0.1, 0.3, float("nan"), float("inf"), "much", None, [0.1]],
+    "max_episode_steps": [0, -5, 1.5, float("nan"), float("inf"), "long", None, [3]],
+    "render_mode": ["ansi", "", 3, ["human"], {}],
+    "width": [0, -3, 1.5, "wide", None, float("nan")],
+    "height": [0, -3, 1.5, "high", None, float("nan")],
+    "command_range": [
+        (1.0, 0.5),
+        (0.5,),
+        (0.1, 0.2, 0.3),
+        0.5,
+        None,
+        "ab",
+        (float("nan"), 1.0),
+        (0.0, float("inf")),
+        (0.3, 1e300),
+        (-1e300, 0.3),
+        (0.5, "b"),
+    ],
+    "terminate_on_fall": ["no", None, 2, float("nan"), []],
+    "actuated": ["knee", "", None, 3, ["both"], {}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        pytest.param(name, option, value, id=f"{name.split('/')[1]}-{option}={value!r}")
+        for name in IDS
+        for option, values in SILLY.items()
+        if option in (type(make(name)).__init__.__kwdefaults__ or {})
+        for value in values
+    ],
+)
+def test_silly_constructor_options(name: str, option: str, value: Any) -> None:
+    """A ValueError or TypeError that names the option."""
+    with pytest.raises(REFUSED, match=option):
+        type(make(name))(**{option: value})
+
+
+@every_env
+@quick
+@given(
+    timestep=st.floats(1e-5, 0.05),
+    frame_skip=st.integers(1, 20),
+    noise=st.floats(0.0, 0.2),
+    steps=st.integers(1, 10**6),
+    seed=st.integers(0, 2**32),
+)
+def test_any_allowed_options_make_a_sane_environment(
+    name: str, timestep: float, frame_skip: int, noise: float, steps: int, seed: int
+) -> None:
+    """Whatever the options allow, an episode starts and steps within its bounds."""
+    env = type(make(name))(
+        timestep=timestep, frame_skip=frame_skip, reset_noise=noise, max_episode_steps=steps
+    )
+    observation, _ = env.reset(seed=seed)
+    assert observation in env.observation_space
+    for policy in (idle, hold, idle):
+        observation, reward, _, _, info = env.step(policy(env, 0))
+        assert observation in env.observation_space
+        assert 0.0 <= reward <= 1.0 + 1e-12
+        assert info["failed"] == 0

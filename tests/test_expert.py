@@ -1,0 +1,322 @@
+"""The reference controllers: policies by the protocol, stateless, and they do what they should.
+
+The bars over 100 seeds are those of the first release; the slow tests measure them.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from functools import cache
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from rollouts import IDS, WALKERS, make, state_bits
+
+from dynenvs.agents.measure import Gait, walk
+from dynenvs.agents.reference import reference_controller
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.walker_env import PlanarWalker
+
+every_env = pytest.mark.parametrize("name", IDS)
+every_walker = pytest.mark.parametrize("name", WALKERS)
+Array = np.ndarray
+
+
+@cache
+def expert(name: str) -> Any:
+    """The expert of an environment."""
+    return reference_controller(name)
+
+
+@cache
+def observations(name: str) -> Array:
+    """What the expert and some disturbed actions of it see, shape (n, obs)."""
+    env = make(name)
+    rng = np.random.default_rng(0)
+    seen = []
+    for seed in range(3):
+        observation, _ = env.reset(seed=seed)
+        for _ in range(60):
+            seen.append(observation)
+            action = expert(name).predict(observation)[0] + 0.1 * rng.normal(size=env.model.nu)
+            observation, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                observation, _ = env.reset()
+    return np.array(seen)
+
+
+# The protocol
+
+
+@every_env
+def test_predict_protocol(name: str) -> None:
+    """Shapes, dtype, bounds, and the state is passed through."""
+    env, policy = make(name), expert(name)
+    seen = observations(name)
+    token = object()
+    action, state = policy.predict(seen[0], state=token, episode_start=None, deterministic=True)
+    assert state is token
+    assert action.shape == env.action_space.shape
+    assert action.dtype == np.float32
+    assert action in env.action_space
+    batch, state = policy.predict(seen[:7], (token,), np.ones(7, bool), False)
+    assert state == (token,)
+    assert batch.shape == (7, *env.action_space.shape)
+    assert batch.dtype == np.float32
+    assert policy.predict(seen[0])[1] is None
+    assert policy.predict(seen[:0])[0].shape == (0, *env.action_space.shape)
+    assert policy.predict(seen[:1])[0].shape == (1, *env.action_space.shape)
+
+
+@every_env
+def test_batch_equals_single_bit_for_bit(name: str) -> None:
+    """Wherever an observation stands in a batch."""
+    policy, seen = expert(name), observations(name)
+    single = np.array([policy.predict(o)[0] for o in seen])
+    assert policy.predict(seen)[0].tobytes() == single.tobytes()
+    order = np.random.default_rng(1).permutation(len(seen))
+    assert policy.predict(seen[order])[0].tobytes() == single[order].tobytes()
+
+
+@every_env
+def test_acts_on_the_observation_alone(name: str) -> None:
+    """The order of calls, other observations in between, and copies change no bit."""
+    policy, seen = expert(name), observations(name)
+    forward = [policy.predict(o)[0].tobytes() for o in seen]
+    backward = [policy.predict(o)[0].tobytes() for o in seen[::-1]][::-1]
+    assert backward == forward
+    other = reference_controller(name)
+    assert [other.predict(o)[0].tobytes() for o in seen] == forward
+    for twin in (copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
+        assert [twin.predict(o)[0].tobytes() for o in seen] == forward
+
+
+@every_env
+def test_observations_are_left_alone(name: str) -> None:
+    """The caller's array keeps its values and may be read-only or strided."""
+    policy, seen = expert(name), observations(name)[:5].copy()
+    before = seen.tobytes()
+    expected = policy.predict(seen)[0]
+    assert seen.tobytes() == before
+    seen.flags.writeable = False
+    np.testing.assert_array_equal(policy.predict(seen)[0], expected)
+    np.testing.assert_array_equal(policy.predict(np.repeat(seen, 2, axis=1)[:, ::2])[0], expected)
+    np.testing.assert_array_equal(policy.predict(seen.tolist())[0], expected)
+
+
+@every_env
+def test_results_are_the_callers_own(name: str) -> None:
+    """A later prediction does not write into an earlier one."""
+    policy, seen = expert(name), observations(name)
+    first = policy.predict(seen[0])[0]
+    kept = first.copy()
+    policy.predict(seen[50])
+    np.testing.assert_array_equal(first, kept)
+
+
+@every_env
+def test_wrong_observations_are_refused(name: str) -> None:
+    """A ValueError that names the observation."""
+    policy = expert(name)
+    size = observations(name).shape[1]
+    for wrong in (
+        np.zeros(size + 1),
+        np.zeros(size - 1),
+        np.zeros((2, size + 1)),
+        np.zeros((2, 2, size)),
+        np.zeros(()),
+        np.full(size, np.nan),
+        np.full((3, size), np.inf),
+    ):
+        with pytest.raises(ValueError, match="observation"):
+            policy.predict(wrong)
+
+
+def test_unknown_environments_are_refused() -> None:
+    """The message says which environment has no expert."""
+    with pytest.raises(ValueError, match="CartPole"):
+        reference_controller("CartPole-v1")
+    with pytest.raises(gym.error.Error):
+        reference_controller("dynenvs/NoSuchThing-v0")
+
+
+@every_env
+def test_takes_an_environment_too(name: str) -> None:
+    """Wrapped or bare, with options; the environment itself is not touched."""
+    env = gym.make(name)
+    env.reset(seed=0)
+    inner = env.unwrapped
+    assert isinstance(inner, DynEnv)
+    before = state_bits(inner)
+    one, two = reference_controller(env), reference_controller(inner)
+    seen = observations(name)
+    assert one.predict(seen)[0].tobytes() == two.predict(seen)[0].tobytes()
+    assert state_bits(inner) == before
+
+
+@every_env
+def test_sb3_evaluate_policy(name: str) -> None:
+    """stable-baselines3 evaluates it like any of its own policies."""
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    def short() -> gym.Env[Any, Any]:
+        return gym.wrappers.TimeLimit(gym.make(name), 150)
+
+    envs = DummyVecEnv([short] * 2)
+    with pytest.warns(UserWarning, match="Monitor"):
+        rewards, lengths = evaluation.evaluate_policy(
+            expert(name), envs, n_eval_episodes=2, return_episode_rewards=True
+        )
+    assert lengths == [150, 150]
+    assert np.isfinite(rewards).all()
+
+
+# Walking
+
+
+def _follow(env: DynEnv, policy: Any, seed: int, steps: int, cast: Any = None) -> list[float]:
+    """Speed over command in each of `steps` steps [m/s]; the walker must stay alive."""
+    observation, info = env.reset(seed=seed)
+    errors = []
+    for _ in range(steps):
+        if cast is not None:
+            observation = observation.astype(cast)
+        observation, _, terminated, _, info = env.step(policy.predict(observation)[0])
+        assert not terminated, (seed, info)
+        errors.append(info["x_velocity"] - info["command"])
+    assert info["degraded"] == info["failed"] == 0
+    return errors
+
+
+@every_walker
+@pytest.mark.parametrize("seed", range(4))
+def test_walks_for_three_seconds(name: str, seed: int) -> None:
+    """Alive for 300 steps, without a degraded solve, near the command in the last second."""
+    errors = _follow(make(name), expert(name), seed, 300)
+    assert abs(np.mean(errors[200:])) < 0.1
+
+
+@every_walker
+def test_float32_observations_still_walk(name: str) -> None:
+    """What a trainer's cast leaves of an observation is enough."""
+    errors = _follow(make(name), expert(name), 7, 300, np.float32)
+    assert abs(np.mean(errors[200:])) < 0.1
+
+
+@every_walker
+def test_walks_at_both_ends_of_the_range(name: str) -> None:
+    """The slowest and the fastest command."""
+    env = make(name)
+    assert isinstance(env, PlanarWalker)
+    for command in env.command_range:
+        gait = walk(type(env)(max_episode_steps=400), expert(name), seed=1, command=command)
+        assert gait.end == "time limit"
+        assert gait.penetration < 1e-6
+        assert (gait.degraded, gait.failed) == (0, 0)
+        assert gait.swings > 0
+
+
+@every_walker
+def test_walks_with_other_time_steps(name: str) -> None:
+    """An expert made for an environment with its own options walks in it."""
+    env = type(make(name))(timestep=0.0025, frame_skip=4)
+    errors = _follow(env, reference_controller(env), 2, 300)
+    assert abs(np.mean(errors[200:])) < 0.1
+
+
+@every_walker
+def test_earns_close_to_one_a_step(name: str) -> None:
+    """The reward of a walker that follows its command."""
+    env = make(name)
+    observation, _ = env.reset(seed=3)
+    earned = []
+    for _ in range(400):
+        observation, reward, _, _, _ = env.step(expert(name).predict(observation)[0])
+        earned.append(reward)
+    assert np.mean(earned[200:]) > 0.9
+
+
+def _bars(gait: Gait, seed: int) -> list[str]:
+    """Which bars of the first release a whole episode misses."""
+    found = {
+        "alive for 1,000 steps": (gait.steps == 1000 and gait.end == "time limit", gait.end),
+        "speed within 3 %": (gait.speed_error < 0.03, gait.speed_error),
+        "slip < 0.1 mm": (gait.slip < 1e-4, gait.slip),
+        "clearance >= 3 cm": (gait.clearance >= 0.03, gait.clearance),
+        "single support": (gait.single_support > 0.1, gait.single_support),
+        "p99 torque change < 10 %": (gait.torque_change < 0.1, gait.torque_change),
+        "penetration < 1e-6 m": (gait.penetration < 1e-6, gait.penetration),
+        "no degraded solve": (gait.degraded == 0, gait.degraded),
+        "no failed solve": (gait.failed == 0, gait.failed),
+    }
+    return [f"seed {seed}: {bar}: {value}" for bar, (met, value) in found.items() if not met]
+
+
+def _walk_whole(name: str, seed: int) -> list[str]:
+    env = make(name)
+    assert isinstance(env, PlanarWalker)
+    return _bars(walk(env, expert(name), seed=seed), seed)
+
+
+@every_walker
+def test_one_whole_episode_meets_the_bars(name: str) -> None:
+    """1,000 steps, every bar of the first release; friction is 0.8 or less."""
+    assert _walk_whole(name, 12) == []
+    assert make(name).model.features["friction"].max() <= 0.8
+
+
+@pytest.mark.slow
+@every_walker
+def test_100_seeds_meet_the_bars(name: str) -> None:
+    """The same 100 times."""
+    assert [miss for seed in range(100) for miss in _walk_whole(name, seed)] == []
+
+
+# The pendulum
+
+
+def _swing_up(seed: int, **options: Any) -> tuple[float, list[float]]:
+    """(time from which it is upright to the end [s], rewards)."""
+    name = "dynenvs/DoublePendulum-v0"
+    env = make(name, **options)
+    policy = reference_controller(env)
+    observation, info = env.reset(seed=seed)
+    upright, rewards = [], []
+    truncated = False
+    while not truncated:
+        observation, reward, terminated, truncated, info = env.step(policy.predict(observation)[0])
+        assert not terminated, (seed, info)
+        elbow = np.arctan2(observation[3], observation[2])
+        shoulder = np.arctan2(observation[1], observation[0])
+        # Both links within 10 degrees of the vertical
+        upright.append(np.cos(shoulder) < -0.985 and np.cos(shoulder + elbow) < -0.985)
+        rewards.append(reward)
+    assert info["degraded"] == info["failed"] == 0
+    down = np.flatnonzero(~np.array(upright))
+    return float((down[-1] + 1 if len(down) else 0) * env.dt), rewards
+
+
+def test_pendulum_swings_up() -> None:
+    """Upright within 6 s and held to the end."""
+    for seed in range(3):
+        since, rewards = _swing_up(seed)
+        assert since <= 6.0
+        assert np.mean(rewards[-200:]) > 0.95
+
+
+@pytest.mark.slow
+def test_pendulum_swings_up_from_100_seeds() -> None:
+    """100 of 100."""
+    assert [seed for seed in range(100) if _swing_up(seed)[0] > 6.0] == []
+
+
+@pytest.mark.parametrize("actuated", ["shoulder", "elbow"])
+def test_pendulum_with_one_motor_swings_up(actuated: str) -> None:
+    """Pendubot and acrobot end upright too."""
+    since, rewards = _swing_up(0, actuated=actuated)
+    assert since <= 15.0
+    assert np.mean(rewards[-200:]) > 0.9

@@ -1,0 +1,88 @@
+"""What gets installed: names, types, versions, and nothing imported that was not asked for."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dynenvs
+from dynenvs.registration import ENVIRONMENTS
+
+ROOT = Path(__file__).parent.parent
+
+
+def python(code: str, cwd: Path, **environment: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", dynenvs.__all__)
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    assert getattr(dynenvs, name).__doc__
+    assert name in dir(dynenvs)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        dynenvs.nonsense  # noqa: B018
+
+
+def test_version_is_the_distribution_s() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        assert tomllib.load(file)["project"]["version"] == dynenvs.__version__
+    assert importlib.metadata.version("dynenvs") == dynenvs.__version__
+
+
+def test_types_and_links_are_in_place() -> None:
+    package = Path(dynenvs.__file__).parent
+    assert (package / "py.typed").is_file()
+    for name in ("envs", "agents"):
+        assert (package / name / "__init__.py").is_file()
+
+
+def test_import_registers_the_environments_and_is_light(tmp_path: Path) -> None:
+    """No numba, pygame, torch or scipy until something needs them."""
+    code = """
+import sys, dynenvs, gymnasium
+heavy = {"numba", "pygame", "torch", "scipy", "stable_baselines3", "matplotlib"} & set(sys.modules)
+print(sorted(heavy), sorted(e for e in gymnasium.registry if e.startswith("dynenvs/")))
+"""
+    assert python(code, tmp_path).strip() == f"[] {sorted(ENVIRONMENTS)}"
+
+
+def test_the_core_and_the_environments_work_without_pygame_and_torch(tmp_path: Path) -> None:
+    code = """
+import sys
+for name in ("pygame", "torch", "stable_baselines3", "rich", "typer", "PIL"):
+    sys.modules[name] = None
+import gymnasium as gym, dynenvs
+env = gym.make("dynenvs/PlanarHumanoid-v0")
+env.reset(seed=0)
+print(env.step(env.action_space.sample())[0].shape)
+"""
+    assert python(code, tmp_path).strip() == "(18,)"
+
+
+def test_no_folder_of_the_repository_shadows_a_package(tmp_path: Path) -> None:
+    """Nothing named envs or agents is importable from elsewhere."""
+    code = """
+import importlib.util
+print(*(importlib.util.find_spec(name) is None for name in ("envs", "agents")))
+"""
+    assert python(code, tmp_path).strip() == "True True"

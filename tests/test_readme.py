@@ -1,0 +1,54 @@
+"""The README's promises: every Python block runs as it stands, every named file exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+TITLES = [
+    re.findall(r"^#+ (.+)$", README[: README.index(block)], re.MULTILINE)[-1] for block in BLOCKS
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=TITLES)
+def test_python_block_runs_by_itself(block: str, tmp_path: Path) -> None:
+    """In a fresh interpreter, in an empty folder, without a warning turned error."""
+    environment = {**os.environ, "SDL_VIDEODRIVER": "dummy"}
+    done = subprocess.run(
+        [sys.executable, "-c", block],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_linked_files_exist() -> None:
+    """Pictures and links that point into the repository."""
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).is_file(), target
+
+
+def test_environment_table_is_true() -> None:
+    """The sizes and periods in the table are those of the environments."""
+    from dynenvs.agents.episode import make
+    from dynenvs.registration import ENVIRONMENTS
+
+    for env_id in ENVIRONMENTS:
+        env = make(env_id)
+        shape, actions = env.observation_space.shape, env.action_space.shape
+        assert shape is not None
+        assert actions is not None
+        row = rf"\| `{env_id}` \| .* \| {actions[0]} \| {shape[0]} \| {1e3 * env.dt:.0f} ms \|"
+        assert re.search(row, README), row
