@@ -38,6 +38,7 @@ GAIT = record_type(
         ("rise_end", "f8"),
         ("sole_x", "f8"),  # contact point that the foot rolls off from, from the ankle [m]
         ("sole_z", "f8"),
+        ("radius", "f8"),  # of a spherical foot, 0 for a sole [m]
         ("thigh", "f8"),  # hip to knee [m]
         ("shank", "f8"),  # knee to ankle [m]
         ("offsets", "f8", (4,)),  # phase of each leg

@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.gaits import GAIT
+from dynenvs.agents.pendulum import PendulumController
 from dynenvs.agents.walking import act
+from dynenvs.envs.double_pendulum import DoublePendulumEnv
+from dynenvs.envs.planar_humanoid import PlanarHumanoidEnv
+from dynenvs.envs.planar_quadruped import PlanarQuadrupedEnv
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped
 from dynenvs.envs.walker_env import PlanarWalker
 from dynenvs.layout import Floats
+from dynenvs.registration import ENVIRONMENTS
 
 Action = NDArray[np.float32]
 
@@ -39,15 +44,15 @@ def humanoid_gait() -> NDArray[Any]:
     g["duty"], g["landing"] = 0.575, 0.045
     g["clearance"] = 0.07
     g["hip_height"] = 0.80
-    g["reach"] = 0.815
+    g["reach"] = 0.80
     g["bounce"] = 0.02
-    g["ankle_x"] = 0.0
+    g["ankle_x"] = 0.02
     g["heel_rise"], g["rise_start"], g["rise_end"] = 0.5, 0.575, 0.955
     g["sole_x"], g["sole_z"] = planar_humanoid.TOE, -planar_humanoid.ANKLE
     g["thigh"], g["shank"] = planar_humanoid.THIGH, planar_humanoid.SHANK
     g["offsets"][:2] = 0.0, 0.5
     g["sway"] = 0.05  # two thirds of what would keep the centre of mass at a constant speed
-    g["hip_rate"], g["hip_acceleration"] = 4.0, 1.0
+    g["hip_rate"], g["hip_acceleration"] = 10.0, 1.0
     g["height_rate"] = 8.0
     g["swing_rate"] = 20.0
     return gait
@@ -60,20 +65,22 @@ def quadruped_gait() -> NDArray[Any]:
     length = planar_quadruped.LINKS["metatarsal"][0]
     pitch = float(np.sum(planar_quadruped.STANDING))
     g["legs"] = 4
-    g["duty"], g["landing"] = 0.58, 0.05
-    g["clearance"] = 0.06
+    g["duty"], g["landing"] = 0.58, 0.03
+    g["clearance"] = 0.045
     g["hip_height"] = 0.25
-    g["reach"] = 0.315
+    g["reach"] = 0.29
     g["bounce"] = 0.0
     g["pitch"] = pitch
     g["rise_start"], g["rise_end"] = 1.0, 2.0  # its point feet need not roll off
     g["sole_x"] = -length * np.sin(pitch)
+    g["radius"] = planar_quadruped.FOOT_RADIUS
     g["sole_z"] = -length * np.cos(pitch) - planar_quadruped.FOOT_RADIUS
     g["thigh"] = planar_quadruped.LINKS["thigh"][0]
     g["shank"] = planar_quadruped.LINKS["shank"][0]
     g["offsets"][:] = 0.0, 0.5, 0.5, 0.0
     g["hips"][:] = [x for x, _ in planar_quadruped.LEGS.values()]
-    g["hip_rate"], g["hip_acceleration"] = 4.0, 2.0
+    g["sway"] = 0.02
+    g["hip_rate"], g["hip_acceleration"] = 10.0, 1.5
     g["height_rate"] = 10.0
     g["swing_rate"] = 18.0
     return gait
@@ -95,7 +102,7 @@ class WalkingController:
         self.gait = gait
         gait["slow_frequency"], gait["frequency_slope"] = env.gait
         self._feet = env.foot_of_feature
-        self._size = env.observation_space.shape[0]
+        self._size = len(env.observation_space.low)
         self._row = self.model.states(1).view(np.uint8)
         self._buffer = self.model.workspace()
         self._scratch = np.zeros((2, self.model.nv + len(self.model.features)))
@@ -143,11 +150,13 @@ def reference_controller(env: str | gym.Env[Any, Any]) -> Policy:
     Raises:
         ValueError: no expert for it.
     """
-    made = gym.make(env) if isinstance(env, str) else env
-    inner = made.unwrapped
-    gait = {"PlanarHumanoidEnv": humanoid_gait, "PlanarQuadrupedEnv": quadruped_gait}.get(
-        type(inner).__name__
+    inner = (gym.make(env) if isinstance(env, str) else env).unwrapped
+    if isinstance(inner, DoublePendulumEnv):
+        return PendulumController(inner)
+    if isinstance(inner, PlanarHumanoidEnv):
+        return WalkingController(inner, humanoid_gait())
+    if isinstance(inner, PlanarQuadrupedEnv):
+        return WalkingController(inner, quadruped_gait())
+    raise ValueError(
+        f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"
     )
-    if gait is None or not isinstance(inner, PlanarWalker):
-        raise ValueError(f"no reference controller for {inner}")
-    return WalkingController(inner, gait())

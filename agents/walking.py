@@ -117,8 +117,8 @@ def _desire(
     f = frequency(g, command)
     before, after = phase - (0.5 * h - ahead) * f, phase + ahead * f
     # Hip: forward speed with a bound on its acceleration, height along its curve
-    speed = min(command, _reachable_speed(s, g, phase, command))
-    away, sway, push = _sway(g, phase, before, after, speed, command)
+    away, sway, push = _sway(g, phase, before, after, command)
+    speed = min(command, _reachable_speed(s, g, phase, command, away))
     ax = g.hip_rate * (speed + sway - s.v[0])
     ax = min(max(ax, -g.hip_acceleration), g.hip_acceleration) + push
     z, _, _ = hip_height(g, phase, command)
@@ -142,7 +142,9 @@ def _desire(
 
 
 @inlined
-def _reachable_speed(s: StateView, g: Any, phase: float, command: float) -> float:
+def _reachable_speed(
+    s: StateView, g: Any, phase: float, command: float, away: float
+) -> float:
     """Speed at which no standing leg is overstretched before its lift-off [m/s].
 
     It binds in the first steps from standing, when the feet are not yet a stance length apart.
@@ -157,13 +159,13 @@ def _reachable_speed(s: StateView, g: Any, phase: float, command: float) -> floa
             q1, q12 = s.q[at], s.q[at] + s.q[at + 1]
             x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12)
             left = (g.duty - own) / frequency(g, command)
-            fastest = min(fastest, (x - g.ankle_x + 1.2 * half) / (left + 0.02))
+            fastest = min(fastest, (x + away - g.ankle_x + 1.35 * half) / (left + 0.02))
     return max(fastest, 0.0)
 
 
 @inlined
 def _sway(
-    g: Any, phase: float, before: float, after: float, speed: float, command: float
+    g: Any, phase: float, before: float, after: float, command: float
 ) -> tuple[float, float, float]:
     """Displacement, velocity and acceleration with which the hip gives way to swinging feet.
 
@@ -172,7 +174,7 @@ def _sway(
     """
     f = frequency(g, command)
     span = 1.0 - g.duty - g.landing
-    length = speed / f
+    length = command / f
     rate = f / span
     place = -g.legs * length * (0.5 - 0.5 * span - g.landing)
     velocity, acceleration = g.legs * length * f, 0.0
@@ -252,13 +254,20 @@ def _sole(s: StateView, g: Any, at: int) -> tuple[float, float, float, float, fl
     w12 = w1 + s.v[at + 1]
     turning = w12 + s.v[at + 2]
     tilt = q123 - g.pitch
-    ct, st = math.cos(tilt), math.sin(tilt)
-    sole_x, sole_z = ct * g.sole_x + st * g.sole_z, ct * g.sole_z - st * g.sole_x
+    sole_x, sole_z = _offset(g, tilt)
     x = -g.thigh * s1 - g.shank * s12 + sole_x - g.sole_x
     z = s.q[1] - g.thigh * c1 - g.shank * c12 + sole_z
     vx = s.v[0] - g.thigh * c1 * w1 - g.shank * c12 * w12 + turning * sole_z
     vz = s.v[1] + g.thigh * s1 * w1 + g.shank * s12 * w12 - turning * sole_x
     return x, z, tilt, vx, vz, turning
+
+
+@inlined
+def _offset(g: Any, tilt: float) -> tuple[float, float]:
+    """Lowest point of a tilted foot from its ankle: a sphere's lies below its centre."""
+    c, s = math.cos(tilt), math.sin(tilt)
+    z = g.sole_z + g.radius
+    return c * g.sole_x + s * z, c * z - s * g.sole_x - g.radius
 
 
 @inlined
@@ -268,8 +277,7 @@ def _solve_leg(
     """Rates of hip and knee that move the sole, hip-relative, at (ux, uz) while it turns."""
     q1, q12, q123 = _angles(s, at, ahead)
     tilt = q123 - g.pitch
-    ct, st = math.cos(tilt), math.sin(tilt)
-    sole_x, sole_z = ct * g.sole_x + st * g.sole_z, ct * g.sole_z - st * g.sole_x
+    sole_x, sole_z = _offset(g, tilt)
     px, pz = ux - turn * sole_z, uz + turn * sole_x  # of the ankle
     jx2, jz2 = -g.shank * math.cos(q12), g.shank * math.sin(q12)
     jx1, jz1 = -g.thigh * math.cos(q1) + jx2, g.thigh * math.sin(q1) + jz2
@@ -285,8 +293,7 @@ def _centripetal(s: StateView, g: Any, at: int, ahead: float) -> tuple[float, fl
     """Jdot qd of the sole relative to the hip [m/s^2]."""
     q1, q12, q123 = _angles(s, at, ahead)
     tilt = q123 - g.pitch
-    ct, st = math.cos(tilt), math.sin(tilt)
-    sole_x, sole_z = ct * g.sole_x + st * g.sole_z, ct * g.sole_z - st * g.sole_x
+    sole_x, sole_z = _offset(g, tilt)
     w1 = s.v[at]
     w12 = w1 + s.v[at + 1]
     w123 = w12 + s.v[at + 2]

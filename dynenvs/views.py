@@ -73,12 +73,12 @@ _borrow_matrix = _make(2)
 
 
 # Numba compares the signatures of the two functions, annotations included.
-@overload(vector, inline="always")  # type: ignore[untyped-decorator]
+@overload(vector, inline="always")
 def _vector(buffer, start, rows, kind):  # type: ignore[no-untyped-def]
     return lambda buffer, start, rows, kind: _borrow_vector(buffer, start, rows, 0, kind)
 
 
-@overload(matrix, inline="always")  # type: ignore[untyped-decorator]
+@overload(matrix, inline="always")
 def _matrix(buffer, start, rows, columns, kind):  # type: ignore[no-untyped-def]
     return lambda buffer, start, rows, columns, kind: _borrow_matrix(
         buffer, start, rows, columns, kind

@@ -120,9 +120,9 @@ class World:
         """Back to time zero at `q` (neutral if None) and `v` (at rest if None), nothing kept."""
         self._rows[:] = self.model.states(1)
         if q is not None:
-            self.q = q  # type: ignore[assignment]
+            self.q = q
         if v is not None:
-            self.v = v  # type: ignore[assignment]
+            self.v = v
 
     def step(self, tau: ArrayLike | None = None, steps: int = 1) -> None:
         """Advance by `steps` time steps under actuator forces `tau` [N m, N], shape (nu,).

@@ -6,7 +6,7 @@ A task gives its model, its packed options and three kernels' worth of behaviour
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -37,7 +37,9 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         width, height: size of the picture [pixels].
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "rgb_array"], "render_fps": 100}
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 100}  # noqa: RUF012
+    observation_space: gym.spaces.Box  # type: ignore[assignment]
+    action_space: gym.spaces.Box  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -122,7 +124,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._rows[:] = self.model.states(1)
         self._start()
         self._started = True
-        observation = np.empty(self.observation_space.shape)
+        observation = np.empty(self.observation_space.low.shape)
         self._observe(observation)
         if self.render_mode == "human":
             self.render()
@@ -147,7 +149,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             raise ValueError(f"action must have shape ({self.model.nu},), got {torque.shape}")
         if not np.isfinite(torque).all():
             raise ValueError(f"action must be finite, got {torque}")
-        observation = np.empty(self.observation_space.shape)
+        observation = np.empty(self.observation_space.low.shape)
         reward, end = self._advance(torque, observation)
         info = self._info()
         if end != RUNNING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -39,7 +40,7 @@ class PlanarWalker(DynEnv):
         model: Model,
         *,
         standing: Floats,
-        feet: dict[str, tuple[str, ...]],
+        feet: Mapping[str, tuple[str, ...]],
         command_range: tuple[float, float],
         gait: tuple[float, float],
         timestep: float,

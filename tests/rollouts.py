@@ -49,6 +49,12 @@ def uniform(seed: int = 0) -> Policy:
     return lambda env, step: rng.uniform(-1, 1, env.model.nu).astype(np.float32)
 
 
+def gentle(seed: int = 0) -> Policy:
+    """Uniform random actions of a fifth of the range: long episodes, much of them on the ground."""
+    act = uniform(seed)
+    return lambda env, step: 0.2 * act(env, step)
+
+
 def bang_bang(seed: int = 0) -> Policy:
     """Full torque one way or the other, each joint switching at random times."""
     rng = np.random.default_rng(seed)
