@@ -42,7 +42,7 @@ def humanoid_gait() -> NDArray[Any]:
     g = gait[0]
     g["legs"] = 2
     g["duty"], g["landing"] = 0.575, 0.045
-    g["clearance"] = 0.07
+    g["clearance"] = 0.06
     g["hip_height"] = 0.80
     g["reach"] = 0.80
     g["bounce"] = 0.02
@@ -52,7 +52,7 @@ def humanoid_gait() -> NDArray[Any]:
     g["thigh"], g["shank"] = planar_humanoid.THIGH, planar_humanoid.SHANK
     g["offsets"][:2] = 0.0, 0.5
     g["sway"] = 0.05  # two thirds of what would keep the centre of mass at a constant speed
-    g["hip_rate"], g["hip_acceleration"] = 10.0, 1.0
+    g["hip_rate"], g["hip_acceleration"] = 10.0, 0.6
     g["height_rate"] = 8.0
     g["swing_rate"] = 20.0
     return gait
@@ -65,8 +65,8 @@ def quadruped_gait() -> NDArray[Any]:
     length = planar_quadruped.LINKS["metatarsal"][0]
     pitch = float(np.sum(planar_quadruped.STANDING))
     g["legs"] = 4
-    g["duty"], g["landing"] = 0.58, 0.03
-    g["clearance"] = 0.045
+    g["duty"], g["landing"] = 0.58, 0.06
+    g["clearance"] = 0.04
     g["hip_height"] = 0.25
     g["reach"] = 0.29
     g["bounce"] = 0.0
@@ -116,13 +116,15 @@ class WalkingController:
         deterministic: bool = True,
     ) -> tuple[Action, Any]:
         """Actions in [-1, 1] for one observation, shape (obs,), or a batch, shape (n, obs)."""
-        array = np.ascontiguousarray(observation, dtype=np.float64)
+        array = np.array(observation, dtype=np.float64)
         batch = np.atleast_2d(array)
         if array.ndim > 2 or batch.shape[1] != self._size:
             raise ValueError(
                 f"observation must have shape ({self._size},) or (n, {self._size}), "
                 f"got {array.shape}"
             )
+        if not np.isfinite(batch).all():
+            raise ValueError("observation must be finite")
         actions = np.zeros((len(batch), self.model.nu))
         self.missed += act(
             self.model.packed,

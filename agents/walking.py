@@ -38,11 +38,13 @@ from dynenvs.layout import (
 
 ROOT = 2  # root coordinates: x and z
 UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
+MARGIN = 0.2  # above its speed for which the hip's sway is planned, up to the command [m/s]
 SHARING = 1.0  # weight of the shares against least torque
 EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
 LANDING_SPEED = 0.06  # at which a foot comes down from its hover [m/s]
 HOVER = 1e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
+PRESSING_SPEED = 2e-3  # at which a foot that need not carry yet is held down [m/s]
 NEAR = 1.5e-3  # a foot that has come forward is set down from here [m]
 
 
@@ -117,7 +119,7 @@ def _desire(
     f = frequency(g, command)
     before, after = phase - (0.5 * h - ahead) * f, phase + ahead * f
     # Hip: forward speed with a bound on its acceleration, height along its curve
-    away, sway, push = _sway(g, phase, before, after, command)
+    away, sway, push = _sway(g, phase, before, after, min(s.v[0] + MARGIN, command), command)
     speed = min(command, _reachable_speed(s, g, phase, command, away))
     ax = g.hip_rate * (speed + sway - s.v[0])
     ax = min(max(ax, -g.hip_acceleration), g.hip_acceleration) + push
@@ -142,9 +144,7 @@ def _desire(
 
 
 @inlined
-def _reachable_speed(
-    s: StateView, g: Any, phase: float, command: float, away: float
-) -> float:
+def _reachable_speed(s: StateView, g: Any, phase: float, command: float, away: float) -> float:
     """Speed at which no standing leg is overstretched before its lift-off [m/s].
 
     It binds in the first steps from standing, when the feet are not yet a stance length apart.
@@ -165,7 +165,7 @@ def _reachable_speed(
 
 @inlined
 def _sway(
-    g: Any, phase: float, before: float, after: float, command: float
+    g: Any, phase: float, before: float, after: float, speed: float, command: float
 ) -> tuple[float, float, float]:
     """Displacement, velocity and acceleration with which the hip gives way to swinging feet.
 
@@ -174,7 +174,7 @@ def _sway(
     """
     f = frequency(g, command)
     span = 1.0 - g.duty - g.landing
-    length = command / f
+    length = max(speed, 0.0) / f
     rate = f / span
     place = -g.legs * length * (0.5 - 0.5 * span - g.landing)
     velocity, acceleration = g.legs * length * f, 0.0
@@ -185,9 +185,7 @@ def _sway(
         late -= math.floor(late)
         place += length * (now - stride(min(max((now - g.duty) / span, 0.0), 1.0))[0])
         velocity -= length * rate * stride(min(max((early - g.duty) / span, 0.0), 1.0))[1]
-        acceleration -= (
-            length * rate * rate * stride(min(max((late - g.duty) / span, 0.0), 1.0))[2]
-        )
+        acceleration -= length * rate * rate * stride(min(max((late - g.duty) / span, 0.0), 1.0))[2]
     return g.sway * place, g.sway * velocity, g.sway * acceleration
 
 
@@ -208,12 +206,13 @@ def _leg(
     """Desired velocities of a leg's three joints after the period h; whether it should stand."""
     at = ROOT + 3 * leg
     x, z, tilt, vx, vz, turning = _sole(s, g, at)
-    stands = z < LANDING_SPEED * h  # it is on the ground at the end of the period
+    stands = phase < g.duty and z < LANDING_SPEED * h  # it is down at the end of the period
     if phase < g.duty or (phase > 1.0 - g.landing and z < NEAR):
         # At rest and flat after the period, by the Jacobian of the contact problem itself; a foot
         # that is still in the air is set down.
-        goal_x = 0.0 if stands else 0.5 * vx
-        goal_z = -min(max(z, 0.0) / h, LANDING_SPEED)
+        goal_x, goal_z = 0.0, -min(max(z, 0.0) / h, LANDING_SPEED)
+        if not stands:  # press lightly, so that a foot that touches stays down
+            goal_z -= PRESSING_SPEED
         goal_turn = min(max(-tilt / h, -LANDING_TURN), LANDING_TURN)
         a1, a2 = _solve_leg(s, g, at, 0.0, goal_x - hip_x, goal_z - hip_z, goal_turn)
         v_des[at], v_des[at + 1], v_des[at + 2] = a1, a2, goal_turn - a1 - a2

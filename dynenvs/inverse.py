@@ -45,6 +45,7 @@ from dynenvs.redistribute import redistribute
 from dynenvs.timestep import mass_and_bias
 
 TRACKED, SOFT, UNSOLVED = 0, 1, 2
+BLOCKED = 1e-9  # speed into a contact or stop from which it counts [m/s, rad/s]
 SOFTNESS = 1e-6  # eps relative to the mean of the unconstrained actuated inertia
 
 
@@ -95,6 +96,8 @@ def inverse_world(
         if not possible:
             continue
         solved, _, _, count, rows = resolve_contacts(m, s, w, h, soft == 0)
+        if soft == 0 and _blocked(w, count, rows):
+            continue
         if solved == CERTIFIED or (soft == 1 and solved != FAILED):
             status = SOFT if soft else TRACKED
             break
@@ -109,6 +112,21 @@ def inverse_world(
         if m.dofs[j].actuated:
             violation = max(violation, abs(w.v_new[j] - v_des[j]))
     return status, violation
+
+
+@kernel
+def _blocked(w: WorkspaceView, count: int, rows: int) -> bool:
+    """Whether v_des breaks a contact or a stop that no unactuated coordinate gives way to."""
+    r = 0
+    for i in range(count):
+        r = w.contacts[i].row
+        if w.G[r, r] <= 0.0 and w.bias_row[r] < -BLOCKED:
+            return True
+        r += 1 + w.contacts[i].tangents
+    blocked = False
+    for k in range(r, rows):
+        blocked = blocked or (w.G[k, k] <= 0.0 and w.bias_row[k] < -BLOCKED)
+    return blocked
 
 
 @kernel
@@ -224,6 +242,8 @@ def inverse_dynamics(
     """
     if not (np.isfinite(period) and period > 0):
         raise ValueError(f"period must be positive and finite [s], got {period}")
+    if not 0.0 <= lookahead <= period:
+        raise ValueError(f"lookahead must lie in [0, period] = [0, {period}] s, got {lookahead}")
     rows, buffer = prepare(model, q, v)
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")

@@ -22,6 +22,7 @@ from dynenvs.lcp.solve import CERTIFIED, solve
 
 CLOSED = 1e-5  # a contact that parts more slowly can carry load [m/s]
 SLIDES = 1e-5  # one that slips faster slides [m/s]
+SWEEPS = 20  # of the correction that takes roundoff out of the unactuated rows
 STRICT = 1e-6  # least cost of an impulse, relative to the torques' own: makes the form definite
 
 
@@ -173,7 +174,26 @@ def _share(m: ModelView, w: WorkspaceView, n: int, h: float, cost: Floats) -> bo
         w.A[0, a] = max(total, 0.0)
     for a in range(n):
         w.z[a] = w.A[0, a]
+    _meet_rows(m, w, n, h, load)
     return _keeps_motion(m, w, n, h, load)
+
+
+@kernel
+def _meet_rows(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats) -> None:
+    """Take the LCP's roundoff out of the unactuated rows (Kaczmarz sweeps over loaded edges)."""
+    for _ in range(SWEEPS):
+        for j in range(m.header[0].nv):
+            if m.dofs[j].actuated:
+                continue
+            miss, size = load[j] * h, 0.0
+            for a in range(n):
+                if w.z[a] > 0.0:
+                    miss -= w.cone[a, j] * w.z[a]
+                    size += w.cone[a, j] * w.cone[a, j]
+            if size > 0.0:
+                for a in range(n):
+                    if w.z[a] > 0.0:
+                        w.z[a] = max(w.z[a] + w.cone[a, j] * miss / size, 0.0)
 
 
 @kernel
@@ -193,7 +213,7 @@ def _keeps_motion(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats
                 total += w.cone[a, j] * w.z[a]
             worst = max(worst, abs(total))
             size = max(size, abs(load[j] * h))
-    return worst <= 1e-9 * size
+    return worst <= 1e-12 * size
 
 
 @kernel

@@ -9,8 +9,8 @@ gyration: Winter (2009), table 4.1; the foot's centre of mass and gyration: de L
 (hip extension 188, knee extension 190, ankle plantarflexion 111 N m for this body).  Speeds: the
 gymnast of Millard's torque-muscle tables (RBDL).  Ranges: Falisse et al., J. R. Soc. Interface 16
 (2019), passive limits; but dorsiflexion, whose passive 0.52 rad a loaded foot exceeds, as in the
-Unitree H1 (unitree_ros, h1_description/urdf/h1.urdf).  Rotors: the Unitree H1-2's motors of the same torque class; damping: the H1
-in MuJoCo Menagerie.  Ground friction: Geyer & Herr (2010), 0.8.
+Unitree H1 (unitree_ros, h1_description/urdf/h1.urdf).  Rotors: the Unitree H1-2's motors of the
+same torque class; damping: the H1 in MuJoCo Menagerie.  Ground friction: Geyer & Herr (2010), 0.8.
 """
 
 from __future__ import annotations
