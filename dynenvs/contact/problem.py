@@ -29,6 +29,7 @@ from dynenvs.layout import (
     SLACK,
     Floats,
     ModelView,
+    Records,
     StateView,
     WorkspaceView,
 )
@@ -38,6 +39,9 @@ from dynenvs.lcp.workspace import integer
 ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
+
+
+# Helpers take the arrays that they need, not whole views: passing those costs more than the work.
 
 
 @inlined
@@ -196,9 +200,9 @@ def couple(m: ModelView, w: WorkspaceView, rows: int, unactuated: bool) -> None:
 
 @inlined
 def _add_variable(
-    w: WorkspaceView, n: int, kind: int, i: int, row: int, bit: int, c: float, s: float
+    variables: Records, n: int, kind: int, i: int, row: int, bit: int, c: float, s: float
 ) -> int:
-    variable = w.variables[n]
+    variable = variables[n]
     variable.kind = kind
     variable.contact = i
     variable.row = row
@@ -219,7 +223,7 @@ def _list_variables(m: ModelView, w: WorkspaceView, count: int, rows: int) -> in
         r = contact.row + 1 + contact.tangents
         first = n
         if w.G[contact.row, contact.row] > 0.0:
-            n = _add_variable(w, n, NORMAL, i, contact.row, 0, 1.0, 0.0)
+            n = _add_variable(w.variables, n, NORMAL, i, contact.row, 0, 1.0, 0.0)
             slack = False
             for k in range(h.directions if contact.tangents > 0 else 0):
                 t = contact.row + 1
@@ -228,51 +232,53 @@ def _list_variables(m: ModelView, w: WorkspaceView, count: int, rows: int) -> in
                 if s != 0.0:
                     self_coupling += 2 * c * s * w.G[t, t + 1] + s * s * w.G[t + 1, t + 1]
                 if self_coupling > 1e-14 * w.G[contact.row, contact.row]:
-                    n = _add_variable(w, n, DIRECTION, i, t, 1 + k, c, s)
+                    n = _add_variable(w.variables, n, DIRECTION, i, t, 1 + k, c, s)
                     slack = True
             if slack:
-                n = _add_variable(w, n, SLACK, i, 0, 1 + h.directions, 0.0, 0.0)
+                n = _add_variable(w.variables, n, SLACK, i, 0, 1 + h.directions, 0.0, 0.0)
         for k in range(first, n):
             w.block[k] = i
     for k in range(r, rows):
         if w.G[k, k] > 0.0:
             w.block[n] = count + k - r
-            n = _add_variable(w, n, LIMIT, limited_coordinate(m, w, k), k, 0, 1.0, 0.0)
+            n = _add_variable(w.variables, n, LIMIT, limited_coordinate(m, w, k), k, 0, 1.0, 0.0)
     return n
 
 
 @inlined
-def _entry(w: WorkspaceView, a: Any, b: Any) -> float:
+def _entry(a: Any, b: Any, contacts: Records, G: Floats) -> float:
     """A_ij of two variables."""
     if a.kind == SLACK or b.kind == SLACK:
         if a.kind == b.kind or a.contact != b.contact or a.kind == LIMIT or b.kind == LIMIT:
             return 0.0
         if b.kind == SLACK:
             return 1.0 if a.kind == DIRECTION else 0.0
-        return w.contacts[a.contact].friction if b.kind == NORMAL else -1.0
+        return contacts[a.contact].friction if b.kind == NORMAL else -1.0
     r, c = a.row, b.row
-    value = a.c * b.c * w.G[r, c]
+    value = a.c * b.c * G[r, c]
     if a.s != 0.0:
-        value += a.s * b.c * w.G[r + 1, c]
+        value += a.s * b.c * G[r + 1, c]
     if b.s != 0.0:
-        value += a.c * b.s * w.G[r, c + 1]
+        value += a.c * b.s * G[r, c + 1]
         if a.s != 0.0:
-            value += a.s * b.s * w.G[r + 1, c + 1]
-    return value
+            value += a.s * b.s * G[r + 1, c + 1]
+    return float(value)
 
 
 @kernel
-def _fill(w: WorkspaceView, n: int) -> None:
+def _fill(
+    variables: Records, contacts: Records, G: Floats, bias: Floats, n: int, A: Floats, b: Floats
+) -> None:
     """A and b of the LCP from the rows' G and right-hand sides."""
     for i in range(n):
-        a = w.variables[i]
-        w.b[i] = 0.0
-        if a.kind != SLACK:
-            w.b[i] = a.c * w.bias_row[a.row]
-            if a.s != 0.0:
-                w.b[i] += a.s * w.bias_row[a.row + 1]
+        row = variables[i]
+        b[i] = 0.0
+        if row.kind != SLACK:
+            b[i] = row.c * bias[row.row]
+            if row.s != 0.0:
+                b[i] += row.s * bias[row.row + 1]
         for j in range(n):
-            w.A[i, j] = _entry(w, a, w.variables[j])
+            A[i, j] = _entry(row, variables[j], contacts, G)
 
 
 @inlined
@@ -331,7 +337,7 @@ def solve_problem(
     Writes the impulses of rows and contacts, and v += W J^T p.
     """
     n = _list_variables(m, w, count, rows)
-    _fill(w, n)
+    _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
     _recall(s, w, n)
     g = m.header[0].gravity
     floor = dt * math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
