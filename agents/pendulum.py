@@ -229,9 +229,11 @@ class PendulumController:
         Raises:
             ValueError: another shape.
         """
-        array = np.ascontiguousarray(observation, dtype=np.float64)
+        array = np.array(observation, dtype=np.float64)
         if array.ndim not in (1, 2) or array.shape[-1] != 6:
             raise ValueError(f"observation must have shape (6,) or (n, 6), got {array.shape}")
+        if not np.isfinite(array).all():
+            raise ValueError("observation must be finite")
         batch = array.reshape(-1, 6)
         actions = np.zeros((len(batch), self.model.nu))
         act(
