@@ -12,8 +12,15 @@ from dynenvs.model import Model
 
 
 def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
-    """`value` as `size` finite float64 numbers; a ValueError says what is wrong."""
-    array = np.ascontiguousarray(value, dtype=np.float64)
+    """A copy of `value` as `size` finite float64 numbers; a ValueError says what is wrong."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "fiubO":
+            raise TypeError(given.dtype)
+        array = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        kind = type(value).__name__
+        raise ValueError(f"{name} must be {size} real numbers, got a {kind}") from None
     if array.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
     if not np.all(np.isfinite(array)):

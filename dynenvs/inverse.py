@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynenvs.compiled import kernel
-from dynenvs.contact.problem import resolve_contacts
+from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.edge import finite_vector, prepare
 from dynenvs.joints import integrate

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import kernel
-from dynenvs.contact.problem import resolve_contacts
 from dynenvs.contact.project import project
+from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.crba import crba_passes
 from dynenvs.dynamics.factor import factor, solve
 from dynenvs.dynamics.rnea import rnea_passes

@@ -15,7 +15,8 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import feature_gap
-from dynenvs.contact.problem import apply_impulses, limited_coordinate
+from dynenvs.contact.problem import apply_impulses
+from dynenvs.contact.rows import limited_coordinate
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, ModelView, WorkspaceView

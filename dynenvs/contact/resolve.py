@@ -1,0 +1,72 @@
+"""From free motion to the motion with contact: select, assemble, solve, look again."""
+
+from __future__ import annotations
+
+from dynenvs.compiled import kernel
+from dynenvs.contact.detect import add_contact, feature_gap, select_contacts
+from dynenvs.contact.problem import solve_problem
+from dynenvs.contact.rows import contact_rows, couple, limit_rows
+from dynenvs.joints import integrate
+from dynenvs.kinematics import update_poses
+from dynenvs.layout import ModelView, StateView, WorkspaceView
+from dynenvs.lcp.solve import DEGRADED, FAILED
+from dynenvs.lcp.workspace import integer
+
+ROUNDS = 5  # of adding features that the answer reached unforeseen
+MISSED = 1e-9  # depth from which such a feature counts [m]
+
+
+@kernel
+def resolve_contacts(
+    m: ModelView, s: StateView, w: WorkspaceView, dt: float, unactuated: bool
+) -> tuple[int, float, int, int, int]:
+    """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
+
+    Features that were left out and that the answer would carry below ground are added, and the
+    problem is solved again.  Returns (status, worst residual, pivots, contacts, rows).
+    """
+    h = m.header[0]
+    count = select_contacts(m, s, w, dt)
+    if count > h.nc:
+        s.status[0].overflow += 1
+        count = h.nc
+    worst = 0.0
+    total = 0
+    status, rows = integer(0), integer(0)
+    for _ in range(ROUNDS):
+        rows = contact_rows(m, w, count, w.v_free, dt)
+        rows = limit_rows(m, s.q, w, rows, w.v_free, dt)
+        couple(m, w, rows, unactuated)
+        for j in range(h.nv):
+            w.v_new[j] = w.v_free[j]
+        status, residual, pivots = solve_problem(m, s, w, count, rows, dt, w.v_new)
+        worst = max(worst, residual)
+        total += pivots
+        s.status[0].solves += 1
+        if status == FAILED:
+            break
+        if status == DEGRADED:
+            s.status[0].degraded += 1
+        integrate(m, s.q, w.v_new, dt, w.q_new)
+        update_poses(m, w.q_new, w.pose_new)
+        found = add_missed(m, s, w, count)
+        if found == count:
+            break
+        count = found
+    return status, worst, total, count, rows
+
+
+@kernel
+def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
+    """Add every feature that is below ground at the end of the step and not in the problem."""
+    listed = count
+    for f in range(m.header[0].nf):
+        if count == m.header[0].nc:
+            break
+        known = s.memory[f].ignored != 0
+        for i in range(listed):
+            known = known or w.contacts[i].feature == f
+        if not known and feature_gap(m.features[f], w.pose_new) < -MISSED:
+            add_contact(m, s, w, f, count)
+            count += 1
+    return count
