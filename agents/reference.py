@@ -51,8 +51,8 @@ def humanoid_gait() -> NDArray[Any]:
     g["sole_x"], g["sole_z"] = planar_humanoid.TOE, -planar_humanoid.ANKLE
     g["thigh"], g["shank"] = planar_humanoid.THIGH, planar_humanoid.SHANK
     g["offsets"][:2] = 0.0, 0.5
-    g["sway"] = 0.05  # two thirds of what would keep the centre of mass at a constant speed
-    g["hip_rate"], g["hip_acceleration"] = 10.0, 0.6
+    g["sway"] = 0.06  # four fifths of what would keep the centre of mass at a constant speed
+    g["hip_rate"], g["hip_acceleration"] = 15.0, 0.6
     g["height_rate"] = 8.0
     g["swing_rate"] = 20.0
     return gait
@@ -80,7 +80,7 @@ def quadruped_gait() -> NDArray[Any]:
     g["offsets"][:] = 0.0, 0.5, 0.5, 0.0
     g["hips"][:] = [x for x, _ in planar_quadruped.LEGS.values()]
     g["sway"] = 0.02
-    g["hip_rate"], g["hip_acceleration"] = 10.0, 1.5
+    g["hip_rate"], g["hip_acceleration"] = 15.0, 1.5
     g["height_rate"] = 10.0
     g["swing_rate"] = 18.0
     return gait

@@ -12,6 +12,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.edge import finite_vector
+from dynenvs.envs.checks import choice, number, whole
 from dynenvs.layout import Floats
 from dynenvs.model import Model
 from dynenvs.rng import seeded
@@ -22,6 +24,12 @@ Observation = NDArray[np.float64]
 RUNNING, FELL, TOO_FAST, TIME_LIMIT, FAILED_STEP = range(5)
 END_WORDS = ("", "fall", "velocity bound", "time limit", "no solution of the contact problem")
 
+LEAST_TIMESTEP, MOST_TIMESTEP = 1e-6, 0.02  # coarser steps let fast feet sink in [s]
+MOST_FRAMES = 1000  # physics steps in a control step
+MOST_NOISE = 0.2  # at reset [rad] and [rad/s]
+MOST_STEPS = 10**9  # control steps in an episode
+LEAST_SIDE, MOST_SIDE = 16, 8192  # of a picture [pixels]
+
 
 class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     """Shared shell of all environments.
@@ -29,10 +37,12 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     Args:
         model: the robot and its ground.
         task: the task's own state: one record (its generator, step count, command, ...).
-        options: the task's constants: one record.
+        options: the task's constants: one record; those that all tasks share are filled in here.
         observation_space: its bounds are never exceeded.
         frame_skip: physics steps in a control step.
         timestep: length of a physics step [s].
+        reset_noise: bound of the uniform noise on joint angles [rad] and velocities [rad/s].
+        max_episode_steps: control steps until the episode is truncated.
         render_mode: "human", "rgb_array" or None.
         width, height: size of the picture [pixels].
     """
@@ -50,18 +60,24 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         *,
         frame_skip: int,
         timestep: float,
+        reset_noise: float,
+        max_episode_steps: int,
         render_mode: str | None,
-        width: int = 960,
-        height: int = 540,
+        width: int,
+        height: int,
     ) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            choices = ", ".join(self.metadata["render_modes"])
-            raise ValueError(f"unknown render_mode {render_mode!r}; choose from: {choices}, None")
+        if render_mode is not None:
+            choice(render_mode, "render_mode", self.metadata["render_modes"])
         self.model = model
         self.render_mode = render_mode
-        self.width, self.height = width, height
-        self.timestep, self.frame_skip = timestep, frame_skip
-        self.metadata = {**type(self).metadata, "render_fps": round(1 / self.dt)}
+        self.width = whole(width, "width", LEAST_SIDE, MOST_SIDE)
+        self.height = whole(height, "height", LEAST_SIDE, MOST_SIDE)
+        self.timestep = number(timestep, "timestep", LEAST_TIMESTEP, MOST_TIMESTEP, "s")
+        self.frame_skip = whole(frame_skip, "frame_skip", 1, MOST_FRAMES)
+        options["timestep"], options["frame_skip"] = self.timestep, self.frame_skip
+        options["noise"] = number(reset_noise, "reset_noise", 0.0, MOST_NOISE, "rad")
+        options["max_steps"] = whole(max_episode_steps, "max_episode_steps", 1, MOST_STEPS)
+        self.metadata = {**type(self).metadata, "render_fps": max(1, round(1 / self.dt))}
         self.observation_space = observation_space
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self._rows = model.states(1)
@@ -69,13 +85,14 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._buffer = model.workspace()
         self._task = task
         self._options = options
+        self._torque = np.zeros(model.nu)  # of the last step, for info [N m]
         self._started = False
         self._renderer: Any = None
 
     # What a task provides
 
-    def _start(self) -> None:
-        """Draw a starting state from the task's generator."""
+    def _start(self, options: dict[str, Any]) -> None:
+        """Draw a starting state from the task's generator, with checked reset options."""
         raise NotImplementedError
 
     def _advance(self, action: Floats, observation: Observation) -> tuple[float, int]:
@@ -86,8 +103,8 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Write the observation of the present state."""
         raise NotImplementedError
 
-    def _apply_reset_options(self, options: dict[str, Any]) -> None:
-        """Check and take over `reset(options=...)`."""
+    def _check_reset_options(self, options: dict[str, Any]) -> None:
+        """Refuse bad `reset(options=...)`, changing nothing."""
         if options:
             raise ValueError(f"unknown reset option {next(iter(options))!r}; there are none")
 
@@ -113,16 +130,22 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Start an episode; a seed decides everything that follows.
 
         Raises:
-            ValueError: an option that does not exist, or a value out of its range.
+            ValueError: an option that does not exist, or a value out of its range; nothing is
+                changed then, the generator included.
         """
+        if options is None:
+            options = {}
+        if not isinstance(options, dict):
+            raise ValueError(f"reset options must be a dict or None, got {options!r}")
+        self._check_reset_options(options)
         super().reset(seed=seed)
         if seed is not None:
             self._task["generator"][0] = seeded(seed)
         elif not self._started:
             self._task["generator"][0] = seeded(int(self.np_random.integers(2**63)))
-        self._apply_reset_options(dict(options or {}))
         self._rows[:] = self.model.states(1)
-        self._start()
+        self._torque = np.zeros(self.model.nu)
+        self._start(options)
         self._started = True
         observation = np.empty(self.observation_space.low.shape)
         self._observe(observation)
@@ -137,18 +160,15 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
 
         Args:
             action: torque of each actuated joint over its effort limit, clipped to [-1, 1],
-                shape (nu,).
+                shape (nu,); the array itself is left alone.
 
         Raises:
-            ValueError: wrong shape, or not finite; the state is untouched.
+            ValueError: not real numbers, wrong shape, or not finite; the state is untouched.
         """
         if not self._started:
             raise gym.error.ResetNeeded("call reset() before the first step()")
-        torque = np.asarray(action, dtype=np.float64)
-        if torque.shape != (self.model.nu,):
-            raise ValueError(f"action must have shape ({self.model.nu},), got {torque.shape}")
-        if not np.isfinite(torque).all():
-            raise ValueError(f"action must be finite, got {torque}")
+        # A copy: kernels clip it in place
+        torque = finite_vector(action, self.model.nu, "action")
         observation = np.empty(self.observation_space.low.shape)
         reward, end = self._advance(torque, observation)
         info = self._info()
@@ -162,7 +182,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future, bit for bit: world, warm start, task, generator."""
-        return {"world": self._rows.copy(), "task": self._task.copy()}
+        return {"world": _copy(self._rows), "task": _copy(self._task)}
 
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Restore what `get_state` gave.
@@ -170,16 +190,15 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         Raises:
             ValueError: not a state of this environment.
         """
-        world, task = state.get("world"), state.get("task")
-        if (
-            world is None
-            or task is None
-            or world.dtype != self._rows.dtype
-            or task.dtype != self._task.dtype
+        mine = {"world": self._rows, "task": self._task}
+        if not (
+            isinstance(state, dict)
+            and all(_alike(state.get(name), records) for name, records in mine.items())
         ):
             raise ValueError(f"not a state that get_state() of {type(self).__name__} returned")
-        self._rows[:] = world
-        self._task[:] = task
+        for name, records in mine.items():
+            records[:] = state[name]
+        self._torque = np.zeros(self.model.nu)  # no part of the state
         self._started = True
 
     def __getstate__(self) -> dict[str, Any]:
@@ -219,3 +238,16 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
+
+
+def _copy(records: NDArray[Any]) -> NDArray[Any]:
+    """A copy byte by byte: `ndarray.copy` leaves the padding between fields undefined."""
+    return records.view(np.uint8).copy().view(records.dtype)
+
+
+def _alike(value: Any, records: NDArray[Any]) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == records.dtype
+        and value.shape == records.shape
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.base import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST, DynEnv, Observation
+from dynenvs.envs.checks import choice
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.envs.robots import pendulum as robot
 from dynenvs.layout import (
@@ -189,7 +190,8 @@ class DoublePendulumEnv(DynEnv):
     ## Arguments
     - `actuated` = "both" | "shoulder" | "elbow": where the motors are.
     - `reset_noise` = 0.05, `max_episode_steps` = 1000.
-    - `timestep` = 0.002: physics step [s]; `frame_skip` = 10: physics steps in a control step.
+    - `timestep` = 0.002: physics step [s], at most 0.02.
+    - `frame_skip` = 10: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History
@@ -208,45 +210,41 @@ class DoublePendulumEnv(DynEnv):
         width: int = 960,
         height: int = 540,
     ) -> None:
-        _check(actuated, timestep, frame_skip, reset_noise, max_episode_steps)
-        self.actuated = actuated
+        self.actuated = choice(actuated, "actuated", ACTUATED)
         options = np.zeros(1, OPTIONS)
-        options["timestep"], options["frame_skip"] = timestep, frame_skip
-        options["max_steps"] = max_episode_steps
-        options["noise"] = reset_noise
         options["velocity_bound"] = VELOCITY_BOUND
         high = np.array([1.0, 1.0, 1.0, 1.0, VELOCITY_BOUND, VELOCITY_BOUND])
         super().__init__(
-            _model(actuated),
+            _model(self.actuated),
             np.zeros(1, TASK),
             options,
             gym.spaces.Box(-high, high, dtype=np.float64),
             frame_skip=frame_skip,
             timestep=timestep,
+            reset_noise=reset_noise,
+            max_episode_steps=max_episode_steps,
             render_mode=render_mode,
             width=width,
             height=height,
         )
 
-    def _start(self) -> None:
-        self._torque = np.zeros(self.model.nu)
+    def _start(self, options: dict[str, Any]) -> None:
         start(self.model.packed, self._row, self._task, self._options)
 
     def _observe(self, observation: Observation) -> None:
         observe(self.model.packed, self._row, self._options, observation)
 
     def _advance(self, action: Floats, observation: Observation) -> tuple[float, int]:
-        torque = action.copy()  # clipped in place: the caller's array stays as it is
         end = advance(
             self.model.packed,
             self._row,
             self._buffer,
             self._task,
             self._options,
-            torque,
+            action,
             observation,
         )
-        self._torque = torque * self.model.effort_limit[self.model.actuated]
+        self._torque = action * self.model.effort_limit[self.model.actuated]
         t = self._task[0]
         return float(t["reward_upright"] + t["reward_still"] + t["reward_ease"]), end
 
@@ -283,20 +281,3 @@ def _tip(q: Floats) -> Floats:
     x = l1 * math.sin(upper) + l2 * math.sin(lower)
     z = -l1 * math.cos(upper) - l2 * math.cos(lower)
     return np.array([x, 0.0, z])
-
-
-def _check(
-    actuated: str, timestep: float, frame_skip: int, reset_noise: float, max_episode_steps: int
-) -> None:
-    if actuated not in ACTUATED:
-        raise ValueError(f"unknown actuated {actuated!r}; choose from: {', '.join(ACTUATED)}")
-    if not 0.0 < timestep <= 0.05:
-        raise ValueError(f"timestep must lie in (0, 0.05] s, got {timestep}")
-    if frame_skip < 1 or int(frame_skip) != frame_skip:
-        raise ValueError(f"frame_skip must be a whole number from 1, got {frame_skip}")
-    if not 0.0 <= reset_noise <= 0.2:
-        raise ValueError(f"reset_noise must lie in [0, 0.2] rad, got {reset_noise}")
-    if max_episode_steps < 1 or int(max_episode_steps) != max_episode_steps:
-        raise ValueError(
-            f"max_episode_steps must be a whole number from 1, got {max_episode_steps}"
-        )

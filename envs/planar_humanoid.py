@@ -12,6 +12,7 @@ from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
 GAIT = (0.80, 0.25)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+VELOCITY_BOUND = 60.0  # of a joint [rad/s]
 FEET = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
 
 
@@ -85,9 +86,10 @@ class PlanarHumanoidEnv(PlanarWalker):
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.
       `reset(options={"command": 0.8})` fixes it for one episode.
-    - `command_range` = (0.3, 1.2): range of the command [m/s].
+    - `command_range` = (0.3, 1.2): range of the command [m/s], within [-2, 5].
     - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
-    - `timestep` = 0.005: physics step [s]; `frame_skip` = 2: physics steps in a control step.
+    - `timestep` = 0.005: physics step [s], at most 0.02.
+    - `frame_skip` = 2: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History
@@ -114,6 +116,7 @@ class PlanarHumanoidEnv(PlanarWalker):
             feet=FEET,
             command_range=command_range,
             gait=GAIT,
+            velocity_bound=VELOCITY_BOUND,
             timestep=timestep,
             frame_skip=frame_skip,
             reset_noise=reset_noise,

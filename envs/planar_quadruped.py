@@ -12,6 +12,9 @@ from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.0)  # [m/s]
 GAIT = (1.4, 0.5)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+# Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it: light legs on
+# strong motors; full torque spins an ankle up to 50 rad/s within one control step.
+VELOCITY_BOUND = 300.0
 FEET = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
 
 
@@ -52,7 +55,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
     | 3     | front left ankle angle                             | -0.40      | 1.80      | rad   |
     | 4-12  | the same of front right, rear left, rear right     | as above   | as above  | rad   |
     | 13-14 | velocity of the trunk, x and z                     | -15        | 15        | m/s   |
-    | 15-26 | angular velocities, in the order of the angles     | -60        | 60        | rad/s |
+    | 15-26 | angular velocities, in the order of the angles     | -300       | 300       | rad/s |
     | 27-28 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 29    | commanded speed                                    | 0.3        | 1.0       | m/s   |
 
@@ -81,9 +84,10 @@ class PlanarQuadrupedEnv(PlanarWalker):
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.
       `reset(options={"command": 0.8})` fixes it for one episode.
-    - `command_range` = (0.3, 1.0): range of the command [m/s].
+    - `command_range` = (0.3, 1.0): range of the command [m/s], within [-2, 5].
     - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
-    - `timestep` = 0.005: physics step [s]; `frame_skip` = 2: physics steps in a control step.
+    - `timestep` = 0.005: physics step [s], at most 0.02.
+    - `frame_skip` = 2: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History
@@ -110,6 +114,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
             feet=FEET,
             command_range=command_range,
             gait=GAIT,
+            velocity_bound=VELOCITY_BOUND,
             timestep=timestep,
             frame_skip=frame_skip,
             reset_noise=reset_noise,

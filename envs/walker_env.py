@@ -10,14 +10,15 @@ import gymnasium as gym
 import numpy as np
 
 from dynenvs.envs.base import DynEnv, Observation
+from dynenvs.envs.checks import flag, interval, number
 from dynenvs.envs.walker import OPTIONS, ROOT, TASK, advance, gait_frequency, observe, start
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, open_model, open_workspace
 from dynenvs.model import Model
 
 HEIGHT_BOUND = 3.0  # [m]
-VELOCITY_BOUND = 60.0  # of a joint [rad/s]
 ROOT_VELOCITY_BOUND = 15.0  # [m/s]
+COMMAND_BOUNDS = (-2.0, 5.0)  # backwards any faster, the gait clock would stop [m/s]
 
 
 class PlanarWalker(DynEnv):
@@ -29,10 +30,11 @@ class PlanarWalker(DynEnv):
         feet: names of the geoms that may touch the ground, by leg.
         command_range: range of the commanded speed [m/s].
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
-        timestep, frame_skip: physics step [s] and steps in a control step.
-        reset_noise: bound of the uniform noise on joint angles [rad] and velocities [rad/s].
+        velocity_bound: joint velocity that ends the episode [rad/s].
         terminate_on_fall: whether a fall ends the episode.
-        max_episode_steps: control steps until the episode is truncated.
+        command: a fixed speed [m/s], drawn at each reset if None.
+
+    The other arguments are `DynEnv`'s.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class PlanarWalker(DynEnv):
         feet: Mapping[str, tuple[str, ...]],
         command_range: tuple[float, float],
         gait: tuple[float, float],
+        velocity_bound: float,
         timestep: float,
         frame_skip: int,
         reset_noise: float,
@@ -53,8 +56,7 @@ class PlanarWalker(DynEnv):
         width: int,
         height: int,
     ) -> None:
-        _check(timestep, frame_skip, reset_noise, max_episode_steps, command_range)
-        self.command_range = command_range
+        self.command_range = interval(command_range, "command_range", *COMMAND_BOUNDS, "m/s")
         self.legs = tuple(feet)
         self.gait = gait
         self._standing = np.concatenate([np.zeros(ROOT), standing])
@@ -63,32 +65,27 @@ class PlanarWalker(DynEnv):
             [owner.get(model.geoms[f.geom_a].name, -1) for f in model.features], dtype=np.int64
         )
         options = np.zeros(1, OPTIONS)
-        options["timestep"], options["frame_skip"] = timestep, frame_skip
-        options["max_steps"] = max_episode_steps
-        options["terminate_on_fall"] = terminate_on_fall
-        options["low_command"], options["high_command"] = command_range
+        options["terminate_on_fall"] = flag(terminate_on_fall, "terminate_on_fall")
+        options["low_command"], options["high_command"] = self.command_range
         options["slow_frequency"], options["frequency_slope"] = gait
-        options["noise"] = reset_noise
         options["height_bound"] = HEIGHT_BOUND
-        options["velocity_bound"] = VELOCITY_BOUND
+        options["velocity_bound"] = velocity_bound
         options["root_velocity_bound"] = ROOT_VELOCITY_BOUND
-        task = np.zeros(1, TASK)
-        task["fixed_command"] = math.nan
         super().__init__(
             model,
-            task,
+            np.zeros(1, TASK),
             options,
-            _bounds(model, command_range),
+            _bounds(model, velocity_bound, self.command_range),
             frame_skip=frame_skip,
             timestep=timestep,
+            reset_noise=reset_noise,
+            max_episode_steps=max_episode_steps,
             render_mode=render_mode,
             width=width,
             height=height,
         )
         options["standing_height"] = self._standing_height()
-        if command is not None:
-            self._fix_command(command)
-        self._constant_command = command
+        self._constant_command = self._fixed(command)
 
     def _standing_height(self) -> float:
         """Height of the hip above the lowest foot in the standing pose [m]."""
@@ -104,24 +101,22 @@ class PlanarWalker(DynEnv):
             if self.foot_of_feature[f] >= 0
         )
 
-    def _fix_command(self, command: Any) -> None:
-        low, high = self.command_range
-        value = float(command)
-        if not low <= value <= high:
-            raise ValueError(f"command must lie in [{low}, {high}] m/s, got {command}")
-        self._task["fixed_command"] = value
-
-    def _apply_reset_options(self, options: dict[str, Any]) -> None:
-        command = options.pop("command", self._constant_command)
-        if options:
-            raise ValueError(f"unknown reset option {next(iter(options))!r}; choose from: command")
+    def _fixed(self, command: Any) -> float:
+        """A given command [m/s], checked; NaN if it is to be drawn."""
         if command is None:
-            self._task["fixed_command"] = math.nan
-        else:
-            self._fix_command(command)
+            return math.nan
+        return number(command, "command", *self.command_range, "m/s")
 
-    def _start(self) -> None:
-        self._torque = np.zeros(self.model.nu)
+    def _check_reset_options(self, options: dict[str, Any]) -> None:
+        for name, value in options.items():
+            if name != "command":
+                raise ValueError(f"unknown reset option {name!r}; choose from: command")
+            self._fixed(value)
+
+    def _start(self, options: dict[str, Any]) -> None:
+        given = "command" in options
+        command = self._fixed(options["command"]) if given else self._constant_command
+        self._task["fixed_command"] = command
         start(
             self.model.packed,
             self._row,
@@ -191,31 +186,11 @@ class PlanarWalker(DynEnv):
         return 1.0 / float(gait_frequency(self._options[0], float(self._task["command"][0])))
 
 
-def _check(
-    timestep: float,
-    frame_skip: int,
-    reset_noise: float,
-    max_episode_steps: int,
-    command_range: tuple[float, float],
-) -> None:
-    if not 0.0 < timestep <= 0.05:
-        raise ValueError(f"timestep must lie in (0, 0.05] s, got {timestep}")
-    if frame_skip < 1 or int(frame_skip) != frame_skip:
-        raise ValueError(f"frame_skip must be a whole number from 1, got {frame_skip}")
-    if not 0.0 <= reset_noise <= 0.2:
-        raise ValueError(f"reset_noise must lie in [0, 0.2] rad, got {reset_noise}")
-    if max_episode_steps < 1 or int(max_episode_steps) != max_episode_steps:
-        raise ValueError(
-            f"max_episode_steps must be a whole number from 1, got {max_episode_steps}"
-        )
-    low, high = command_range
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise ValueError(f"command_range must be two finite speeds, low <= high: {command_range}")
-
-
-def _bounds(model: Model, command_range: tuple[float, float]) -> gym.spaces.Box:
+def _bounds(
+    model: Model, velocity_bound: float, command_range: tuple[float, float]
+) -> gym.spaces.Box:
     """Observation space: height, joint ranges, velocities, the phase's sine and cosine, command."""
-    speed = np.full(model.nv, VELOCITY_BOUND)
+    speed = np.full(model.nv, velocity_bound)
     speed[:ROOT] = ROOT_VELOCITY_BOUND
     low_command, high_command = command_range
     low = np.concatenate([[0.0], model.lower[ROOT:], -speed, [-1.0, -1.0, low_command]])

@@ -585,6 +585,20 @@ def test_state_is_restored_bit_for_bit(name: str) -> None:
 
 
 @every_env
+def test_equal_states_have_equal_bytes(name: str) -> None:
+    """The padding between fields is defined, also after a state whose padding is not."""
+    env, twin = _prepared(name), make(name)
+    state = env.get_state()
+    dirty = {k: np.full(v.nbytes, 255, np.uint8).view(v.dtype) for k, v in state.items()}
+    for key, value in state.items():
+        dirty[key][:] = value  # fields only: as `ndarray.copy` into used memory
+    assert dirty["world"].tobytes() != state["world"].tobytes()
+    twin.set_state(dirty)
+    again = twin.get_state()
+    assert all(again[key].tobytes() == value.tobytes() for key, value in state.items())
+
+
+@every_env
 def test_state_after_the_end(name: str) -> None:
     """Saved at an episode's last step, it continues with the same next episodes."""
     env = own_length(name, 30)

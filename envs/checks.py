@@ -1,0 +1,76 @@
+"""Constructor and reset arguments are checked here: a ValueError names the argument."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+
+def number(value: Any, name: str, low: float, high: float, unit: str = "") -> float:
+    """`value` as a float in [low, high]; NaN, truth values and whatever is no number are refused.
+
+    Raises:
+        ValueError: it is not; the words name the argument.
+    """
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (real and low <= value <= high):
+        raise ValueError(f"{name} must be a number in [{low}, {high}] {unit}".rstrip() + got(value))
+    return float(value)
+
+
+def whole(value: Any, name: str, low: int, high: int) -> int:
+    """`value` as an int in [low, high]; 2.0 is one, True is not.
+
+    Raises:
+        ValueError: it is not; the words name the argument.
+    """
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (real and low <= value <= high and value == int(value)):
+        raise ValueError(f"{name} must be a whole number in [{low}, {high}]" + got(value))
+    return int(value)
+
+
+def flag(value: Any, name: str) -> bool:
+    """`value` as a bool; nothing but True and False is one.
+
+    Raises:
+        ValueError: it is not; the words name the argument.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False" + got(value))
+    return bool(value)
+
+
+def choice(value: Any, name: str, choices: Collection[str]) -> str:
+    """`value` if it is one of the strings `choices`.
+
+    Raises:
+        ValueError: it is not; the words name the argument and the choices.
+    """
+    if not (isinstance(value, str) and value in choices):
+        raise ValueError(f"unknown {name} {value!r}; choose from: {', '.join(choices)}")
+    return value
+
+
+def interval(value: Any, name: str, low: float, high: float, unit: str = "") -> tuple[float, float]:
+    """`value` as a pair of numbers in [low, high], the smaller one first.
+
+    Raises:
+        ValueError: it is not; the words name the argument.
+    """
+    try:
+        first, last = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair of numbers" + got(value)) from None
+    pair = number(first, name, low, high, unit), number(last, name, low, high, unit)
+    if pair[0] > pair[1]:
+        raise ValueError(f"{name} must start with its lower end" + got(value))
+    return pair
+
+
+def got(value: Any) -> str:
+    """The end of a refusal."""
+    return f", got {value!r}"
