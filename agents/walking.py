@@ -331,9 +331,10 @@ def _swing(
 ) -> tuple[float, float]:
     """Desired acceleration of a swinging sole over the ground, `since` lift-off in cycles.
 
-    x is measured from where the hip would be without its sway, z and both velocities from the ground.  The step is planned for
-    the speed that the hip has, which is the command except while it gathers way.  The foot has
-    come forward a little before it comes down: skimming the ground, it would stub its toe.
+    x is measured from where the hip would be without its sway, z and both velocities from the
+    ground.  The step is planned for the speed that the hip has, which is the command except while
+    it gathers way.  The foot has come forward a little before it comes down: skimming the ground,
+    it would stub its toe.
     """
     f = frequency(g, command)
     before, after = since - (0.5 * h - ahead) * f, since + ahead * f
