@@ -12,7 +12,7 @@ from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
 GAIT = (0.80, 0.25)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
-VELOCITY_BOUND = 60.0  # of a joint [rad/s]
+VELOCITY_BOUND = 150.0  # of a joint [rad/s]: full torques reach 95
 FEET = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
 
 
@@ -56,7 +56,7 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 3     | left ankle angle                                   | -0.87      | 0.74      | rad   |
     | 4-6   | right hip, knee, ankle angle                       | as left    | as left   | rad   |
     | 7-8   | velocity of the hip, x and z                       | -15        | 15        | m/s   |
-    | 9-14  | angular velocities, in the order of the angles     | -60        | 60        | rad/s |
+    | 9-14  | angular velocities, in the order of the angles     | -150       | 150       | rad/s |
     | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
 

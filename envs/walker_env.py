@@ -64,6 +64,9 @@ class PlanarWalker(DynEnv):
         self.foot_of_feature = np.array(
             [owner.get(model.geoms[f.geom_a].name, -1) for f in model.features], dtype=np.int64
         )
+        # Row by row, which features belong to a leg
+        legs = np.arange(len(self.legs))
+        self._foot_sums = (self.foot_of_feature == legs[:, None]).astype(np.float64)
         options = np.zeros(1, OPTIONS)
         options["terminate_on_fall"] = flag(terminate_on_fall, "terminate_on_fall")
         options["low_command"], options["high_command"] = self.command_range
@@ -155,9 +158,7 @@ class PlanarWalker(DynEnv):
             "x_velocity": float(t["speed"]),
             "command": float(t["command"]),
             "torques": self._torque.copy(),
-            "contact_forces": np.array(
-                [total[self.foot_of_feature == i].sum(0) for i in range(len(self.legs))]
-            ),
+            "contact_forces": self._foot_sums @ total,
             "reward_velocity": float(t["reward_velocity"]),
             "reward_ease": float(t["reward_ease"]),
             "reward_height": float(t["reward_height"]),
