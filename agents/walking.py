@@ -42,10 +42,10 @@ MARGIN = 0.2  # above its speed for which the hip's sway is planned, up to the c
 SHARING = 1.0  # weight of the shares against least torque
 EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
 LANDING_SPEED = 0.06  # at which a foot comes down from its hover [m/s]
-HOVER = 1e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
+HOVER = 3.5e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 PRESSING_SPEED = 2e-3  # at which a foot that need not carry yet is held down [m/s]
-NEAR = 1.5e-3  # a foot that has come forward is set down from here [m]
+NEAR = 4e-3  # a foot that has come forward is set down from here [m]
 
 
 @kernel
