@@ -90,7 +90,7 @@ def test_demo_opens_a_window_where_there_is_a_display(
     ("arguments", "message"),
     [
         (("demo", "cat"), "unknown environment 'cat'; choose from: pendulum"),
-        (("demo", "--command", "7"), "command must lie in [0.3, 1.2] m/s, got 7.0"),
+        (("demo", "--command", "7"), "command must be a number in [0.3, 1.2] m/s, got 7.0"),
         (("demo", "pendulum", "--command", "1"), "has no option 'command'"),
         (("demo", "--steps", "0"), "--steps"),
         (("demo", "--output", "film.mp4"), "must end in .gif"),
