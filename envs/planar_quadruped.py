@@ -11,7 +11,7 @@ from dynenvs.envs.walker_env import PlanarWalker
 from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.0)  # [m/s]
-GAIT = (1.4, 0.5)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (1.3, 0.25)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it: light legs on
 # strong motors; full torque spins an ankle up to 50 rad/s within one control step.
 VELOCITY_BOUND = 300.0
