@@ -48,10 +48,13 @@ UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no furt
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
 SHARING = 1.0  # weight of the shares against least torque
 EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
-LANDING_SPEED = 0.03  # at which a foot comes down from its hover [m/s]
+LANDING_SPEED = .03  # at which a foot comes down from its hover [m/s]
 HOVER = 1e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
+LANDING_RATE = 60  # of its approach [1/s]
+DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
+FLAT = 2e-4  # height below which the rest of a standing foot carries, too [m]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
-PRESSING_SPEED = 2e-3  # at which a foot that need not carry yet is held down [m/s]
+PRESSING_SPEED = 4e-3  # at which a foot that need not carry yet is held down [m/s]
 NEAR = 1.5e-3  # a foot that has come forward is set down from here [m]
 
 
@@ -147,15 +150,40 @@ def _desire(
     for leg in range(g.legs):
         own = phase + g.offsets[leg]
         own -= math.floor(own)
-        stands = _leg(s, g, shape, leg, own, h, ahead, command, pace, away, hip_x, hip_z, v_des)
+        low, high = _gaps(m, s, g, feet, leg)
+        stands = own < g.duty and low < DOWN
+        _leg(s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z, v_des)
         share = load_share(g, own)
         for f in range(m.header[0].nf):
             if feet[f] == leg:
-                # Two feet with these costs carry loads in proportion to their shares.  A swinging
-                # foot is left out: prescribed rigidly, one that brushed the ground would jam.
+                # Two feet with these costs carry loads in proportion to their shares.
                 cost[f] = SHARING * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
-                if not stands:
+                # What is in the air is left out: it would be given a load that it cannot carry yet.
+                if not stands or _gap(m, s, g, leg, f) > FLAT:
                     cost[f] = math.inf
+
+
+@inlined
+def _gap(m: ModelView, s: StateView, g: Any, leg: int, f: int) -> float:
+    """Height above the ground of a leg's contact feature [m]."""
+    at = ROOT + 3 * leg
+    q1 = s.q[at]
+    q12 = q1 + s.q[at + 1]
+    q123 = q12 + s.q[at + 2]
+    ankle = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12)
+    center = m.features[f].center
+    return ankle + math.cos(q123) * center[2] - math.sin(q123) * center[0] - m.features[f].radius
+
+
+@inlined
+def _gaps(m: ModelView, s: StateView, g: Any, feet: Ints, leg: int) -> tuple[float, float]:
+    """Least and greatest height of a leg's contact features [m]."""
+    low, high = math.inf, 0.0
+    for f in range(m.header[0].nf):
+        if feet[f] == leg:
+            gap = _gap(m, s, g, leg, f)
+            low, high = min(low, gap), max(high, gap)
+    return low, high
 
 
 @inlined
@@ -187,6 +215,8 @@ def _leg(
     shape: Floats,
     leg: int,
     phase: float,
+    stands: bool,
+    high: float,
     h: float,
     ahead: float,
     command: float,
@@ -195,23 +225,23 @@ def _leg(
     hip_x: float,
     hip_z: float,
     v_des: Floats,
-) -> bool:
-    """Desired velocities of a leg's three joints after the period h; whether it should stand."""
+) -> None:
+    """Desired velocities of a leg's three joints after the period h."""
     at = ROOT + 3 * leg
     lag = 0.5 * h - ahead  # by which velocities are older than positions
     x, z, tilt = _sole(s, g, at)
     vx, vz, turning = _sole_velocity(s, g, at, -lag)
-    stands = phase < g.duty and z < LANDING_SPEED * h  # it is down at the end of the period
     if phase < g.duty or (phase > 1.0 - g.landing and z < NEAR):
-        # At rest and flat after the period; a foot that is still in the air is set down.
-        goal_x, goal_z = 0.0, -min(max(z, 0.0) / h, LANDING_SPEED)
-        if not stands:  # press lightly, so that a foot that touches stays down
-            goal_z -= PRESSING_SPEED
-        goal_turn = min(max(-tilt / h, -LANDING_TURN), LANDING_TURN)
+        # It comes to rest flat on the ground, ever more slowly, and presses lightly there: a foot
+        # that touches stays down.
+        rate = min(LANDING_RATE, LANDING_SPEED / max(high, 1e-9))
+        if stands and high < FLAT:
+            rate = 1.0 / h
+        goal_x, goal_z = 0.0, -rate * z - (0.0 if stands else PRESSING_SPEED)
+        goal_turn = min(max(-rate * tilt, -LANDING_TURN), LANDING_TURN)
         if shape[HEEL_START] < phase < g.duty:  # it rolls over its toe
             goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
     else:
-        stands = False
         ax, az = _swing(g, shape, phase - g.duty, h, ahead, command, pace, x + away, z, vx, vz)
         goal_x, goal_z = vx + h * ax, vz + h * az
         goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
@@ -230,7 +260,6 @@ def _leg(
         w1, w2 = _solve_leg(g, q1, q12, q123, goal_x - hip_x, goal_z - hip_z, goal_turn)
         w3 = goal_turn - w1 - w2
     v_des[at], v_des[at + 1], v_des[at + 2] = w1, w2, w3
-    return stands
 
 
 @inlined
