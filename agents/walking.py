@@ -45,7 +45,7 @@ from dynenvs.layout import (
 )
 
 ROOT = 2  # root coordinates: x and z
-UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
+UNLOADED = 0.02  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
 SHARING = 1.0  # weight of the shares against least torque
 EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
@@ -249,12 +249,13 @@ def _leg(
         ax, az = _swing(g, shape, phase - g.duty, h, ahead, command, pace, x + away, z, vx, vz)
         goal_x, goal_z = vx + h * ax, vz + h * az
         goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
-    # A standing foot has the Jacobian of the contact problem itself, that of now; a free one that
-    # of the time which its new velocity belongs to.
-    span = 0.0 if stands else h - lag
+    # The Jacobian of the time that the new velocity belongs to; a standing foot's is that of the
+    # contact problem: when the last physics step begins.
+    span = 2.0 * ahead if stands else h - lag
     w1, w2, w3 = s.v[at], s.v[at + 1], s.v[at + 2]
     for _ in range(2):
-        share = 0.5 * (h + lag) / h  # of the change of velocity, in the mean over the span
+        # of the change of velocity, in the mean over the span
+        share = 0.0 if stands else 0.5 * (h + lag) / h
         m1 = s.v[at] + share * (w1 - s.v[at])
         m2 = s.v[at + 1] + share * (w2 - s.v[at + 1])
         m3 = s.v[at + 2] + share * (w3 - s.v[at + 2])

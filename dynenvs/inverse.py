@@ -95,7 +95,7 @@ def inverse_world(
         possible = _soften(m, s, w, v_des, h) if soft else _prescribe(m, s, w, v_des, h)
         if not possible:
             continue
-        solved, _, _, count, rows = resolve_contacts(m, s, w, h, soft == 0)
+        solved, _, _, count, rows = resolve_contacts(m, s, w, h, soft == 0, 2.0 * lookahead)
         if soft == 0 and _blocked(w, count, rows):
             continue
         if solved == CERTIFIED or (soft == 1 and solved != FAILED):

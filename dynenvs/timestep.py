@@ -72,7 +72,7 @@ def attempt(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float
     update_kinematics(m, s, w)
     if not free_motion(m, s, w, tau, dt):
         return False
-    status, residual, pivots, count, rows = resolve_contacts(m, s, w, dt, False)
+    status, residual, pivots, count, rows = resolve_contacts(m, s, w, dt, False, 0.0)
     s.status[0].pivots += pivots
     if status == FAILED:
         return False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dynenvs.compiled import kernel
-from dynenvs.contact.detect import add_contact, feature_gap, select_contacts
+from dynenvs.contact.detect import add_contact, feature_gap, locate, select_contacts
 from dynenvs.contact.problem import solve_problem
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
+from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import ModelView, StateView, WorkspaceView
 from dynenvs.lcp.solve import DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
@@ -18,7 +18,7 @@ MISSED = 1e-9  # depth from which such a feature counts [m]
 
 @kernel
 def resolve_contacts(
-    m: ModelView, s: StateView, w: WorkspaceView, dt: float, unactuated: bool
+    m: ModelView, s: StateView, w: WorkspaceView, dt: float, unactuated: bool, ahead: float
 ) -> tuple[int, float, int, int, int]:
     """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
 
@@ -30,6 +30,8 @@ def resolve_contacts(
     if count > h.nc:
         s.status[0].overflow += 1
         count = h.nc
+    if ahead > 0.0:
+        look_ahead(m, s, w, count, ahead)
     worst = 0.0
     total = 0
     status, rows = integer(0), integer(0)
@@ -54,6 +56,21 @@ def resolve_contacts(
             break
         count = found
     return status, worst, total, count, rows
+
+
+@kernel
+def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: float) -> None:
+    """Turn bodies and contact points along the velocity; gaps stay those of now.
+
+    A foot at rest between fast joints stays at rest only by the Jacobian of the time at which the
+    velocity is wanted.
+    """
+    integrate(m, s.q, s.v, ahead, w.q_new)
+    update_poses(m, w.q_new, w.pose)
+    update_velocities(m, s.v, w)
+    for i in range(count):
+        contact = w.contacts[i]
+        locate(m.features[contact.feature], w.pose, contact)
 
 
 @kernel
