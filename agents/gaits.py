@@ -53,6 +53,7 @@ GAIT = record_type(
         ("thigh", "f8"),  # hip to knee [m]
         ("shank", "f8"),  # knee to ankle [m]
         ("offsets", "f8", (4,)),  # phase of each leg
+        ("weight", "f8"),  # of the whole robot [N]
         ("hip_rate", "f8"),  # bandwidth of the hip's forward speed [rad/s]
         ("hip_acceleration", "f8"),  # its bound [m/s^2]
         ("height_rate", "f8"),  # bandwidth of the hip's height [rad/s]

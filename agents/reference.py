@@ -56,6 +56,7 @@ class WalkingController:
         self.lookahead = 0.5 * (env.dt - env.timestep)
         self.gait = gait
         gait["slow_frequency"], gait["frequency_slope"] = env.gait
+        gait["weight"] = 9.81 * env.model.bodies["mass"].sum()
         gait["commands"][0] = [command for command, _ in shapes]
         gait["shapes"][0] = [shape for _, shape in shapes]
         self._feet = env.foot_of_feature

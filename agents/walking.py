@@ -47,17 +47,17 @@ from dynenvs.layout import (
 ROOT = 2  # root coordinates: x and z
 UNLOADED = 0.02  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
-SHARING = 1.0  # weight of the shares against least torque
+SHARING = 50.0  # of the shares against least torque, for a foot that carries the whole weight
 EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
 LANDING_SPEED = .03  # at which a foot comes down from its hover [m/s]
-HOVER = 1e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
+HOVER = 3e-4  # height at which a swing ends: to touch down too early would jam the legs [m]
 LANDING_RATE = 60  # of its approach [1/s]
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 FLAT = 2e-4  # height below which the rest of a standing foot carries, too [m]
 BEHIND = 0.01  # distance from where a foot rolls off that makes a point its heel [m]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 PRESSING_SPEED = 4e-3  # at which a foot that need not carry yet is held down [m/s]
-NEAR = 1.5e-3  # a foot that has come forward is set down from here [m]
+NEAR = 6e-4  # a foot that has come forward is set down from here [m]
 
 
 @kernel
@@ -149,6 +149,7 @@ def _desire(
     k = g.height_rate
     az += k * k * (shape[HEIGHT] + z - s.q[1]) + 2.0 * k * (vz - s.v[1])
     hip_x, hip_z = s.v[0] + h * ax, s.v[1] + h * az
+    sharing = SHARING / (g.weight * h) ** 2
     for leg in range(g.legs):
         own = phase + g.offsets[leg]
         own -= math.floor(own)
@@ -159,7 +160,7 @@ def _desire(
         for f in range(m.header[0].nf):
             if feet[f] == leg:
                 # Two feet with these costs carry loads in proportion to their shares.
-                cost[f] = SHARING * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
+                cost[f] = sharing * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
                 if m.features[f].center[0] < g.sole_x - BEHIND:
                     cost[f] /= heel_share(shape, own) + UNLOADED
                 # What is in the air is left out: it would be given a load that it cannot carry yet.
