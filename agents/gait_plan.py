@@ -51,10 +51,10 @@ SUBSTEPS = 4  # from one command to the next
 STEPS = 100  # phases at which a gait is measured
 ROOT = 2  # root coordinates: x and z
 PERIOD = 0.01  # control period [s]
-EASY_CHANGE = 0.05  # of a torque over its limit in a control step: no cost below
+EASY_CHANGE, MUCH_CHANGE = 0.05, 0.075  # of a torque over its limit in a control step
 EASY_TORQUE = 0.75  # of its limit
 EASY_FRICTION = 0.65  # of the coefficient
-REACH = 0.97  # share of a leg's length that is used
+REACH = 0.98  # share of a leg's length that is used
 STOP_MARGIN = 0.1  # from a joint's stops [rad]
 LIGHT = 0.3  # share of the weight below which the ground's force should not sink
 DIGITS = 5
@@ -303,7 +303,8 @@ def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Fl
         return np.asarray(np.maximum(0.0, value - bound) / scale).ravel()
 
     parts = [
-        excess(np.abs(o.change), EASY_CHANGE, 0.02),
+        excess(np.abs(o.change), EASY_CHANGE, 0.06),
+        excess(np.abs(o.change), MUCH_CHANGE, 0.01),
         3.0 * o.change.ravel(),
         excess(np.abs(o.torque), EASY_TORQUE, 0.05),
         0.02 * o.torque.ravel(),
