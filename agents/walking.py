@@ -35,6 +35,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
+from dynenvs.threads import claim
 
 ROOT = 2  # root coordinates: x and z
 UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
@@ -51,26 +52,30 @@ NEAR = 4e-3  # a foot that has come forward is set down from here [m]
 @kernel
 def act(
     packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     gaits: Records,
     feet: Ints,
-    scratch: Floats,
     period: float,
     lookahead: float,
+    rows: Bytes,
+    buffers: Bytes,
+    scratch: Floats,
     observations: Floats,
     actions: Floats,
+    counter: Ints,
+    thread: int,
 ) -> int:
-    """Actions for a batch of observations; returns how many were not tracked exactly.
+    """Actions for those of a batch of observations that no other thread has taken.
 
     observations: shape (n, obs), as the walker environments give them; actions: shape (n, nu).
-    `row`, `buffer` and `scratch` (shape (2, nv + nf)) are the controller's own.
+    Each thread has a row, a workspace and scratch memory of its own, shapes (threads, bytes) and
+    (threads, 2, nv + nf).  Returns how many were not tracked exactly.
     """
     m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    v_des, cost = scratch[0], scratch[1]
+    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
+    v_des, cost = scratch[thread, 0], scratch[thread, 1]
     missed = 0
-    for i in range(observations.shape[0]):
+    i = claim(counter, 1)
+    while i < observations.shape[0]:
         phase, command = _read(m, s, observations[i])
         _desire(m, s, gaits[0], feet, period, lookahead, phase, command, v_des, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
@@ -79,6 +84,7 @@ def act(
         for j in range(m.header[0].nv - ROOT):
             a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
             actions[i, j] = min(max(a, -1.0), 1.0)
+        i = claim(counter, 1)
     return missed
 
 

@@ -115,6 +115,19 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
-def parallel_kernel(function: F) -> F:
-    """Compile `function` with `numba.prange` loops spread over all cores (the batch only)."""
-    return _compile(function, parallel=True)
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Whether a kernel's machine code is at hand, in memory or on disk: calling it is quick."""
+    if not hasattr(function, "py_func") or getattr(function, "signatures", None):
+        return True  # plain Python, or called before
+    folder = _cache_folder(_source_of(function.py_func))
+    return folder is not None and any(folder.rglob(f"*.{function.__name__}-*.nbi"))
+
+
+_announced: set[str] = set()  # what this process has said
+
+
+def announce(function: Callable[..., Any]) -> None:
+    """Say on stderr, once a process, that the first call of a kernel is about to compile it."""
+    if not is_compiled(function) and not _announced:
+        _announced.add(function.__name__)
+        print("dynenvs: compiling the dynamics (a minute or two, once)", file=sys.stderr)
