@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from dynenvs.envs.base import DynEnv, checked_options
+from dynenvs.envs.base import LEAST_SIDE, MOST_SIDE, DynEnv, checked_options
 from dynenvs.envs.checks import choice, whole
 from dynenvs.envs.codes import (
     RUNNING,
@@ -95,7 +95,9 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         self.autoreset_mode = autoreset_mode
         self.task = self.env_type.task_type(**options)
         self.worlds = Worlds(self.task, self.num_envs, self.num_threads)
-        self.render_mode, self.width, self.height = render_mode, width, height
+        self.render_mode = render_mode
+        self.width = whole(width, "width", LEAST_SIDE, MOST_SIDE)
+        self.height = whole(height, "height", LEAST_SIDE, MOST_SIDE)
         self.single_observation_space = self.task.observation_space
         self.single_action_space = self.task.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

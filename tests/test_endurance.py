@@ -71,7 +71,7 @@ def endure(name: str, policy: Policy, steps: int, **options: Any) -> Tally:
         residual,
         deepest,
         fastest,
-        env.timestep,
+        env.task.timestep,
         microseconds,
     )
 
