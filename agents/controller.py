@@ -12,11 +12,11 @@ from dynenvs.compiled import announce
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats
-from dynenvs.threads import available_threads, share
+from dynenvs.threads import available_threads, new_progress, share
 
 Action = NDArray[np.float32]
 
-LEAST_SHARE = 8  # observations that are worth waking up another thread
+LEAST_SHARE = 16  # observations that are worth waking up another thread
 
 
 class Policy(Protocol):
@@ -39,7 +39,7 @@ class BatchController:
     Args:
         env: whose observations it will see; a vector environment gives its number of threads.
         act: kernel, called with (packed model, *constants, rows, workspaces, scratch,
-            observations, actions, counter, thread).
+            observations, actions, progress, thread).
         constants: what the expert knows.
         scratch: shape of a thread's scratch memory.
     """
@@ -60,7 +60,7 @@ class BatchController:
         self._size = len(env.task.observation_space.low)
         self._act, self._constants, self._shape = act, constants, scratch
         self._rows, self._buffers, self._scratch = self._memory(1)
-        self._counter = np.zeros(1, np.int64)
+        self._progress = new_progress(1)
 
     def _memory(self, threads: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Floats]:
         """A row, a workspace and scratch memory for each thread."""
@@ -101,20 +101,17 @@ class BatchController:
         threads = max(1, min(self.num_threads, len(batch) // LEAST_SHARE))
         if threads > len(self._rows):
             self._rows, self._buffers, self._scratch = self._memory(threads)
+            self._progress = new_progress(threads)
         memory = (self._rows, self._buffers, self._scratch)
-        self._counter[0] = 0
-        missed = [0] * threads
+        arguments = (self.model.packed, *self._constants, *memory, batch, actions, self._progress)
+        missed = np.zeros(threads, np.int64)
 
         def work(thread: int) -> None:
-            missed[thread] = self._act(
-                self.model.packed,
-                *self._constants,
-                *memory,
-                batch,
-                actions,
-                self._counter,
-                thread,
-            )
+            missed[thread] = self._act(*arguments, thread)
 
-        share(work, threads)
-        self.missed += sum(missed)
+        if threads == 1:
+            self._progress[0] = 0
+            work(0)
+        else:
+            share(work, threads, self._progress)
+        self.missed += int(missed.sum())

@@ -41,7 +41,7 @@ from dynenvs.layout import (
     open_workspace,
     record_type,
 )
-from dynenvs.threads import claim
+from dynenvs.threads import claim, leave
 from dynenvs.timestep import mass_and_bias
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins
@@ -76,7 +76,7 @@ def act(
     scratch: Floats,
     observations: Floats,
     actions: Floats,
-    counter: Ints,
+    progress: Ints,
     thread: int,
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
@@ -88,7 +88,7 @@ def act(
     m = open_model(packed)
     s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
     p, x = settings[0], scratch[thread]
-    i = claim(counter, 1)
+    i = claim(progress, 1)
     while i < observations.shape[0]:
         _read(observations[i], x)
         if not _hold(m, w, p, x):
@@ -102,7 +102,8 @@ def act(
             if dof.actuated:
                 actions[i, motor] = min(max(w.tau[j] / dof.effort, -1.0), 1.0)
                 motor += 1
-        i = claim(counter, 1)
+        i = claim(progress, 1)
+    leave(progress, thread)
     return 0
 
 

@@ -35,7 +35,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.threads import claim
+from dynenvs.threads import claim, leave
 
 ROOT = 2  # root coordinates: x and z
 UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
@@ -61,7 +61,7 @@ def act(
     scratch: Floats,
     observations: Floats,
     actions: Floats,
-    counter: Ints,
+    progress: Ints,
     thread: int,
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
@@ -74,7 +74,7 @@ def act(
     s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
     v_des, cost = scratch[thread, 0], scratch[thread, 1]
     missed = 0
-    i = claim(counter, 1)
+    i = claim(progress, 1)
     while i < observations.shape[0]:
         phase, command = _read(m, s, observations[i])
         _desire(m, s, gaits[0], feet, period, lookahead, phase, command, v_des, cost)
@@ -84,7 +84,8 @@ def act(
         for j in range(m.header[0].nv - ROOT):
             a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
             actions[i, j] = min(max(a, -1.0), 1.0)
-        i = claim(counter, 1)
+        i = claim(progress, 1)
+    leave(progress, thread)
     return missed
 
 

@@ -36,7 +36,7 @@ from dynenvs.layout import (
     record_type,
 )
 from dynenvs.rng import uniform
-from dynenvs.threads import claim
+from dynenvs.threads import claim, leave
 from dynenvs.timestep import DONE, clear_totals, step_world
 from dynenvs.views import vector
 
@@ -98,7 +98,7 @@ def run(
     last_observations: Bytes,
     last_readings: Bytes,
     buffers: Bytes,
-    counter: Ints,
+    progress: Ints,
     chosen: Bytes,
     thread: int,
     order: int,
@@ -112,7 +112,7 @@ def run(
     w = open_workspace(m, vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8))
     nu, seen = o.motors, 3 * h.nv
     told = READING_BYTES + 8 * nu
-    i = claim(counter, 1)
+    i = claim(progress, 1)
     while i < chosen.shape[0]:
         if chosen[i]:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
@@ -137,7 +137,8 @@ def run(
                 _begin(m, s, task, o, fresh, row, action)
             _observe(m, s, o, observation)
             _describe(m, s, task[0], o, action, reading)
-        i = claim(counter, 1)
+        i = claim(progress, 1)
+    leave(progress, thread)
 
 
 @inlined

@@ -41,7 +41,7 @@ from dynenvs.layout import (
     record_type,
 )
 from dynenvs.rng import uniform
-from dynenvs.threads import claim
+from dynenvs.threads import claim, leave
 from dynenvs.timestep import DONE, clear_totals, step_world
 from dynenvs.views import matrix, vector
 
@@ -124,7 +124,7 @@ def run(
     last_observations: Bytes,
     last_readings: Bytes,
     buffers: Bytes,
-    counter: Ints,
+    progress: Ints,
     chosen: Bytes,
     thread: int,
     order: int,
@@ -141,7 +141,7 @@ def run(
     w = open_workspace(m, vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8))
     nu, seen = h.nv - ROOT, h.nq + h.nv + 2
     told = READING_BYTES + 8 * (nu + 3 * o.legs)
-    i = claim(counter, 1)
+    i = claim(progress, 1)
     while i < chosen.shape[0]:
         if chosen[i]:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
@@ -166,7 +166,8 @@ def run(
                 _begin(m, s, w, task, o, standing, feet, fresh, row, action)
             _observe(m, s, task[0], o, observation)
             _describe(m, s, task[0], o, feet, action, reading)
-        i = claim(counter, 1)
+        i = claim(progress, 1)
+    leave(progress, thread)
 
 
 @inlined

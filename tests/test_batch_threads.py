@@ -131,45 +131,52 @@ def test_the_interpreter_ends_while_threads_step(name: str) -> None:
 
 def test_sleeping_threads_are_used_again() -> None:
     """As many helpers as were ever needed at once, and none that keeps what it worked on."""
+    progress = threads.new_progress(3)
+    share(lambda number: threads.leave(progress, number), 3, progress)
     before = threading.active_count()
     for _ in range(50):
-        share(lambda number: None, 3)
-    assert threading.active_count() <= max(before, len(threads._idle)) + 2
+        share(lambda number: threads.leave(progress, number), 3, progress)
+    assert threading.active_count() == before
     assert all(helper._job is None for helper in threads._idle)
 
 
 def test_what_a_thread_raises_reaches_the_caller() -> None:
     """From a helper or from the caller's own part, after all have ended."""
     ended = []
+    progress = threads.new_progress(3)
 
     def work(number: int, bad: int) -> None:
         if number == bad:
             raise ArithmeticError(f"thread {bad}")
         time.sleep(0.05)
         ended.append(number)
+        threads.leave(progress, number)
 
-    for bad in range(3):
+    for bad in range(4):
         ended.clear()
-        with pytest.raises(ArithmeticError, match=f"thread {bad}"):
-            share(lambda number, bad=bad: work(number, bad), 3)
+        if bad < 3:
+            with pytest.raises(ArithmeticError, match=f"thread {bad}"):
+                share(lambda number, bad=bad: work(number, bad), 3, progress)
+        else:  # and it goes on afterwards
+            share(lambda number: work(number, 3), 3, progress)
         assert sorted(ended) == [number for number in range(3) if number != bad]
-    share(lambda number: ended.append(number), 3)  # and goes on afterwards
 
 
 def test_claims_are_never_given_twice() -> None:
     """Every number once, by one thread or the other."""
-    counter, taken = np.zeros(1, np.int64), np.zeros((4, 100_000), np.int64)
-    share(lambda number: _take(counter, taken[number]), 4)
+    progress, taken = threads.new_progress(4), np.zeros((4, 100_000), np.int64)
+    share(lambda number: _take(progress, taken[number], number), 4, progress)
     assert np.all(taken.sum(axis=0) == 1)
-    assert counter[0] >= 100_000
+    assert progress[0] >= 100_000
 
 
 @compiled.kernel
-def _take(counter: Any, taken: Any) -> None:
-    i = threads.claim(counter, 1)
+def _take(progress: Any, taken: Any, thread: int) -> None:
+    i = threads.claim(progress, 1)
     while i < taken.shape[0]:
         taken[i] += 1
-        i = threads.claim(counter, 1)
+        i = threads.claim(progress, 1)
+    threads.leave(progress, thread)
 
 
 def test_compiling_is_announced_once(
