@@ -78,7 +78,7 @@ class WorldsVecEnv(VecEnv):
                 raise ValueError(f"option {name!r} must be given to all worlds or to none")
             options[name] = np.array(values)
         observations, infos = self.envs.reset(seed=self._seeds, options=options)
-        self.reset_infos = self._split(infos, None)
+        self.reset_infos = _split(infos)
         self._reset_seeds()
         self._reset_options()
         return observations
@@ -93,28 +93,14 @@ class WorldsVecEnv(VecEnv):
         """Observations, rewards, dones and infos of the step."""
         observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
         dones = terminated | truncated
-        told = self._split(infos, None)
+        told = _split(infos)
         for i in np.flatnonzero(dones):
             self.reset_infos[i] = told[i]
-        if dones.any():
-            finals = self._split(infos["final_info"], dones)
-            for i in np.flatnonzero(dones):
-                told[i] = finals[i]
-                told[i]["terminal_observation"] = infos["final_obs"][i]
+            told[i] = _entry(infos["final_info"], i)
+            told[i]["terminal_observation"] = infos["final_obs"][i]
         for info, limit in zip(told, (truncated & ~terminated).tolist(), strict=True):
             info["TimeLimit.truncated"] = limit
         return observations, rewards.astype(np.float32), dones, told
-
-    def _split(
-        self, infos: dict[str, Any], chosen: NDArray[np.bool_] | None
-    ) -> list[dict[str, Any]]:
-        """One dictionary a world, as the single environment gives it."""
-        names = [name for name in infos if not name.startswith(("_", "final_"))]
-        columns = [
-            list(infos[name]) if infos[name].ndim > 1 else infos[name].tolist() for name in names
-        ]
-        told = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-        return told
 
     def close(self) -> None:
         """Close the batch."""
@@ -164,3 +150,19 @@ class WorldsVecEnv(VecEnv):
         pictures = self.envs.render()
         assert pictures is not None
         return pictures
+
+
+def _split(infos: dict[str, Any]) -> list[dict[str, Any]]:
+    """Infos of a vector environment as one dictionary a world, as the single environment's."""
+    names = [name for name in infos if not name.startswith(("_", "final_"))]
+    columns = [
+        list(infos[name]) if infos[name].ndim > 1 else infos[name].tolist() for name in names
+    ]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _entry(infos: dict[str, Any], i: int) -> dict[str, Any]:
+    """World `i`'s part of infos."""
+    names = [name for name in infos if not name.startswith("_")]
+    parts = [(name, infos[name][i]) for name in names]
+    return {name: part.item() if isinstance(part, np.generic) else part for name, part in parts}
