@@ -94,7 +94,7 @@ class WorldsVecEnv(VecEnv):
         observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
         dones = terminated | truncated
         told = _split(infos)
-        for i in np.flatnonzero(dones):
+        for i in np.flatnonzero(dones).tolist():
             self.reset_infos[i] = told[i]
             told[i] = _entry(infos["final_info"], i)
             told[i]["terminal_observation"] = infos["final_obs"][i]

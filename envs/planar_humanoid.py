@@ -13,7 +13,8 @@ from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker_env import PlanarWalker, WalkerTask
 from dynenvs.model import Model
 
-GAIT = (0.80, 0.25)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+COMMAND_RANGE = (0.3, 1.2)  # [m/s]
+GAIT = (0.68, 0.27)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 VELOCITY_BOUND = 150.0  # of a joint [rad/s]: full torques reach 95
 
 
@@ -26,7 +27,7 @@ def _model() -> Model:
 class PlanarHumanoidTask(WalkerTask):
     """The humanoid walks at the commanded speed; arguments are `WalkerTask`'s."""
 
-    command_range: tuple[float, float] = (0.3, 1.2)  # [m/s]
+    command_range: tuple[float, float] = COMMAND_RANGE
 
     pose = robot.STANDING
     feet: ClassVar = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
@@ -77,7 +78,7 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
 
-    The gait clock belongs to the environment: it turns 0.80 + 0.25 command times a second.  At
+    The gait clock belongs to the environment: it turns 0.68 + 0.27 command times a second.  At
     phase 0 the left foot is due to touch down, at phase 0.5 the right one.
 
     ## Rewards

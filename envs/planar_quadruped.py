@@ -13,7 +13,8 @@ from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker_env import PlanarWalker, WalkerTask
 from dynenvs.model import Model
 
-GAIT = (1.4, 0.5)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+COMMAND_RANGE = (0.3, 1.0)  # [m/s]
+GAIT = (1.3, 0.25)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it: light legs on
 # strong motors; full torque spins an ankle up to 50 rad/s within one control step.
 VELOCITY_BOUND = 300.0
@@ -28,7 +29,7 @@ def _model() -> Model:
 class PlanarQuadrupedTask(WalkerTask):
     """The quadruped trots at the commanded speed; arguments are `WalkerTask`'s."""
 
-    command_range: tuple[float, float] = (0.3, 1.0)  # [m/s]
+    command_range: tuple[float, float] = COMMAND_RANGE
 
     pose = robot.STANDING
     feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
