@@ -12,8 +12,9 @@ from batches import make_batch, random_actions, trace_batch, worlds_bits
 from rollouts import bits, every_env, make
 
 from dynenvs.agents import reference_controller
+from dynenvs.envs.worlds import LEAST_SHARE
 
-COUNT, STEPS = 40, 60  # enough worlds for five threads
+COUNT, STEPS = 6 * LEAST_SHARE, 45  # enough worlds for six threads
 
 
 @every_env
@@ -25,6 +26,7 @@ def test_threads_size_and_place_change_no_bit(name: str, mode: str) -> None:
     expected = [worlds_bits(batch.reset(seed=100), COUNT), *trace_batch(batch, actions)]
     for threads in (2, 3, 5, 64):
         other = make_batch(name, COUNT, num_threads=threads, autoreset_mode=mode)
+        assert other.worlds.threads == min(threads, 6)
         found = [worlds_bits(other.reset(seed=100), COUNT), *trace_batch(other, actions)]
         assert found == expected, threads
     order = np.arange(COUNT)[::-1]
@@ -42,10 +44,11 @@ def test_threads_size_and_place_change_no_bit(name: str, mode: str) -> None:
 @every_env
 def test_single_environment_is_a_batch_of_one(name: str) -> None:
     """Observation, reward, flags and info of every world are those of `gym.make`'s environment."""
-    batch = make_batch(name, 9, num_threads=2, autoreset_mode="SameStep")
+    count = 2 * LEAST_SHARE
+    batch = make_batch(name, count, num_threads=2, autoreset_mode="SameStep")
     observations, infos = batch.reset(seed=50)
     actions = random_actions(batch, STEPS)
-    singles = [make(name) for _ in range(9)]
+    singles = [make(name) for _ in range(count)]
     for i, single in enumerate(singles):
         assert bits(single.reset(seed=50 + i)[0]) == bits(observations[i])
     for action in actions:

@@ -18,14 +18,16 @@ from gymnasium.vector import AsyncVectorEnv
 from rollouts import IDS, bits, every_env
 
 from dynenvs import compiled, threads
+from dynenvs.envs.worlds import LEAST_SHARE
 from dynenvs.threads import share
 
-COUNT, STEPS = 24, 25
+COUNT, STEPS = 3 * LEAST_SHARE, 25
 
 
 def _run(name: str, seed: int, steps: int = STEPS) -> list[list[bytes]]:
     """A batch on two threads from a seed."""
     batch = make_batch(name, COUNT, num_threads=2)
+    assert batch.worlds.threads == 2
     batch.reset(seed=seed)
     return trace_batch(batch, random_actions(batch, steps, seed))
 

@@ -110,7 +110,7 @@ def test_options_of_the_next_reset() -> None:
 @every_env
 def test_maker(name: str) -> None:
     """Seeds, threads, options and mistakes."""
-    one, other = (make_sb3_vec_env(name, 20, seed=5, num_threads=t) for t in (1, 2))
+    one, other = (make_sb3_vec_env(name, 40, seed=5, num_threads=t) for t in (1, 2))
     np.testing.assert_array_equal(one.reset(), other.reset())
     np.testing.assert_array_equal(one.reset(), other.reset())
     with pytest.raises(ValueError, match="num_envs"):
