@@ -32,6 +32,7 @@ from dynenvs.agents.gaits import (
     Z_HARMONICS,
     frequency,
     heel_rise,
+    heel_share,
     hip,
     lift,
     load_share,
@@ -45,7 +46,7 @@ from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import Bytes, Floats, Records, open_model, open_state, open_workspace
 from dynenvs.model import Model
 
-TRIALS = 6  # other starts for each command
+TRIALS = 4  # other starts for each command
 SUBSTEPS = 4  # from one command to the next
 STEPS = 100  # phases at which a gait is measured
 ROOT = 2  # root coordinates: x and z
@@ -53,8 +54,8 @@ PERIOD = 0.01  # control period [s]
 EASY_CHANGE = 0.05  # of a torque over its limit in a control step: no cost below
 EASY_TORQUE = 0.75  # of its limit
 EASY_FRICTION = 0.65  # of the coefficient
-REACH = 0.995  # share of a leg's length that is used
-STOP_MARGIN = 0.04  # from a joint's stops [rad]
+REACH = 0.97  # share of a leg's length that is used
+STOP_MARGIN = 0.1  # from a joint's stops [rad]
 LIGHT = 0.3  # share of the weight below which the ground's force should not sink
 DIGITS = 5
 SCALES = {  # by which an entry may change from one command to the next
@@ -227,7 +228,9 @@ def measure(robot: Robot, shape: Floats, command: float) -> Measured:
     body_forces(model.packed, rows, model.workspace(), q, moving, a, tau)
     dofs = model.dofs
     tau += dofs["armature"] * a + dofs["damping"] * v
-    torque, friction = _ground_forces(robot, q, tilt, tau)
+    phases = np.arange(STEPS) / STEPS
+    back = robot.sole * np.array([heel_share.py_func(shape, p) for p in phases])
+    torque, friction = _ground_forces(robot, q, tilt, tau, back)
     change = (np.roll(torque, -1, axis=0) - torque) * PERIOD / step
     return Measured(q, moving[:, 0], reach[:, 0], torque, change, friction, tau[:, :ROOT])
 
@@ -257,12 +260,12 @@ def _levers(robot: Robot, q: Floats, tilt: Floats) -> Floats:
 
 
 def _ground_forces(
-    robot: Robot, q: Floats, tilt: Floats, tau: Floats
+    robot: Robot, q: Floats, tilt: Floats, tau: Floats, back: Floats
 ) -> tuple[Floats, Floats]:
     """Torques of the first leg over their limits and the friction that it uses.
 
     Unknown: the force that this leg and the one half a cycle later press apart with [100 N], and
-    the ways of their centres of pressure back from the rolling point [0.1 m].
+    the ways of their centres of pressure back from the rolling point [0.1 m], at most `back` [m].
     """
     half = STEPS // 2
     share = _shares(robot.gait[0])[:, 0]
@@ -270,7 +273,7 @@ def _ground_forces(
     fx, fz = tau[:, 0] * share, tau[:, 1] * share
     base = tau[:, ROOT : ROOT + 3] - (lever[:, :, 1] * fx[:, None] - lever[:, :, 0] * fz[:, None])
     both = (share > 1e-6) & (np.roll(share, -half) > 1e-6)
-    flat = (share > 1e-6) & (tilt[:, 0] < 1e-3) & (robot.sole > 0)
+    flat = (share > 1e-6) & (back > 0.0)
     slopes = np.zeros((STEPS, 2, 3, 3))  # of (this leg, the other one), torques, unknowns
     slopes[:, 0, :, 0] = -lever[:, :, 1] * 100.0 * both[:, None]
     slopes[:, 0, :, 1] = -(fz * flat)[:, None] * 0.1
@@ -280,12 +283,13 @@ def _ground_forces(
     y = np.concatenate([base / limit, np.roll(base, -half, axis=0) / limit], axis=1)
     H = np.einsum("nij,nik->njk", A, A) + 1e-3 * np.eye(3)
     unknown = np.linalg.solve(H, -np.einsum("nij,ni->nj", A, y)[:, :, None])[:, :, 0]
-    unknown[:, 1:] = np.clip(unknown[:, 1:], 0.0, robot.sole / 0.1)
+    most = np.stack([back, np.roll(back, -half)], axis=1) / 0.1
+    unknown[:, 1:] = np.clip(unknown[:, 1:], 0.0, most)
     bound = 0.5 * robot.friction * np.minimum(fz, np.roll(fz, -half)) / 100.0
     unknown[:, 0] = np.clip(unknown[:, 0], -bound, bound)
     torque = (y + np.einsum("nij,nj->ni", A, unknown))[:, :3]
     pressed = fx + 100.0 * unknown[:, 0] * both
-    return torque, np.where(share > 1e-6, pressed / np.maximum(fz, 0.1 * tau[:, 1].mean() * share), 0.0)
+    return torque, np.where(share > 1e-6, pressed / np.maximum(fz, 0.02 * tau[:, 1].mean()), 0.0)
 
 
 def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Floats:
@@ -308,7 +312,7 @@ def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Fl
         excess(angles, upper - STOP_MARGIN, 0.02),
         excess(-angles, -lower - STOP_MARGIN, 0.02),
         excess(-o.force[:, 1] / weight, -LIGHT, 0.1),
-        0.3 * (o.speed / command - 1.0) / 0.4,
+        0.6 * (o.speed / command - 1.0) / 0.4,
         0.3 * (o.q[:, 1] / robot.first[HEIGHT] - 1.0) / 0.15,
     ]
     scales = np.array([robot.scales.get(i, 1.0) for i in range(G.ENTRIES)])

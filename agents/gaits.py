@@ -33,6 +33,7 @@ HEEL_END = HEEL + 2
 HEEL_SKEW = HEEL + 3  # ... and its skew [1]
 ENTRIES = HEEL + 4
 
+ROLLING = 0.06  # phase before it rises in which a heel sheds its load
 KNOTS = 10  # commands at which shapes are given
 
 # A walker's gait and the shape of its legs; one record, made by `reference.py`.
@@ -162,3 +163,9 @@ def load_share(g: Any, phase: float) -> float:
         return 0.0
     ramp = max(g.duty - 0.5, 0.02)
     return min(max(min(phase, g.duty - phase) / ramp, 0.0), 1.0)
+
+
+@inlined
+def heel_share(shape: Floats, phase: float) -> float:
+    """How much of a foot's load may lie behind its toe: none from where the heel rises."""
+    return min(max((shape[HEEL_START] - phase) / ROLLING, 0.0), 1.0)

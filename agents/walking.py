@@ -22,6 +22,7 @@ from dynenvs.agents.gaits import (
     Z_HARMONICS,
     frequency,
     heel_rise,
+    heel_share,
     hip,
     interpolate,
     lift,
@@ -54,6 +55,7 @@ HOVER = 1e-3  # height at which a swing ends: to touch down too early would jam 
 LANDING_RATE = 60  # of its approach [1/s]
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 FLAT = 2e-4  # height below which the rest of a standing foot carries, too [m]
+BEHIND = 0.01  # distance from where a foot rolls off that makes a point its heel [m]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 PRESSING_SPEED = 4e-3  # at which a foot that need not carry yet is held down [m/s]
 NEAR = 1.5e-3  # a foot that has come forward is set down from here [m]
@@ -167,6 +169,8 @@ def _desire(
             if feet[f] == leg:
                 # Two feet with these costs carry loads in proportion to their shares.
                 cost[f] = SHARING * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
+                if m.features[f].center[0] < g.sole_x - BEHIND:
+                    cost[f] /= heel_share(shape, own) + UNLOADED
                 # What is in the air is left out: it would be given a load that it cannot carry yet.
                 if not stands or _gap(m, s, g, leg, f) > FLAT:
                     cost[f] = math.inf
@@ -213,7 +217,7 @@ def _reachable_speed(
             q1, q12 = s.q[at], s.q[at] + s.q[at + 1]
             x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12)
             left = (g.duty - own) / frequency(g, command)
-            fastest = min(fastest, (x + away - shape[ANKLE_X] + 1.35 * half) / (left + 0.02))
+            fastest = min(fastest, (x + away - shape[ANKLE_X] + 1.15 * half) / (left + 0.02))
     return max(fastest, 0.0)
 
 
