@@ -121,13 +121,7 @@ def run(
             action = vector(actions, 8 * i * nu, nu, np.float64)
             observation = vector(observations, 8 * i * seen, seen, np.float64)
             reading = vector(readings, i * told, told, np.uint8)
-            if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
-                _begin(m, s, task, o, fresh, row, action)
-                rewards[i] = 0.0
-            elif order == OBSERVE:
-                _relax(action)
-            else:
-                rewards[i] = _advance(m, s, w, task[0], o, action)
+            rewards[i] = _carry_out(m, s, w, task, o, fresh, row, action, order)
             ends[i] = task[0].end
             if order == STEP_AND_BEGIN and task[0].end != RUNNING:
                 last = vector(last_observations, 8 * i * seen, seen, np.float64)
@@ -142,10 +136,25 @@ def run(
 
 
 @inlined
-def _relax(action: Floats) -> None:
-    """No torque acted before this state."""
-    for i in range(action.shape[0]):
-        action[i] = 0.0
+def _carry_out(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    task: Records,
+    o: Any,
+    fresh: Bytes,
+    row: Bytes,
+    action: Floats,
+    order: int,
+) -> float:
+    """Begin or step, as ordered; returns the reward."""
+    if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
+        _begin(m, s, task, o, fresh, row, action)
+        return 0.0
+    if order == OBSERVE:
+        action[:] = 0.0  # no torque acted before this state
+        return 0.0
+    return _advance(m, s, w, task[0], o, action)
 
 
 @inlined
@@ -162,7 +171,7 @@ def _begin(
     t.steps = 0
     t.end = RUNNING
     t.reward_upright = t.reward_still = t.reward_ease = 0.0
-    _relax(action)
+    action[:] = 0.0
 
 
 @inlined

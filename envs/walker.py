@@ -26,6 +26,7 @@ from dynenvs.envs.codes import (
     TOO_FAST,
 )
 from dynenvs.envs.rewards import closeness, ease
+from dynenvs.envs.walker_records import READING, TASK
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -38,7 +39,6 @@ from dynenvs.layout import (
     open_model,
     open_state,
     open_workspace,
-    record_type,
 )
 from dynenvs.rng import uniform
 from dynenvs.threads import claim, leave
@@ -54,56 +54,6 @@ LEAST_SCALE = 0.1  # ... but never narrower than this [m/s]
 HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
 FALL_HEIGHT = 0.7  # of the standing height
 
-TASK = record_type(
-    [
-        ("generator", "u8"),
-        ("steps", "i8"),
-        ("end", "i8"),  # why the episode ended, or RUNNING
-        ("phase", "f8"),  # of the gait clock, in [0, 1)
-        ("command", "f8"),  # [m/s]
-        ("commanded", "i8"),  # the next episode takes this command and draws none
-        ("x", "f8"),  # hip at the end of the previous step [m]
-        ("speed", "f8"),  # mean over the last control step [m/s]
-        ("reward_velocity", "f8"),
-        ("reward_ease", "f8"),
-        ("reward_height", "f8"),
-    ]
-)
-
-OPTIONS = record_type(
-    [
-        ("timestep", "f8"),
-        ("frame_skip", "i8"),
-        ("max_steps", "i8"),
-        ("noise", "f8"),  # of joint angles [rad] and velocities [rad/s] at reset
-        ("legs", "i8"),
-        ("terminate_on_fall", "i8"),
-        ("standing_height", "f8"),  # of the hip joint above the ground [m]
-        ("command", "f8"),  # of every episode, or NaN: drawn
-        ("low_command", "f8"),
-        ("high_command", "f8"),
-        ("slow_frequency", "f8"),  # of the gait at speed 0 [Hz]
-        ("frequency_slope", "f8"),  # more of it for each m/s [Hz s/m]
-        ("height_bound", "f8"),  # of the observation [m]
-        ("velocity_bound", "f8"),  # [rad/s]
-        ("root_velocity_bound", "f8"),  # [m/s]
-    ]
-)
-
-# What `info` says of a world; its torques, shape (nu,), and contact forces, (legs, 3), follow.
-READING = record_type(
-    [
-        ("x_position", "f8"),
-        ("x_velocity", "f8"),
-        ("command", "f8"),
-        ("reward_velocity", "f8"),
-        ("reward_ease", "f8"),
-        ("reward_height", "f8"),
-        ("residual", "f8"),
-        ("degraded", "i8"),
-        ("failed", "i8"),
-    ]
-)
 TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
 
 
@@ -150,13 +100,7 @@ def run(
             action = vector(actions, 8 * i * nu, nu, np.float64)
             observation = vector(observations, 8 * i * seen, seen, np.float64)
             reading = vector(readings, i * told, told, np.uint8)
-            if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
-                _begin(m, s, w, task, o, standing, feet, fresh, row, action)
-                rewards[i] = 0.0
-            elif order == OBSERVE:
-                _relax(action)
-            else:
-                rewards[i] = _advance(m, s, w, task[0], o, feet, action)
+            rewards[i] = _carry_out(m, s, w, task, o, standing, feet, fresh, row, action, order)
             ends[i] = task[0].end
             if order == STEP_AND_BEGIN and task[0].end != RUNNING:
                 last = vector(last_observations, 8 * i * seen, seen, np.float64)
@@ -171,16 +115,33 @@ def run(
 
 
 @inlined
-def gait_frequency(options: Any, command: float) -> float:
-    """Cycles a second of the gait clock: longer strides and quicker ones share the speed."""
-    return options.slow_frequency + options.frequency_slope * command
+def _carry_out(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    task: Records,
+    o: Any,
+    standing: Floats,
+    feet: Ints,
+    fresh: Bytes,
+    row: Bytes,
+    action: Floats,
+    order: int,
+) -> float:
+    """Begin or step, as ordered; returns the reward."""
+    if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
+        _begin(m, s, w, task, o, standing, feet, fresh, row, action)
+        return 0.0
+    if order == OBSERVE:
+        action[:] = 0.0  # no torque acted before this state
+        return 0.0
+    return _advance(m, s, w, task[0], o, feet, action)
 
 
 @inlined
-def _relax(action: Floats) -> None:
-    """No torque acted before this state."""
-    for i in range(action.shape[0]):
-        action[i] = 0.0
+def gait_frequency(options: Any, command: float) -> float:
+    """Cycles a second of the gait clock: longer strides and quicker ones share the speed."""
+    return options.slow_frequency + options.frequency_slope * command
 
 
 @kernel
@@ -224,7 +185,7 @@ def _begin(
     t.x = s.q[0]
     t.speed = 0.0
     t.reward_velocity = t.reward_ease = t.reward_height = 0.0
-    _relax(action)
+    action[:] = 0.0
 
 
 @inlined
