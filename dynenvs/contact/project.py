@@ -15,8 +15,8 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import feature_gap
-from dynenvs.contact.problem import apply_impulses
 from dynenvs.contact.rows import limited_coordinate
+from dynenvs.contact.solution import apply_impulses
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, ModelView, WorkspaceView
@@ -41,7 +41,7 @@ def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) ->
         dq = w.v_next
         for j in range(m.header[0].nv):
             dq[j] = 0.0
-        apply_impulses(m, w, rows, dq)
+        apply_impulses(m.dofs, w.J, w.L, w.impulse_row, rows, w.yields, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
         if worst < SMALL or worst > PUSH_OUT:
@@ -73,7 +73,7 @@ def _errors(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) ->
             worst = max(worst, _tangential_errors(m, w, contact, feature, dt))
     first = w.contacts[count - 1].row + 1 + w.contacts[count - 1].tangents if count > 0 else 0
     for r in range(first, rows):
-        j = limited_coordinate(m, w, r)
+        j = limited_coordinate(w.J, r)
         dof, q = m.dofs[j], w.q_new[m.dofs[j].q_at]
         gap = q - dof.lower if w.J[r, j] > 0.0 else dof.upper - q
         if gap < 0.0:
