@@ -119,6 +119,14 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
+def merged(function: F) -> F:
+    """Write a stage into its only caller before types are inferred: it is compiled there alone."""
+    names = os.environ.get("DYN_MERGE", "").split(",")
+    if function.__name__ in names:
+        return _compile(function, inline="always")
+    return _compile(function, forceinline=True)
+
+
 def parallel_kernel(function: F) -> F:
     """Compile `function` with `numba.prange` loops spread over all cores (the batch only)."""
     return _compile(function, parallel=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Floats, ModelView
 from dynenvs.rotation import (
     matmul3,
@@ -33,7 +33,7 @@ JOINT_NQ = (0, 1, 1, 4, 7)
 JOINT_NV = (0, 1, 1, 3, 6)
 
 
-@inlined
+@merged
 def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
     dx, dy, dz = rotate(parent.R, body.position)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.compiled import apart, inlined, kernel, merged
 from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
@@ -75,7 +75,7 @@ def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: fl
     return step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
 
 
-@inlined
+@merged
 def attempt(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """One undivided step; False, with the state untouched, if it cannot be solved."""
     update_poses(m, s.q, w.pose)
@@ -109,7 +109,7 @@ def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> No
     )
 
 
-@inlined
+@merged
 def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
     motion_passes(
@@ -136,7 +136,7 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
     return True
 
 
-@inlined
+@merged
 def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     """Take over positions and velocities if every one of them is finite."""
     finite = True

@@ -15,7 +15,7 @@ the LCP (`problem.py`) into equations; the rest are inequalities, checked here.
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.layout import Floats, Records
 
 OPEN, STICK, SLIP = 0, 1, 2
@@ -55,9 +55,15 @@ def strongest(header: Records, x: float, y: float) -> float:
 
 
 @kernel
-def list_unknowns(header: Records, blocks: Records, n: int, unknowns: Records) -> int:
-    """List the unknowns and equations of all blocks' modes; returns how many there are."""
+def list_unknowns(
+    header: Records, blocks: Records, n: int, unknowns: Records
+) -> tuple[int, bool]:
+    """List the unknowns and equations of all blocks' modes.
+
+    Returns how many there are, and whether nothing slips: then their system is symmetric.
+    """
     count = 0
+    symmetric = True
     directions = header[0].directions
     for i in range(n):
         block = blocks[i]
@@ -67,6 +73,7 @@ def list_unknowns(header: Records, blocks: Records, n: int, unknowns: Records) -
             for k in range(1 + block.tangents):
                 count = _unknown(unknowns, count, block.row + k, 0.0, 0.0, block.row + k)
             continue
+        symmetric = False
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
         mu, c, s = block.friction, header[0].cosines, header[0].sines
@@ -78,7 +85,7 @@ def list_unknowns(header: Records, blocks: Records, n: int, unknowns: Records) -
             last = unknowns[count - 1]
             last.combined = 1
             last.ec, last.es = c[k] - c[after], s[k] - s[after]
-    return count
+    return count, symmetric
 
 
 @inlined
@@ -131,7 +138,7 @@ def update_modes(
     return changed
 
 
-@inlined
+@merged
 def _line(
     block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
 ) -> int:
@@ -150,7 +157,7 @@ def _line(
     return SLIP if x > 0.0 else SLIP + 1
 
 
-@inlined
+@merged
 def _polygon(
     header: Records, block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
 ) -> int:
@@ -234,7 +241,7 @@ def active_bits(header: Records, block: Records, p: Floats) -> int:
     return bits
 
 
-@inlined
+@merged
 def certify_block(
     header: Records, block: Records, G: Floats, scale: float, p: Floats, u: Floats
 ) -> float:

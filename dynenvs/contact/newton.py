@@ -16,12 +16,17 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import kernel, merged
 from dynenvs.contact.modes import OPEN, certify_block, list_unknowns, update_modes
 from dynenvs.layout import Floats, Ints, Records
-from dynenvs.lcp.dense import factorise, substitute
+from dynenvs.lcp.dense import (
+    factorise,
+    factorise_symmetric,
+    substitute,
+    substitute_symmetric,
+)
 
-SWEEPS = 15  # of mode changes, before the caller must look for another method
+SWEEPS = 8  # of mode changes from the last modes, and as many from all open
 REFINEMENTS = 4
 PROXIMAL = 1e-9  # relative to the diagonal of G
 EXACT = 3e-15  # defect of the equations, in the certificate's units, that needs no refinement
@@ -52,9 +57,15 @@ def newton(
     Returns (natural residual of the LCP, infinite if the modes did not settle; sweeps).
     """
     scale = _velocity_scale(header, blocks, n, G, bias, floor)
-    for sweep in range(1, SWEEPS + 1):
-        k = list_unknowns(header, blocks, n, unknowns)
-        if k > 0:
+    for sweep in range(1, 2 * SWEEPS + 1):
+        if sweep == SWEEPS + 1:  # it cycles: once more from the other end
+            for i in range(n):
+                blocks[i].mode = OPEN
+        k, symmetric = list_unknowns(header, blocks, n, unknowns)
+        if symmetric:
+            _gather_symmetric(unknowns, k, G, K)
+            factorise_symmetric(K, k)
+        else:
             _gather(unknowns, k, G, K)
             if not factorise(K, k, order) > 0.0:
                 return math.inf, sweep
@@ -64,15 +75,18 @@ def newton(
         for _ in range(REFINEMENTS if k > 0 else 0):
             if not _defect(unknowns, k, u, right) > EXACT * scale:
                 break
-            substitute(K, k, order, right, x)
+            if symmetric:
+                substitute_symmetric(K, k, right, x)
+            else:
+                substitute(K, k, order, right, x)
             _add_impulses(unknowns, k, x, p)
             _velocities(G, bias, rows, p, u)
         if update_modes(header, blocks, n, G, scale, p, u) == 0:
             return _certify(header, blocks, n, G, scale, p, u), sweep
-    return math.inf, SWEEPS
+    return math.inf, 2 * SWEEPS
 
 
-@inlined
+@merged
 def _velocity_scale(
     header: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
 ) -> float:
@@ -94,7 +108,7 @@ def _velocity_scale(
     return scale if scale > 0.0 else 1.0
 
 
-@inlined
+@merged
 def _gather(unknowns: Records, k: int, G: Floats, K: Floats) -> None:
     """K: the equations' velocities for a unit of each unknown, and the proximal diagonal."""
     for a in range(k):
@@ -118,7 +132,17 @@ def _gather(unknowns: Records, k: int, G: Floats, K: Floats) -> None:
         K[a, a] += PROXIMAL * G[own, own]
 
 
-@inlined
+@merged
+def _gather_symmetric(unknowns: Records, k: int, G: Floats, K: Floats) -> None:
+    """The same where nothing slips: the upper triangle of rows and columns of G."""
+    for a in range(k):
+        own = unknowns[a].column
+        for b in range(a, k):
+            K[a, b] = G[own, unknowns[b].column]
+        K[a, a] += PROXIMAL * K[a, a]
+
+
+@merged
 def _defect(unknowns: Records, k: int, u: Floats, right: Floats) -> float:
     """right = -(velocities that must vanish); returns the largest."""
     worst = 0.0
@@ -132,7 +156,7 @@ def _defect(unknowns: Records, k: int, u: Floats, right: Floats) -> float:
     return worst
 
 
-@inlined
+@merged
 def _add_impulses(unknowns: Records, k: int, x: Floats, p: Floats) -> None:
     for a in range(k):
         unknown = unknowns[a]
@@ -144,7 +168,7 @@ def _add_impulses(unknowns: Records, k: int, x: Floats, p: Floats) -> None:
             p[r + 2] += unknown.s * x[a]
 
 
-@inlined
+@merged
 def _velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> None:
     """u = G p + bias, row by row of the symmetric G."""
     for r in range(rows):
@@ -156,7 +180,7 @@ def _velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> Non
                 u[c] += impulse * G[r, c]
 
 
-@inlined
+@merged
 def _certify(
     header: Records, blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats
 ) -> float:

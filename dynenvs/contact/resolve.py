@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined
+from dynenvs.compiled import merged
 from dynenvs.contact.detect import add_contact, feature_gap, select_contacts
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
@@ -16,7 +16,7 @@ ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 
 
-@inlined
+@merged
 def resolve_contacts(
     m: ModelView, s: StateView, w: WorkspaceView, dt: float, unactuated: bool
 ) -> tuple[int, float, int, int, int]:
@@ -71,7 +71,7 @@ def resolve_contacts(
     return status, worst, total, count, rows
 
 
-@inlined
+@merged
 def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Add every feature that is below ground at the end of the step and not in the problem."""
     listed = count

@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.layout import Floats, Records
 from dynenvs.lcp.workspace import integer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 
 
-@inlined
+@merged
 def _add_point_rows(
     bodies: Records,
     dofs: Records,
@@ -65,7 +65,7 @@ def _add_point_rows(
     return un, u1, u2
 
 
-@inlined
+@merged
 def _reference_tangents(contact: Any, planar: bool) -> None:
     """Tangents by the world's axes: t1 in the x-z plane (or nearest to x), t2 = n x t1."""
     n, t1, t2 = contact.normal, contact.t1, contact.t2
@@ -80,7 +80,7 @@ def _reference_tangents(contact: Any, planar: bool) -> None:
     t2[2] = n[0] * t1[1] - n[1] * t1[0]
 
 
-@inlined
+@merged
 def _align_tangents(
     features: Records, contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
 ) -> None:

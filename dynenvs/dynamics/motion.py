@@ -10,7 +10,7 @@ its parent's and writing its own.
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import kernel, merged
 from dynenvs.joints import joint_axes
 from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, Floats, Records
 from dynenvs.rotation import rotate
@@ -74,7 +74,7 @@ def motion_passes(
                     up.Ic[k, c] += work.Ic[k, c]
 
 
-@inlined
+@merged
 def _move(
     body: Records,
     up: Records,
@@ -135,7 +135,7 @@ def _move(
                 work.v[r] += S[k, r] * v[k]
 
 
-@inlined
+@merged
 def _weigh(
     body: Records, pose: Records, origin: Floats, mass: float, scale: float, work: Records
 ) -> None:
@@ -188,7 +188,7 @@ def _weigh(
     work.f[5] = mass * a5 - hx * a1 + hy * a0 + (w0 * p1 - w1 * p0)
 
 
-@inlined
+@merged
 def _push(body: Records, pose: Records, origin: Floats, e: Floats, f: Floats) -> None:
     """f -= an external wrench, moved from the body's centre of mass to the tree's origin."""
     x, y, z = rotate(pose.R, body.com)
@@ -201,7 +201,7 @@ def _push(body: Records, pose: Records, origin: Floats, e: Floats, f: Floats) ->
     f[5] -= e[5]
 
 
-@inlined
+@merged
 def _project(dofs: Records, work: Records, S: Floats, j: int, M: Floats, bias: Floats) -> None:
     """bias_j = S_j . f, and row j of M: S_k . (Ic S_j) for k on the way from j to the root."""
     s0, s1, s2, s3, s4, s5 = S[j, 0], S[j, 1], S[j, 2], S[j, 3], S[j, 4], S[j, 5]
