@@ -43,15 +43,16 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
+from dynenvs.threads import claim, leave
 
 ROOT = 2  # root coordinates: x and z
 UNLOADED = 0.02  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
 SHARING = 50.0  # of the shares against least torque, for a foot that carries the whole weight
 EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
-LANDING_SPEED = .03  # at which a foot comes down from its hover [m/s]
+LANDING_SPEED = 0.03  # at which a foot comes down from its hover [m/s]
 HOVER = 3e-4  # height at which a swing ends: to touch down too early would jam the legs [m]
-LANDING_RATE = 60  # of its approach [1/s]
+LANDING_RATE = 60.0  # of its approach [1/s]
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 FLAT = 2e-4  # height below which the rest of a standing foot carries, too [m]
 BEHIND = 0.01  # distance from where a foot rolls off that makes a point its heel [m]
@@ -63,26 +64,30 @@ NEAR = 6e-4  # a foot that has come forward is set down from here [m]
 @kernel
 def act(
     packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     gaits: Records,
     feet: Ints,
-    scratch: Floats,
     period: float,
     lookahead: float,
+    rows: Bytes,
+    buffers: Bytes,
+    scratch: Floats,
     observations: Floats,
     actions: Floats,
+    progress: Ints,
+    thread: int,
 ) -> int:
-    """Actions for a batch of observations; returns how many were not tracked exactly.
+    """Actions for those of a batch of observations that no other thread has taken.
 
     observations: shape (n, obs), as the walker environments give them; actions: shape (n, nu).
-    `row`, `buffer` and `scratch` (shape (3, n), n at least nv, nf and ENTRIES) are the controller's own.
+    Each thread has a row, a workspace and scratch memory of its own, shapes (threads, bytes) and
+    (threads, 3, n), n at least nv, nf and ENTRIES.  Returns how many were not tracked exactly.
     """
     m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    v_des, cost, shape = scratch[0], scratch[1], scratch[2]
+    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
+    v_des, cost, shape = scratch[thread, 0], scratch[thread, 1], scratch[thread, 2]
     missed = 0
-    for i in range(observations.shape[0]):
+    i = claim(progress, 1)
+    while i < observations.shape[0]:
         phase, command = _read(m, s, observations[i])
         interpolate(gaits[0], command, shape)
         _desire(m, s, gaits[0], shape, feet, period, lookahead, phase, command, v_des, cost)
@@ -92,6 +97,8 @@ def act(
         for j in range(m.header[0].nv - ROOT):
             a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
             actions[i, j] = min(max(a, -1.0), 1.0)
+        i = claim(progress, 1)
+    leave(progress, thread)
     return missed
 
 
@@ -155,7 +162,9 @@ def _desire(
         own -= math.floor(own)
         low, high = _gaps(m, s, g, feet, leg)
         stands = own < g.duty and low < DOWN
-        _leg(s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z, v_des)
+        _leg(
+            s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z, v_des
+        )
         share = load_share(g, own)
         for f in range(m.header[0].nf):
             if feet[f] == leg:

@@ -12,6 +12,7 @@ no fastmath, no BLAS and no array expressions (so the same bits come out everywh
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import re
@@ -26,7 +27,10 @@ from typing import Any, TypeVar
 import llvmlite.binding as llvm
 import numba
 import platformdirs
-from numba.core import config
+from llvmlite import ir
+from numba import types
+from numba.core import config, sigutils
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -115,6 +119,109 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
-def parallel_kernel(function: F) -> F:
-    """Compile `function` with `numba.prange` loops spread over all cores (the batch only)."""
-    return _compile(function, parallel=True)
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Whether a kernel's machine code is at hand, in memory or on disk: calling it is quick."""
+    if not hasattr(function, "py_func") or getattr(function, "signatures", None):
+        return True  # plain Python, or called before
+    folder = _cache_folder(_source_of(function.py_func))
+    return folder is not None and any(folder.rglob(f"*.{function.__name__}-*.nbi"))
+
+
+_announced: set[str] = set()  # what this process has said
+
+
+def announce(function: Callable[..., Any]) -> None:
+    """Say on stderr, once a process, that the first call of a kernel is about to compile it."""
+    if not is_compiled(function) and not _announced:
+        _announced.add(function.__name__)
+        print("dynenvs: compiling the dynamics (a minute or two, once)", file=sys.stderr)
+
+
+def merged(function: F) -> F:
+    """Write a stage into its only caller before types are inferred: it is compiled there alone."""
+    names = os.environ.get("DYN_MERGE", "").split(",")
+    if function.__name__ in names:
+        return _compile(function, inline="always")
+    return _compile(function, forceinline=True)
+
+
+def apart(signature: str) -> Callable[[F], F]:
+    """Compile a kernel apart from its callers, by its first call; they reach it by its address.
+
+    A kernel that others call is optimised again within each of them, and in their callers.  Large
+    ones, and those that are rarely needed, stand behind an address instead: a cell in this process
+    holds it, under a name that compiled code knows; at first it is that of a stub which compiles
+    the kernel (or loads it from the cache).  Nothing of this is cached, pickled or inherited wrongly
+    by a fork: each process has its own cell.
+
+    signature: as numba writes it; int64 is returned, arguments are int64, float64 and
+        one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled.
+    """
+
+    def decorate(function: F) -> F:
+        compiled = _compile(function)
+        if config.DISABLE_JIT:
+            return function
+        arguments, result = sigutils.normalize_signature(signature)
+        name = f"{function.__module__}.{function.__name__}"
+        cell = ctypes.c_void_p()
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
+
+        def first_call(*values: Any) -> int:
+            returned = ctypes.c_int64.from_address(values[0])
+            returned.value = -1
+            announce(compiled)
+            compiled.compile(arguments)  # type: ignore[attr-defined]
+            made = compiled.overloads[arguments]  # type: ignore[attr-defined]
+            symbol = made.fndesc.llvm_func_name
+            cell.value = made.library.get_pointer_to_function(symbol)
+            return int(prototype(cell.value)(*values))
+
+        stub = prototype(first_call)
+        cell.value = ctypes.cast(stub, ctypes.c_void_p).value
+        llvm.add_symbol(name, ctypes.addressof(cell))
+        _kept.append((cell, stub))
+        return _caller(name, result, arguments)
+
+    return decorate
+
+
+_kept: list[Any] = []  # cells and stubs live as long as the process
+
+
+def _native(arguments: tuple[Any, ...]) -> list[Any]:
+    """What numba's calling convention passes: result, exception, then each argument's parts."""
+    pointer, word = ctypes.c_void_p, ctypes.c_ssize_t
+    parts = [pointer, pointer]
+    for kind in arguments:
+        if isinstance(kind, types.Array):  # owner, parent, items, item size, data, shape, strides
+            parts += [pointer, pointer, word, word, pointer, word, word]
+        else:
+            parts.append({types.int64: ctypes.c_int64, types.float64: ctypes.c_double}[kind])
+    return parts
+
+
+def _caller(name: str, result: Any, arguments: tuple[Any, ...]) -> Any:
+    """What compiled code calls: load the address from the cell, and go there."""
+
+    @intrinsic
+    def call(typing_context: Any, *given: Any) -> Any:
+        packed = types.StarArgTuple.from_types(given)
+
+        def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+            module = builder.module
+            cell = module.globals.get(name) or ir.GlobalVariable(module, ir.IntType(64), name)
+            kind = context.call_conv.get_function_type(result, arguments)
+            address = builder.inttoptr(builder.load(cell), kind.as_pointer())
+            words = [
+                context.cast(builder, builder.extract_value(values[0], i), given[i], wanted)
+                if not isinstance(wanted, types.Array)
+                else builder.extract_value(values[0], i)
+                for i, wanted in enumerate(arguments)
+            ]
+            _, value = context.call_conv.call_function(builder, address, result, arguments, words)
+            return value
+
+        return result(packed), generate
+
+    return call

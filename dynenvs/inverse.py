@@ -26,9 +26,10 @@ from numpy.typing import ArrayLike
 from dynenvs.compiled import kernel
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.dynamics.motion import motion_passes
 from dynenvs.edge import finite_vector, prepare
 from dynenvs.joints import integrate
-from dynenvs.kinematics import update_inertias, update_poses, update_velocities
+from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -42,7 +43,6 @@ from dynenvs.layout import (
 from dynenvs.lcp.solve import CERTIFIED, FAILED
 from dynenvs.model import Model
 from dynenvs.redistribute import redistribute
-from dynenvs.timestep import mass_and_bias
 
 TRACKED, SOFT, UNSOLVED = 0, 1, 2
 BLOCKED = 1e-9  # speed into a contact or stop from which it counts [m/s, rad/s]
@@ -83,9 +83,22 @@ def inverse_world(
             ahead[j] += lookahead / h * (v_des[j] - s.v[j])
     integrate(m, s.q, s.v, lookahead, w.q_new)
     update_poses(m, w.q_new, w.pose)
-    update_velocities(m, ahead, w)
-    update_inertias(m, s.mass_scale, w)
-    mass_and_bias(m, s, w, h - lookahead)  # damping acts on the mean velocity, as implicitly
+    motion_passes(
+        m.header,
+        m.bodies,
+        m.dofs,
+        ahead,
+        s.wrench,
+        s.mass_scale,
+        w.pose,
+        w.body,
+        w.S,
+        h - lookahead,
+        w.M,
+        w.bias,
+    )
+    for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
+        w.bias[j] += m.dofs[j].damping * (s.v[j] - ahead[j])
     update_poses(m, s.q, w.pose)
     update_velocities(m, s.v, w)
     # The exact problem first, then the soft one: a single call site keeps compile time down.
@@ -174,7 +187,7 @@ def _soften(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: floa
 
 @kernel
 def _finish(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
-    if not factor_in_place(m, w.L):
+    if not factor_in_place(m.dofs, w.L):
         return False
     solve(m, w.L, w.v_free)
     for i in range(m.header[0].nv):

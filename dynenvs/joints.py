@@ -17,45 +17,42 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Floats, ModelView
 from dynenvs.rotation import (
-    axis_angle_matrix,
     matmul3,
     quaternion_matrix,
     rotate,
     rotate_quaternion,
     rotation_vector,
+    sine_cosine,
+    turn_about,
 )
 
 JOINT_NQ = (0, 1, 1, 4, 7)
 JOINT_NV = (0, 1, 1, 3, 6)
 
 
-@inlined
+@merged
 def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
-    turn, frame = pose.turn, pose.frame
-    matmul3(parent.R, body.rotation, frame)
     dx, dy, dz = rotate(parent.R, body.position)
     at = body.q_at
     if body.joint == REVOLUTE:
-        axis_angle_matrix(body.axis, q[at], turn)
-        matmul3(frame, turn, pose.R)
-    elif body.joint == SPHERICAL:
-        quaternion_matrix(q[at : at + 4], turn)
-        matmul3(frame, turn, pose.R)
-    elif body.joint == FREE:
-        quaternion_matrix(q[at + 3 : at + 7], turn)
-        matmul3(frame, turn, pose.R)
-        sx, sy, sz = rotate(frame, q[at : at + 3])
-        dx, dy, dz = dx + sx, dy + sy, dz + sz
+        s, c = sine_cosine(q[at])
+        turn_about(parent.R, body.rest, body.even, body.odd, s, c, pose.R)
+    elif body.joint == SPHERICAL or body.joint == FREE:
+        matmul3(parent.R, body.rest, pose.frame)
+        if body.joint == FREE:
+            sx, sy, sz = rotate(pose.frame, q[at : at + 3])
+            dx, dy, dz = dx + sx, dy + sy, dz + sz
+            at += 3
+        quaternion_matrix(q[at : at + 4], pose.turn)
+        matmul3(pose.frame, pose.turn, pose.R)
     else:
-        for i in range(3):
-            for j in range(3):
-                pose.R[i, j] = frame[i, j]
+        matmul3(parent.R, body.rest, pose.R)
         if body.joint == PRISMATIC:
-            sx, sy, sz = rotate(frame, body.axis)
+            sx, sy, sz = rotate(pose.R, body.axis)
             dx, dy, dz = dx + sx * q[at], dy + sy * q[at], dz + sz * q[at]
     pose.p[0] = parent.p[0] + dx
     pose.p[1] = parent.p[1] + dy

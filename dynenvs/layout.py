@@ -51,7 +51,7 @@ _COUNTS = [
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "model_bytes", "q_at", "v_at", "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
-    "gaps_at", "contacts_at", "variables_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
+    "gaps_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
     "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
     "lcp_at", "lcp_size", "workspace_bytes",
 ]
@@ -69,7 +69,13 @@ BODY = record_type(
         ("q_at", "i8"),
         ("v_at", "i8"),
         ("nv", "i8"),
+        ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
         ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
+        # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;
+        # other joints by rest alone, before the joint's own rotation
+        ("rest", "f8", (3, 3)),
+        ("even", "f8", (3, 3)),
+        ("odd", "f8", (3, 3)),
         ("position", "f8", (3,)),
         ("axis", "f8", (3,)),  # unit, in the joint frame
         ("mass", "f8"),
@@ -130,6 +136,7 @@ STATUS = record_type(
         ("time", "f8"),  # [s]
         ("residual", "f8"),  # worst certificate residual since the counters were cleared
         ("solves", "i8"),
+        ("rescued", "i8"),  # solves that Newton's method left to the cascade
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),
@@ -143,8 +150,8 @@ POSE = record_type(
     [
         ("R", "f8", (3, 3)),  # body to world
         ("p", "f8", (3,)),  # body origin, world [m]
-        ("frame", "f8", (3, 3)),  # joint frame to world, before the joint's own motion
-        ("turn", "f8", (3, 3)),  # the joint's own rotation
+        ("frame", "f8", (3, 3)),  # of a spherical or free joint to world, before its own rotation
+        ("turn", "f8", (3, 3)),  # the rotation of a spherical or free joint
     ]
 )
 
@@ -179,7 +186,32 @@ CONTACT = record_type(
         ("gap", "f8"),
         ("target", "f8"),  # gap of the group's rigid target motion, not negative
         ("friction", "f8"),
+        ("slip", "f8"),  # sigma of the answer [m/s]
         ("impulse", "f8", (3,)),
+    ]
+)
+
+# What Newton's method sees: a contact or a joint limit, and the mode in which it is.
+BLOCK = record_type(
+    [
+        ("row", "i8"),  # of the normal; tangents follow
+        ("tangents", "i8"),
+        ("mode", "i8"),  # see `dynenvs.contact.modes`
+        ("friction", "f8"),
+        ("slip", "f8"),  # sigma: the least that bounds the slip along every direction [m/s]
+    ]
+)
+# One unknown of its linear system: an impulse x along rows column + (0, c, s), and the row or
+# combination of two rows whose velocity must vanish
+UNKNOWN = record_type(
+    [
+        ("column", "i8"),
+        ("c", "f8"),
+        ("s", "f8"),
+        ("equation", "i8"),
+        ("combined", "i8"),  # whether the equation is ec row + es (row + 1)
+        ("ec", "f8"),
+        ("es", "f8"),
     ]
 )
 
@@ -196,7 +228,17 @@ VARIABLE = record_type(
     ]
 )
 
-VECTORS = 6  # nv-vectors of the workspace
+# What a solve of the contact problem reports.
+ANSWER = record_type(
+    [
+        ("status", "i8"),  # CERTIFIED, DEGRADED or FAILED
+        ("residual", "f8"),
+        ("pivots", "i8"),
+        ("sweeps", "i8"),  # of Newton's method
+    ]
+)
+
+VECTORS = 7  # nv-vectors of the workspace
 
 
 class ModelView(NamedTuple):
@@ -228,22 +270,27 @@ class WorkspaceView(NamedTuple):
     gaps: Floats  # gap of every feature [m], shape (nf,)
     contacts: Records  # CONTACT, shape (nc,)
     variables: Records  # VARIABLE, shape (nl,)
+    blocks: Records  # BLOCK, shape (nc + nlimited,)
+    unknowns: Records  # UNKNOWN, shape (nr,)
+    answer: Records  # ANSWER, shape (1,)
     S: Floats  # joint axes (angular; linear) at the tree's origin, shape (nv, 6)
     U: Floats  # articulated inertia times axes, shape (nv, 6)
     M: Floats  # mass matrix with armature and dt * damping, shape (nv, nv)
-    L: Floats  # its factors: unit lower L, D on the diagonal, shape (nv, nv)
+    L: Floats  # its factors: unit lower L, D^-1 on the diagonal, shape (nv, nv)
     bias: Floats  # shape (nv,), as are the next ones
     tau: Floats
     v_free: Floats
     v_new: Floats
     rhs: Floats
     v_next: Floats
+    yields: Floats  # 1 where a coordinate gives way to impulses, 0 where it is prescribed
     q_new: Floats  # shape (nq,)
     J: Floats  # constraint rows, shape (nr, nv)
-    Y: Floats  # D^-1/2 L^-T J^T, transposed, shape (nr, nv)
+    Y: Floats  # L^-T J^T, shape (nv, nr)
     G: Floats  # J M^-1 J^T, shape (nr, nr)
     bias_row: Floats  # right-hand side of the rows [m/s], shape (nr,)
     impulse_row: Floats  # impulses of the rows [N s], shape (nr,)
+    v_row: Floats  # velocities of the rows, right-hand side included [m/s], shape (nr,)
     A: Floats  # LCP matrix, shape (nl, nl)
     b: Floats  # shape (nl,)
     z: Floats  # shape (nl,)
@@ -297,6 +344,9 @@ def fill_offsets(header: Any) -> None:
             ("gaps_at", 8 * nf),
             ("contacts_at", header.nc * CONTACT.itemsize),
             ("variables_at", nl * VARIABLE.itemsize),
+            ("blocks_at", (header.nc + header.nlimited) * BLOCK.itemsize),
+            ("unknowns_at", nr * UNKNOWN.itemsize),
+            ("answer_at", ANSWER.itemsize),
             ("M_at", 8 * nv * nv),
             ("L_at", 8 * nv * nv),
             ("vectors_at", 8 * nv * (12 + VECTORS)),
@@ -304,7 +354,7 @@ def fill_offsets(header: Any) -> None:
             ("J_at", 8 * nr * nv),
             ("Y_at", 8 * nr * nv),
             ("G_at", 8 * nr * nr),
-            ("rhs_at", 16 * nr),
+            ("rhs_at", 24 * nr),
             ("A_at", 8 * nl * nl),
             ("b_at", 8 * nl),
             ("z_at", 8 * nl),
@@ -357,6 +407,9 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, h.gaps_at, h.nf, np.float64),
         vector(buffer, h.contacts_at, h.nc, CONTACT),
         vector(buffer, h.variables_at, nl, VARIABLE),
+        vector(buffer, h.blocks_at, h.nc + h.nlimited, BLOCK),
+        vector(buffer, h.unknowns_at, nr, UNKNOWN),
+        vector(buffer, h.answer_at, 1, ANSWER),
         matrix(buffer, at, nv, 6, np.float64),
         matrix(buffer, at + 6 * step, nv, 6, np.float64),
         matrix(buffer, h.M_at, nv, nv, np.float64),
@@ -367,12 +420,14 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, at + 15 * step, nv, np.float64),
         vector(buffer, at + 16 * step, nv, np.float64),
         vector(buffer, at + 17 * step, nv, np.float64),
+        vector(buffer, at + 18 * step, nv, np.float64),
         vector(buffer, h.q_new_at, h.nq, np.float64),
         matrix(buffer, h.J_at, nr, nv, np.float64),
-        matrix(buffer, h.Y_at, nr, nv, np.float64),
+        matrix(buffer, h.Y_at, nv, nr, np.float64),
         matrix(buffer, h.G_at, nr, nr, np.float64),
         vector(buffer, h.rhs_at, nr, np.float64),
         vector(buffer, h.rhs_at + 8 * nr, nr, np.float64),
+        vector(buffer, h.rhs_at + 16 * nr, nr, np.float64),
         matrix(buffer, h.A_at, nl, nl, np.float64),
         vector(buffer, h.b_at, nl, np.float64),
         vector(buffer, h.z_at, nl, np.float64),

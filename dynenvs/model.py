@@ -125,7 +125,7 @@ class Model:
     def _fill_bodies(self, bodies: list[Body]) -> None:
         index = {name: i for i, name in enumerate(self.body_names)}
         by_name = {body.name: body for body in bodies}
-        self.bodies[0].parent = -1
+        self.bodies[0].parent = self.bodies[0].last = -1
         self.bodies[0].rotation[:] = np.eye(3)
         q_at = v_at = 0
         for i, body in enumerate(bodies, 1):
@@ -143,6 +143,7 @@ class Model:
             record.rotation[:] = rotation
             record.position[:] = position
             record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
+            _fill_turn(record)
             record.mass = body.mass
             record.com[:] = body.com
             record.inertia[:] = body.inertia
@@ -163,9 +164,9 @@ class Model:
                 dof.lower, dof.upper = body.joint.limits
                 dof.q_at = record.q_at
                 dof.limited = bool(np.isfinite(body.joint.limits).any())
+            record.last = last[i] = previous
             if record.nv > 1 and np.isfinite(body.joint.limits).any():
                 raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
-            last[i] = previous
 
     def _fill_features(self, features: list[Feature]) -> None:
         geom_index = {geom.name: i for i, geom in enumerate(self.geoms)}
@@ -280,6 +281,19 @@ class Model:
             f"Model({len(self.body_names) - 1} bodies, nq={self.nq}, nv={self.nv}, nu={self.nu}, "
             f"{len(self.features)} contact features)"
         )
+
+
+def _fill_turn(body: Any) -> None:
+    """Constant parts of a body's rotation in its parent's frame (Rodrigues' formula)."""
+    rotation = np.array(body.rotation)
+    if body.joint != JOINT_TYPES["revolute"]:
+        body.rest[:] = rotation
+        return
+    x, y, z = axis = np.array(body.axis)
+    along = np.outer(axis, axis)
+    body.rest[:] = rotation @ along
+    body.even[:] = rotation @ (np.eye(3) - along)
+    body.odd[:] = rotation @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def _joint_placement(

@@ -12,21 +12,57 @@ from dynenvs.layout import Floats
 
 
 @inlined
-def axis_angle_matrix(axis: Floats, angle: float, out: Floats) -> None:
-    """Rodrigues' formula R = 1 + sin K + (1 - cos) K^2 for a unit `axis`, shape (3,)."""
-    s = math.sin(angle)
-    c = math.cos(angle)
-    x, y, z = axis[0], axis[1], axis[2]
-    t = 1.0 - c
-    out[0, 0] = t * x * x + c
-    out[0, 1] = t * x * y - s * z
-    out[0, 2] = t * x * z + s * y
-    out[1, 0] = t * x * y + s * z
-    out[1, 1] = t * y * y + c
-    out[1, 2] = t * y * z - s * x
-    out[2, 0] = t * x * z - s * y
-    out[2, 1] = t * y * z + s * x
-    out[2, 2] = t * z * z + c
+def sine_cosine(x: float) -> tuple[float, float]:
+    """(sin x, cos x), to 2e-16 and the same bits on every machine; x in rad.
+
+    Argument reduction to [-pi/4, pi/4] by Cody and Waite, in two parts, then the polynomials of
+    fdlibm's `__kernel_sin` and `__kernel_cos`; the C library beyond its reach.
+    """
+    turns = x * 0.6366197723675814  # 2 / pi
+    if not -1e5 < turns < 1e5:
+        return math.sin(x), math.cos(x)
+    k = int(math.floor(turns + 0.5))
+    r = (x - k * 1.57079632673412561417) - k * 6.07710050650619224932e-11
+    z = r * r
+    s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
+    s = (s * z + 2.75573137070700676789e-06) * z - 1.98412698298579493134e-04
+    s = (s * z + 8.33333333332248946124e-03) * z - 1.66666666666666324348e-01
+    s = r + r * z * s
+    c = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
+    c = (c * z - 2.75573143513906633035e-07) * z + 2.48015872894767294178e-05
+    c = (c * z - 1.38888888888741095749e-03) * z + 4.16666666666666019037e-02
+    half = 0.5 * z
+    w = 1.0 - half
+    c = w + (((1.0 - w) - half) + z * z * c)
+    if k & 1:
+        s, c = c, -s
+    if k & 2:
+        s, c = -s, -c
+    return s, c
+
+
+@inlined
+def turn_about(
+    R: Floats, rest: Floats, even: Floats, odd: Floats, s: float, c: float, out: Floats
+) -> None:
+    """out = R (rest + c even + s odd), shapes (3, 3): Rodrigues' formula, its constants prepared.
+
+    All factors are read before anything is written, so that no load waits for a store.
+    """
+    a00 = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
+    a01 = rest[0, 1] + c * even[0, 1] + s * odd[0, 1]
+    a02 = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
+    a10 = rest[1, 0] + c * even[1, 0] + s * odd[1, 0]
+    a11 = rest[1, 1] + c * even[1, 1] + s * odd[1, 1]
+    a12 = rest[1, 2] + c * even[1, 2] + s * odd[1, 2]
+    a20 = rest[2, 0] + c * even[2, 0] + s * odd[2, 0]
+    a21 = rest[2, 1] + c * even[2, 1] + s * odd[2, 1]
+    a22 = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
+    for i in range(3):
+        x, y, z = R[i, 0], R[i, 1], R[i, 2]
+        out[i, 0] = x * a00 + y * a10 + z * a20
+        out[i, 1] = x * a01 + y * a11 + z * a21
+        out[i, 2] = x * a02 + y * a12 + z * a22
 
 
 @inlined
@@ -84,10 +120,11 @@ def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
 
 @inlined
 def matmul3(a: Floats, b: Floats, out: Floats) -> None:
-    """out = a b, shapes (3, 3); `out` must be neither of them."""
+    """out = a b, shapes (3, 3); `out` must not be b."""
     for i in range(3):
+        x, y, z = a[i, 0], a[i, 1], a[i, 2]
         for j in range(3):
-            out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+            out[i, j] = x * b[0, j] + y * b[1, j] + z * b[2, j]
 
 
 @inlined

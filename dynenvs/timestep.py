@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import apart, inlined, kernel, merged
 from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
-from dynenvs.dynamics.crba import crba_passes
-from dynenvs.dynamics.factor import factor, solve
-from dynenvs.dynamics.rnea import rnea_passes
-from dynenvs.kinematics import update_kinematics
+from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.dynamics.motion import motion_passes
+from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -30,24 +29,17 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import FAILED
+from dynenvs.views import raw
 
 DONE, STEP_FAILED = 0, 1
 HALVINGS = 3  # how often a step whose LCP has no answer is cut in half
 
 
-@kernel
-def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
-    """Advance one world by dt under the generalized forces tau, shape (nv,).
-
-    Returns DONE, or STEP_FAILED with the state left at its last finite, solved one.
-    """
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)")
+def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+    """Advance one world by dt: whole if possible, in halves, quarters, ... if not."""
     m = open_model(packed)
-    return step_world(m, open_state(m, row), open_workspace(m, buffer), tau, dt)
-
-
-@kernel
-def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> int:
-    """The same for opened views: whole if possible, in halves, quarters, ... if not."""
+    s, w = open_state(m, row), open_workspace(m, buffer)
     remaining = dt
     part = dt
     halvings = 0
@@ -67,9 +59,26 @@ def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: fl
 
 
 @kernel
+def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+    """Advance one world by dt under the generalized forces tau, shape (nv,).
+
+    Returns DONE, or STEP_FAILED with the state left at its last finite, solved one.
+    """
+    return step_apart(packed, row, buffer, tau, dt)
+
+
+@inlined
+def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> int:
+    """The same for opened views."""
+    h = m.header[0]
+    packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
+    return step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+
+
+@merged
 def attempt(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """One undivided step; False, with the state untouched, if it cannot be solved."""
-    update_kinematics(m, s, w)
+    update_poses(m, s.q, w.pose)
     if not free_motion(m, s, w, tau, dt):
         return False
     status, residual, pivots, count, rows = resolve_contacts(m, s, w, dt, False, 0.0)
@@ -81,22 +90,43 @@ def attempt(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float
     return commit(m, s, w)
 
 
-@kernel
+@inlined
 def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> None:
-    """M^ = M + armature + dt damping into `w.M`; h + damping v into `w.bias`."""
-    rnea_passes(m, s, w, w.bias, False, w.bias)
-    crba_passes(m, w, w.M)
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
-        w.M[j, j] += dof.armature + dt * dof.damping
-        w.bias[j] += dof.damping * s.v[j]
+    """M^ = M + armature + dt damping into `w.M`; h + damping v into `w.bias`.  Needs the poses."""
+    motion_passes(
+        m.header,
+        m.bodies,
+        m.dofs,
+        s.v,
+        s.wrench,
+        s.mass_scale,
+        w.pose,
+        w.body,
+        w.S,
+        dt,
+        w.M,
+        w.bias,
+    )
 
 
-@kernel
+@merged
 def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
-    mass_and_bias(m, s, w, dt)
-    if not factor(m, w.M, w.L):
+    motion_passes(
+        m.header,
+        m.bodies,
+        m.dofs,
+        s.v,
+        s.wrench,
+        s.mass_scale,
+        w.pose,
+        w.body,
+        w.S,
+        dt,
+        w.L,
+        w.bias,
+    )
+    if not factor_in_place(m.dofs, w.L):
         return False
     for j in range(m.header[0].nv):
         w.v_free[j] = dt * (tau[j] - w.bias[j])
@@ -106,7 +136,7 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
     return True
 
 
-@kernel
+@merged
 def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     """Take over positions and velocities if every one of them is finite."""
     finite = True
@@ -126,7 +156,7 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     return True
 
 
-@kernel
+@inlined
 def clear_totals(m: ModelView, s: StateView) -> None:
     """Start a new sum of contact impulses."""
     for f in range(m.header[0].nf):

@@ -7,6 +7,7 @@ null), so that opening and passing it is free.  It must not outlive the kernel t
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ def matrix(
     """Elements of dtype `kind` from byte `start` on, shape (rows, columns), row by row."""
     size = rows * columns * np.dtype(kind).itemsize
     return buffer[start : start + size].view(kind).reshape(rows, columns)
+
+
+def raw(view: NDArray[Any], size: int) -> NDArray[np.uint8]:
+    """The `size` bytes from a view's first element on."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * int(size)).from_address(view.ctypes.data))
 
 
 def _borrow(context: Any, builder: Any, result: Any, buffer: Any, start: Any, shape: Any) -> Any:
@@ -68,6 +74,18 @@ def _make(dimensions: int) -> Any:
     return borrow
 
 
+@intrinsic
+def _borrow_bytes(typing_context: Any, view: Any, size: Any) -> Any:
+    result = types.Array(types.uint8, 1, "C")
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        source = make_array(sig.args[0])(context, builder, args[0])
+        zero = ir.Constant(ir.IntType(64), 0)
+        return _borrow(context, builder, sig.return_type, source, zero, [args[1]])
+
+    return result(view, types.int64), generate
+
+
 _borrow_vector = _make(1)
 _borrow_matrix = _make(2)
 
@@ -83,3 +101,8 @@ def _matrix(buffer, start, rows, columns, kind):  # type: ignore[no-untyped-def]
     return lambda buffer, start, rows, columns, kind: _borrow_matrix(
         buffer, start, rows, columns, kind
     )
+
+
+@overload(raw, inline="always")
+def _raw(view, size):  # type: ignore[no-untyped-def]
+    return lambda view, size: _borrow_bytes(view, size)

@@ -10,8 +10,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.kinematics import point_velocity
-from dynenvs.layout import HALF_SPACE, Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.layout import HALF_SPACE, Floats, ModelView, Records
 from dynenvs.rotation import rotate
 
 # Features this close are always part of the problem, so that a neighbour's push needs no second
@@ -24,13 +23,16 @@ def feature_gap(feature: Any, poses: Records) -> float:
     """Signed distance [m] of a feature from geom B, negative inside."""
     A, B = poses[feature.body_a], poses[feature.body_b]
     cx, cy, cz = rotate(A.R, feature.center)
-    tx, ty, tz = rotate(B.R, feature.target)
-    dx = cx + A.p[0] - tx - B.p[0]
-    dy = cy + A.p[1] - ty - B.p[1]
-    dz = cz + A.p[2] - tz - B.p[2]
+    x, y, z = cx + A.p[0], cy + A.p[1], cz + A.p[2]
+    t, n = feature.target, feature.target_normal
+    if feature.kind == HALF_SPACE and feature.body_b == 0:
+        d = n[0] * (x - t[0]) + n[1] * (y - t[1]) + n[2] * (z - t[2])
+        return float(d - feature.radius)
+    tx, ty, tz = rotate(B.R, t)
+    dx, dy, dz = x - tx - B.p[0], y - ty - B.p[1], z - tz - B.p[2]
     if feature.kind == HALF_SPACE:
-        nx, ny, nz = rotate(B.R, feature.target_normal)
-        return nx * dx + ny * dy + nz * dz - feature.radius
+        nx, ny, nz = rotate(B.R, n)
+        return float(nx * dx + ny * dy + nz * dz - feature.radius)
     return math.sqrt(dx * dx + dy * dy + dz * dz) - feature.radius - feature.target_radius
 
 
@@ -63,32 +65,36 @@ def measure_gaps(m: ModelView, poses: Records, gaps: Floats) -> None:
 
 
 @inlined
-def _approach(m: ModelView, w: WorkspaceView, contact: Any, feature: Any, scratch: Floats) -> float:
-    """Normal velocity [m/s] of A's point relative to B's at the start of the step."""
-    point_velocity(m, w, feature.body_a, contact.point, scratch)
-    n = contact.normal
-    speed = scratch[0] * n[0] + scratch[1] * n[1] + scratch[2] * n[2]
-    if feature.body_b > 0:
-        point_velocity(m, w, feature.body_b, contact.point, scratch)
-        speed -= scratch[0] * n[0] + scratch[1] * n[1] + scratch[2] * n[2]
-    return speed
+def _speed(bodies: Records, works: Records, poses: Records, body: int, contact: Any) -> float:
+    """Normal velocity [m/s] of the material point of a body at a contact."""
+    origin, v = poses[bodies[body].root].p, works[body].v
+    p, n = contact.point, contact.normal
+    x, y, z = p[0] - origin[0], p[1] - origin[1], p[2] - origin[2]
+    speed = n[0] * (v[3] + v[1] * z - v[2] * y)
+    speed += n[1] * (v[4] + v[2] * x - v[0] * z)
+    return float(speed + n[2] * (v[5] + v[0] * y - v[1] * x))
 
 
 @inlined
-def add_contact(m: ModelView, s: StateView, w: WorkspaceView, f: int, count: int) -> None:
-    """Make feature f the contact number `count`, located at the start of the step."""
-    feature = m.features[f]
-    contact = w.contacts[count]
+def add_contact(
+    features: Records,
+    memory: Records,
+    gaps: Floats,
+    poses: Records,
+    f: int,
+    contact: Any,
+) -> None:
+    """Make feature f a contact, located at the start of the step."""
     contact.feature = f
-    contact.gap = w.gaps[f]
-    contact.friction = s.memory[f].friction
+    contact.gap = gaps[f]
+    contact.friction = memory[f].friction
     contact.stick = 0
-    locate(feature, w.pose, contact)
-    _set_target(m, w, contact)
+    locate(features[f], poses, contact)
+    _set_target(features, gaps, contact)
 
 
 @inlined
-def _set_target(m: ModelView, w: WorkspaceView, contact: Any) -> None:
+def _set_target(features: Records, gaps: Floats, contact: Any) -> None:
     """The distance that the contact may close within the step.
 
     Features of one body against one geom share a rigid target motion: their gaps, affine over the
@@ -97,37 +103,54 @@ def _set_target(m: ModelView, w: WorkspaceView, contact: Any) -> None:
     (physics.md, section 4, consistent biases).
     """
     f = contact.feature
-    group = m.features[f].group
+    group = features[f].group
     deepest = 0.0
     k = f
-    while k >= 0 and m.features[k].group == group:
-        deepest = min(deepest, w.gaps[k])
+    while k >= 0 and features[k].group == group:
+        deepest = min(deepest, gaps[k])
         k -= 1
     k = f + 1
-    while k < m.header[0].nf and m.features[k].group == group:
-        deepest = min(deepest, w.gaps[k])
+    while k < features.shape[0] and features[k].group == group:
+        deepest = min(deepest, gaps[k])
         k += 1
     contact.target = contact.gap - deepest
 
 
 @kernel
-def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
+def select_contacts(
+    bodies: Records,
+    features: Records,
+    memory: Records,
+    poses: Records,
+    works: Records,
+    gaps: Floats,
+    contacts: Records,
+    dt: float,
+) -> int:
     """Collect the features that can be reached within the step; returns their number.
 
     Those that the answer reaches all the same are found after the solve and added then.  The
     number may exceed the capacity: then the last ones are left out and the caller reports it.
     """
-    measure_gaps(m, w.pose, w.gaps)
+    for f in range(features.shape[0]):
+        gaps[f] = feature_gap(features[f], poses)
     count = 0
-    for f in range(m.header[0].nf):
-        gap = w.gaps[f]
-        if gap < 0.5 and s.memory[f].ignored == 0:  # far features cannot be near: skip the velocity
-            slot = min(count, m.header[0].nc - 1)
-            contact = w.contacts[slot]
-            locate(m.features[f], w.pose, contact)
-            speed = _approach(m, w, contact, m.features[f], w.body[0].f)
-            if gap + dt * min(speed, 0.0) < MARGIN:
-                if count < m.header[0].nc:
-                    add_contact(m, s, w, f, count)
-                count += 1
+    for f in range(features.shape[0]):
+        gap = gaps[f]
+        if gap >= 0.5 or memory[f].ignored != 0:  # far features cannot be near: skip the velocity
+            continue
+        if count < contacts.shape[0]:
+            feature = features[f]
+            contact = contacts[count]
+            locate(feature, poses, contact)
+            if gap >= MARGIN:
+                speed = _speed(bodies, works, poses, feature.body_a, contact)
+                if feature.body_b > 0:
+                    speed -= _speed(bodies, works, poses, feature.body_b, contact)
+                if not gap + dt * min(speed, 0.0) < MARGIN:
+                    continue
+            add_contact(features, memory, gaps, poses, f, contact)
+        elif gap >= MARGIN:
+            continue  # full: only what certainly touches counts as left out
+        count += 1
     return count

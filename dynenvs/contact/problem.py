@@ -4,6 +4,9 @@ For each contact the normal impulse, one impulse for each friction direction and
 sigma, all made of the rows' G and right-hand sides:
 
     w_n = N^T v+ + gap/dt,   w_d = B^T v+ + E sigma,   w_sigma = mu p_n - E^T p_d.
+
+This is the reference; most steps are solved by `newton.py` and certified in the same units.  Here
+stands what the others need: the LCP written out, for the cascade.
 """
 
 from __future__ import annotations
@@ -11,19 +14,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.rows import SLIP, limited_coordinate
-from dynenvs.dynamics.factor import solve_lower
+from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.contact.rows import limited_coordinate
 from dynenvs.layout import (
     DIRECTION,
     LIMIT,
     NORMAL,
     SLACK,
+    Bytes,
     Floats,
     ModelView,
     Records,
     StateView,
     WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
 )
 from dynenvs.lcp.solve import solve
 from dynenvs.lcp.workspace import integer
@@ -74,7 +80,7 @@ def _list_variables(m: ModelView, w: WorkspaceView, count: int, rows: int) -> in
     for k in range(r, rows):
         if w.G[k, k] > 0.0:
             w.block[n] = count + k - r
-            n = _add_variable(w.variables, n, LIMIT, limited_coordinate(m, w, k), k, 0, 1.0, 0.0)
+            n = _add_variable(w.variables, n, LIMIT, limited_coordinate(w.J, k), k, 0, 1.0, 0.0)
     return n
 
 
@@ -127,98 +133,54 @@ def _recall(s: StateView, w: WorkspaceView, n: int) -> None:
 
 
 @inlined
-def _remember(m: ModelView, s: StateView, w: WorkspaceView, count: int, n: int) -> None:
-    """Keep active set and impulses by feature id; features that were not in reach forget theirs."""
-    for f in range(m.header[0].nf):
-        s.memory[f].active = 0
-        for k in range(3):
-            s.memory[f].impulse[k] = 0.0
-    s.status[0].limits_active = 0
-    for i in range(n):
-        variable = w.variables[i]
-        if w.active[i] == 0:
-            continue
-        if variable.kind == LIMIT:
-            s.status[0].limits_active |= 1 << variable.contact
-        else:
-            s.memory[w.contacts[variable.contact].feature].active |= 1 << variable.bit
-    s.status[0].contacts = 0
-    for i in range(count):
-        contact = w.contacts[i]
-        memory = s.memory[contact.feature]
-        p = contact.impulse
-        for k in range(3):
-            memory.impulse[k] = (
-                p[0] * contact.normal[k] + p[1] * contact.t1[k] + p[2] * contact.t2[k]
-            )
-        if contact.impulse[0] > 0.0:
-            s.status[0].contacts += 1
-
-
-@kernel
-def solve_problem(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    count: int,
-    rows: int,
-    dt: float,
-    v: Floats,
-) -> tuple[int, float, int]:
-    """Solve the LCP of the rows; returns (status, residual, pivots).
-
-    Writes the impulses of rows and contacts, and v += W J^T p.
-    """
-    n = _list_variables(m, w, count, rows)
-    _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
-    _recall(s, w, n)
-    g = m.header[0].gravity
-    floor = dt * math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
-    status, residual, pivots, _ = solve(w.A, w.b, n, floor, w.active, True, w.block, w.z, w.lcp)
-    _impulses(w, count, rows, n)
-    _remember(m, s, w, count, n)
-    apply_impulses(m, w, rows, v)
-    return status, residual, pivots
-
-
-@inlined
-def _impulses(w: WorkspaceView, count: int, rows: int, n: int) -> None:
-    """Row impulses from the LCP's variables; a contact sticks if it presses and its slip is nil."""
+def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> None:
+    """Impulses of the rows, slips of the contacts and active sets, from the LCP's variables."""
     for r in range(rows):
         w.impulse_row[r] = 0.0
     for i in range(count):
-        w.contacts[i].stick = w.contacts[i].tangents
+        w.contacts[i].slip = 0.0
+        s.memory[w.contacts[i].feature].active = 0
+    s.status[0].limits_active = 0
     for i in range(n):
         variable = w.variables[i]
+        if w.active[i] != 0:
+            if variable.kind == LIMIT:
+                s.status[0].limits_active |= 1 << variable.contact
+            else:
+                s.memory[w.contacts[variable.contact].feature].active |= 1 << variable.bit
         if variable.kind == SLACK:
-            if w.z[i] > SLIP:
-                w.contacts[variable.contact].stick = 0
+            w.contacts[variable.contact].slip = w.z[i]
             continue
         w.impulse_row[variable.row] += variable.c * w.z[i]
         if variable.s != 0.0:
             w.impulse_row[variable.row + 1] += variable.s * w.z[i]
-    for i in range(count):
-        contact = w.contacts[i]
-        for k in range(3):
-            contact.impulse[k] = w.impulse_row[contact.row + k] if k <= contact.tangents else 0.0
-        if contact.impulse[0] <= 0.0:
-            contact.stick = 0
 
 
-@kernel
-def apply_impulses(m: ModelView, w: WorkspaceView, rows: int, v: Floats) -> None:
-    """v += W J^T p = L^-1 D^-1/2 Y p, shape (nv,), for the rows' impulses p."""
-    nv = m.header[0].nv
-    change = w.rhs
-    for j in range(nv):
-        change[j] = 0.0
-    for r in range(rows):
-        p = w.impulse_row[r]
-        if p != 0.0:
-            for j in range(nv):
-                change[j] += p * w.Y[r, j]
-    for j in range(nv):
-        change[j] /= math.sqrt(w.L[j, j])
-    solve_lower(m, w.L, change)
-    for j in range(nv):
-        v[j] += change[j]
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")
+def solve_by_cascade(
+    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
+) -> int:
+    """Solve the LCP of the rows by the cascade; returns the status.
+
+    Writes the impulses of the rows, the slips of the contacts, `w.answer`, and what is remembered
+    of active sets.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    n = _list_variables(m, w, count, rows)
+    _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
+    _recall(s, w, n)
+    floor = least_speed(m.header, dt)
+    answer = w.answer[0]
+    answer.status, answer.residual, answer.pivots, _ = solve(
+        w.A, w.b, n, floor, w.active, m.header[0].directions == 2, w.block, w.z, w.lcp
+    )
+    _report(s, w, count, rows, n)
+    return int(answer.status)
+
+
+@inlined
+def least_speed(header: Records, dt: float) -> float:
+    """The least velocity scale of the certificate, g dt [m/s]."""
+    g = header[0].gravity
+    return dt * math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])

@@ -13,35 +13,45 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.contact.detect import feature_gap
-from dynenvs.contact.problem import apply_impulses
 from dynenvs.contact.rows import limited_coordinate
+from dynenvs.contact.solution import apply_impulses
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, ModelView, WorkspaceView
+from dynenvs.layout import Floats, Ints, ModelView, Records, WorkspaceView
+from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
 from dynenvs.rotation import rotate
 
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 SMALL = 1e-6  # after an error below this, one step leaves nothing that matters [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
+PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 
 
-@kernel
+@merged
 def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
     """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
-    for _ in range(2):
-        worst = _errors(m, w, count, rows, dt)
+    known = -1  # number of marked rows whose factors stand in w.A
+    for _ in range(2 if rows > 0 else 0):
+        # The LCP is done: its storage is free.
+        worst, marked, same = _errors(
+            m.dofs, m.features, w.contacts, count, rows, w.J, w.G, w.v_new, w.q_new, w.pose,
+            w.pose_new, dt, w.bias_row, w.active, known,
+        )  # fmt: skip
         if worst < ROUNDOFF:
             return
         if worst > PUSH_OUT:
             for r in range(rows):
                 w.bias_row[r] *= PUSH_OUT / worst
-        _solve_equalities(w, rows)
+        if not same:
+            _factor(w.G, w.active, marked, w.A)
+            known = marked
+        _solve_equalities(w.G, w.A, w.active, marked, rows, w.bias_row, w.b, w.z, w.impulse_row)
         dq = w.v_next
         for j in range(m.header[0].nv):
             dq[j] = 0.0
-        apply_impulses(m, w, rows, dq)
+        apply_impulses(m.dofs, w.J, w.L, w.impulse_row, rows, w.yields, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
         if worst < SMALL or worst > PUSH_OUT:
@@ -49,89 +59,116 @@ def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) ->
 
 
 @kernel
-def _errors(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) -> float:
-    """Position error of each row into `bias_row`; `impulse_row` marks rows that take part."""
-    nv = m.header[0].nv
-    for r in range(rows):
-        w.impulse_row[r] = 0.0
-        w.bias_row[r] = 0.0
-    worst = 0.0
+def _errors(
+    dofs: Records,
+    features: Records,
+    contacts: Records,
+    count: int,
+    rows: int,
+    J: Floats,
+    G: Floats,
+    v: Floats,
+    q: Floats,
+    poses: Records,
+    poses_new: Records,
+    dt: float,
+    errors: Floats,
+    marks: Ints,
+    known: int,
+) -> tuple[float, int, bool]:
+    """Position error of each row into `errors`, and the rows that take part into `marks`.
+
+    known: number of rows marked before, or -1.  Returns (largest error, number of rows marked,
+    whether they are those of before).
+    """
+    worst, n, same = 0.0, 0, True
+    first = 0
     for i in range(count):
-        contact = w.contacts[i]
-        feature = m.features[contact.feature]
-        gap = feature_gap(feature, w.pose_new)
+        contact = contacts[i]
+        feature = features[contact.feature]
         r = contact.row
+        first = r + 1 + contact.tangents
+        gap = feature_gap(feature, poses_new)
         announced = 0.0
         if contact.impulse[0] > 0.0:
-            for j in range(nv):
-                announced += w.J[r, j] * w.v_new[j]
-            announced = max(0.0, contact.gap + dt * announced)
+            announced = max(0.0, contact.gap + dt * _velocity(J, r, v))
         elif gap >= 0.0:
             continue
-        worst = max(worst, _mark(w, r, announced - gap))
+        errors[r] = announced - gap
+        worst = max(worst, abs(errors[r]))
+        n, same = _mark(marks, n, r, known, same, G)
         if contact.stick > 0 and feature.body_b == 0:
-            worst = max(worst, _tangential_errors(m, w, contact, feature, dt))
-    first = w.contacts[count - 1].row + 1 + w.contacts[count - 1].tangents if count > 0 else 0
+            _tangential_errors(contact, feature, J, v, poses, poses_new, dt, errors)
+            for k in range(r + 1, r + 1 + contact.stick):
+                worst = max(worst, abs(errors[k]))
+                n, same = _mark(marks, n, k, known, same, G)
     for r in range(first, rows):
-        j = limited_coordinate(m, w, r)
-        dof, q = m.dofs[j], w.q_new[m.dofs[j].q_at]
-        gap = q - dof.lower if w.J[r, j] > 0.0 else dof.upper - q
+        j = limited_coordinate(J, r)
+        dof, at = dofs[j], q[dofs[j].q_at]
+        gap = at - dof.lower if J[r, j] > 0.0 else dof.upper - at
         if gap < 0.0:
-            worst = max(worst, _mark(w, r, -gap))
-    return worst
+            errors[r] = -gap
+            worst = max(worst, -gap)
+            n, same = _mark(marks, n, r, known, same, G)
+    return worst, n, same and n == known
 
 
 @inlined
-def _mark(w: WorkspaceView, r: int, error: float) -> float:
-    w.impulse_row[r] = 1.0
-    w.bias_row[r] = error
-    return abs(error)
+def _velocity(J: Floats, r: int, v: Floats) -> float:
+    total = 0.0
+    for j in range(v.shape[0]):
+        total += J[r, j] * v[j]
+    return total
 
 
 @inlined
+def _mark(
+    marks: Ints, n: int, r: int, known: int, same: bool, G: Floats
+) -> tuple[int, bool]:
+    """Row r takes part, if anything can move it."""
+    if not G[r, r] > 0.0:
+        return n, same
+    same = same and n < known and marks[n] == r
+    marks[n] = r
+    return n + 1, same
+
+
+@merged
 def _tangential_errors(
-    m: ModelView, w: WorkspaceView, contact: Any, feature: Any, dt: float
-) -> float:
+    contact: Any,
+    feature: Any,
+    J: Floats,
+    v: Floats,
+    poses: Records,
+    poses_new: Records,
+    dt: float,
+    errors: Floats,
+) -> None:
     """Announced minus actual tangential displacement of a sticking contact on the world.
 
     Measured at the feature's centre: a rolling sphere's centre moves by dt times its velocity.
     """
-    pose, start = w.pose_new[feature.body_a], w.pose[feature.body_a]
+    pose, start = poses_new[feature.body_a], poses[feature.body_a]
     ax, ay, az = rotate(pose.R, feature.center)
     bx, by, bz = contact.center[0], contact.center[1], contact.center[2]
     dx, dy, dz = ax + pose.p[0] - bx, ay + pose.p[1] - by, az + pose.p[2] - bz
-    worst = 0.0
     for k in range(contact.stick):
         t = contact.t1 if k == 0 else contact.t2
         r = contact.row + 1 + k
         moved = t[0] * dx + t[1] * dy + t[2] * dz
-        announced = 0.0
-        for j in range(m.header[0].nv):
-            announced += w.J[r, j] * w.v_new[j]
+        announced = _velocity(J, r, v)
         if feature.radius > 0.0:
-            announced += _rolling(m, w, start, pose, contact, feature, t, dt)
-        worst = max(worst, _mark(w, r, dt * announced - moved))
-    return worst
+            announced += _rolling(start.R, pose.R, contact.normal, feature.radius, t, dt)
+        errors[r] = dt * announced - moved
 
 
 @inlined
-def _rolling(
-    m: ModelView,
-    w: WorkspaceView,
-    start: Any,
-    pose: Any,
-    contact: Any,
-    feature: Any,
-    t: Floats,
-    dt: float,
-) -> float:
+def _rolling(B: Floats, A: Floats, n: Floats, radius: float, t: Floats, dt: float) -> float:
     """Velocity along t of the sphere's centre relative to its contact point, r (omega x n) . t.
 
-    The mean angular velocity of the step is read from the rotation R_new R^T (under 90 degrees).
+    The mean angular velocity of the step is read from the rotation A B^T (under 90 degrees).
     """
-    n = contact.normal
-    A, B = pose.R, start.R
-    # Skew part of R_new R^T: twice the sine of the angle, times the axis
+    # Skew part of A B^T: twice the sine of the angle, times the axis
     wx = wy = wz = 0.0
     for k in range(3):
         wx += A[2, k] * B[1, k] - A[1, k] * B[2, k]
@@ -142,55 +179,46 @@ def _rolling(
     sx = wy * n[2] - wz * n[1]
     sy = wz * n[0] - wx * n[2]
     sz = wx * n[1] - wy * n[0]
-    return 0.5 * angle * feature.radius * (sx * t[0] + sy * t[1] + sz * t[2]) / dt
+    return 0.5 * angle * radius * (sx * t[0] + sy * t[1] + sz * t[2]) / dt
 
 
-@kernel
-def _solve_equalities(w: WorkspaceView, rows: int) -> None:
-    """impulse_row = G^+ bias_row over the marked rows, zero elsewhere.
+@merged
+def _factor(G: Floats, marks: Ints, n: int, K: Floats) -> None:
+    """Factors of G over the marked rows; redundant ones need a proximal diagonal."""
+    for i in range(n):
+        own = marks[i]
+        for j in range(i, n):
+            K[i, j] = G[own, marks[j]]
+        K[i, i] *= 1.0 + PROXIMAL
+    factorise_symmetric(K, n)
 
-    Redundant rows make G singular: Cholesky of G plus a proximal diagonal, and one refinement.
-    What the shift leaves in the null space of G moves nothing.
+
+@merged
+def _solve_equalities(
+    G: Floats,
+    K: Floats,
+    marks: Ints,
+    n: int,
+    rows: int,
+    errors: Floats,
+    right: Floats,
+    x: Floats,
+    p: Floats,
+) -> None:
+    """p = G^+ errors over the marked rows, zero elsewhere; refined once.
+
+    What the proximal shift leaves in the null space of G moves nothing.
     """
-    K, x, e = w.A, w.z, w.b  # the LCP is done: its storage is free
-    n = 0
     for r in range(rows):
-        if w.impulse_row[r] > 0.0 and w.G[r, r] > 0.0:
-            w.active[n] = r
-            n += 1
+        p[r] = 0.0
     for i in range(n):
-        ri = w.active[i]
-        for j in range(i + 1):
-            K[i, j] = w.G[ri, w.active[j]]
-        K[i, i] *= 1.0 + 1e-10
-        for j in range(i):
-            total = K[i, j]
-            for k in range(j):
-                total -= K[i, k] * K[j, k] * K[k, k]
-            K[i, j] = total / K[j, j] if K[j, j] > 0.0 else 0.0
-            K[i, i] -= K[i, j] * K[i, j] * K[j, j]
-    for r in range(rows):
-        w.impulse_row[r] = 0.0
-    for _ in range(2):
-        for i in range(n):
-            ri = w.active[i]
-            e[i] = w.bias_row[ri]
-            for j in range(n):
-                e[i] -= w.G[ri, w.active[j]] * w.impulse_row[w.active[j]]
-        _back_substitute(K, e, x, n)
-        for i in range(n):
-            w.impulse_row[w.active[i]] += x[i]
-
-
-@inlined
-def _back_substitute(K: Floats, e: Floats, x: Floats, n: int) -> None:
-    """x = (L D L^T)^-1 e for L below and D on the diagonal of K; a lost pivot yields nothing."""
+        right[i] = errors[marks[i]]
+    substitute_symmetric(K, n, right, x)
     for i in range(n):
-        x[i] = e[i]
-        for j in range(i):
-            x[i] -= K[i, j] * x[j]
+        own = marks[i]
+        for j in range(n):
+            right[i] -= G[own, marks[j]] * x[j]
+        p[own] = x[i]
+    substitute_symmetric(K, n, right, x)
     for i in range(n):
-        x[i] = x[i] / K[i, i] if K[i, i] > 0.0 else 0.0
-    for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            x[i] -= K[j, i] * x[j]
+        p[marks[i]] += x[i]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import merged
 from dynenvs.contact.detect import add_contact, feature_gap, locate, select_contacts
-from dynenvs.contact.problem import solve_problem
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
+from dynenvs.contact.solution import solve_problem
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import ModelView, StateView, WorkspaceView
@@ -16,7 +16,7 @@ ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 
 
-@kernel
+@merged
 def resolve_contacts(
     m: ModelView, s: StateView, w: WorkspaceView, dt: float, unactuated: bool, ahead: float
 ) -> tuple[int, float, int, int, int]:
@@ -25,25 +25,40 @@ def resolve_contacts(
     Features that were left out and that the answer would carry below ground are added, and the
     problem is solved again.  Returns (status, worst residual, pivots, contacts, rows).
     """
-    h = m.header[0]
-    count = select_contacts(m, s, w, dt)
-    if count > h.nc:
+    nv = m.header[0].nv
+    count = select_contacts(m.bodies, m.features, s.memory, w.pose, w.body, w.gaps, w.contacts, dt)
+    if count > m.header[0].nc:
         s.status[0].overflow += 1
-        count = h.nc
+        count = m.header[0].nc
     if ahead > 0.0:
         look_ahead(m, s, w, count, ahead)
+    for j in range(nv):
+        w.yields[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
     worst = 0.0
     total = 0
     status, rows = integer(0), integer(0)
     for _ in range(ROUNDS):
-        rows = contact_rows(m, w, count, w.v_free, dt)
-        rows = limit_rows(m, s.q, w, rows, w.v_free, dt)
-        couple(m, w, rows, unactuated)
-        for j in range(h.nv):
+        rows = contact_rows(
+            m.header,
+            m.bodies,
+            m.dofs,
+            m.features,
+            w.pose,
+            w.S,
+            w.contacts,
+            count,
+            w.v_free,
+            dt,
+            w.J,
+            w.bias_row,
+        )
+        rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.J, w.bias_row)
+        couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+        for j in range(nv):
             w.v_new[j] = w.v_free[j]
-        status, residual, pivots = solve_problem(m, s, w, count, rows, dt, w.v_new)
-        worst = max(worst, residual)
-        total += pivots
+        status = solve_problem(m, s, w, count, rows, dt, w.v_new)
+        worst = max(worst, w.answer[0].residual)
+        total += w.answer[0].pivots
         s.status[0].solves += 1
         if status == FAILED:
             break
@@ -58,7 +73,7 @@ def resolve_contacts(
     return status, worst, total, count, rows
 
 
-@kernel
+@merged
 def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: float) -> None:
     """Turn bodies and contact points along the velocity; gaps stay those of now.
 
@@ -73,17 +88,17 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
         locate(m.features[contact.feature], w.pose, contact)
 
 
-@kernel
+@merged
 def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Add every feature that is below ground at the end of the step and not in the problem."""
     listed = count
     for f in range(m.header[0].nf):
-        if count == m.header[0].nc:
-            break
+        if not feature_gap(m.features[f], w.pose_new) < -MISSED:
+            continue
         known = s.memory[f].ignored != 0
         for i in range(listed):
             known = known or w.contacts[i].feature == f
-        if not known and feature_gap(m.features[f], w.pose_new) < -MISSED:
-            add_contact(m, s, w, f, count)
+        if not known and count < m.header[0].nc:
+            add_contact(m.features, s.memory, w.gaps, w.pose, f, w.contacts[count])
             count += 1
     return count

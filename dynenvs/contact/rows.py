@@ -4,7 +4,7 @@ Rows: for each contact its normal and tangents, then one row for each joint limi
 W is M^-1 in the forward problem and Z (Z^T M Z)^-1 Z^T in the inverse one (physics.md, section 1,
 002, equation 7 as corrected); either comes as sparse factors L^T D L, and
 
-    Y = D^-1/2 L^-T J^T,   G = Y^T Y,   b = J v_free + gap / dt on normal rows.
+    Y = L^-T J^T,   G = Y^T D^-1 Y,   b = J v_free + gap / dt on normal rows.
 """
 
 from __future__ import annotations
@@ -12,35 +12,60 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.dynamics.factor import solve_lower_transposed
-from dynenvs.kinematics import add_point_row
-from dynenvs.layout import Floats, ModelView, WorkspaceView
+from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.layout import Floats, Records
 from dynenvs.lcp.workspace import integer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 
 
-@inlined
-def _contact_row(m: ModelView, w: WorkspaceView, contact: Any, d: Floats, row: Floats) -> None:
-    """row = d^T (J_A - J_B) at the contact point."""
-    feature = m.features[contact.feature]
-    for j in range(m.header[0].nv):
-        row[j] = 0.0
-    add_point_row(m, w, feature.body_a, contact.point, d, 1.0, row)
-    if feature.body_b > 0:
-        add_point_row(m, w, feature.body_b, contact.point, d, -1.0, row)
+@merged
+def _add_point_rows(
+    bodies: Records,
+    dofs: Records,
+    S: Floats,
+    body: int,
+    origin: Floats,
+    contact: Any,
+    sign: float,
+    v: Floats,
+    J: Floats,
+) -> tuple[float, float, float]:
+    """Add sign * (n, t1, t2)^T J_point of a body to the contact's rows; returns their velocities.
+
+    Column j of J_point is the velocity that coordinate j gives the point: S_v + S_w x r.
+    """
+    n, t1, t2 = contact.normal, contact.t1, contact.t2
+    n0, n1, n2 = n[0], n[1], n[2]
+    a0, a1, a2 = t1[0], t1[1], t1[2]
+    b0, b1, b2 = t2[0], t2[1], t2[2]
+    at = contact.point
+    x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
+    r, tangents = contact.row, contact.tangents
+    un, u1, u2 = 0.0, 0.0, 0.0
+    j = bodies[body].last
+    while j >= 0:
+        w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
+        vx = sign * (S[j, 3] + w1 * z - w2 * y)
+        vy = sign * (S[j, 4] + w2 * x - w0 * z)
+        vz = sign * (S[j, 5] + w0 * y - w1 * x)
+        rate = v[j]
+        entry = n0 * vx + n1 * vy + n2 * vz
+        J[r, j] += entry
+        un += entry * rate
+        if tangents > 0:
+            entry = a0 * vx + a1 * vy + a2 * vz
+            J[r + 1, j] += entry
+            u1 += entry * rate
+        if tangents > 1:
+            entry = b0 * vx + b1 * vy + b2 * vz
+            J[r + 2, j] += entry
+            u2 += entry * rate
+        j = dofs[j].parent
+    return un, u1, u2
 
 
-@inlined
-def _dot(a: Floats, b: Floats, n: int) -> float:
-    total = 0.0
-    for k in range(n):
-        total += a[k] * b[k]
-    return total
-
-
-@inlined
+@merged
 def _reference_tangents(contact: Any, planar: bool) -> None:
     """Tangents by the world's axes: t1 in the x-z plane (or nearest to x), t2 = n x t1."""
     n, t1, t2 = contact.normal, contact.t1, contact.t2
@@ -55,86 +80,109 @@ def _reference_tangents(contact: Any, planar: bool) -> None:
     t2[2] = n[0] * t1[1] - n[1] * t1[0]
 
 
-@inlined
-def _align_tangents(m: ModelView, w: WorkspaceView, contact: Any, count: int) -> None:
+@merged
+def _align_tangents(
+    features: Records, contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
+) -> None:
     """Turn t1 along the predicted slip: this removes most of a pyramid's bias.
 
     The slip is the sum over all contacts of the same two bodies.  A direction of its own for each
     foot of a slowly sliding body would turn with the body's spin and feed it.
     """
+    contact = contacts[i]
     r = contact.row
     s1, s2 = 0.0, 0.0
-    feature = m.features[contact.feature]
-    for i in range(count):
-        other = m.features[w.contacts[i].feature]
+    feature = features[contact.feature]
+    for k in range(count):
+        other = features[contacts[k].feature]
         if other.body_a == feature.body_a and other.body_b == feature.body_b:
-            slip = w.contacts[i].impulse  # holds the predicted slip, world axes, until the solve
-            for k in range(3):
-                s1 += slip[k] * contact.t1[k]
-                s2 += slip[k] * contact.t2[k]
+            slip = contacts[k].impulse  # holds the predicted slip, world axes, until the solve
+            for a in range(3):
+                s1 += slip[a] * contact.t1[a]
+                s2 += slip[a] * contact.t2[a]
     speed = math.sqrt(s1 * s1 + s2 * s2)
     if speed < SLIP:
         return
     c, s = s1 / speed, s2 / speed
-    t1, t2 = contact.t1, contact.t2
     for k in range(3):
-        a, b = t1[k], t2[k]
-        t1[k] = c * a + s * b
-        t2[k] = c * b - s * a
-    for j in range(m.header[0].nv):
-        a, b = w.J[r + 1, j], w.J[r + 2, j]
-        w.J[r + 1, j] = c * a + s * b
-        w.J[r + 2, j] = c * b - s * a
-
-
-@inlined
-def _predict_slip(m: ModelView, w: WorkspaceView, contact: Any, v: Floats) -> None:
-    """Tangential velocity without contact impulses into `contact.impulse`, world axes [m/s]."""
-    r = contact.row
-    nv = m.header[0].nv
-    s1 = _dot(w.J[r + 1], v, nv) if contact.tangents == 2 else 0.0
-    s2 = _dot(w.J[r + 2], v, nv) if contact.tangents == 2 else 0.0
-    for k in range(3):
-        contact.impulse[k] = s1 * contact.t1[k] + s2 * contact.t2[k]
+        a, b = contact.t1[k], contact.t2[k]
+        contact.t1[k] = c * a + s * b
+        contact.t2[k] = c * b - s * a
+    for j in range(nv):
+        a, b = J[r + 1, j], J[r + 2, j]
+        J[r + 1, j] = c * a + s * b
+        J[r + 2, j] = c * b - s * a
+    a, b = bias[r + 1], bias[r + 2]
+    bias[r + 1] = c * a + s * b
+    bias[r + 2] = c * b - s * a
 
 
 @kernel
-def contact_rows(m: ModelView, w: WorkspaceView, count: int, v: Floats, dt: float) -> int:
+def contact_rows(
+    header: Records,
+    bodies: Records,
+    dofs: Records,
+    features: Records,
+    poses: Records,
+    S: Floats,
+    contacts: Records,
+    count: int,
+    v: Floats,
+    dt: float,
+    J: Floats,
+    bias: Floats,
+) -> int:
     """Rows J and right-hand sides of the contacts; returns the number of rows.
 
     `v` is the velocity without contact impulses, shape (nv,): it gives the right-hand side and
     the predicted slip.
     """
-    planar = m.header[0].directions == 2
-    nv = m.header[0].nv
+    planar = header[0].directions == 2
+    nv = header[0].nv
     r = integer(0)
     for i in range(count):
-        contact = w.contacts[i]
+        contact = contacts[i]
         contact.row = r
         # Without friction the slip bound sigma would be indeterminate: no tangential rows.
         contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
         _reference_tangents(contact, planar)
-        _contact_row(m, w, contact, contact.normal, w.J[r])
-        for k in range(contact.tangents):
-            _contact_row(m, w, contact, contact.t1 if k == 0 else contact.t2, w.J[r + 1 + k])
-        _predict_slip(m, w, contact, v)
-        r += 1 + contact.tangents
-    for i in range(count):
-        contact = w.contacts[i]
+        for k in range(r, r + 1 + contact.tangents):
+            for j in range(nv):
+                J[k, j] = 0.0
+        feature = features[contact.feature]
+        un, u1, u2 = 0.0, 0.0, 0.0
+        for side in range(2):
+            body = feature.body_a if side == 0 else feature.body_b
+            if body > 0:
+                origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
+                a, b, c = _add_point_rows(bodies, dofs, S, body, origin, contact, sign, v, J)
+                un, u1, u2 = un + a, u1 + b, u2 + c
+        bias[r] = un + contact.target / dt
+        if contact.tangents > 0:
+            bias[r + 1] = u1
         if contact.tangents == 2:
-            _align_tangents(m, w, contact, count)
-        row = contact.row
-        for k in range(1 + contact.tangents):
-            w.bias_row[row + k] = _dot(w.J[row + k], v, nv)
-        w.bias_row[row] += contact.target / dt
+            bias[r + 2] = u2
+            for k in range(3):
+                contact.impulse[k] = u1 * contact.t1[k] + u2 * contact.t2[k]
+        else:
+            for k in range(3):
+                contact.impulse[k] = 0.0
+        r += 1 + contact.tangents
+    if not planar:
+        for i in range(count):
+            if contacts[i].tangents == 2:
+                _align_tangents(features, contacts, count, i, nv, J, bias)
     return r
 
 
 @kernel
-def limit_rows(m: ModelView, q: Floats, w: WorkspaceView, r: int, v: Floats, dt: float) -> int:
+def limit_rows(
+    dofs: Records, q: Floats, r: int, v: Floats, dt: float, J: Floats, bias: Floats
+) -> int:
     """Rows +-e_i of the joint limits in reach (frictionless, gap/dt like a contact's normal)."""
-    for i in range(m.header[0].nv):
-        dof = m.dofs[i]
+    nv = dofs.shape[0]
+    for i in range(nv):
+        dof = dofs[i]
         if dof.limited == 0:
             continue
         low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
@@ -142,34 +190,51 @@ def limit_rows(m: ModelView, q: Floats, w: WorkspaceView, r: int, v: Floats, dt:
         gap = min(low, high)
         # A generous reach (0.05 rad or m beyond the predicted one): pushes change v within a step.
         if gap + dt * sign * v[i] < 0.05:
-            for j in range(m.header[0].nv):
-                w.J[r, j] = 0.0
-            w.J[r, i] = sign
-            w.bias_row[r] = sign * v[i] + max(gap, 0.0) / dt
+            for j in range(nv):
+                J[r, j] = 0.0
+            J[r, i] = sign
+            bias[r] = sign * v[i] + max(gap, 0.0) / dt
             r += 1
     return r
 
 
 @inlined
-def limited_coordinate(m: ModelView, w: WorkspaceView, row: int) -> int:
+def limited_coordinate(J: Floats, row: int) -> int:
     """The coordinate that a joint limit's row acts on: its only entry."""
     j = 0
-    while w.J[row, j] == 0.0:
+    while J[row, j] == 0.0:
         j += 1
     return j
 
 
 @kernel
-def couple(m: ModelView, w: WorkspaceView, rows: int, unactuated: bool) -> None:
-    """Y and G of all rows; with `unactuated`, actuated coordinates do not yield."""
-    nv = m.header[0].nv
+def couple(
+    dofs: Records, J: Floats, L: Floats, rows: int, yields: Floats, Y: Floats, G: Floats
+) -> None:
+    """Y and G of all rows, for the coordinates that yield.
+
+    The half-solve works on all rows at once: its inner loops run along the rows of Y.
+    """
+    nv = dofs.shape[0]
     for r in range(rows):
-        y = w.Y[r]
         for j in range(nv):
-            y[j] = 0.0 if unactuated and m.dofs[j].actuated else w.J[r, j]
-        solve_lower_transposed(m, w.L, y)
+            Y[j, r] = J[r, j] * yields[j]
+    for i in range(nv - 1, -1, -1):
+        j = dofs[i].parent
+        while j >= 0:
+            factor = L[i, j]
+            if factor != 0.0:
+                for r in range(rows):
+                    Y[j, r] -= factor * Y[i, r]
+            j = dofs[j].parent
+    for r in range(rows):
+        for c in range(rows):
+            G[r, c] = 0.0
         for j in range(nv):
-            y[j] /= math.sqrt(w.L[j, j])
-        for k in range(r + 1):
-            w.G[r, k] = _dot(y, w.Y[k], nv)
-            w.G[k, r] = w.G[r, k]
+            factor = Y[j, r] * L[j, j]
+            if factor != 0.0:
+                for c in range(r + 1):
+                    G[r, c] += factor * Y[j, c]
+    for r in range(rows):
+        for c in range(r + 1, rows):
+            G[r, c] = G[c, r]

@@ -2,13 +2,13 @@
 
 L is unit lower triangular with the sparsity of M: L_ij is non-zero only for j on the way from i
 to the root.  Columns are eliminated tips to base, so no fill-in arises.  `factor` stores L below
-the diagonal and D on it.
+the diagonal and D^-1 on it: solves then divide by nothing.
 """
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined
-from dynenvs.layout import Floats, ModelView
+from dynenvs.compiled import inlined, kernel
+from dynenvs.layout import Floats, ModelView, Records
 
 
 @inlined
@@ -17,56 +17,54 @@ def factor(m: ModelView, M: Floats, L: Floats) -> bool:
     for i in range(m.header[0].nv):
         for j in range(i + 1):
             L[i, j] = M[i, j]
-    return factor_in_place(m, L)
+    return factor_in_place(m.dofs, L)
 
 
-@inlined
-def factor_in_place(m: ModelView, L: Floats) -> bool:
+@kernel
+def factor_in_place(dofs: Records, L: Floats) -> bool:
     """The same for a matrix that lies in L already."""
-    for k in range(m.header[0].nv - 1, -1, -1):
+    for k in range(dofs.shape[0] - 1, -1, -1):
         pivot = L[k, k]
         if not pivot > 0.0:  # catches NaN too
             return False
-        i = m.dofs[k].parent
+        inverse = 1.0 / pivot
+        L[k, k] = inverse
+        i = dofs[k].parent
         while i >= 0:
-            ratio = L[k, i] / pivot
-            j = i
-            while j >= 0:
-                L[i, j] -= ratio * L[k, j]
-                j = m.dofs[j].parent
-            L[k, i] = ratio
-            i = m.dofs[i].parent
+            ratio = L[k, i] * inverse
+            if ratio != 0.0:
+                j = i
+                while j >= 0:
+                    L[i, j] -= ratio * L[k, j]
+                    j = dofs[j].parent
+                L[k, i] = ratio
+            i = dofs[i].parent
     return True
-
-
-@inlined
-def solve_lower_transposed(m: ModelView, L: Floats, x: Floats) -> None:
-    """x <- L^-T x, shape (nv,): tips to base."""
-    for i in range(m.header[0].nv - 1, -1, -1):
-        xi = x[i]
-        if xi != 0.0:
-            j = m.dofs[i].parent
-            while j >= 0:
-                x[j] -= L[i, j] * xi
-                j = m.dofs[j].parent
-
-
-@inlined
-def solve_lower(m: ModelView, L: Floats, x: Floats) -> None:
-    """x <- L^-1 x, shape (nv,): base to tips."""
-    for i in range(m.header[0].nv):
-        j = m.dofs[i].parent
-        total = x[i]
-        while j >= 0:
-            total -= L[i, j] * x[j]
-            j = m.dofs[j].parent
-        x[i] = total
 
 
 @inlined
 def solve(m: ModelView, L: Floats, x: Floats) -> None:
     """x <- M^-1 x, shape (nv,)."""
-    solve_lower_transposed(m, L, x)
-    for i in range(m.header[0].nv):
-        x[i] /= L[i, i]
-    solve_lower(m, L, x)
+    solve_factors(m.dofs, L, x)
+
+
+@kernel
+def solve_factors(dofs: Records, L: Floats, x: Floats) -> None:
+    """The same for the degrees of freedom of an opened model."""
+    nv = dofs.shape[0]
+    # L^-T: tips to base
+    for i in range(nv - 1, -1, -1):
+        xi = x[i]
+        if xi != 0.0:
+            j = dofs[i].parent
+            while j >= 0:
+                x[j] -= L[i, j] * xi
+                j = dofs[j].parent
+    # D^-1, then L^-1: base to tips
+    for i in range(nv):
+        total = x[i] * L[i, i]
+        j = dofs[i].parent
+        while j >= 0:
+            total -= L[i, j] * x[j]
+            j = dofs[j].parent
+        x[i] = total

@@ -80,6 +80,40 @@ def substitute(factors: Matrix, m: int, order: Integers, right: Vector, x: Vecto
 
 
 @kernel
+def factorise_symmetric(matrix: Matrix, m: int) -> None:
+    """Overwrite the upper triangle of a positive definite m x m block by D^-1 and U = D L^T.
+
+    matrix: shape (>= m, >= m), its lower triangle is not touched.  A pivot that rounding has made
+    zero or negative gives way to nothing: its unknown stays zero.
+    """
+    for k in range(m):
+        pivot = matrix[k, k]
+        inverse = 1.0 / pivot if pivot > 0.0 else 0.0
+        matrix[k, k] = inverse
+        for i in range(k + 1, m):
+            factor = matrix[k, i] * inverse
+            if factor != 0.0:
+                for j in range(i, m):
+                    matrix[i, j] -= factor * matrix[k, j]
+
+
+@kernel
+def substitute_symmetric(factors: Matrix, m: int, right: Vector, x: Vector) -> None:
+    """Solve K x = right with the factors of K from `factorise_symmetric`; shape (>= m,)."""
+    for i in range(m):
+        x[i] = right[i]
+    for k in range(m):
+        value = x[k] * factors[k, k]
+        for i in range(k + 1, m):
+            x[i] -= factors[k, i] * value
+    for k in range(m - 1, -1, -1):
+        value = x[k]
+        for i in range(k + 1, m):
+            value -= factors[k, i] * x[i]
+        x[k] = value * factors[k, k]
+
+
+@kernel
 def add_product(high: float, low: float, a: float, x: float) -> tuple[float, float]:
     """Add a x to the sum high + low as if in twice the working precision; returns the new sum.
 

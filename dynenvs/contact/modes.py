@@ -1,0 +1,283 @@
+"""Modes of contacts: what each one does, which unknowns that gives, and when it no longer holds.
+
+======  ==========================================  ================================
+mode    meaning                                     unknowns
+======  ==========================================  ================================
+OPEN    no impulse                                  none
+STICK   no velocity (a limit: pressed)              normal and tangential impulses
+SLIP+k  slips against direction k of the pyramid    normal impulse p: p (n + mu d_k)
+EDGE+k  slips between directions k and k + 1        impulses along both edges
+======  ==========================================  ================================
+
+With nd directions, EDGE stands for SLIP + nd.  Each mode turns some complementarity conditions of
+the LCP (`problem.py`) into equations; the rest are inequalities, checked here.
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.layout import Floats, Records
+
+OPEN, STICK, SLIP = 0, 1, 2
+
+STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts cease to squeeze
+SLACK = 1e-12  # by which an inequality may fail, in the certificate's units, before a mode changes
+
+
+@inlined
+def sector(header: Records, x: float, y: float) -> int:
+    """The k with (x, y) between directions k and k + 1."""
+    directions = header[0].directions
+    for k in range(directions - 1):
+        c, s = header[0].cosines, header[0].sines
+        if c[k] * y - s[k] * x >= 0.0 and c[k + 1] * y - s[k + 1] * x < 0.0:
+            return k
+    return int(directions - 1)
+
+
+@inlined
+def split(header: Records, k: int, x: float, y: float) -> tuple[float, float]:
+    """(a, b) with (x, y) = a d_k + b d_{k+1}."""
+    after = k + 1 if k + 1 < header[0].directions else 0
+    c0, s0 = header[0].cosines[k], header[0].sines[k]
+    c1, s1 = header[0].cosines[after], header[0].sines[after]
+    area = c0 * s1 - s0 * c1
+    return (x * s1 - y * c1) / area, (c0 * y - s0 * x) / area
+
+
+@inlined
+def strongest(header: Records, x: float, y: float) -> float:
+    """Largest -d . (x, y) over the directions: the least sigma that bounds this slip, or 0."""
+    largest = 0.0
+    for k in range(header[0].directions):
+        largest = max(largest, -header[0].cosines[k] * x - header[0].sines[k] * y)
+    return largest
+
+
+@kernel
+def list_unknowns(
+    header: Records, blocks: Records, n: int, unknowns: Records
+) -> tuple[int, bool]:
+    """List the unknowns and equations of all blocks' modes.
+
+    Returns how many there are, and whether nothing slips: then their system is symmetric.
+    """
+    count = 0
+    symmetric = True
+    directions = header[0].directions
+    for i in range(n):
+        block = blocks[i]
+        if block.mode == OPEN:
+            continue
+        if block.mode == STICK:
+            for k in range(1 + block.tangents):
+                count = _unknown(unknowns, count, block.row + k, 0.0, 0.0, block.row + k)
+            continue
+        symmetric = False
+        edge = block.mode >= SLIP + directions
+        k = block.mode - SLIP - (directions if edge else 0)
+        mu, c, s = block.friction, header[0].cosines, header[0].sines
+        count = _unknown(unknowns, count, block.row, mu * c[k], mu * s[k], block.row)
+        if edge:
+            after = k + 1 if k + 1 < directions else 0
+            row = block.row
+            count = _unknown(unknowns, count, row, mu * c[after], mu * s[after], row + 1)
+            last = unknowns[count - 1]
+            last.combined = 1
+            last.ec, last.es = c[k] - c[after], s[k] - s[after]
+    return count, symmetric
+
+
+@inlined
+def _unknown(
+    unknowns: Records, count: int, column: int, c: float, s: float, equation: int
+) -> int:
+    unknown = unknowns[count]
+    unknown.column = column
+    unknown.c = c
+    unknown.s = s
+    unknown.equation = equation
+    unknown.combined = 0
+    return count + 1
+
+
+@kernel
+def update_modes(
+    header: Records, blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats
+) -> int:
+    """Change the mode of every block whose inequalities fail; returns how many changed.
+
+    scale: the certificate's velocity scale [m/s]; p, u: impulses and velocities of the rows.
+    The new mode is the one of the projection of p - u / G_rr on the cone, as in Alart and
+    Curnier's semismooth Newton method (1991), with the pyramid's polygon for the disc.
+    """
+    changed = 0
+    for i in range(n):
+        block = blocks[i]
+        r = block.row
+        g = G[r, r]
+        if not g > 0.0:
+            continue  # nothing moves here
+        normal = p[r]
+        if block.mode == OPEN:
+            if u[r] >= -SLACK * scale:
+                continue
+            normal = -u[r] / g
+        elif normal < -SLACK * scale / g:
+            block.mode = OPEN
+            changed += 1
+            continue
+        mode = STICK
+        if block.tangents == 1:
+            mode = _line(block, G, normal, scale, p, u)
+        elif block.tangents == 2:
+            mode = _polygon(header, block, G, normal, scale, p, u)
+        if mode != block.mode:
+            block.mode = mode
+            changed += 1
+    return changed
+
+
+@merged
+def _line(
+    block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
+) -> int:
+    """Mode of a pressing contact with one tangent: directions + and - (modes SLIP and SLIP + 1)."""
+    t = block.row + 1
+    if block.mode == SLIP and u[t] <= SLACK * scale:
+        return SLIP
+    if block.mode == SLIP + 1 and u[t] >= -SLACK * scale:
+        return SLIP + 1
+    g = G[t, t] if G[t, t] > 0.0 else G[t - 1, t - 1]
+    x = p[t]
+    if block.mode == OPEN:
+        x -= u[t] / g
+    if block.mode >= SLIP or abs(x) <= block.friction * normal + SLACK * scale / g:
+        return STICK
+    return SLIP if x > 0.0 else SLIP + 1
+
+
+@merged
+def _polygon(
+    header: Records, block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
+) -> int:
+    """Mode of a pressing contact with two tangents."""
+    t = block.row + 1
+    directions = header[0].directions
+    g = max(G[t, t], G[t + 1, t + 1])
+    if not g > 0.0:
+        g = G[t - 1, t - 1]
+    bound = block.friction * normal
+    x, y = p[t], p[t + 1]
+    if block.mode == STICK:
+        a, b = split(header, sector(header, x, y), x, y)
+        if a + b <= bound + SLACK * scale / g:
+            return STICK
+    elif block.mode != OPEN:
+        edge = block.mode >= SLIP + directions
+        k = block.mode - SLIP - (directions if edge else 0)
+        sigma = -header[0].cosines[k] * u[t] - header[0].sines[k] * u[t + 1]
+        holds = sigma >= strongest(header, u[t], u[t + 1]) - SLACK * scale
+        if edge:
+            a, b = split(header, k, x, y)
+            holds = holds and min(a, b) >= -SLACK * scale / g
+        if holds:
+            return int(block.mode)
+    x -= u[t] / g
+    y -= u[t + 1] / g
+    k = sector(header, x, y)
+    a, b = split(header, k, x, y)
+    if a + b <= bound:
+        return STICK
+    # The point of the side from bound d_k to bound d_{k+1} that is nearest
+    after = k + 1 if k + 1 < directions else 0
+    c0, s0 = header[0].cosines[k], header[0].sines[k]
+    ex, ey = header[0].cosines[after] - c0, header[0].sines[after] - s0
+    along = (x - bound * c0) * ex + (y - bound * s0) * ey
+    length = bound * (ex * ex + ey * ey)
+    if along <= 0.0:
+        return SLIP + k
+    return SLIP + after if along >= length else int(SLIP + directions + k)
+
+
+@inlined
+def recall_mode(directions: int, bits: int, approaching: bool) -> int:
+    """The mode of a block that the active set `bits` tells of (bit 0: normal; then directions;
+    then sigma); a block that was open is thought to stick if it is going to be hit."""
+    if bits & 1 == 0:
+        return STICK if approaching else OPEN
+    if (bits >> (1 + directions)) & 1 == 0:
+        return STICK
+    first = -1
+    for k in range(directions):
+        if (bits >> (1 + k)) & 1:
+            if first >= 0:  # two neighbours; the last and the first are neighbours too
+                edge = directions - 1 if first == 0 and k == directions - 1 else first
+                return int(SLIP + directions + edge)
+            first = k
+    return STICK if first < 0 else int(SLIP + first)
+
+
+@inlined
+def active_bits(header: Records, block: Records, p: Floats) -> int:
+    """The active set of a block's mode, as `recall_mode` reads it and the LCP's cascade too."""
+    if block.mode == OPEN:
+        return 0
+    directions = header[0].directions
+    bits = 1
+    if block.mode >= SLIP and block.slip > STILL:
+        bits |= 1 << (1 + directions)
+        edge = block.mode >= SLIP + directions
+        k = block.mode - SLIP - (directions if edge else 0)
+        bits |= 1 << (1 + k)
+        if edge:
+            bits |= 1 << (1 + (k + 1 if k + 1 < directions else 0))
+    elif block.tangents == 1:
+        bits |= 2 if p[block.row + 1] > 0.0 else 4
+    elif block.tangents == 2:
+        k = sector(header, p[block.row + 1], p[block.row + 2])
+        bits |= 1 << (1 + k)
+        bits |= 1 << (1 + (k + 1 if k + 1 < directions else 0))
+    return bits
+
+
+@merged
+def certify_block(
+    header: Records, block: Records, G: Floats, scale: float, p: Floats, u: Floats
+) -> float:
+    """A block's part of the LCP's natural residual (`lcp.scaling.certificate`), in its units.
+
+    The LCP's variables follow from p and u: the two directions next to the tangential impulse carry
+    it, and sigma is the least that bounds the slip.  Writes sigma into `block.slip`.
+    """
+    r, t = block.row, block.row + 1
+    g = G[r, r]
+    block.slip = 0.0
+    if not g > 0.0:
+        return 0.0  # no variable of the LCP
+    worst = abs(min(p[r] * g, u[r])) / scale
+    if block.tangents == 0:
+        return worst
+    two = block.tangents == 2
+    x, y = p[t], p[t + 1] if two else 0.0
+    slip_x, slip_y = u[t], u[t + 1] if two else 0.0
+    sigma = strongest(header, slip_x, slip_y)
+    block.slip = sigma
+    directions = header[0].directions
+    k = sector(header, x, y) if two else (0 if x >= 0.0 else 1)
+    after = k + 1 if two and k + 1 < directions else 0
+    a, b = split(header, k, x, y) if two else (abs(x), 0.0)
+    unit = g / block.friction  # the greatest of the scales' inverses: sigma's row
+    for d in range(directions):
+        c, s = header[0].cosines[d], header[0].sines[d]
+        coupling = c * c * G[t, t]
+        if two:
+            coupling += 2.0 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
+        if coupling <= 1e-14 * g:
+            continue
+        impulse = a if d == k else (b if two and d == after else 0.0)
+        unit = min(unit, coupling)
+        slip = c * slip_x + s * slip_y + sigma
+        worst = max(worst, abs(min(impulse * coupling, slip)) / scale)
+    return max(worst, abs(min(sigma, (block.friction * p[r] - a - b) * unit)) / scale)
+

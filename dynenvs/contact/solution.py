@@ -1,0 +1,159 @@
+"""The contact problem solved: Newton's method, the cascade where it fails, and what is kept."""
+
+from __future__ import annotations
+
+from dynenvs.compiled import kernel, merged
+from dynenvs.contact.modes import OPEN, active_bits, recall_mode
+from dynenvs.contact.newton import newton
+from dynenvs.contact.problem import least_speed, solve_by_cascade
+from dynenvs.contact.rows import SLIP, limited_coordinate
+from dynenvs.dynamics.factor import solve_factors
+from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
+from dynenvs.views import raw
+
+
+@merged
+def solve_problem(
+    m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float, v: Floats
+) -> int:
+    """Solve the contact problem of the rows; returns the status, details stand in `w.answer`.
+
+    Writes the impulses of rows and contacts, and v += W J^T p.
+    """
+    status = CERTIFIED
+    solved = True
+    answer = w.answer[0]
+    answer.residual, answer.pivots, answer.sweeps = 0.0, 0, 0
+    if rows > 0:
+        blocks = _recall(m, s, w, count, rows)
+        answer.residual, answer.sweeps = newton(
+            m.header,
+            w.blocks,
+            blocks,
+            w.G,
+            w.bias_row,
+            rows,
+            least_speed(m.header, dt),
+            w.unknowns,
+            w.A,
+            w.active,
+            w.b,
+            w.z,
+            w.impulse_row,
+            w.v_row,
+        )
+        # A stale guess must not change the answer (physics.md, section 4, warm start).
+        solved = answer.residual <= WARM_RESIDUAL
+        if not solved:
+            h = m.header[0]
+            packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
+            buffer = raw(w.pose, h.workspace_bytes)
+            status = solve_by_cascade(packed, row, buffer, count, rows, dt)
+            s.status[0].rescued += 1
+    _remember(m, s, w, count, rows, solved)
+    if rows > 0:
+        apply_impulses(m.dofs, w.J, w.L, w.impulse_row, rows, w.yields, w.rhs, v)
+    return status
+
+
+@merged
+def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int) -> int:
+    """List contacts and limits as blocks in the modes that their last active sets tell of."""
+    directions = m.header[0].directions
+    r = 0
+    for i in range(count):
+        contact, block = w.contacts[i], w.blocks[i]
+        r = contact.row
+        block.row, block.tangents, block.friction = r, contact.tangents, contact.friction
+        # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
+        # load in many ways, and each turns the body differently.  Memory must not choose.
+        bits = s.memory[contact.feature].active if contact.tangents < 2 else 0
+        block.mode = recall_mode(directions, bits, w.bias_row[r] < 0.0)
+        r += 1 + contact.tangents
+    n = count
+    for k in range(r, rows):
+        block = w.blocks[n]
+        block.row, block.tangents, block.friction = k, 0, 0.0
+        bits = (s.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
+        block.mode = recall_mode(directions, bits, w.bias_row[k] < 0.0)
+        n += 1
+    for i in range(n):
+        block = w.blocks[i]
+        if not w.G[block.row, block.row] > 0.0:
+            block.mode = OPEN
+    return n
+
+
+@merged
+def _remember(
+    m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, from_blocks: bool
+) -> None:
+    """Keep impulses and active sets by feature id; features that were not in reach forget theirs.
+
+    from_blocks: whether Newton's method gave the answer (the cascade keeps its active sets itself).
+    """
+    memory, status = s.memory, s.status[0]
+    for f in range(memory.shape[0]):
+        old = memory[f].impulse
+        old[0] = old[1] = old[2] = 0.0
+        if from_blocks:
+            memory[f].active = 0
+    if from_blocks:
+        status.limits_active = 0
+    status.contacts = 0
+    r = 0
+    p = w.impulse_row
+    for i in range(count):
+        contact = w.contacts[i]
+        record = memory[contact.feature]
+        r = contact.row
+        if from_blocks:
+            contact.slip = w.blocks[i].slip
+            record.active = active_bits(m.header, w.blocks[i], p)
+        n, t1, t2 = contact.normal, contact.t1, contact.t2
+        p0 = p[r]
+        p1 = p[r + 1] if contact.tangents > 0 else 0.0
+        p2 = p[r + 2] if contact.tangents > 1 else 0.0
+        contact.impulse[0], contact.impulse[1], contact.impulse[2] = p0, p1, p2
+        for k in range(3):
+            record.impulse[k] = p0 * n[k] + p1 * t1[k] + p2 * t2[k]
+        # It sticks if it presses and its slip is nil.
+        contact.stick = contact.tangents if p0 > 0.0 and contact.slip <= SLIP else 0
+        status.contacts += 1 if p0 > 0.0 else 0
+        r += 1 + contact.tangents
+    if from_blocks:
+        for k in range(r, rows):
+            if w.blocks[count + k - r].mode != OPEN:
+                status.limits_active |= 1 << limited_coordinate(w.J, k)
+
+
+@kernel
+def apply_impulses(
+    dofs: Records,
+    J: Floats,
+    L: Floats,
+    p: Floats,
+    rows: int,
+    yields: Floats,
+    change: Floats,
+    v: Floats,
+) -> None:
+    """v += W J^T p, shape (nv,), for the rows' impulses p.
+
+    yields: 1 for each coordinate that gives way to impulses, 0 for prescribed ones, shape (nv,)
+    change: scratch, shape (nv,)
+    """
+    nv = dofs.shape[0]
+    for j in range(nv):
+        change[j] = 0.0
+    for r in range(rows):
+        impulse = p[r]
+        if impulse != 0.0:
+            for j in range(nv):
+                change[j] += impulse * J[r, j]
+    for j in range(nv):
+        change[j] *= yields[j]
+    solve_factors(dofs, L, change)
+    for j in range(nv):
+        v[j] += change[j]
