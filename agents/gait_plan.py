@@ -51,9 +51,10 @@ SUBSTEPS = 4  # from one command to the next
 STEPS = 100  # phases at which a gait is measured
 ROOT = 2  # root coordinates: x and z
 PERIOD = 0.01  # control period [s]
-EASY_CHANGE, MUCH_CHANGE = 0.05, 0.075  # of a torque over its limit in a control step
-EASY_TORQUE = 0.75  # of its limit
-EASY_FRICTION = 0.65  # of the coefficient
+EASY_CHANGE, MUCH_CHANGE = 0.05, 0.07  # of a torque over its limit in a control step
+SPEED_WEIGHT = 0.4  # against deviations from the command
+EASY_TORQUE = 0.85  # of its limit
+EASY_FRICTION = 0.75  # of the coefficient
 REACH = 0.98  # share of a leg's length that is used
 STOP_MARGIN = 0.1  # from a joint's stops [rad]
 LIGHT = 0.3  # share of the weight below which the ground's force should not sink
@@ -106,7 +107,7 @@ def humanoid() -> Robot:
             G.LIFT: (-0.4, 0.4),
             G.LIFT + 1: (-0.4, 0.4),
             G.HEEL: (0.0, 0.8),
-            G.HEEL_START: (0.5, 0.6),
+            G.HEEL_START: (0.45, 0.6),
             G.HEEL_END: (0.8, 0.955),
             G.HEEL_SKEW: (-0.7, 0.7),
         },
@@ -313,7 +314,7 @@ def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Fl
         excess(angles, upper - STOP_MARGIN, 0.02),
         excess(-angles, -lower - STOP_MARGIN, 0.02),
         excess(-o.force[:, 1] / weight, -LIGHT, 0.1),
-        0.6 * (o.speed / command - 1.0) / 0.4,
+        SPEED_WEIGHT * (o.speed / command - 1.0) / 0.4,
         0.3 * (o.q[:, 1] / robot.first[HEIGHT] - 1.0) / 0.15,
     ]
     scales = np.array([robot.scales.get(i, 1.0) for i in range(G.ENTRIES)])
