@@ -235,6 +235,8 @@ ANSWER = record_type(
         ("residual", "f8"),
         ("pivots", "i8"),
         ("sweeps", "i8"),  # of Newton's method
+        ("contacts", "i8"),
+        ("rows", "i8"),
     ]
 )
 
@@ -392,6 +394,20 @@ def open_state(m: ModelView, row: Bytes) -> StateView:
         matrix(row, h.wrench_at, h.nb, 6, np.float64),
         vector(row, h.mass_scale_at, h.nb, np.float64),
     )
+
+
+# Who needs one view alone opens that: each view costs compile time.
+@kernel
+def open_poses(m: ModelView, buffer: Bytes) -> Records:
+    """`pose` of a workspace."""
+    return vector(buffer, m.header[0].pose_at, m.header[0].nb, POSE)
+
+
+@kernel
+def open_torques(m: ModelView, buffer: Bytes) -> Floats:
+    """`tau` of a workspace."""
+    h = m.header[0]
+    return vector(buffer, h.vectors_at + 8 * 13 * h.nv, h.nv, np.float64)
 
 
 @kernel

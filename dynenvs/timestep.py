@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import apart, inlined, kernel, merged
+from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
@@ -37,7 +37,10 @@ HALVINGS = 3  # how often a step whose LCP has no answer is cut in half
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)")
 def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
-    """Advance one world by dt: whole if possible, in halves, quarters, ... if not."""
+    """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
+
+    A part that cannot be solved leaves the state untouched.
+    """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     remaining = dt
@@ -45,7 +48,17 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     halvings = 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
-        if attempt(m, s, w, tau, part):
+        update_poses(m, s.q, w.pose)
+        done = free_motion(m, s, w, tau, part)
+        if done:
+            done = resolve_contacts(packed, row, buffer, part, 0) != FAILED
+            answer = w.answer[0]
+            s.status[0].pivots += answer.pivots
+            if done:
+                s.status[0].residual = max(s.status[0].residual, answer.residual)
+                project(m, w, answer.contacts, answer.rows, part)
+                done = commit(m, s, w)
+        if done:
             s.status[0].time += part
             remaining -= part
         elif halvings < HALVINGS:
@@ -75,21 +88,6 @@ def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: fl
     return step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
 
 
-@merged
-def attempt(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
-    """One undivided step; False, with the state untouched, if it cannot be solved."""
-    update_poses(m, s.q, w.pose)
-    if not free_motion(m, s, w, tau, dt):
-        return False
-    status, residual, pivots, count, rows = resolve_contacts(m, s, w, dt, False)
-    s.status[0].pivots += pivots
-    if status == FAILED:
-        return False
-    s.status[0].residual = max(s.status[0].residual, residual)
-    project(m, w, count, rows, dt)
-    return commit(m, s, w)
-
-
 @inlined
 def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> None:
     """M^ = M + armature + dt damping into `w.M`; h + damping v into `w.bias`.  Needs the poses."""
@@ -109,7 +107,7 @@ def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> No
     )
 
 
-@merged
+@inlined
 def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
     motion_passes(
@@ -136,7 +134,7 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
     return True
 
 
-@merged
+@inlined
 def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     """Take over positions and velocities if every one of them is finite."""
     finite = True

@@ -22,12 +22,12 @@ from dynenvs.layout import (
     StateView,
     open_model,
     open_state,
-    open_workspace,
+    open_torques,
     record_type,
 )
 from dynenvs.model import Model
 from dynenvs.rng import uniform
-from dynenvs.timestep import DONE, clear_totals, step_world
+from dynenvs.timestep import DONE, clear_totals, step_apart
 
 ACTUATED = {"both": robot.JOINTS, "shoulder": ("shoulder",), "elbow": ("elbow",)}
 VELOCITY_BOUND = 40.0  # beyond the drives' no-load speed [rad/s]
@@ -99,20 +99,20 @@ def advance(
 ) -> int:
     """One control step; returns why the episode ended, RUNNING if it did not."""
     m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
+    s, tau = open_state(m, row), open_torques(m, buffer)
     t, o = tasks[0], options[0]
     motor = 0
     for i in range(m.header[0].nv):
-        w.tau[i] = 0.0
+        tau[i] = 0.0
         if m.dofs[i].actuated:
             action[motor] = min(max(action[motor], -1.0), 1.0)
-            w.tau[i] = action[motor] * m.dofs[i].effort
+            tau[i] = action[motor] * m.dofs[i].effort
             motor += 1
     clear_totals(m, s)
     solved = True
     for _ in range(o.frame_skip):
         if solved:
-            solved = step_world(m, s, w, w.tau, o.timestep) == DONE
+            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
     t.steps += 1
     _reward(s, t, action)
     _observe(m, s, o, observation)

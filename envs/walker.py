@@ -23,12 +23,13 @@ from dynenvs.layout import (
     Records,
     StateView,
     open_model,
+    open_poses,
     open_state,
-    open_workspace,
+    open_torques,
     record_type,
 )
 from dynenvs.rng import uniform
-from dynenvs.timestep import DONE, clear_totals, step_world
+from dynenvs.timestep import DONE, clear_totals, step_apart
 
 ROOT = 2  # root coordinates: x and z
 
@@ -94,7 +95,7 @@ def start(
     The generator is the task's first field; the clock starts in either double support.
     """
     m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
+    s, poses = open_state(m, row), open_poses(m, buffer)
     t, o = tasks[0], options[0]
     generator = tasks["generator"]
     command = uniform(generator, o.low_command, o.high_command)
@@ -105,11 +106,11 @@ def start(
     for i in range(ROOT, m.header[0].nv):
         s.q[i] += uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
-    update_poses(m, s.q, w.pose)
+    update_poses(m, s.q, poses)
     lowest = math.inf
     for f in range(m.header[0].nf):
         if feet[f] >= 0:
-            lowest = min(lowest, feature_gap(m.features[f], w.pose))
+            lowest = min(lowest, feature_gap(m.features[f], poses))
     s.q[1] -= lowest
     t.steps = 0
     t.x = s.q[0]
@@ -156,17 +157,17 @@ def advance(
 ) -> int:
     """One control step; returns why the episode ended, RUNNING if it did not."""
     m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
+    s, tau = open_state(m, row), open_torques(m, buffer)
     t, o = tasks[0], options[0]
     for i in range(action.shape[0]):
         action[i] = min(max(action[i], -1.0), 1.0)
-        w.tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
-    w.tau[0] = w.tau[1] = 0.0
+        tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
+    tau[0] = tau[1] = 0.0
     clear_totals(m, s)
     solved = True
     for _ in range(o.frame_skip):
         if solved:
-            solved = step_world(m, s, w, w.tau, o.timestep) == DONE
+            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
     period = o.timestep * o.frame_skip
     t.steps += 1
     t.phase += period * gait_frequency(o, t.command)

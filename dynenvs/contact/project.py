@@ -29,7 +29,7 @@ ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 
 
-@merged
+@inlined
 def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
     """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
     known = -1  # number of marked rows whose factors stand in w.A

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel, merged
+from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.modes import OPEN, active_bits, recall_mode
 from dynenvs.contact.newton import newton
 from dynenvs.contact.problem import least_speed, solve_by_cascade
@@ -13,11 +13,11 @@ from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
 
 
-@merged
+@inlined
 def solve_problem(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float, v: Floats
 ) -> int:
-    """Solve the contact problem of the rows; returns the status, details stand in `w.answer`.
+    """Solve the contact problem of the rows; returns the status, details go to `w.answer`.
 
     Writes the impulses of rows and contacts, and v += W J^T p.
     """
@@ -57,7 +57,7 @@ def solve_problem(
     return status
 
 
-@merged
+@inlined
 def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int) -> int:
     """List contacts and limits as blocks in the modes that their last active sets tell of."""
     directions = m.header[0].directions
@@ -85,7 +85,7 @@ def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int)
     return n
 
 
-@merged
+@inlined
 def _remember(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, from_blocks: bool
 ) -> None:
