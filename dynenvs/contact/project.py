@@ -51,7 +51,7 @@ def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) ->
         dq = w.v_next
         for j in range(m.header[0].nv):
             dq[j] = 0.0
-        apply_impulses(m.dofs, w.J, w.L, w.impulse_row, rows, w.yields, w.rhs, dq)
+        apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
         if worst < SMALL or worst > PUSH_OUT:

@@ -35,6 +35,7 @@ def resolve_contacts(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactu
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     nv = m.header[0].nv
+    w.answer[0].posed = 0  # `pose_new` is about to change
     count = select_contacts(m.bodies, m.features, s.memory, w.pose, w.body, w.gaps, w.contacts, dt)
     if count > m.header[0].nc:
         s.status[0].overflow += 1

@@ -7,7 +7,6 @@ from dynenvs.contact.modes import OPEN, active_bits, recall_mode
 from dynenvs.contact.newton import newton
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
-from dynenvs.dynamics.factor import solve_factors
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
@@ -53,7 +52,7 @@ def solve_problem(
             s.status[0].rescued += 1
     _remember(m, s, w, count, rows, solved)
     if rows > 0:
-        apply_impulses(m.dofs, w.J, w.L, w.impulse_row, rows, w.yields, w.rhs, v)
+        apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, v)
     return status
 
 
@@ -130,30 +129,17 @@ def _remember(
 
 @kernel
 def apply_impulses(
-    dofs: Records,
-    J: Floats,
-    L: Floats,
-    p: Floats,
-    rows: int,
-    yields: Floats,
-    change: Floats,
-    v: Floats,
+    dofs: Records, Y: Floats, L: Floats, p: Floats, rows: int, change: Floats, v: Floats
 ) -> None:
-    """v += W J^T p, shape (nv,), for the rows' impulses p.
-
-    yields: 1 for each coordinate that gives way to impulses, 0 for prescribed ones, shape (nv,)
-    change: scratch, shape (nv,)
-    """
-    nv = dofs.shape[0]
-    for j in range(nv):
-        change[j] = 0.0
-    for r in range(rows):
-        impulse = p[r]
-        if impulse != 0.0:
-            for j in range(nv):
-                change[j] += impulse * J[r, j]
-    for j in range(nv):
-        change[j] *= yields[j]
-    solve_factors(dofs, L, change)
-    for j in range(nv):
-        v[j] += change[j]
+    """v += W J^T p = L^-1 D^-1 Y p, shape (nv,), for the rows' impulses p; `change` is scratch."""
+    for j in range(dofs.shape[0]):
+        total = 0.0
+        for r in range(rows):
+            total += Y[j, r] * p[r]
+        total *= L[j, j]
+        i = dofs[j].parent
+        while i >= 0:
+            total -= L[j, i] * change[i]
+            i = dofs[i].parent
+        change[j] = total
+        v[j] += total
