@@ -138,11 +138,11 @@ def announce(function: Callable[..., Any]) -> None:
 
 
 def merged(function: F) -> F:
-    """Write a stage into its only caller before types are inferred: it is compiled there alone."""
-    names = os.environ.get("DYN_MERGE", "").split(",")
-    if function.__name__ in names:
-        return _compile(function, inline="always")
-    return _compile(function, forceinline=True)
+    """Write a helper into its only caller before types are inferred: it is compiled there alone.
+
+    For helpers with one way out (no `return` but at the end, or none).
+    """
+    return _compile(function, inline="always")
 
 
 def apart(signature: str) -> Callable[[F], F]:

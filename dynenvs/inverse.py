@@ -43,6 +43,7 @@ from dynenvs.layout import (
 from dynenvs.lcp.solve import CERTIFIED, FAILED
 from dynenvs.model import Model
 from dynenvs.redistribute import redistribute
+from dynenvs.views import raw
 
 TRACKED, SOFT, UNSOLVED = 0, 1, 2
 BLOCKED = 1e-9  # speed into a contact or stop from which it counts [m/s, rad/s]
@@ -108,7 +109,15 @@ def inverse_world(
         possible = _soften(m, s, w, v_des, h) if soft else _prescribe(m, s, w, v_des, h)
         if not possible:
             continue
-        solved, _, _, count, rows = resolve_contacts(m, s, w, h, soft == 0, 2.0 * lookahead)
+        solved = resolve_contacts(
+            raw(m.header, m.header[0].model_bytes),
+            raw(s.status, m.header[0].state_bytes),
+            raw(w.pose, m.header[0].workspace_bytes),
+            h,
+            1 - soft,
+            2.0 * lookahead,
+        )
+        count, rows = w.answer[0].contacts, w.answer[0].rows
         if soft == 0 and _blocked(w, count, rows):
             continue
         if solved == CERTIFIED or (soft == 1 and solved != FAILED):

@@ -38,7 +38,20 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
     dx, dy, dz = rotate(parent.R, body.position)
     at = body.q_at
-    if body.joint == REVOLUTE:
+    if body.parallel:
+        s, c = parent.sine, parent.cosine
+        angle = parent.angle
+        if body.joint == REVOLUTE:
+            angle += body.sign * q[at]
+            s, c = sine_cosine(angle)
+        pose.angle, pose.sine, pose.cosine = angle, s, c
+        for i in range(3):
+            for j in range(3):
+                pose.R[i, j] = body.rest[i, j] + c * body.even[i, j] + s * body.odd[i, j]
+        if body.joint == PRISMATIC:
+            sx, sy, sz = rotate(pose.R, body.axis)
+            dx, dy, dz = dx + sx * q[at], dy + sy * q[at], dz + sz * q[at]
+    elif body.joint == REVOLUTE:
         s, c = sine_cosine(q[at])
         turn_about(parent.R, body.rest, body.even, body.odd, s, c, pose.R)
     elif body.joint == SPHERICAL or body.joint == FREE:

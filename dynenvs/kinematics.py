@@ -18,6 +18,7 @@ from dynenvs.spatial import add_cross_motion
 def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
     """Rotation and position of every body for the configuration `q`, base to tips."""
     world = poses[0]
+    world.angle, world.sine, world.cosine = 0.0, 0.0, 1.0
     for i in range(3):
         world.p[i] = 0.0
         for j in range(3):
@@ -25,6 +26,22 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
     for i in range(1, m.header[0].nb):
         body = m.bodies[i]
         place_body(body, poses[body.parent], poses[i], q)
+
+
+@kernel
+def copy_poses(m: ModelView, source: Records, target: Records) -> None:
+    """target = source, as far as `update_poses` fills it."""
+    for i in range(m.header[0].nb):
+        a, b = source[i], target[i]
+        b.angle, b.sine, b.cosine = a.angle, a.sine, a.cosine
+        for k in range(3):
+            b.p[k] = a.p[k]
+            for j in range(3):
+                b.R[k, j] = a.R[k, j]
+        if m.bodies[i].nv > 1:
+            for k in range(3):
+                for j in range(3):
+                    b.frame[k, j] = a.frame[k, j]
 
 
 @kernel

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined
 from dynenvs.lcp.workspace import Workspace as LcpWorkspace
 from dynenvs.lcp.workspace import unpack_workspace, workspace_size
 from dynenvs.views import matrix, vector
@@ -72,7 +72,10 @@ BODY = record_type(
         ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
         ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
         # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;
-        # other joints by rest alone, before the joint's own rotation
+        # other joints by rest alone, before the joint's own rotation.  If all axes on the way from
+        # the root are parallel (or turn nothing), q is the sum of their angles and R comes out.
+        ("parallel", "i8"),
+        ("sign", "f8"),  # of this joint's angle in that sum
         ("rest", "f8", (3, 3)),
         ("even", "f8", (3, 3)),
         ("odd", "f8", (3, 3)),
@@ -151,6 +154,9 @@ POSE = record_type(
         ("R", "f8", (3, 3)),  # body to world
         ("p", "f8", (3,)),  # body origin, world [m]
         ("frame", "f8", (3, 3)),  # of a spherical or free joint to world, before its own rotation
+        ("angle", "f8"),  # sum of the angles of parallel axes, its sine and cosine
+        ("sine", "f8"),
+        ("cosine", "f8"),
         ("turn", "f8", (3, 3)),  # the rotation of a spherical or free joint
     ]
 )
@@ -235,6 +241,9 @@ ANSWER = record_type(
         ("residual", "f8"),
         ("pivots", "i8"),
         ("sweeps", "i8"),  # of Newton's method
+        ("contacts", "i8"),
+        ("rows", "i8"),
+        ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
     ]
 )
 
@@ -285,6 +294,7 @@ class WorkspaceView(NamedTuple):
     v_next: Floats
     yields: Floats  # 1 where a coordinate gives way to impulses, 0 where it is prescribed
     q_new: Floats  # shape (nq,)
+    q_posed: Floats  # shape (nq,)
     J: Floats  # constraint rows, shape (nr, nv)
     Y: Floats  # L^-T J^T, shape (nv, nr)
     G: Floats  # J M^-1 J^T, shape (nr, nr)
@@ -350,7 +360,7 @@ def fill_offsets(header: Any) -> None:
             ("M_at", 8 * nv * nv),
             ("L_at", 8 * nv * nv),
             ("vectors_at", 8 * nv * (12 + VECTORS)),
-            ("q_new_at", 8 * nq),
+            ("q_new_at", 16 * nq),
             ("J_at", 8 * nr * nv),
             ("Y_at", 8 * nr * nv),
             ("G_at", 8 * nr * nr),
@@ -367,7 +377,7 @@ def fill_offsets(header: Any) -> None:
     )
 
 
-@kernel
+@inlined
 def open_model(packed: Bytes) -> ModelView:
     """Views of a packed model."""
     header = vector(packed, 0, 1, HEADER)
@@ -380,7 +390,7 @@ def open_model(packed: Bytes) -> ModelView:
     )
 
 
-@kernel
+@inlined
 def open_state(m: ModelView, row: Bytes) -> StateView:
     """Views of one world's row."""
     h = m.header[0]
@@ -394,7 +404,21 @@ def open_state(m: ModelView, row: Bytes) -> StateView:
     )
 
 
-@kernel
+# Who needs one view alone opens that: each view costs compile time.
+@inlined
+def open_poses(m: ModelView, buffer: Bytes) -> Records:
+    """`pose` of a workspace."""
+    return vector(buffer, m.header[0].pose_at, m.header[0].nb, POSE)
+
+
+@inlined
+def open_torques(m: ModelView, buffer: Bytes) -> Floats:
+    """`tau` of a workspace."""
+    h = m.header[0]
+    return vector(buffer, h.vectors_at + 8 * 13 * h.nv, h.nv, np.float64)
+
+
+@inlined
 def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
     """Views of a thread's workspace."""
     h = m.header[0]
@@ -422,6 +446,7 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, at + 17 * step, nv, np.float64),
         vector(buffer, at + 18 * step, nv, np.float64),
         vector(buffer, h.q_new_at, h.nq, np.float64),
+        vector(buffer, h.q_new_at + 8 * h.nq, h.nq, np.float64),
         matrix(buffer, h.J_at, nr, nv, np.float64),
         matrix(buffer, h.Y_at, nv, nr, np.float64),
         matrix(buffer, h.G_at, nr, nr, np.float64),

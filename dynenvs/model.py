@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +128,7 @@ class Model:
         by_name = {body.name: body for body in bodies}
         self.bodies[0].parent = self.bodies[0].last = -1
         self.bodies[0].rotation[:] = np.eye(3)
+        axes: list[_Axis] = [_Axis(True, None, np.eye(3))]
         q_at = v_at = 0
         for i, body in enumerate(bodies, 1):
             record = self.bodies[i]
@@ -143,7 +145,7 @@ class Model:
             record.rotation[:] = rotation
             record.position[:] = position
             record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
-            _fill_turn(record)
+            axes.append(_fill_turn(record, axes[parent]))
             record.mass = body.mass
             record.com[:] = body.com
             record.inertia[:] = body.inertia
@@ -283,17 +285,49 @@ class Model:
         )
 
 
-def _fill_turn(body: Any) -> None:
-    """Constant parts of a body's rotation in its parent's frame (Rodrigues' formula)."""
-    rotation = np.array(body.rotation)
-    if body.joint != JOINT_TYPES["revolute"]:
+class _Axis(NamedTuple):
+    """What the axes from the root to a body have in common."""
+
+    parallel: bool
+    axis: NDArray[np.float64] | None  # in the world; None if nothing turns yet
+    rotation: NDArray[np.float64]  # of the body with all coordinates at zero
+
+
+def _fill_turn(body: Any, above: _Axis) -> _Axis:
+    """Constant parts of a body's rotation (Rodrigues' formula): in the world, if all axes from the
+    root on are parallel, otherwise in its parent's frame."""
+    kind, rotation = body.joint, np.array(body.rotation)
+    zero = above.rotation @ rotation
+    axis = zero @ body.axis
+    parallel = above.parallel and kind not in (JOINT_TYPES["spherical"], JOINT_TYPES["free"])
+    if kind == JOINT_TYPES["revolute"]:
+        common = axis if above.axis is None else above.axis
+        parallel = parallel and float(np.linalg.norm(np.cross(axis, common))) < 1e-15
+    else:
+        common = above.axis
+    body.parallel = parallel
+    if parallel:
+        body.sign = 0.0 if common is None else math.copysign(1.0, float(axis @ common))
+        if common is None:
+            body.rest[:] = zero
+        else:
+            _fill_parts(body, common, zero, left=True)
+    elif kind == JOINT_TYPES["revolute"]:
+        _fill_parts(body, np.array(body.axis), rotation, left=False)
+    else:
         body.rest[:] = rotation
-        return
-    x, y, z = axis = np.array(body.axis)
+    return _Axis(parallel, common, zero)
+
+
+def _fill_parts(
+    body: Any, axis: NDArray[np.float64], rotation: NDArray[np.float64], *, left: bool
+) -> None:
+    """rest + cos(q) even + sin(q) odd = a turn by q about `axis`, left or right of `rotation`."""
+    x, y, z = axis
     along = np.outer(axis, axis)
-    body.rest[:] = rotation @ along
-    body.even[:] = rotation @ (np.eye(3) - along)
-    body.odd[:] = rotation @ np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    parts = along, np.eye(3) - along, np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    for place, part in zip((body.rest, body.even, body.odd), parts, strict=True):
+        place[:] = part @ rotation if left else rotation @ part
 
 
 def _joint_placement(

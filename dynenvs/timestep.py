@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import apart, inlined, kernel, merged
+from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import motion_passes
-from dynenvs.kinematics import update_poses
+from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -37,7 +37,10 @@ HALVINGS = 3  # how often a step whose LCP has no answer is cut in half
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)")
 def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
-    """Advance one world by dt: whole if possible, in halves, quarters, ... if not."""
+    """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
+
+    A part that cannot be solved leaves the state untouched.
+    """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     remaining = dt
@@ -45,7 +48,18 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     halvings = 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
-        if attempt(m, s, w, tau, part):
+        _pose(m, s, w)
+        done = free_motion(m, s, w, tau, part)
+        if done:
+            done = resolve_contacts(packed, row, buffer, part, 0, 0.0) != FAILED
+            answer = w.answer[0]
+            s.status[0].pivots += answer.pivots
+            if done:
+                s.status[0].residual = max(s.status[0].residual, answer.residual)
+                project(m, w, answer.contacts, answer.rows, part)
+                done = commit(m, s, w)
+                answer.posed = 1
+        if done:
             s.status[0].time += part
             remaining -= part
         elif halvings < HALVINGS:
@@ -75,19 +89,16 @@ def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: fl
     return step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
 
 
-@merged
-def attempt(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
-    """One undivided step; False, with the state untouched, if it cannot be solved."""
-    update_poses(m, s.q, w.pose)
-    if not free_motion(m, s, w, tau, dt):
-        return False
-    status, residual, pivots, count, rows = resolve_contacts(m, s, w, dt, False, 0.0)
-    s.status[0].pivots += pivots
-    if status == FAILED:
-        return False
-    s.status[0].residual = max(s.status[0].residual, residual)
-    project(m, w, count, rows, dt)
-    return commit(m, s, w)
+@inlined
+def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
+    """Poses at the start of the step: mostly those at the end of the one before, bit for bit."""
+    known = w.answer[0].posed != 0
+    for i in range(m.header[0].nq):
+        known = known and w.q_posed[i] == s.q[i]
+    if known:
+        copy_poses(m, w.pose_new, w.pose)
+    else:
+        update_poses(m, s.q, w.pose)
 
 
 @inlined
@@ -109,7 +120,7 @@ def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> No
     )
 
 
-@merged
+@inlined
 def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
     motion_passes(
@@ -136,7 +147,7 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
     return True
 
 
-@merged
+@inlined
 def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     """Take over positions and velocities if every one of them is finite."""
     finite = True
@@ -149,7 +160,7 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     for j in range(m.header[0].nv):
         s.v[j] = w.v_new[j]
     for i in range(m.header[0].nq):
-        s.q[i] = w.q_new[i]
+        s.q[i] = w.q_posed[i] = w.q_new[i]
     for f in range(m.header[0].nf):
         for k in range(3):
             s.memory[f].total[k] += s.memory[f].impulse[k]

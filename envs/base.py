@@ -52,7 +52,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         **options: Any,
     ) -> None:
         task = self.task_type(**options)
-        self._show(task, Worlds(task, 1), render_mode, width, height)
+        self._set_up(task, Worlds(task, 1), render_mode, width, height)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Say in the signature which options there are: the task's and the picture's."""
@@ -63,7 +63,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             options = inspect.signature(cls.task_type).parameters.values()
             cls.__signature__ = inspect.Signature([*options, *picture])  # type: ignore[attr-defined]
 
-    def _show(
+    def _set_up(
         self, task: Task, worlds: Worlds, render_mode: str | None, width: int, height: int
     ) -> None:
         if render_mode is not None:
@@ -87,7 +87,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             picture: render_mode, width and height.
         """
         env = cls.__new__(cls)
-        env._show(task, worlds.one(index), **picture)
+        env._set_up(task, worlds.one(index), **picture)
         return env
 
     @property

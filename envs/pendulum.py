@@ -29,15 +29,14 @@ from dynenvs.layout import (
     ModelView,
     Records,
     StateView,
-    WorkspaceView,
     open_model,
     open_state,
-    open_workspace,
+    open_torques,
     record_type,
 )
 from dynenvs.rng import uniform
 from dynenvs.threads import claim, leave
-from dynenvs.timestep import DONE, clear_totals, step_world
+from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import vector
 
 # Reward weights; they sum to 1.  Stillness and ease count only as far as both links are up.
@@ -109,7 +108,7 @@ def run(
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    w = open_workspace(m, vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8))
+    buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
     nu, seen = o.motors, 3 * h.nv
     told = READING_BYTES + 8 * nu
     i = claim(progress, 1)
@@ -121,7 +120,7 @@ def run(
             action = vector(actions, 8 * i * nu, nu, np.float64)
             observation = vector(observations, 8 * i * seen, seen, np.float64)
             reading = vector(readings, i * told, told, np.uint8)
-            rewards[i] = _carry_out(m, s, w, task, o, fresh, row, action, order)
+            rewards[i] = _carry_out(packed, m, s, buffer, task, o, fresh, row, action, order)
             ends[i] = task[0].end
             if order == STEP_AND_BEGIN and task[0].end != RUNNING:
                 last = vector(last_observations, 8 * i * seen, seen, np.float64)
@@ -137,9 +136,10 @@ def run(
 
 @inlined
 def _carry_out(
+    packed: Bytes,
     m: ModelView,
     s: StateView,
-    w: WorkspaceView,
+    buffer: Bytes,
     task: Records,
     o: Any,
     fresh: Bytes,
@@ -154,7 +154,7 @@ def _carry_out(
     if order == OBSERVE:
         action[:] = 0.0  # no torque acted before this state
         return 0.0
-    return _advance(m, s, w, task[0], o, action)
+    return _advance(packed, m, s, row, buffer, task[0], o, action)
 
 
 @inlined
@@ -175,20 +175,30 @@ def _begin(
 
 
 @inlined
-def _advance(m: ModelView, s: StateView, w: WorkspaceView, t: Any, o: Any, action: Floats) -> float:
+def _advance(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    row: Bytes,
+    buffer: Bytes,
+    t: Any,
+    o: Any,
+    action: Floats,
+) -> float:
     """One control step; returns the reward."""
+    tau = open_torques(m, buffer)
     motor = 0
     for i in range(m.header[0].nv):
-        w.tau[i] = 0.0
+        tau[i] = 0.0
         if m.dofs[i].actuated:
             action[motor] = min(max(action[motor], -1.0), 1.0)
-            w.tau[i] = action[motor] * m.dofs[i].effort
+            tau[i] = action[motor] * m.dofs[i].effort
             motor += 1
     clear_totals(m, s)
     solved = True
     for _ in range(o.frame_skip):
         if solved:
-            solved = step_world(m, s, w, w.tau, o.timestep) == DONE
+            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
     t.steps += 1
     t.end = _end(m, s, t, o) if solved else FAILED_STEP
     return _reward(s, t, action)

@@ -35,14 +35,14 @@ from dynenvs.layout import (
     ModelView,
     Records,
     StateView,
-    WorkspaceView,
     open_model,
+    open_poses,
     open_state,
-    open_workspace,
+    open_torques,
 )
 from dynenvs.rng import uniform
 from dynenvs.threads import claim, leave
-from dynenvs.timestep import DONE, clear_totals, step_world
+from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import matrix, vector
 
 ROOT = 2  # root coordinates: x and z
@@ -88,7 +88,7 @@ def run(
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    w = open_workspace(m, vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8))
+    buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
     nu, seen = h.nv - ROOT, h.nq + h.nv + 2
     told = READING_BYTES + 8 * (nu + 3 * o.legs)
     i = claim(progress, 1)
@@ -100,14 +100,16 @@ def run(
             action = vector(actions, 8 * i * nu, nu, np.float64)
             observation = vector(observations, 8 * i * seen, seen, np.float64)
             reading = vector(readings, i * told, told, np.uint8)
-            rewards[i] = _carry_out(m, s, w, task, o, standing, feet, fresh, row, action, order)
+            rewards[i] = _carry_out(
+                packed, m, s, buffer, task, o, standing, feet, fresh, row, action, order
+            )
             ends[i] = task[0].end
             if order == STEP_AND_BEGIN and task[0].end != RUNNING:
                 last = vector(last_observations, 8 * i * seen, seen, np.float64)
                 _observe(m, s, task[0], o, last)
                 last_reading = vector(last_readings, i * told, told, np.uint8)
                 _describe(m, s, task[0], o, feet, action, last_reading)
-                _begin(m, s, w, task, o, standing, feet, fresh, row, action)
+                _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
             _observe(m, s, task[0], o, observation)
             _describe(m, s, task[0], o, feet, action, reading)
         i = claim(progress, 1)
@@ -116,9 +118,10 @@ def run(
 
 @inlined
 def _carry_out(
+    packed: Bytes,
     m: ModelView,
     s: StateView,
-    w: WorkspaceView,
+    buffer: Bytes,
     task: Records,
     o: Any,
     standing: Floats,
@@ -130,12 +133,12 @@ def _carry_out(
 ) -> float:
     """Begin or step, as ordered; returns the reward."""
     if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
-        _begin(m, s, w, task, o, standing, feet, fresh, row, action)
+        _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
         return 0.0
     if order == OBSERVE:
         action[:] = 0.0  # no torque acted before this state
         return 0.0
-    return _advance(m, s, w, task[0], o, feet, action)
+    return _advance(packed, m, s, row, buffer, task[0], o, feet, action)
 
 
 @inlined
@@ -148,7 +151,7 @@ def gait_frequency(options: Any, command: float) -> float:
 def _begin(
     m: ModelView,
     s: StateView,
-    w: WorkspaceView,
+    buffer: Bytes,
     task: Records,
     o: Any,
     standing: Floats,
@@ -174,11 +177,12 @@ def _begin(
     for i in range(ROOT, m.header[0].nv):
         s.q[i] += uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
-    update_poses(m, s.q, w.pose)
+    poses = open_poses(m, buffer)
+    update_poses(m, s.q, poses)
     lowest = math.inf
     for f in range(m.header[0].nf):
         if feet[f] >= 0:
-            lowest = min(lowest, feature_gap(m.features[f], w.pose))
+            lowest = min(lowest, feature_gap(m.features[f], poses))
     s.q[1] -= lowest
     t.steps = 0
     t.end = RUNNING
@@ -190,18 +194,27 @@ def _begin(
 
 @inlined
 def _advance(
-    m: ModelView, s: StateView, w: WorkspaceView, t: Any, o: Any, feet: Ints, action: Floats
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    row: Bytes,
+    buffer: Bytes,
+    t: Any,
+    o: Any,
+    feet: Ints,
+    action: Floats,
 ) -> float:
     """One control step; returns the reward."""
+    tau = open_torques(m, buffer)
     for i in range(action.shape[0]):
         action[i] = min(max(action[i], -1.0), 1.0)
-        w.tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
-    w.tau[0] = w.tau[1] = 0.0
+        tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
+    tau[0] = tau[1] = 0.0
     clear_totals(m, s)
     solved = True
     for _ in range(o.frame_skip):
         if solved:
-            solved = step_world(m, s, w, w.tau, o.timestep) == DONE
+            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
     period = o.timestep * o.frame_skip
     t.steps += 1
     t.phase += period * gait_frequency(o, t.command)

@@ -15,7 +15,7 @@ the LCP (`problem.py`) into equations; the rest are inequalities, checked here.
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.compiled import inlined, kernel
 from dynenvs.layout import Floats, Records
 
 OPEN, STICK, SLIP = 0, 1, 2
@@ -138,7 +138,7 @@ def update_modes(
     return changed
 
 
-@merged
+@inlined
 def _line(
     block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
 ) -> int:
@@ -157,7 +157,7 @@ def _line(
     return SLIP if x > 0.0 else SLIP + 1
 
 
-@merged
+@inlined
 def _polygon(
     header: Records, block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
 ) -> int:
@@ -241,7 +241,7 @@ def active_bits(header: Records, block: Records, p: Floats) -> int:
     return bits
 
 
-@merged
+@inlined
 def certify_block(
     header: Records, block: Records, G: Floats, scale: float, p: Floats, u: Floats
 ) -> float:

@@ -29,7 +29,7 @@ ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 
 
-@merged
+@inlined
 def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
     """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
     known = -1  # number of marked rows whose factors stand in w.A
@@ -51,7 +51,7 @@ def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) ->
         dq = w.v_next
         for j in range(m.header[0].nv):
             dq[j] = 0.0
-        apply_impulses(m.dofs, w.J, w.L, w.impulse_row, rows, w.yields, w.rhs, dq)
+        apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
         if worst < SMALL or worst > PUSH_OUT:

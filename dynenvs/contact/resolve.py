@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import merged
+from dynenvs.compiled import apart, inlined
 from dynenvs.contact.detect import add_contact, feature_gap, locate, select_contacts
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
-from dynenvs.layout import ModelView, StateView, WorkspaceView
-from dynenvs.lcp.solve import DEGRADED, FAILED
+from dynenvs.layout import (
+    Bytes,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 
 
-@merged
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)")
 def resolve_contacts(
-    m: ModelView, s: StateView, w: WorkspaceView, dt: float, unactuated: bool, ahead: float
-) -> tuple[int, float, int, int, int]:
+    packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int, ahead: float
+) -> int:
     """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
 
     Features that were left out and that the answer would carry below ground are added, and the
-    problem is solved again.  Returns (status, worst residual, pivots, contacts, rows).
+    problem is solved again.  `w.answer` tells the worst residual, all pivots, and the numbers of
+    contacts and rows.  Returns the status.
     """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
     nv = m.header[0].nv
+    w.answer[0].posed = 0  # `pose_new` is about to change
     count = select_contacts(m.bodies, m.features, s.memory, w.pose, w.body, w.gaps, w.contacts, dt)
     if count > m.header[0].nc:
         s.status[0].overflow += 1
@@ -34,31 +46,20 @@ def resolve_contacts(
         look_ahead(m, s, w, count, ahead)
     for j in range(nv):
         w.yields[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
-    worst = 0.0
-    total = 0
-    status, rows = integer(0), integer(0)
+    worst, pivots = 0.0, 0
+    status, rows = CERTIFIED, integer(0)
     for _ in range(ROUNDS):
         rows = contact_rows(
-            m.header,
-            m.bodies,
-            m.dofs,
-            m.features,
-            w.pose,
-            w.S,
-            w.contacts,
-            count,
-            w.v_free,
-            dt,
-            w.J,
-            w.bias_row,
-        )
+            m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
+            w.J, w.bias_row,
+        )  # fmt: skip
         rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.J, w.bias_row)
         couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
         for j in range(nv):
             w.v_new[j] = w.v_free[j]
         status = solve_problem(m, s, w, count, rows, dt, w.v_new)
         worst = max(worst, w.answer[0].residual)
-        total += w.answer[0].pivots
+        pivots += w.answer[0].pivots
         s.status[0].solves += 1
         if status == FAILED:
             break
@@ -70,10 +71,12 @@ def resolve_contacts(
         if found == count:
             break
         count = found
-    return status, worst, total, count, rows
+    answer = w.answer[0]
+    answer.residual, answer.pivots, answer.contacts, answer.rows = worst, pivots, count, rows
+    return status
 
 
-@merged
+@inlined
 def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: float) -> None:
     """Turn bodies and contact points along the velocity; gaps stay those of now.
 
@@ -88,7 +91,7 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
         locate(m.features[contact.feature], w.pose, contact)
 
 
-@merged
+@inlined
 def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Add every feature that is below ground at the end of the step and not in the problem."""
     listed = count

@@ -80,7 +80,7 @@ def _reference_tangents(contact: Any, planar: bool) -> None:
     t2[2] = n[0] * t1[1] - n[1] * t1[0]
 
 
-@merged
+@inlined
 def _align_tangents(
     features: Records, contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
 ) -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel, merged
+from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.modes import OPEN, active_bits, recall_mode
 from dynenvs.contact.newton import newton
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
-from dynenvs.dynamics.factor import solve_factors
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
 
 
-@merged
+@inlined
 def solve_problem(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float, v: Floats
 ) -> int:
-    """Solve the contact problem of the rows; returns the status, details stand in `w.answer`.
+    """Solve the contact problem of the rows; returns the status, details go to `w.answer`.
 
     Writes the impulses of rows and contacts, and v += W J^T p.
     """
@@ -53,11 +52,11 @@ def solve_problem(
             s.status[0].rescued += 1
     _remember(m, s, w, count, rows, solved)
     if rows > 0:
-        apply_impulses(m.dofs, w.J, w.L, w.impulse_row, rows, w.yields, w.rhs, v)
+        apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, v)
     return status
 
 
-@merged
+@inlined
 def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int) -> int:
     """List contacts and limits as blocks in the modes that their last active sets tell of."""
     directions = m.header[0].directions
@@ -85,7 +84,7 @@ def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int)
     return n
 
 
-@merged
+@inlined
 def _remember(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, from_blocks: bool
 ) -> None:
@@ -130,30 +129,17 @@ def _remember(
 
 @kernel
 def apply_impulses(
-    dofs: Records,
-    J: Floats,
-    L: Floats,
-    p: Floats,
-    rows: int,
-    yields: Floats,
-    change: Floats,
-    v: Floats,
+    dofs: Records, Y: Floats, L: Floats, p: Floats, rows: int, change: Floats, v: Floats
 ) -> None:
-    """v += W J^T p, shape (nv,), for the rows' impulses p.
-
-    yields: 1 for each coordinate that gives way to impulses, 0 for prescribed ones, shape (nv,)
-    change: scratch, shape (nv,)
-    """
-    nv = dofs.shape[0]
-    for j in range(nv):
-        change[j] = 0.0
-    for r in range(rows):
-        impulse = p[r]
-        if impulse != 0.0:
-            for j in range(nv):
-                change[j] += impulse * J[r, j]
-    for j in range(nv):
-        change[j] *= yields[j]
-    solve_factors(dofs, L, change)
-    for j in range(nv):
-        v[j] += change[j]
+    """v += W J^T p = L^-1 D^-1 Y p, shape (nv,), for the rows' impulses p; `change` is scratch."""
+    for j in range(dofs.shape[0]):
+        total = 0.0
+        for r in range(rows):
+            total += Y[j, r] * p[r]
+        total *= L[j, j]
+        i = dofs[j].parent
+        while i >= 0:
+            total -= L[j, i] * change[i]
+            i = dofs[i].parent
+        change[j] = total
+        v[j] += total

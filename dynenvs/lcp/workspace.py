@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -73,7 +73,7 @@ def workspace_size(capacity: int) -> int:
     return MATRICES * side * side + (VECTORS + INTEGERS) * side
 
 
-@kernel
+@inlined
 def unpack_workspace(buffer: Vector, capacity: int) -> Workspace:
     """Carve a workspace out of a flat buffer, without allocating; the contents need no clearing.
 
