@@ -46,10 +46,10 @@ from dynenvs.layout import (
 from dynenvs.threads import claim, leave
 
 ROOT = 2  # root coordinates: x and z
-UNLOADED = 0.02  # a foot's share of the load below which its cost grows no further
+UNLOADED = .005  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
-SHARING = 50.0  # of the shares against least torque, for a foot that carries the whole weight
-EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
+SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
+EVEN = 0.001  # keeps some of it in single support, so that the load stays spread over the sole
 LANDING_SPEED = 0.03  # at which a foot comes down from its hover [m/s]
 HOVER = 3e-4  # height at which a swing ends: to touch down too early would jam the legs [m]
 LANDING_RATE = 60.0  # of its approach [1/s]
