@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.compiled import apart, inlined
-from dynenvs.contact.detect import add_contact, feature_gap, select_contacts
+from dynenvs.contact.detect import add_contact, feature_gap, locate, select_contacts
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
 from dynenvs.joints import integrate
@@ -83,6 +83,7 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
         for i in range(listed):
             known = known or w.contacts[i].feature == f
         if not known and count < m.header[0].nc:
-            add_contact(m.features, s.memory, w.gaps, w.pose, f, w.contacts[count])
+            locate(m.features[f], w.pose, w.contacts[count])
+            add_contact(m.features, s.memory, w.gaps, f, w.contacts[count])
             count += 1
     return count

@@ -10,11 +10,38 @@ its parent's and writing its own.
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel, merged
+from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.dynamics.planar import planar_passes
 from dynenvs.joints import joint_axes
-from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, Floats, Records
+from dynenvs.layout import (
+    FREE,
+    PRISMATIC,
+    REVOLUTE,
+    Floats,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+)
 from dynenvs.rotation import rotate
 from dynenvs.spatial import add_cross_motion
+
+
+@inlined
+def equations_of_motion(
+    m: ModelView, s: StateView, w: WorkspaceView, v: Floats, dt: float, M: Floats
+) -> None:
+    """M^ into `M` and h + D v - J^T wrench into `w.bias`, for velocities v.  Needs the poses."""
+    if m.header[0].planar:
+        planar_passes(
+            m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, dt, M,
+            w.bias,
+        )  # fmt: skip
+    else:
+        motion_passes(
+            m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, dt, M,
+            w.bias,
+        )  # fmt: skip
 
 
 @kernel
