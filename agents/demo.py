@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
-from dynenvs import compiled
 from dynenvs.agents.episode import Episode, make, run_episode, step_limit
 from dynenvs.agents.film import write_gif
 from dynenvs.agents.measure import measure_gait, measure_swing_up
@@ -27,13 +26,6 @@ from dynenvs.envs.walker_env import PlanarWalker
 FRAME_TIME = 0.04  # between pictures [s]
 FILM_LENGTH = 6.0  # what is filmed of a longer episode: its beginning [s]
 FILM_SIZE = {"width": 640, "height": 360}  # [px]
-
-# The modules whose kernels take long to compile, by environment
-KERNELS = {
-    "dynenvs/DoublePendulum-v0": ("envs/double_pendulum.py", "agents/pendulum.py"),
-    "dynenvs/PlanarHumanoid-v0": ("envs/walker.py", "agents/walking.py"),
-    "dynenvs/PlanarQuadruped-v0": ("envs/walker.py", "agents/walking.py"),
-}
 
 
 def play(
@@ -59,8 +51,6 @@ def play(
         ValueError: a command out of range, or for an environment without one; no expert.
         RuntimeError: no window could be opened.
     """
-    if not is_compiled(env_id):
-        console.print("compiling the dynamics core (a minute or two, once)")
     options: dict[str, Any] = {} if steps is None else {"max_episode_steps": steps}
     if command is not None:
         options["command"] = command
@@ -75,15 +65,6 @@ def play(
         write_gif(file, pictures, every * env.dt)
         console.print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)", highlight=False)
     console.print(report(env, env_id, episode))
-
-
-def is_compiled(env_id: str) -> bool:
-    """Whether the machine code of an environment and its expert is in the cache."""
-    if env_id not in KERNELS:
-        return True
-    package = Path(compiled.__file__).parent
-    folders = [compiled._cache_folder(package / module) for module in KERNELS[env_id]]
-    return all(folder is not None and any(folder.rglob("*.nbi")) for folder in folders)
 
 
 def _show(

@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
-from dynenvs.agents.reference import Policy
+from dynenvs.agents.controller import Policy
 from dynenvs.envs.base import DynEnv
 from dynenvs.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
@@ -79,7 +79,7 @@ def make(env_id: str, **options: Any) -> DynEnv:
 
 def step_limit(env: DynEnv) -> int:
     """Control steps after which the environment truncates an episode."""
-    return int(env._options["max_steps"][0])
+    return env.task.max_episode_steps
 
 
 def run_episode(
@@ -105,7 +105,7 @@ def run_episode(
     observation, info = env.reset(
         seed=seed, options=None if command is None else {"command": command}
     )
-    row = env._rows[0]
+    row = env.worlds.rows[0]
     start = row["q"].copy()
     q = np.empty((limit, env.model.nq))
     impulses = np.empty((limit, len(env.model.features), 3))

@@ -1,14 +1,12 @@
 """Gaits of the planar walkers: foot and hip motion as pure functions of phase and command.
 
-A leg with phase p in [0, 1) stands for p < duty and swings for the rest of the cycle.  While it
-stands, its foot is fixed to the ground; while it swings, the foot travels one stride in the frame
-of the ground, with s from 0 to 1 over the swing (forward motion ends a little earlier):
+A leg with phase p in [0, 1) stands for p < duty and swings for the rest of the cycle.  Measured in
+strides, stride = command * cycle time, the motion has one shape for each command, a row of numbers
+that `gait_plan.py` has chosen for smooth torques:
 
-    x(s) = stride m(s),   m(s) = s - sin(2 pi s) / (2 pi)      (cycloid: at rest at both ends)
-    z(s) = clearance b(s), b(s) = 64 s^3 (1 - s)^3             (smooth to the second derivative)
-
-Measured from the hip, the foot lifts off half a stance length behind its nominal place and lands
-half a stance length before it, stance length = speed * duty * cycle time.
+- the hip's way and height are their means and a few harmonics of the step frequency;
+- a standing foot is fixed to the ground; before it lifts off it may roll over its toe;
+- a swinging foot goes one stride forward and one clearance up, both measured over the ground.
 """
 
 from __future__ import annotations
@@ -17,9 +15,28 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined
-from dynenvs.layout import record_type
+from dynenvs.layout import Floats, record_type
 
-# A walker's gait and the shape of its legs; one record, made by `walking.py`.
+# Entries of a shape: lengths in strides and angles a stride, unless they say otherwise.
+ANKLE_X = 0  # of a foot in mid-stance, from the hip [m]
+HEIGHT = 1  # mean of the hip above the ground [m]
+HIP_X = 2  # sine and cosine of each harmonic of the hip's way ...
+X_HARMONICS = 3
+HIP_Z = HIP_X + 2 * X_HARMONICS  # ... and of its height
+Z_HARMONICS = 2
+FORWARD = HIP_Z + 2 * Z_HARMONICS  # a swinging foot's lead on a cycloid: shaped bump
+CLEARANCE = FORWARD + 3  # height of its apex [m]
+LIFT = CLEARANCE + 1  # skew of its rise [1]
+HEEL = LIFT + 2  # height of the bump of its pitch, toe down [rad], ...
+HEEL_START = HEEL + 1  # ... its phases ...
+HEEL_END = HEEL + 2
+HEEL_SKEW = HEEL + 3  # ... and its skew [1]
+ENTRIES = HEEL + 4
+
+ROLLING = 0.06  # phase before it rises in which a heel sheds its load
+KNOTS = 10  # commands at which shapes are given
+
+# A walker's gait and the shape of its legs; one record, made by `reference.py`.
 GAIT = record_type(
     [
         ("legs", "i8"),
@@ -27,32 +44,22 @@ GAIT = record_type(
         ("landing", "f8"),  # fraction of the cycle by which a foot is forward before it is down
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
-        ("clearance", "f8"),  # height of the swing's apex [m]
-        ("hip_height", "f8"),  # of the hip above the ankle, at low speed [m]
-        ("reach", "f8"),  # longest hip-to-ankle distance used at the ends of a stance [m]
-        ("bounce", "f8"),  # amplitude of the hip's vertical oscillation per stance length [m/m]
-        ("ankle_x", "f8"),  # nominal place of the ankle ahead of the hip in mid-stance [m]
+        ("commands", "f8", (KNOTS,)),  # rising [m/s]
+        ("shapes", "f8", (KNOTS, ENTRIES)),  # a shape for each of them
         ("pitch", "f8"),  # of the foot flat on the ground, sum of the leg's angles [rad]
-        ("heel_rise", "f8"),  # most that a swinging foot tips toe down, a metre of stance [rad/m]
-        ("rise_start", "f8"),  # phases between which the heel is up
-        ("rise_end", "f8"),
         ("sole_x", "f8"),  # contact point that the foot rolls off from, from the ankle [m]
         ("sole_z", "f8"),
         ("radius", "f8"),  # of a spherical foot, 0 for a sole [m]
         ("thigh", "f8"),  # hip to knee [m]
         ("shank", "f8"),  # knee to ankle [m]
         ("offsets", "f8", (4,)),  # phase of each leg
-        ("hips", "f8", (4,)),  # x of each hip [m]
-        ("sway", "f8"),  # how much the hip gives way to a swinging foot, of the foot's motion
+        ("weight", "f8"),  # of the whole robot [N]
         ("hip_rate", "f8"),  # bandwidth of the hip's forward speed [rad/s]
         ("hip_acceleration", "f8"),  # its bound [m/s^2]
         ("height_rate", "f8"),  # bandwidth of the hip's height [rad/s]
         ("swing_rate", "f8"),  # bandwidth of a swinging foot [rad/s]
     ]
 )
-
-
-LAG = 0.035  # of a stride
 
 
 @inlined
@@ -62,40 +69,63 @@ def frequency(g: Any, command: float) -> float:
 
 
 @inlined
-def stance_length(g: Any, command: float) -> float:
-    """Way of the hip over a standing foot [m]."""
-    return command * g.duty / frequency(g, command)
+def interpolate(g: Any, command: float, shape: Floats) -> None:
+    """The shape for a command: linear between its neighbours, the end's beyond the ends."""
+    k = 0
+    while k < KNOTS - 2 and command > g.commands[k + 1]:
+        k += 1
+    t = (command - g.commands[k]) / (g.commands[k + 1] - g.commands[k])
+    t = min(max(t, 0.0), 1.0)
+    for i in range(ENTRIES):
+        shape[i] = (1.0 - t) * g.shapes[k, i] + t * g.shapes[k + 1, i]
 
 
 @inlined
-def stride(s: float) -> tuple[float, float, float]:
-    """Cycloid m(s) and its first two derivatives by s.
-
-    Its greatest jerk, 39.5 stride / T^3, is two thirds of the minimum-jerk polynomial's.
-    """
-    a = 2.0 * math.pi * s
-    return s - math.sin(a) / (2.0 * math.pi), 1.0 - math.cos(a), 2.0 * math.pi * math.sin(a)
-
-
-@inlined
-def lift(s: float) -> tuple[float, float, float]:
-    """The bump b(s) and its first two derivatives by s."""
-    u = s * (1.0 - s)
-    du = 1.0 - 2.0 * s
-    return 64.0 * u * u * u, 192.0 * u * u * du, 384.0 * u * (du * du - u)
-
-
-@inlined
-def heel_rise(g: Any, phase: float, command: float) -> tuple[float, float, float]:
-    """Pitch of a swinging foot, toe down [rad], with its first two time derivatives."""
-    width = g.rise_end - g.rise_start
-    t = (phase - g.rise_start) / width
-    if t <= 0.0 or t >= 1.0:
+def bump(s: float, c0: float, c1: float, c2: float) -> tuple[float, float, float]:
+    """64 s^3 (1 - s)^3 (c0 + c1 d + c2 d^2), d = 2 s - 1, and two derivatives; 0 outside [0, 1]."""
+    if s <= 0.0 or s >= 1.0:
         return 0.0, 0.0, 0.0
-    top = g.heel_rise * stance_length(g, command)
-    rate = frequency(g, command) / width
-    b0, b1, b2 = lift(t)
-    return top * b0, top * rate * b1, top * rate * rate * b2
+    u, d = s * (1.0 - s), 2.0 * s - 1.0
+    b0, b1, b2 = 64.0 * u * u * u, -192.0 * u * u * d, 384.0 * u * (d * d - u)
+    p0, p1, p2 = c0 + d * (c1 + d * c2), 2.0 * c1 + 4.0 * c2 * d, 8.0 * c2
+    return b0 * p0, b1 * p0 + b0 * p1, b2 * p0 + 2.0 * b1 * p1 + b0 * p2
+
+
+@inlined
+def stride(shape: Floats, s: float) -> tuple[float, float, float]:
+    """A swinging foot's way in strides, s from 0 to 1, and its first two derivatives by s.
+
+    A cycloid, s - sin(2 pi s) / (2 pi), whose greatest jerk is two thirds of the minimum-jerk
+    polynomial's, and a shaped bump.  At rest at both ends.
+    """
+    s = min(max(s, 0.0), 1.0)
+    a = 2.0 * math.pi * s
+    b0, b1, b2 = bump(s, shape[FORWARD], shape[FORWARD + 1], shape[FORWARD + 2])
+    return (
+        s - math.sin(a) / (2.0 * math.pi) + b0,
+        1.0 - math.cos(a) + b1,
+        2.0 * math.pi * math.sin(a) + b2,
+    )
+
+
+@inlined
+def lift(shape: Floats, s: float) -> tuple[float, float, float]:
+    """A swinging foot's height [m], s from 0 to 1, and its first two derivatives by s."""
+    up = shape[CLEARANCE]
+    return bump(s, up, up * shape[LIFT], up * shape[LIFT + 1])
+
+
+@inlined
+def heel_rise(
+    g: Any, shape: Floats, phase: float, command: float
+) -> tuple[float, float, float]:
+    """Pitch of a foot, toe down [rad], with its first two time derivatives."""
+    f = frequency(g, command)
+    rate = f / (shape[HEEL_END] - shape[HEEL_START])
+    s = (phase - shape[HEEL_START]) / (shape[HEEL_END] - shape[HEEL_START])
+    top = shape[HEEL] * command / f
+    b0, b1, b2 = bump(s, top, top * shape[HEEL_SKEW], 0.0)
+    return b0, rate * b1, rate * rate * b2
 
 
 @inlined
@@ -106,25 +136,37 @@ def smooth_step(x: float) -> float:
 
 
 @inlined
-def hip_height(g: Any, phase: float, command: float) -> tuple[float, float, float]:
-    """Height of the hip above the ground [m], its velocity and acceleration.
+def hip(
+    g: Any, shape: Floats, start: int, harmonics: int, phase: float, length: float, command: float
+) -> tuple[float, float, float]:
+    """A hip coordinate's deviation from its mean, its velocity and acceleration.
 
-    The stance leg's reach bounds it; over a cycle it rises and sinks twice, lowest in the middle
-    of double support.
+    start: where its harmonics are in the shape (HIP_X or HIP_Z); length: a stride [m].  The first
+    harmonic goes once round from step to step, from the middle of double support.
     """
-    # A foot gathers speed slowly after lift-off: it falls behind by some more of its stride.
-    half = 0.5 * stance_length(g, command) + LAG * command / frequency(g, command)
-    bounce = g.bounce * stance_length(g, command)
-    level = min(g.hip_height, math.sqrt(g.reach * g.reach - half * half)) - g.sole_z
     rate = 4.0 * math.pi * frequency(g, command)
     angle = 4.0 * math.pi * (phase - 0.5 * (g.duty - 0.5))
-    c, s = math.cos(angle), math.sin(angle)
-    # Lowest where the angle is 0
-    return level + bounce * (1.0 - c), bounce * rate * s, bounce * rate * rate * c
+    x, v, a = 0.0, 0.0, 0.0
+    for k in range(harmonics):
+        w = (k + 1) * rate
+        c, s = math.cos((k + 1) * angle), math.sin((k + 1) * angle)
+        p, q = length * shape[start + 2 * k], length * shape[start + 2 * k + 1]
+        x += p * s + q * c
+        v += w * (p * c - q * s)
+        a -= w * w * (p * s + q * c)
+    return x, v, a
 
 
 @inlined
 def load_share(g: Any, phase: float) -> float:
     """How much of its load a leg should carry: 0 at touchdown and lift-off, 1 in single support."""
+    if phase >= g.duty:
+        return 0.0
     ramp = max(g.duty - 0.5, 0.02)
     return min(max(min(phase, g.duty - phase) / ramp, 0.0), 1.0)
+
+
+@inlined
+def heel_share(shape: Floats, phase: float) -> float:
+    """How much of a foot's load may lie behind its toe: none from where the heel rises."""
+    return min(max((shape[HEEL_START] - phase) / ROLLING, 0.0), 1.0)

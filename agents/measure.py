@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from dynenvs.agents.controller import Policy
 from dynenvs.agents.episode import Episode, environment_id, make, run_episode
-from dynenvs.agents.reference import Policy, reference_controller
+from dynenvs.agents.reference import reference_controller
 from dynenvs.compiled import kernel
 from dynenvs.contact.detect import feature_gap
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
@@ -111,7 +112,7 @@ def trace_feet(env: PlanarWalker, episode: Episode) -> Feet:
 def measure_gait(env: PlanarWalker, episode: Episode) -> Gait:
     """Measure a recorded episode of `env`."""
     feet = trace_feet(env, episode)
-    legs = [np.flatnonzero(env.foot_of_feature == leg) for leg in range(len(env.legs))]
+    legs = [np.flatnonzero(env.task.foot_of_feature == leg) for leg in range(len(env.task.legs))]
     radius = env.model.features["radius"]
     slips, heights = [], []
     for features in legs:

@@ -19,15 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.agents.controller import BatchController
 from dynenvs.agents.swing_up import POINT, UPRIGHT, Plant, hold, tube
 from dynenvs.agents.swing_up_table import PLANS
 from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.energy import energies, totals
-from dynenvs.envs.double_pendulum import DoublePendulumEnv
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.double_pendulum import DoublePendulumTask
+from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import (
     Bytes,
     Floats,
+    Ints,
     ModelView,
     Records,
     StateView,
@@ -37,6 +41,7 @@ from dynenvs.layout import (
     open_workspace,
     record_type,
 )
+from dynenvs.threads import claim, leave
 from dynenvs.timestep import mass_and_bias
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins
@@ -64,23 +69,27 @@ SETTINGS = record_type(
 @kernel
 def act(
     packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     settings: Records,
     points: Records,
-    x: Floats,
+    rows: Bytes,
+    buffers: Bytes,
+    scratch: Floats,
     observations: Floats,
     actions: Floats,
-) -> None:
-    """Actions for a batch of observations.
+    progress: Ints,
+    thread: int,
+) -> int:
+    """Actions for those of a batch of observations that no other thread has taken.
 
     observations: shape (n, 6), as the environment gives them; actions: shape (n, nu); points: the
-    tube, or none with both motors.  `row`, `buffer` and `x` (shape (4,)) are the controller's own.
+    tube, or none with both motors.  Each thread has a row, a workspace and a state x of its own,
+    shapes (threads, bytes) and (threads, 4).  Returns 0: nothing is tracked that could be missed.
     """
     m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    p = settings[0]
-    for i in range(observations.shape[0]):
+    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
+    p, x = settings[0], scratch[thread]
+    i = claim(progress, 1)
+    while i < observations.shape[0]:
         _read(observations[i], x)
         if not _hold(m, w, p, x):
             if points.shape[0] > 0:
@@ -93,6 +102,9 @@ def act(
             if dof.actuated:
                 actions[i, motor] = min(max(w.tau[j] / dof.effort, -1.0), 1.0)
                 motor += 1
+        i = claim(progress, 1)
+    leave(progress, thread)
+    return 0
 
 
 @inlined
@@ -190,61 +202,29 @@ def _follow(m: ModelView, w: WorkspaceView, points: Records, x: Floats) -> None:
         w.tau[j] = side * torque if least < OUTSIDE else -BRAKE * x[2 + j]
 
 
-class PendulumController:
+class PendulumController(BatchController):
     """Swings up the double pendulum and holds it; acts on the observation alone.
 
     Args:
-        env: the (unwrapped) environment whose observations it will see.  Gains and plans are made
-            for its default control period of 20 ms.
+        env: the environment, or vector environment, whose observations it will see.  Gains and
+            plans are made for its default control period of 20 ms.
         plan: torques of a swing-up with one motor [N m], one a control period; those of
             `swing_up_table.py` if None.
     """
 
-    def __init__(self, env: DoublePendulumEnv, plan: Floats | None = None) -> None:
-        self.model = env.model
-        plant = Plant(self.model)
+    def __init__(self, env: DynEnv | DynVectorEnv, plan: Floats | None = None) -> None:
+        task = env.task
+        assert isinstance(task, DoublePendulumTask)
+        model = task.model
+        plant = Plant(model)
         regulator = hold(plant)
-        self._settings = np.zeros(1, SETTINGS)
-        self._settings["gain"][0, : self.model.nu] = regulator.gain
-        self._settings["cost"] = regulator.cost
-        self._settings["capture"] = CAPTURE[env.actuated]
-        self._settings["upright_energy"] = totals(self.model, UPRIGHT[:2]).energy
-        self._points: NDArray[Any] = np.zeros(0, POINT)
-        if self.model.nu == 1:
-            torques = np.array(PLANS[env.actuated]) if plan is None else plan
-            self._points = tube(plant, torques, regulator)
-        self._row = self.model.states(1).view(np.uint8)
-        self._buffer = self.model.workspace()
-        self._x = np.zeros(4)
-
-    def predict(
-        self,
-        observation: Floats,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-    ) -> tuple[NDArray[np.float32], Any]:
-        """Actions in [-1, 1] for one observation, shape (6,), or a batch, shape (n, 6).
-
-        Raises:
-            ValueError: another shape.
-        """
-        array = np.array(observation, dtype=np.float64)
-        if array.ndim not in (1, 2) or array.shape[-1] != 6:
-            raise ValueError(f"observation must have shape (6,) or (n, 6), got {array.shape}")
-        if not np.isfinite(array).all():
-            raise ValueError("observation must be finite")
-        batch = array.reshape(-1, 6)
-        actions = np.zeros((len(batch), self.model.nu))
-        act(
-            self.model.packed,
-            self._row,
-            self._buffer,
-            self._settings,
-            self._points,
-            self._x,
-            batch,
-            actions,
-        )
-        result = actions.astype(np.float32)
-        return (result if array.ndim == 2 else result[0]), state
+        settings = np.zeros(1, SETTINGS)
+        settings["gain"][0, : model.nu] = regulator.gain
+        settings["cost"] = regulator.cost
+        settings["capture"] = CAPTURE[task.actuated]
+        settings["upright_energy"] = totals(model, UPRIGHT[:2]).energy
+        points: NDArray[Any] = np.zeros(0, POINT)
+        if model.nu == 1:
+            torques = np.array(PLANS[task.actuated]) if plan is None else plan
+            points = tube(plant, torques, regulator)
+        super().__init__(env, act, (settings, points), scratch=(4,))

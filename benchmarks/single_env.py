@@ -51,7 +51,7 @@ def facts(name: str, env: gym.Env[Any, Any]) -> tuple[float, float, str]:
     """Control period [s], physics step [s] and integrator."""
     inner: Any = env.unwrapped
     if name.startswith("dynenvs/"):
-        return inner.dt, inner.timestep, "semi-implicit, LCP"
+        return inner.dt, inner.task.timestep, "semi-implicit, LCP"
     return inner.dt, inner.model.opt.timestep, "Euler" if name == EULER else "RK4"
 
 

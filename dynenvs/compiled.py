@@ -119,17 +119,30 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Whether a kernel's machine code is at hand, in memory or on disk: calling it is quick."""
+    if not hasattr(function, "py_func") or getattr(function, "signatures", None):
+        return True  # plain Python, or called before
+    folder = _cache_folder(_source_of(function.py_func))
+    return folder is not None and any(folder.rglob(f"*.{function.__name__}-*.nbi"))
+
+
+_announced: set[str] = set()  # what this process has said
+
+
+def announce(function: Callable[..., Any]) -> None:
+    """Say on stderr, once a process, that the first call of a kernel is about to compile it."""
+    if not is_compiled(function) and not _announced:
+        _announced.add(function.__name__)
+        print("dynenvs: compiling the dynamics (a minute or two, once)", file=sys.stderr)
+
+
 def merged(function: F) -> F:
     """Write a helper into its only caller before types are inferred: it is compiled there alone.
 
     For helpers with one way out (no `return` but at the end, or none).
     """
     return _compile(function, inline="always")
-
-
-def parallel_kernel(function: F) -> F:
-    """Compile `function` with `numba.prange` loops spread over all cores (the batch only)."""
-    return _compile(function, parallel=True)
 
 
 def apart(signature: str) -> Callable[[F], F]:
@@ -157,6 +170,7 @@ def apart(signature: str) -> Callable[[F], F]:
         def first_call(*values: Any) -> int:
             returned = ctypes.c_int64.from_address(values[0])
             returned.value = -1
+            announce(compiled)
             compiled.compile(arguments)  # type: ignore[attr-defined]
             made = compiled.overloads[arguments]  # type: ignore[attr-defined]
             symbol = made.fndesc.llvm_func_name

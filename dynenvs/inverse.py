@@ -102,6 +102,7 @@ def inverse_world(
             raw(w.pose, m.header[0].workspace_bytes),
             h,
             1 - soft,
+            2.0 * lookahead,
         )
         count, rows = w.answer[0].contacts, w.answer[0].rows
         if soft == 0 and _blocked(w, count, rows):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gymnasium.envs.registration import register, registry
 
-# id: (class, what the expert earns: solved from there)
+# id: (classes, for one world and "Env" replaced by "VectorEnv" for many;
+#      what the expert earns: solved from there)
 ENVIRONMENTS = {
-    "dynenvs/DoublePendulum-v0": ("double_pendulum:DoublePendulumEnv", 850.0),
-    "dynenvs/PlanarHumanoid-v0": ("planar_humanoid:PlanarHumanoidEnv", 800.0),
-    "dynenvs/PlanarQuadruped-v0": ("planar_quadruped:PlanarQuadrupedEnv", 900.0),
+    "dynenvs/DoublePendulum-v0": ("double_pendulum:DoublePendulum", 850.0),
+    "dynenvs/PlanarHumanoid-v0": ("planar_humanoid:PlanarHumanoid", 800.0),
+    "dynenvs/PlanarQuadruped-v0": ("planar_quadruped:PlanarQuadruped", 900.0),
 }
 
 
@@ -16,4 +17,9 @@ def register_environments() -> None:
     """Register every environment once; they count and truncate their own steps."""
     for name, (place, threshold) in ENVIRONMENTS.items():
         if name not in registry:
-            register(id=name, entry_point=f"dynenvs.envs.{place}", reward_threshold=threshold)
+            register(
+                id=name,
+                entry_point=f"dynenvs.envs.{place}Env",
+                vector_entry_point=f"dynenvs.envs.{place}VectorEnv",
+                reward_threshold=threshold,
+            )

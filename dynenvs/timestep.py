@@ -51,7 +51,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         _pose(m, s, w)
         done = free_motion(m, s, w, tau, part)
         if done:
-            done = resolve_contacts(packed, row, buffer, part, 0) != FAILED
+            done = resolve_contacts(packed, row, buffer, part, 0, 0.0) != FAILED
             answer = w.answer[0]
             s.status[0].pivots += answer.pivots
             if done:

@@ -1,128 +1,106 @@
-"""The gym.Env shell around one compiled world: validation, seeding, state, rendering.
+"""The gym.Env shell: a batch of one world, with Gymnasium's manners.
 
-A task gives its model, its packed options and three kernels' worth of behaviour (`_start`,
-`_advance`, `_observe`); everything that Gymnasium asks of an environment is here, once.
+Physics, options, states and readings are the task's (`task.py`) and its worlds' (`worlds.py`); the
+vector environment of `vector.py` stands on the same two.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, ClassVar, Self
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.edge import finite_vector
-from dynenvs.envs.checks import choice, number, whole
+from dynenvs.envs.checks import choice, whole
+from dynenvs.envs.codes import STEP, TERMINATIONS, TRUNCATIONS
+from dynenvs.envs.task import Task
+from dynenvs.envs.worlds import Worlds
 from dynenvs.layout import Floats
 from dynenvs.model import Model
-from dynenvs.rng import seeded
 
 Observation = NDArray[np.float64]
 
-# Why an episode ended, as kernels report it; the words are what `info["end"]` says.
-RUNNING, FELL, TOO_FAST, TIME_LIMIT, FAILED_STEP = range(5)
-END_WORDS = ("", "fall", "velocity bound", "time limit", "no solution of the contact problem")
-
-LEAST_TIMESTEP, MOST_TIMESTEP = 1e-6, 0.02  # coarser steps let fast feet sink in [s]
-MOST_FRAMES = 1000  # physics steps in a control step
-MOST_NOISE = 0.2  # at reset [rad] and [rad/s]
-MOST_STEPS = 10**9  # control steps in an episode
 LEAST_SIDE, MOST_SIDE = 16, 8192  # of a picture [pixels]
 
 
 class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
-    """Shared shell of all environments.
+    """Shared shell of all environments; a subclass names its `task_type`.
 
     Args:
-        model: the robot and its ground.
-        task: the task's own state: one record (its generator, step count, command, ...).
-        options: the task's constants: one record; those that all tasks share are filled in here.
-        observation_space: its bounds are never exceeded.
-        frame_skip: physics steps in a control step.
-        timestep: length of a physics step [s].
-        reset_noise: bound of the uniform noise on joint angles [rad] and velocities [rad/s].
-        max_episode_steps: control steps until the episode is truncated.
         render_mode: "human", "rgb_array" or None.
         width, height: size of the picture [pixels].
+        options: the task's, see its class.
+
+    Raises:
+        ValueError: an option out of its range.
+        TypeError: an option that does not exist.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 100}  # noqa: RUF012
+    task_type: ClassVar[type[Task]]
     observation_space: gym.spaces.Box  # type: ignore[assignment]
     action_space: gym.spaces.Box  # type: ignore[assignment]
 
     def __init__(
         self,
-        model: Model,
-        task: NDArray[Any],
-        options: NDArray[Any],
-        observation_space: gym.spaces.Box,
         *,
-        frame_skip: int,
-        timestep: float,
-        reset_noise: float,
-        max_episode_steps: int,
-        render_mode: str | None,
-        width: int,
-        height: int,
+        render_mode: str | None = None,
+        width: int = 960,
+        height: int = 540,
+        **options: Any,
+    ) -> None:
+        task = self.task_type(**options)
+        self._set_up(task, Worlds(task, 1), render_mode, width, height)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Say in the signature which options there are: the task's and the picture's."""
+        super().__init_subclass__(**kwargs)
+        if "task_type" in vars(cls):
+            own = inspect.signature(DynEnv.__init__).parameters.values()
+            picture = [p for p in own if p.name in ("render_mode", "width", "height")]
+            options = inspect.signature(cls.task_type).parameters.values()
+            cls.__signature__ = inspect.Signature([*options, *picture])  # type: ignore[attr-defined]
+
+    def _set_up(
+        self, task: Task, worlds: Worlds, render_mode: str | None, width: int, height: int
     ) -> None:
         if render_mode is not None:
-            choice(render_mode, "render_mode", self.metadata["render_modes"])
-        self.model = model
+            choice(render_mode, "render_mode", type(self).metadata["render_modes"])
+        self.task, self.worlds = task, worlds
         self.render_mode = render_mode
         self.width = whole(width, "width", LEAST_SIDE, MOST_SIDE)
         self.height = whole(height, "height", LEAST_SIDE, MOST_SIDE)
-        self.timestep = number(timestep, "timestep", LEAST_TIMESTEP, MOST_TIMESTEP, "s")
-        self.frame_skip = whole(frame_skip, "frame_skip", 1, MOST_FRAMES)
-        options["timestep"], options["frame_skip"] = self.timestep, self.frame_skip
-        options["noise"] = number(reset_noise, "reset_noise", 0.0, MOST_NOISE, "rad")
-        options["max_steps"] = whole(max_episode_steps, "max_episode_steps", 1, MOST_STEPS)
-        self.metadata = {**type(self).metadata, "render_fps": max(1, round(1 / self.dt))}
-        self.observation_space = observation_space
-        self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
-        self._rows = model.states(1)
-        self._row = self._rows.view(np.uint8)
-        self._buffer = model.workspace()
-        self._task = task
-        self._options = options
-        self._torque = np.zeros(model.nu)  # of the last step, for info [N m]
-        self._started = False
+        self.metadata = {**type(self).metadata, "render_fps": max(1, round(1 / task.dt))}
+        self.observation_space, self.action_space = task.observation_space, task.action_space
         self._renderer: Any = None
 
-    # What a task provides
+    @classmethod
+    def window(cls, task: Task, worlds: Worlds, index: int, **picture: Any) -> Self:
+        """World `index` of a batch as an environment; it shares the batch's memory.
 
-    def _start(self, options: dict[str, Any]) -> None:
-        """Draw a starting state from the task's generator, with checked reset options."""
-        raise NotImplementedError
+        Args:
+            task: what the worlds are.
+            worlds: the batch.
+            index: which of them.
+            picture: render_mode, width and height.
+        """
+        env = cls.__new__(cls)
+        env._set_up(task, worlds.one(index), **picture)
+        return env
 
-    def _advance(self, action: Floats, observation: Observation) -> tuple[float, int]:
-        """Run one control step; returns (reward, why the episode ended)."""
-        raise NotImplementedError
-
-    def _observe(self, observation: Observation) -> None:
-        """Write the observation of the present state."""
-        raise NotImplementedError
-
-    def _check_reset_options(self, options: dict[str, Any]) -> None:
-        """Refuse bad `reset(options=...)`, changing nothing."""
-        if options:
-            raise ValueError(f"unknown reset option {next(iter(options))!r}; there are none")
-
-    def _info(self) -> dict[str, Any]:
-        """Readings of the present state."""
-        status = self._rows["status"][0]
-        return {
-            "residual": float(status["residual"]),
-            "degraded": int(status["degraded"]),
-            "failed": int(status["failed"]),
-        }
-
-    # Gymnasium
+    @property
+    def model(self) -> Model:
+        """The robot and its ground."""
+        return self.task.model
 
     @property
     def dt(self) -> float:
         """Control period [s]."""
-        return self.timestep * self.frame_skip
+        return self.task.dt
+
+    # Gymnasium
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -133,25 +111,12 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: an option that does not exist, or a value out of its range; nothing is
                 changed then, the generator included.
         """
-        if options is None:
-            options = {}
-        if not isinstance(options, dict):
-            raise ValueError(f"reset options must be a dict or None, got {options!r}")
-        self._check_reset_options(options)
+        fields = self.task.reset_fields(checked_options(options), None)
         super().reset(seed=seed)
-        if seed is not None:
-            self._task["generator"][0] = seeded(seed)
-        elif not self._started:
-            self._task["generator"][0] = seeded(int(self.np_random.integers(2**63)))
-        self._rows[:] = self.model.states(1)
-        self._torque = np.zeros(self.model.nu)
-        self._start(options)
-        self._started = True
-        observation = np.empty(self.observation_space.low.shape)
-        self._observe(observation)
+        self.worlds.begin([seed], fields, self.np_random)
         if self.render_mode == "human":
             self.render()
-        return observation, self._info()
+        return self.worlds.observations[0].copy(), self.worlds.info()
 
     def step(
         self, action: NDArray[np.float32]
@@ -165,49 +130,40 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         Raises:
             ValueError: not real numbers, wrong shape, or not finite; the state is untouched.
         """
-        if not self._started:
+        worlds = self.worlds
+        if not worlds.started[0]:
             raise gym.error.ResetNeeded("call reset() before the first step()")
-        # A copy: kernels clip it in place
-        torque = finite_vector(action, self.model.nu, "action")
-        observation = np.empty(self.observation_space.low.shape)
-        reward, end = self._advance(torque, observation)
-        info = self._info()
-        if end != RUNNING:
-            info["end"] = END_WORDS[end]
+        worlds.step(action, STEP, self.action_space.low.shape, "action")
+        end = int(worlds.ends[0])
         if self.render_mode == "human":
             self.render()
-        return observation, reward, end in (FELL, TOO_FAST), end in (TIME_LIMIT, FAILED_STEP), info
+        return (
+            worlds.observations[0].copy(),
+            worlds.rewards.item(),
+            end in TERMINATIONS,
+            end in TRUNCATIONS,
+            worlds.info(),
+        )
 
     # State
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future, bit for bit: world, warm start, task, generator."""
-        return {"world": _copy(self._rows), "task": _copy(self._task)}
+        return self.worlds.get_state()
 
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Restore what `get_state` gave.
+        """Restore what `get_state` gave, here or of one world of a batch.
 
         Raises:
             ValueError: not a state of this environment.
         """
-        mine = {"world": self._rows, "task": self._task}
-        if not (
-            isinstance(state, dict)
-            and all(_alike(state.get(name), records) for name, records in mine.items())
-        ):
-            raise ValueError(f"not a state that get_state() of {type(self).__name__} returned")
-        for name, records in mine.items():
-            records[:] = state[name]
-        self._torque = np.zeros(self.model.nu)  # no part of the state
-        self._started = True
+        self.worlds.set_state(state)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Views and windows are made anew: a pickled view would no longer share memory.
-        return {k: v for k, v in vars(self).items() if k not in ("_row", "_renderer")}
+        return {k: v for k, v in vars(self).items() if k != "_renderer"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._row = self._rows.view(np.uint8)
         self._renderer = None
 
     # Drawing
@@ -226,7 +182,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     def readings(self) -> dict[str, str]:
         """Words for the picture's line of readings."""
-        return {"time": f"{float(self._rows['status']['time'][0]):.2f} s"}
+        return {"time": f"{float(self.worlds.rows['status']['time'][0]):.2f} s"}
 
     @property
     def focus(self) -> Floats:
@@ -240,14 +196,14 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             self._renderer = None
 
 
-def _copy(records: NDArray[Any]) -> NDArray[Any]:
-    """A copy byte by byte: `ndarray.copy` leaves the padding between fields undefined."""
-    return records.view(np.uint8).copy().view(records.dtype)
+def checked_options(options: Any) -> dict[str, Any]:
+    """The argument `options` of a reset as a dictionary of its own.
 
-
-def _alike(value: Any, records: NDArray[Any]) -> bool:
-    return (
-        isinstance(value, np.ndarray)
-        and value.dtype == records.dtype
-        and value.shape == records.shape
-    )
+    Raises:
+        ValueError: it is neither a dictionary nor None.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise ValueError(f"reset options must be a dict or None, got {options!r}")
+    return dict(options)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def number(value: Any, name: str, low: float, high: float, unit: str = "") -> float:
@@ -69,6 +70,45 @@ def interval(value: Any, name: str, low: float, high: float, unit: str = "") -> 
     if pair[0] > pair[1]:
         raise ValueError(f"{name} must start with its lower end" + got(value))
     return pair
+
+
+def number_each(
+    value: Any, name: str, count: int | None, low: float, high: float, unit: str = ""
+) -> float | NDArray[np.float64]:
+    """`value` as a number in [low, high], or as `count` of them (not if None), shape (count,).
+
+    Raises:
+        ValueError: it is neither; the words name the argument.
+    """
+    if count is None or not isinstance(value, np.ndarray | list | tuple):
+        return number(value, name, low, high, unit)
+    array = real_numbers(value, (count,), name)
+    bad = np.flatnonzero(~((low <= array) & (array <= high)))
+    if len(bad):
+        raise ValueError(
+            f"{name} must be numbers in [{low}, {high}] {unit}".rstrip()
+            + f"; entries {bad[:8].tolist()} are not: {array[bad[:8]]}"
+        )
+    return array
+
+
+def real_numbers(value: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+    """`value` as float64 numbers of the given shape.
+
+    Raises:
+        ValueError: no real numbers, or another shape; the words name the argument.
+    """
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "fiubO":
+            raise TypeError(given.dtype)
+        array = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        kind = type(value).__name__
+        raise ValueError(f"{name} must be real numbers of shape {shape}, got a {kind}") from None
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    return array
 
 
 def got(value: Any) -> str:

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
-import numpy as np
-
+from dynenvs.envs.base import DynEnv
 from dynenvs.envs.robots import planar_humanoid as robot
-from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.envs.task import Task
+from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.envs.walker_env import PlanarWalker, WalkerTask
 from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
-GAIT = (0.80, 0.25)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (0.68, 0.20)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 VELOCITY_BOUND = 150.0  # of a joint [rad/s]: full torques reach 95
-FEET = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
 
 
 @cache
 def _model() -> Model:
     return robot.build()
+
+
+@dataclass(kw_only=True, eq=False)
+class PlanarHumanoidTask(WalkerTask):
+    """The humanoid walks at the commanded speed; arguments are `WalkerTask`'s."""
+
+    command_range: tuple[float, float] = COMMAND_RANGE
+
+    pose = robot.STANDING
+    feet: ClassVar = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
+    gait = GAIT
+    velocity_bound = VELOCITY_BOUND
+
+    def build(self) -> Model:
+        """The robot on its ground."""
+        return _model()
 
 
 class PlanarHumanoidEnv(PlanarWalker):
@@ -60,7 +78,7 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
 
-    The gait clock belongs to the environment: it turns 0.80 + 0.25 command times a second.  At
+    The gait clock belongs to the environment: it turns 0.68 + 0.20 command times a second.  At
     phase 0 the left foot is due to touch down, at phase 0.5 the right one.
 
     ## Rewards
@@ -96,34 +114,10 @@ class PlanarHumanoidEnv(PlanarWalker):
     - v0: first release.
     """
 
-    def __init__(
-        self,
-        *,
-        render_mode: str | None = None,
-        command: float | None = None,
-        command_range: tuple[float, float] = COMMAND_RANGE,
-        reset_noise: float = 0.01,
-        terminate_on_fall: bool = True,
-        max_episode_steps: int = 1000,
-        timestep: float = 0.005,
-        frame_skip: int = 2,
-        width: int = 960,
-        height: int = 540,
-    ) -> None:
-        super().__init__(
-            _model(),
-            standing=np.tile(robot.STANDING, 2),
-            feet=FEET,
-            command_range=command_range,
-            gait=GAIT,
-            velocity_bound=VELOCITY_BOUND,
-            timestep=timestep,
-            frame_skip=frame_skip,
-            reset_noise=reset_noise,
-            terminate_on_fall=terminate_on_fall,
-            max_episode_steps=max_episode_steps,
-            command=command,
-            render_mode=render_mode,
-            width=width,
-            height=height,
-        )
+    task_type: ClassVar[type[Task]] = PlanarHumanoidTask
+
+
+class PlanarHumanoidVectorEnv(DynVectorEnv):
+    """Many planar humanoids at once; see `PlanarHumanoidEnv`."""
+
+    env_type: ClassVar[type[DynEnv]] = PlanarHumanoidEnv

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
-import numpy as np
-
+from dynenvs.envs.base import DynEnv
 from dynenvs.envs.robots import planar_quadruped as robot
-from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.envs.task import Task
+from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.envs.walker_env import PlanarWalker, WalkerTask
 from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.0)  # [m/s]
-GAIT = (1.4, 0.5)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (1.3, 0.25)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it: light legs on
 # strong motors; full torque spins an ankle up to 50 rad/s within one control step.
 VELOCITY_BOUND = 300.0
-FEET = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
 
 
 @cache
 def _model() -> Model:
     return robot.build()
+
+
+@dataclass(kw_only=True, eq=False)
+class PlanarQuadrupedTask(WalkerTask):
+    """The quadruped trots at the commanded speed; arguments are `WalkerTask`'s."""
+
+    command_range: tuple[float, float] = COMMAND_RANGE
+
+    pose = robot.STANDING
+    feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
+    gait = GAIT
+    velocity_bound = VELOCITY_BOUND
+
+    def build(self) -> Model:
+        """The robot on its ground."""
+        return _model()
 
 
 class PlanarQuadrupedEnv(PlanarWalker):
@@ -59,7 +77,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
     | 27-28 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 29    | commanded speed                                    | 0.3        | 1.0       | m/s   |
 
-    The gait clock belongs to the environment: it turns 1.4 + 0.5 command times a second.  At phase
+    The gait clock belongs to the environment: it turns 1.3 + 0.25 command times a second.  At phase
     0 the front left and rear right feet are due to touch down, at phase 0.5 the others (a trot).
 
     ## Rewards
@@ -94,34 +112,10 @@ class PlanarQuadrupedEnv(PlanarWalker):
     - v0: first release.
     """
 
-    def __init__(
-        self,
-        *,
-        render_mode: str | None = None,
-        command: float | None = None,
-        command_range: tuple[float, float] = COMMAND_RANGE,
-        reset_noise: float = 0.01,
-        terminate_on_fall: bool = True,
-        max_episode_steps: int = 1000,
-        timestep: float = 0.005,
-        frame_skip: int = 2,
-        width: int = 960,
-        height: int = 540,
-    ) -> None:
-        super().__init__(
-            _model(),
-            standing=np.tile(robot.STANDING, 4),
-            feet=FEET,
-            command_range=command_range,
-            gait=GAIT,
-            velocity_bound=VELOCITY_BOUND,
-            timestep=timestep,
-            frame_skip=frame_skip,
-            reset_noise=reset_noise,
-            terminate_on_fall=terminate_on_fall,
-            max_episode_steps=max_episode_steps,
-            command=command,
-            render_mode=render_mode,
-            width=width,
-            height=height,
-        )
+    task_type: ClassVar[type[Task]] = PlanarQuadrupedTask
+
+
+class PlanarQuadrupedVectorEnv(DynVectorEnv):
+    """Many planar quadrupeds at once; see `PlanarQuadrupedEnv`."""
+
+    env_type: ClassVar[type[DynEnv]] = PlanarQuadrupedEnv

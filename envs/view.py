@@ -56,7 +56,7 @@ def frame(env: DynEnv) -> Frame:
     Contact forces [N] are means over the last control step; the poses are taken in memory of
     their own, so that drawing changes nothing of the simulation.
     """
-    row = env._rows[0]
+    row, task = env.worlds.rows[0], env.worlds.tasks[0]
     poses = _poses(env.model, row["q"])
     forces = row["memory"]["total"] / env.dt
     loaded = np.flatnonzero(np.any(forces != 0.0, axis=1))
@@ -65,8 +65,7 @@ def frame(env: DynEnv) -> Frame:
     for i, feature in enumerate(loaded):
         locate(env.model.features[feature], poses, contact)
         points[i] = contact.point
-    task = env._task[0]
-    walks = "command" in (env._task.dtype.names or ())
+    walks = "command" in (task.dtype.names or ())
     return Frame(
         rotations=poses["R"],
         positions=poses["p"],

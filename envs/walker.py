@@ -1,8 +1,8 @@
 """The planar walkers' task, compiled: follow a commanded forward speed without falling.
 
 One control step holds the torques for the control period, moves the gait clock on and gives
-observation, reward terms and the reason why the episode ended.  The shells in
-`planar_humanoid.py` and `planar_quadruped.py` add names, bounds and words.
+observation, reward terms and the reason why the episode ended.  `run` does that, or starts
+episodes, for many worlds; several threads share them out.
 """
 
 from __future__ import annotations
@@ -10,10 +10,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import feature_gap
-from dynenvs.envs.base import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.codes import (
+    BEGIN,
+    FAILED_STEP,
+    FELL,
+    OBSERVE,
+    RUNNING,
+    STEP_AND_BEGIN,
+    STEP_OR_BEGIN,
+    TIME_LIMIT,
+    TOO_FAST,
+)
 from dynenvs.envs.rewards import closeness, ease
+from dynenvs.envs.walker_records import READING, TASK
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -26,10 +39,11 @@ from dynenvs.layout import (
     open_poses,
     open_state,
     open_torques,
-    record_type,
 )
 from dynenvs.rng import uniform
+from dynenvs.threads import claim, leave
 from dynenvs.timestep import DONE, clear_totals, step_apart
+from dynenvs.views import matrix, vector
 
 ROOT = 2  # root coordinates: x and z
 
@@ -40,38 +54,91 @@ LEAST_SCALE = 0.1  # ... but never narrower than this [m/s]
 HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
 FALL_HEIGHT = 0.7  # of the standing height
 
-TASK = record_type(
-    [
-        ("generator", "u8"),
-        ("steps", "i8"),
-        ("phase", "f8"),  # of the gait clock, in [0, 1)
-        ("command", "f8"),  # [m/s]
-        ("fixed_command", "f8"),  # given by the user, or NaN: drawn at reset
-        ("x", "f8"),  # hip at the end of the previous step [m]
-        ("speed", "f8"),  # mean over the last control step [m/s]
-        ("reward_velocity", "f8"),
-        ("reward_ease", "f8"),
-        ("reward_height", "f8"),
-    ]
-)
+TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
 
-OPTIONS = record_type(
-    [
-        ("timestep", "f8"),
-        ("frame_skip", "i8"),
-        ("max_steps", "i8"),
-        ("terminate_on_fall", "i8"),
-        ("standing_height", "f8"),  # of the hip joint above the ground [m]
-        ("low_command", "f8"),
-        ("high_command", "f8"),
-        ("slow_frequency", "f8"),  # of the gait at speed 0 [Hz]
-        ("frequency_slope", "f8"),  # more of it for each m/s [Hz s/m]
-        ("noise", "f8"),  # of joint angles [rad] and velocities [rad/s] at reset
-        ("height_bound", "f8"),  # of the observation [m]
-        ("velocity_bound", "f8"),  # [rad/s]
-        ("root_velocity_bound", "f8"),  # [m/s]
-    ]
-)
+
+@kernel
+def run(
+    packed: Bytes,
+    options: Records,
+    standing: Floats,
+    feet: Ints,
+    fresh: Bytes,
+    rows: Bytes,
+    tasks: Bytes,
+    actions: Bytes,
+    observations: Bytes,
+    rewards: Floats,
+    ends: Ints,
+    readings: Bytes,
+    last_observations: Bytes,
+    last_readings: Bytes,
+    buffers: Bytes,
+    progress: Ints,
+    chosen: Bytes,
+    thread: int,
+    order: int,
+) -> None:
+    """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
+
+    Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg or -1,
+    and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
+    reading, and the last observation and reading of an episode that STEP_AND_BEGIN followed by
+    another; rewards and ends, shape (n,).  `buffers` holds a workspace for each thread.
+    """
+    m = open_model(packed)
+    h, o = m.header[0], options[0]
+    buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
+    nu, seen = h.nv - ROOT, h.nq + h.nv + 2
+    told = READING_BYTES + 8 * (nu + 3 * o.legs)
+    i = claim(progress, 1)
+    while i < chosen.shape[0]:
+        if chosen[i]:
+            row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
+            s = open_state(m, row)
+            task = vector(tasks, i * TASK_BYTES, 1, TASK)
+            action = vector(actions, 8 * i * nu, nu, np.float64)
+            observation = vector(observations, 8 * i * seen, seen, np.float64)
+            reading = vector(readings, i * told, told, np.uint8)
+            rewards[i] = _carry_out(
+                packed, m, s, buffer, task, o, standing, feet, fresh, row, action, order
+            )
+            ends[i] = task[0].end
+            if order == STEP_AND_BEGIN and task[0].end != RUNNING:
+                last = vector(last_observations, 8 * i * seen, seen, np.float64)
+                _observe(m, s, task[0], o, last)
+                last_reading = vector(last_readings, i * told, told, np.uint8)
+                _describe(m, s, task[0], o, feet, action, last_reading)
+                _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
+            _observe(m, s, task[0], o, observation)
+            _describe(m, s, task[0], o, feet, action, reading)
+        i = claim(progress, 1)
+    leave(progress, thread)
+
+
+@inlined
+def _carry_out(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    buffer: Bytes,
+    task: Records,
+    o: Any,
+    standing: Floats,
+    feet: Ints,
+    fresh: Bytes,
+    row: Bytes,
+    action: Floats,
+    order: int,
+) -> float:
+    """Begin or step, as ordered; returns the reward."""
+    if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
+        _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
+        return 0.0
+    if order == OBSERVE:
+        action[:] = 0.0  # no torque acted before this state
+        return 0.0
+    return _advance(packed, m, s, row, buffer, task[0], o, feet, action)
 
 
 @inlined
@@ -81,31 +148,36 @@ def gait_frequency(options: Any, command: float) -> float:
 
 
 @kernel
-def start(
-    packed: Bytes,
-    row: Bytes,
+def _begin(
+    m: ModelView,
+    s: StateView,
     buffer: Bytes,
-    tasks: Records,
-    options: Records,
+    task: Records,
+    o: Any,
     standing: Floats,
     feet: Ints,
+    fresh: Bytes,
+    row: Bytes,
+    action: Floats,
 ) -> None:
-    """A standing pose with noise, the lower foot on the ground, the command and the phase drawn.
+    """A standing pose with noise, the lowest foot on the ground, the command and the phase drawn.
 
     The generator is the task's first field; the clock starts in either double support.
     """
-    m = open_model(packed)
-    s, poses = open_state(m, row), open_poses(m, buffer)
-    t, o = tasks[0], options[0]
-    generator = tasks["generator"]
-    command = uniform(generator, o.low_command, o.high_command)
-    t.command = command if math.isnan(t.fixed_command) else t.fixed_command
+    t, generator = task[0], task["generator"]
+    for k in range(row.shape[0]):
+        row[k] = fresh[k]
+    drawn = uniform(generator, o.low_command, o.high_command)
+    if not t.commanded:
+        t.command = drawn if math.isnan(o.command) else o.command
+    t.commanded = 0
     t.phase = 0.0 if uniform(generator, 0.0, 1.0) < 0.5 else 0.5
     for i in range(m.header[0].nq):
         s.q[i] = standing[i]
     for i in range(ROOT, m.header[0].nv):
         s.q[i] += uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
+    poses = open_poses(m, buffer)
     update_poses(m, s.q, poses)
     lowest = math.inf
     for f in range(m.header[0].nf):
@@ -113,52 +185,27 @@ def start(
             lowest = min(lowest, feature_gap(m.features[f], poses))
     s.q[1] -= lowest
     t.steps = 0
+    t.end = RUNNING
     t.x = s.q[0]
     t.speed = 0.0
     t.reward_velocity = t.reward_ease = t.reward_height = 0.0
-
-
-@kernel
-def observe(
-    packed: Bytes, row: Bytes, tasks: Records, options: Records, observation: Floats
-) -> None:
-    """(z, joint positions, velocities, sine and cosine of the phase, command), within bounds."""
-    m = open_model(packed)
-    _observe(m, open_state(m, row), tasks[0], options[0], observation)
+    action[:] = 0.0
 
 
 @inlined
-def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) -> None:
-    nq, nv = m.header[0].nq, m.header[0].nv
-    observation[0] = min(max(s.q[1], 0.0), o.height_bound)
-    for i in range(ROOT, nq):
-        # A joint may stand a rounding error behind its stop.
-        dof = m.dofs[i]
-        observation[i - 1] = min(max(s.q[i], dof.lower), dof.upper)
-    for i in range(nv):
-        bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
-        observation[nq - 1 + i] = min(max(s.v[i], -bound), bound)
-    angle = 2.0 * math.pi * t.phase
-    observation[nq + nv - 1] = math.sin(angle)
-    observation[nq + nv] = math.cos(angle)
-    observation[nq + nv + 1] = t.command
-
-
-@kernel
-def advance(
+def _advance(
     packed: Bytes,
+    m: ModelView,
+    s: StateView,
     row: Bytes,
     buffer: Bytes,
-    tasks: Records,
-    options: Records,
+    t: Any,
+    o: Any,
     feet: Ints,
     action: Floats,
-    observation: Floats,
-) -> int:
-    """One control step; returns why the episode ended, RUNNING if it did not."""
-    m = open_model(packed)
-    s, tau = open_state(m, row), open_torques(m, buffer)
-    t, o = tasks[0], options[0]
+) -> float:
+    """One control step; returns the reward."""
+    tau = open_torques(m, buffer)
     for i in range(action.shape[0]):
         action[i] = min(max(action[i], -1.0), 1.0)
         tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
@@ -174,21 +221,63 @@ def advance(
     t.phase -= math.floor(t.phase)
     t.speed = (s.q[0] - t.x) / period
     t.x = s.q[0]
-    _reward(s, t, o, action)
-    _observe(m, s, t, o, observation)
-    if not solved:
-        return FAILED_STEP
-    return _end(m, s, t, o, feet)
+    t.end = _end(m, s, t, o, feet) if solved else FAILED_STEP
+    return _reward(s, t, o, action)
 
 
 @inlined
-def _reward(s: StateView, t: Any, o: Any, action: Floats) -> None:
+def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) -> None:
+    """(z, joint positions, velocities, sine and cosine of the phase, command), within bounds."""
+    nq, nv = m.header[0].nq, m.header[0].nv
+    observation[0] = min(max(s.q[1], 0.0), o.height_bound)
+    for i in range(ROOT, nq):
+        # A joint may stand a rounding error behind its stop.
+        dof = m.dofs[i]
+        observation[i - 1] = min(max(s.q[i], dof.lower), dof.upper)
+    for i in range(nv):
+        bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
+        observation[nq - 1 + i] = min(max(s.v[i], -bound), bound)
+    angle = 2.0 * math.pi * t.phase
+    observation[nq + nv - 1] = math.sin(angle)
+    observation[nq + nv] = math.cos(angle)
+    observation[nq + nv + 1] = t.command
+
+
+@inlined
+def _describe(
+    m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, action: Floats, reading: Bytes
+) -> None:
+    """READING, torques [N m] and mean contact forces over the control step [N]."""
+    r = vector(reading, 0, 1, READING)[0]
+    nu = action.shape[0]
+    torques = vector(reading, READING_BYTES, nu, np.float64)
+    forces = matrix(reading, READING_BYTES + 8 * nu, o.legs, 3, np.float64)
+    status = s.status[0]
+    r.x_position, r.x_velocity, r.command = s.q[0], t.speed, t.command
+    r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
+    r.reward_height = t.reward_height
+    r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
+    for i in range(nu):
+        torques[i] = action[i] * m.dofs[ROOT + i].effort
+    period = o.timestep * o.frame_skip
+    for k in range(3):
+        for leg in range(o.legs):
+            forces[leg, k] = 0.0
+        for f in range(m.header[0].nf):
+            if feet[f] >= 0:
+                forces[feet[f], k] += s.memory[f].total[k] / period
+
+
+@inlined
+def _reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
+    """The terms into the task; their sum."""
     scale = max(LEAST_SCALE, SPEED_SCALE * abs(t.command))
     following = closeness(t.speed - t.command, scale)
     height = closeness(s.q[1] / o.standing_height - 1.0, HEIGHT_SCALE)
     t.reward_velocity = W_VELOCITY * following
     t.reward_ease = W_EASE * following * ease(action)
     t.reward_height = W_HEIGHT * following * height
+    return t.reward_velocity + t.reward_ease + t.reward_height
 
 
 @inlined

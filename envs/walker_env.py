@@ -1,199 +1,141 @@
-"""The Gymnasium shell that both planar walkers share: names, bounds, options, words."""
+"""What both planar walkers share: options, bounds, words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
-from dynenvs.envs.base import DynEnv, Observation
-from dynenvs.envs.checks import flag, interval, number
-from dynenvs.envs.walker import OPTIONS, ROOT, TASK, advance, gait_frequency, observe, start
+from dynenvs.contact.detect import feature_gap
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.checks import flag, interval, number, number_each
+from dynenvs.envs.task import Task
+from dynenvs.envs.walker import ROOT, run
+from dynenvs.envs.walker_records import OPTIONS, READING, TASK
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, open_model, open_workspace
-from dynenvs.model import Model
+from dynenvs.layout import POSE, Floats, Ints, open_model
 
 HEIGHT_BOUND = 3.0  # [m]
 ROOT_VELOCITY_BOUND = 15.0  # [m/s]
 COMMAND_BOUNDS = (-2.0, 5.0)  # backwards any faster, the gait clock would stop [m/s]
 
 
-class PlanarWalker(DynEnv):
+@dataclass(kw_only=True, eq=False)
+class WalkerTask(Task):
     """A walker with root coordinates (x, z) that follows a commanded speed on flat ground.
 
     Args:
-        model: its first two coordinates are the root's x and z.
-        standing: joint angles of the standing pose [rad], shape (nu,).
-        feet: names of the geoms that may touch the ground, by leg.
+        command: a fixed speed [m/s], drawn at each reset if None.
         command_range: range of the commanded speed [m/s].
+        terminate_on_fall: whether a fall ends the episode.
+
+    The other arguments are `Task`'s.
+
+    Attributes:
+        pose: joint angles of one leg, standing [rad].
+        feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         velocity_bound: joint velocity that ends the episode [rad/s].
-        terminate_on_fall: whether a fall ends the episode.
-        command: a fixed speed [m/s], drawn at each reset if None.
-
-    The other arguments are `DynEnv`'s.
+        standing: the standing pose with its root at the origin [m, rad], shape (nq,).
+        legs: names of the legs.
+        foot_of_feature: number of the leg whose foot a contact feature belongs to, or -1.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        standing: Floats,
-        feet: Mapping[str, tuple[str, ...]],
-        command_range: tuple[float, float],
-        gait: tuple[float, float],
-        velocity_bound: float,
-        timestep: float,
-        frame_skip: int,
-        reset_noise: float,
-        terminate_on_fall: bool,
-        max_episode_steps: int,
-        command: float | None,
-        render_mode: str | None,
-        width: int,
-        height: int,
-    ) -> None:
-        self.command_range = interval(command_range, "command_range", *COMMAND_BOUNDS, "m/s")
-        self.legs = tuple(feet)
-        self.gait = gait
-        self._standing = np.concatenate([np.zeros(ROOT), standing])
-        owner = {geom: leg for leg, names in enumerate(feet.values()) for geom in names}
-        self.foot_of_feature = np.array(
-            [owner.get(model.geoms[f.geom_a].name, -1) for f in model.features], dtype=np.int64
-        )
-        # Row by row, which features belong to a leg
-        legs = np.arange(len(self.legs))
-        self._foot_sums = (self.foot_of_feature == legs[:, None]).astype(np.float64)
-        options = np.zeros(1, OPTIONS)
-        options["terminate_on_fall"] = flag(terminate_on_fall, "terminate_on_fall")
-        options["low_command"], options["high_command"] = self.command_range
-        options["slow_frequency"], options["frequency_slope"] = gait
-        options["height_bound"] = HEIGHT_BOUND
-        options["velocity_bound"] = velocity_bound
-        options["root_velocity_bound"] = ROOT_VELOCITY_BOUND
-        super().__init__(
-            model,
-            np.zeros(1, TASK),
-            options,
-            _bounds(model, velocity_bound, self.command_range),
-            frame_skip=frame_skip,
-            timestep=timestep,
-            reset_noise=reset_noise,
-            max_episode_steps=max_episode_steps,
-            render_mode=render_mode,
-            width=width,
-            height=height,
-        )
+    command: float | None = None
+    command_range: tuple[float, float]
+    terminate_on_fall: bool = True
+
+    run = staticmethod(run)
+    record, option_record, reading_record = TASK, OPTIONS, READING
+    pose: ClassVar[tuple[float, ...]]
+    feet: ClassVar[Mapping[str, tuple[str, ...]]]
+    gait: ClassVar[tuple[float, float]]
+    velocity_bound: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        self.command_range = interval(self.command_range, "command_range", *COMMAND_BOUNDS, "m/s")
+        if self.command is not None:
+            self.command = number(self.command, "command", *self.command_range, "m/s")
+        self.terminate_on_fall = flag(self.terminate_on_fall, "terminate_on_fall")
+        self.legs = tuple(self.feet)
+        super().__post_init__()
+        self.standing = np.concatenate([np.zeros(ROOT), np.tile(self.pose, len(self.legs))])
+        self.foot_of_feature = self._feet_of_features()
+        options = self.options
+        options["legs"] = len(self.legs)
+        options["terminate_on_fall"] = self.terminate_on_fall
         options["standing_height"] = self._standing_height()
-        self._constant_command = self._fixed(command)
+        options["command"] = math.nan if self.command is None else self.command
+        options["low_command"], options["high_command"] = self.command_range
+        options["slow_frequency"], options["frequency_slope"] = self.gait
+        options["height_bound"] = HEIGHT_BOUND
+        options["velocity_bound"] = self.velocity_bound
+        options["root_velocity_bound"] = ROOT_VELOCITY_BOUND
+
+    def _feet_of_features(self) -> Ints:
+        owner = {geom: leg for leg, names in enumerate(self.feet.values()) for geom in names}
+        geoms = self.model.geoms
+        return np.array(
+            [owner.get(geoms[f.geom_a].name, -1) for f in self.model.features], dtype=np.int64
+        )
 
     def _standing_height(self) -> float:
         """Height of the hip above the lowest foot in the standing pose [m]."""
-        from dynenvs.contact.detect import feature_gap
-
-        m = open_model(self.model.packed)
-        poses = open_workspace(m, self._buffer).pose
-        update_poses(m, self._standing, poses)
+        poses = np.zeros(int(self.model.header.nb), POSE)
+        update_poses(open_model(self.model.packed), self.standing, poses)
         features = self.model.features
         return -min(
-            feature_gap(features[f], poses)
-            for f in range(len(features))
-            if self.foot_of_feature[f] >= 0
+            feature_gap(features[f], poses) for f in np.flatnonzero(self.foot_of_feature >= 0)
         )
 
-    def _fixed(self, command: Any) -> float:
-        """A given command [m/s], checked; NaN if it is to be drawn."""
-        if command is None:
-            return math.nan
-        return number(command, "command", *self.command_range, "m/s")
+    def bounds(self) -> gym.spaces.Box:
+        """Height, joint ranges, velocities, the phase's sine and cosine, command."""
+        model = self.model
+        speed = np.full(model.nv, self.velocity_bound)
+        speed[:ROOT] = ROOT_VELOCITY_BOUND
+        low_command, high_command = self.command_range
+        low = np.concatenate([[0.0], model.lower[ROOT:], -speed, [-1.0, -1.0, low_command]])
+        high = np.concatenate([[HEIGHT_BOUND], model.upper[ROOT:], speed, [1.0, 1.0, high_command]])
+        return gym.spaces.Box(low, high, dtype=np.float64)
 
-    def _check_reset_options(self, options: dict[str, Any]) -> None:
+    def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
+        """The options, the standing pose and the feet."""
+        return self.options, self.standing, self.foot_of_feature
+
+    def reading_arrays(self) -> dict[str, tuple[int, ...]]:
+        """Torques and the contact forces of each leg's foot."""
+        return {**super().reading_arrays(), "contact_forces": (len(self.legs), 3)}
+
+    def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
+        """The command for one episode [m/s], one for all or one a world."""
+        fields = {}
         for name, value in options.items():
             if name != "command":
                 raise ValueError(f"unknown reset option {name!r}; choose from: command")
-            self._fixed(value)
+            fields["command"] = number_each(value, name, count, *self.command_range, "m/s")
+            fields["commanded"] = 1
+        return fields
 
-    def _start(self, options: dict[str, Any]) -> None:
-        given = "command" in options
-        command = self._fixed(options["command"]) if given else self._constant_command
-        self._task["fixed_command"] = command
-        start(
-            self.model.packed,
-            self._row,
-            self._buffer,
-            self._task,
-            self._options,
-            self._standing,
-            self.foot_of_feature,
-        )
 
-    def _observe(self, observation: Observation) -> None:
-        observe(self.model.packed, self._row, self._task, self._options, observation)
+class PlanarWalker(DynEnv):
+    """Shell of the planar walkers: what their pictures say."""
 
-    def _advance(self, action: Floats, observation: Observation) -> tuple[float, int]:
-        end = advance(
-            self.model.packed,
-            self._row,
-            self._buffer,
-            self._task,
-            self._options,
-            self.foot_of_feature,
-            action,
-            observation,
-        )
-        self._torque = action * self.model.effort_limit[ROOT:]
-        t = self._task[0]
-        reward = t["reward_velocity"] + t["reward_ease"] + t["reward_height"]
-        return float(reward), end
-
-    def _info(self) -> dict[str, Any]:
-        t = self._task[0]
-        status = self._rows["status"][0]
-        total = self._rows["memory"]["total"][0] / self.dt
-        return {
-            "x_position": float(self._rows["q"][0, 0]),
-            "x_velocity": float(t["speed"]),
-            "command": float(t["command"]),
-            "torques": self._torque.copy(),
-            "contact_forces": self._foot_sums @ total,
-            "reward_velocity": float(t["reward_velocity"]),
-            "reward_ease": float(t["reward_ease"]),
-            "reward_height": float(t["reward_height"]),
-            "residual": float(status["residual"]),
-            "degraded": int(status["degraded"]),
-            "failed": int(status["failed"]),
-        }
+    task: WalkerTask
 
     def readings(self) -> dict[str, str]:
         """Time, speed against command, residual."""
-        t, status = self._task[0], self._rows["status"][0]
+        task, status = self.worlds.tasks[0], self.worlds.rows["status"][0]
         return {
             "time": f"{float(status['time']):.2f} s",
-            "speed": f"{float(t['speed']):.2f} / {float(t['command']):.2f} m/s",
+            "speed": f"{float(task['speed']):.2f} / {float(task['command']):.2f} m/s",
             "residual": f"{float(status['residual']):.0e}",
         }
 
     @property
     def focus(self) -> Floats:
         """The hip's place above the ground [m]."""
-        return np.array([self._rows["q"][0, 0], 0.0, 0.0])
-
-    @property
-    def gait_period(self) -> float:
-        """Length of a gait cycle at the present command [s]."""
-        return 1.0 / float(gait_frequency(self._options[0], float(self._task["command"][0])))
-
-
-def _bounds(
-    model: Model, velocity_bound: float, command_range: tuple[float, float]
-) -> gym.spaces.Box:
-    """Observation space: height, joint ranges, velocities, the phase's sine and cosine, command."""
-    speed = np.full(model.nv, velocity_bound)
-    speed[:ROOT] = ROOT_VELOCITY_BOUND
-    low_command, high_command = command_range
-    low = np.concatenate([[0.0], model.lower[ROOT:], -speed, [-1.0, -1.0, low_command]])
-    high = np.concatenate([[HEIGHT_BOUND], model.upper[ROOT:], speed, [1.0, 1.0, high_command]])
-    return gym.spaces.Box(low, high, dtype=np.float64)
+        return np.array([self.worlds.rows["q"][0, 0], 0.0, 0.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 import pytest
@@ -20,3 +21,9 @@ def tree(request: pytest.FixtureRequest) -> Tree:
     """One of thirty random trees, its random numbers started afresh."""
     made = _cached_tree(request.param)
     return made._replace(rng=type(made.rng)(type(made.rng.bit_generator)(1000 + request.param)))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _headless() -> None:
+    """No test opens a window on somebody's screen."""
+    os.environ["SDL_VIDEODRIVER"] = "dummy"

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import dynenvs
@@ -19,6 +20,9 @@ from dynenvs.layout import open_model, open_state, open_workspace
 gym.register_envs(dynenvs)
 IDS = tuple(sorted(name for name in gym.registry if name.startswith("dynenvs/")))
 WALKERS = tuple(name for name in IDS if "Pendulum" not in name)
+
+every_env = pytest.mark.parametrize("name", IDS)
+every_walker = pytest.mark.parametrize("name", WALKERS)
 
 Policy = Callable[[DynEnv, int], NDArray[Any]]
 
@@ -78,11 +82,11 @@ def hold(env: DynEnv, step: int) -> NDArray[np.float32]:
     """A stiff spring and damper to the starting pose of a walker; a limp pendulum hangs."""
     if not is_walker(env):
         return idle(env, step)
-    model, row = env.model, env._rows[0]
+    model, row = env.model, env.worlds.rows[0]
     effort = model.effort_limit[model.actuated]
     mass = np.array([model.bodies["mass"].sum()])
     stiffness, damping = 9.0 * mass, 0.18 * mass
-    error = env._standing[model.actuated] - row["q"][model.actuated]  # type: ignore[attr-defined]
+    error = env.task.standing[model.actuated] - row["q"][model.actuated]  # type: ignore[attr-defined]
     torque = stiffness * error - damping * row["v"][model.actuated]
     return np.clip(torque / effort, -1, 1).astype(np.float32)
 
@@ -139,7 +143,7 @@ class Depth:
     def __init__(self, env: DynEnv) -> None:
         self.buffer = env.model.workspace()
         self.m = open_model(env.model.packed)
-        self.s = open_state(self.m, env._row)
+        self.s = open_state(self.m, env.worlds.rows.view(np.uint8))
         self.w = open_workspace(self.m, self.buffer)
         self.gaps = np.full(max(len(env.model.features), 1), np.inf)
 

@@ -40,9 +40,7 @@ def place(env: DoublePendulumEnv, q: Any, v: Any = (0.0, 0.0)) -> np.ndarray:
     state = env.get_state()
     state["world"]["q"][0], state["world"]["v"][0] = q, v
     env.set_state(state)
-    observation = np.empty(6)
-    env._observe(observation)
-    return observation
+    return env.worlds.observations[0].copy()
 
 
 def is_upright(observation: np.ndarray) -> bool:
@@ -66,7 +64,7 @@ class Episode:
         while not ended:
             steps += 1
             before = observation[4:][env.model.actuated]
-            action, _ = expert(env.actuated).predict(observation)
+            action, _ = expert(env.task.actuated).predict(observation)
             observation, reward, terminated, ended, info = env.step(action)
             self.total += reward
             mean_speed = 0.5 * (before + observation[4:][env.model.actuated])
@@ -288,7 +286,7 @@ def test_expert_swings_up_and_holds_with_100_seeds(actuated: str) -> None:
 def test_halving_the_physics_step_changes_little(actuated: str) -> None:
     coarse = DoublePendulumEnv(actuated=actuated)
     fine = DoublePendulumEnv(
-        actuated=actuated, timestep=coarse.timestep / 2, frame_skip=2 * coarse.frame_skip
+        actuated=actuated, timestep=coarse.task.timestep / 2, frame_skip=2 * coarse.task.frame_skip
     )
     works = [np.mean([Episode(env, seed).work for seed in range(4)]) for env in (coarse, fine)]
     assert works[1] == pytest.approx(works[0], rel=0.02)
@@ -309,7 +307,7 @@ def test_the_regulator_captures_its_whole_region(actuated: str) -> None:
         error = x
         for _ in range(120):
             env.step(np.asarray(-regulator.gain @ error / limit, np.float32))
-            world = env._rows[0]
+            world = env.worlds.rows[0]
             error = np.concatenate([world["q"] - [np.pi, 0.0], world["v"]])
         assert abs(error).max() < 0.05
 

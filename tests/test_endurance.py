@@ -51,9 +51,9 @@ def endure(name: str, policy: Policy, steps: int, **options: Any) -> Tally:
         assert np.all((observation >= low) & (observation <= high)), observation
         assert 0.0 <= reward <= 1.0 + 1e-12
         deepest = max(deepest, depth())
-        fastest = max(fastest, float(np.abs(env._rows["v"][0]).max()))
+        fastest = max(fastest, float(np.abs(env.worlds.rows["v"][0]).max()))
         if terminated or truncated or i == steps - 1:
-            status = env._rows["status"][0]
+            status = env.worlds.rows["status"][0]
             counted = ("degraded", "failed", "solves", "overflow")
             total += [int(status[k]) for k in counted]
             residual = max(residual, info["residual"])
@@ -71,7 +71,7 @@ def endure(name: str, policy: Policy, steps: int, **options: Any) -> Tally:
         residual,
         deepest,
         fastest,
-        env.timestep,
+        env.task.timestep,
         microseconds,
     )
 

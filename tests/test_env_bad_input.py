@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from typing import Any
 
@@ -10,12 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from rollouts import IDS, WALKERS, bits, hold, idle, make, state_bits
+from rollouts import IDS, bits, every_env, every_walker, hold, idle, make, state_bits
 
 from dynenvs.envs.base import DynEnv
 
-every_env = pytest.mark.parametrize("name", IDS)
-every_walker = pytest.mark.parametrize("name", WALKERS)
 quick = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -237,7 +236,7 @@ SILLY: dict[str, list[Any]] = {
         pytest.param(name, option, value, id=f"{name.split('/')[1]}-{option}={value!r}")
         for name in IDS
         for option, values in SILLY.items()
-        if option in (type(make(name)).__init__.__kwdefaults__ or {})
+        if option in inspect.signature(type(make(name))).parameters
         for value in values
     ],
 )

@@ -212,7 +212,7 @@ def test_walks_at_both_ends_of_the_range(name: str) -> None:
     """The slowest and the fastest command."""
     env = make(name)
     assert isinstance(env, PlanarWalker)
-    for command in env.command_range:
+    for command in env.task.command_range:
         gait = walk(type(env)(max_episode_steps=400), expert(name), seed=1, command=command)
         assert gait.end == "time limit"
         assert gait.penetration < 1e-6

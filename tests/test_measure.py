@@ -43,10 +43,10 @@ def episode(env: Any, q: Any, impulses: Any, actions: Any = None) -> Episode:
 def standing(env: PlanarWalker, steps: int = STEPS) -> tuple[Any, Any]:
     """Positions and impulses of a walker that stands still on all feet."""
     env.reset(seed=0)
-    q = np.tile(env._standing, (steps, 1))
-    q[:, 1] = env._options["standing_height"][0]
+    q = np.tile(env.task.standing, (steps, 1))
+    q[:, 1] = env.task.options["standing_height"][0]
     impulses = np.zeros((steps, len(env.model.features), 3))
-    impulses[:, env.foot_of_feature >= 0, 2] = 1.0
+    impulses[:, env.task.foot_of_feature >= 0, 2] = 1.0
     return q, impulses
 
 
@@ -93,10 +93,10 @@ def test_a_rolling_sphere_does_not_slip() -> None:
     env = walker("quadruped")
     q, impulses = standing(env)
     pitch = np.linspace(0.0, 0.3, STEPS)
-    ankles = [env.model.position_index(f"{leg}_ankle") for leg in env.legs]
+    ankles = [env.model.position_index(f"{leg}_ankle") for leg in env.task.legs]
     q[:, ankles] += pitch[:, None]
     still = trace_feet(env, episode(env, q, impulses))
-    foot = np.flatnonzero(env.foot_of_feature == 0)[0]
+    foot = np.flatnonzero(env.task.foot_of_feature == 0)[0]
     radius = env.model.features["radius"][foot]
     # Shift the robot so that the feet's centres move as those of rolling balls.
     q[:, 0] -= still.x[:, foot] - still.x[0, foot] - radius * pitch
@@ -111,7 +111,7 @@ def test_swing_clearance_and_single_support() -> None:
     env = walker("humanoid")
     q, impulses = standing(env)
     swing = slice(10, 40)
-    impulses[swing, env.foot_of_feature == 0] = 0.0
+    impulses[swing, env.task.foot_of_feature == 0] = 0.0
     lift = np.zeros(STEPS)
     lift[swing] = 0.6 * np.sin(np.linspace(0.0, np.pi, 30))
     hip, knee, ankle = (env.model.position_index(f"left_{j}") for j in ("hip", "knee", "ankle"))
@@ -119,7 +119,7 @@ def test_swing_clearance_and_single_support() -> None:
     q[:, knee] += 2 * lift
     q[:, ankle] -= lift
     gait = measure_gait(env, episode(env, q, impulses))
-    height = trace_feet(env, episode(env, q, impulses)).gap[:, env.foot_of_feature == 0]
+    height = trace_feet(env, episode(env, q, impulses)).gap[:, env.task.foot_of_feature == 0]
     assert gait.swings == 1
     assert gait.clearance == pytest.approx(height.min(axis=1).max())
     assert gait.clearance > 0.05

@@ -7,7 +7,7 @@ from dynenvs.contact.detect import add_contact, feature_gap, locate, select_cont
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
 from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
+from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
     Bytes,
     ModelView,
@@ -24,8 +24,10 @@ ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64)")
-def resolve_contacts(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int) -> int:
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)")
+def resolve_contacts(
+    packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int, ahead: float
+) -> int:
     """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
 
     Features that were left out and that the answer would carry below ground are added, and the
@@ -40,6 +42,8 @@ def resolve_contacts(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactu
     if count > m.header[0].nc:
         s.status[0].overflow += 1
         count = m.header[0].nc
+    if ahead > 0.0:
+        look_ahead(m, s, w, count, ahead)
     for j in range(nv):
         w.yields[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
     worst, pivots = 0.0, 0
@@ -70,6 +74,21 @@ def resolve_contacts(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactu
     answer = w.answer[0]
     answer.residual, answer.pivots, answer.contacts, answer.rows = worst, pivots, count, rows
     return status
+
+
+@inlined
+def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: float) -> None:
+    """Turn bodies and contact points along the velocity; gaps stay those of now.
+
+    A foot at rest between fast joints stays at rest only by the Jacobian of the time at which the
+    velocity is wanted.
+    """
+    integrate(m, s.q, s.v, ahead, w.q_new)
+    update_poses(m, w.q_new, w.pose)
+    update_velocities(m, s.v, w)
+    for i in range(count):
+        contact = w.contacts[i]
+        locate(m.features[contact.feature], w.pose, contact)
 
 
 @inlined

@@ -1,0 +1,117 @@
+"""What experts share: the policy protocol, and compiled prediction over a batch of observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.compiled import announce
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.layout import Floats
+from dynenvs.threads import available_threads, new_progress, share
+
+Action = NDArray[np.float32]
+
+LEAST_SHARE = 16  # observations that are worth waking up another thread
+
+
+class Policy(Protocol):
+    """stable-baselines3's policy protocol."""
+
+    def predict(
+        self,
+        observation: Floats,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Action, Any]:
+        """Action for one observation, or actions for a batch of them, and the unchanged state."""
+        ...
+
+
+class BatchController:
+    """Predicts with a kernel that threads call side by side; nothing is remembered between calls.
+
+    Args:
+        env: whose observations it will see; a vector environment gives its number of threads.
+        act: kernel, called with (packed model, *constants, rows, workspaces, scratch,
+            observations, actions, progress, thread).
+        constants: what the expert knows.
+        scratch: shape of a thread's scratch memory.
+    """
+
+    def __init__(
+        self,
+        env: DynEnv | DynVectorEnv,
+        act: Callable[..., int],
+        constants: tuple[Any, ...],
+        scratch: tuple[int, ...],
+    ) -> None:
+        self.model = env.task.model
+        if isinstance(env, DynVectorEnv):
+            self.num_threads = env.num_threads
+        else:
+            self.num_threads = available_threads()
+        self.missed = 0  # predictions whose desired motion the ground could not give
+        self._size = len(env.task.observation_space.low)
+        self._act, self._constants, self._shape = act, constants, scratch
+        self._rows, self._buffers, self._scratch = self._memory(1)
+        self._progress = new_progress(1)
+
+    def _memory(self, threads: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Floats]:
+        """A row, a workspace and scratch memory for each thread."""
+        rows = self.model.states(threads).view(np.uint8).reshape(threads, -1)
+        buffers = np.zeros((threads, self.model.header.workspace_bytes), np.uint8)
+        return rows, buffers, np.zeros((threads, *self._shape))
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Action, Any]:
+        """Actions in [-1, 1] for one observation, shape (obs,), or a batch, shape (n, obs).
+
+        A batch gives the bits that its observations give one by one, whatever the threads.
+
+        Raises:
+            ValueError: another shape, or entries that are not finite.
+        """
+        array = np.array(observation, dtype=np.float64, order="C")
+        if array.ndim not in (1, 2) or array.shape[-1] != self._size:
+            raise ValueError(
+                f"observation must have shape ({self._size},) or (n, {self._size}), "
+                f"got {array.shape}"
+            )
+        if not np.isfinite(array).all():
+            raise ValueError("observation must be finite")
+        batch = array.reshape(-1, self._size)
+        actions = np.zeros((len(batch), self.model.nu))
+        self._predict(batch, actions)
+        result = actions.astype(np.float32)
+        return (result if array.ndim == 2 else result[0]), state
+
+    def _predict(self, batch: Floats, actions: Floats) -> None:
+        announce(self._act)
+        threads = max(1, min(self.num_threads, len(batch) // LEAST_SHARE))
+        if threads > len(self._rows):
+            self._rows, self._buffers, self._scratch = self._memory(threads)
+            self._progress = new_progress(threads)
+        memory = (self._rows, self._buffers, self._scratch)
+        arguments = (self.model.packed, *self._constants, *memory, batch, actions, self._progress)
+        missed = np.zeros(threads, np.int64)
+
+        def work(thread: int) -> None:
+            missed[thread] = self._act(*arguments, thread)
+
+        if threads == 1:
+            self._progress[0] = 0
+            work(0)
+        else:
+            share(work, threads, self._progress)
+        self.missed += int(missed.sum())

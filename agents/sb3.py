@@ -1,0 +1,168 @@
+"""A batch of worlds as stable-baselines3 wants it; imported only where it is asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.vector import DynVectorEnv
+
+
+def make_sb3_vec_env(
+    id: str,
+    n: int,
+    *,
+    seed: int | None = None,
+    num_threads: int | None = None,
+    **env_options: Any,
+) -> VecEnv:
+    """Many worlds on which stable-baselines3's algorithms train directly.
+
+    Episodes' returns and lengths come with `info["episode"]` at their ends, as from
+    stable-baselines3's own `make_vec_env`.
+
+    Args:
+        id: of an environment, as "dynenvs/PlanarHumanoid-v0".
+        n: number of worlds.
+        seed: of the first reset; world i is given seed + i.  Drawn if None.
+        num_threads: as `gym.make_vec` takes it.
+        env_options: the environment's.
+
+    Raises:
+        ValueError: an argument out of its range.
+        TypeError: an option that does not exist.
+    """
+    envs = gym.make_vec(
+        id, num_envs=n, num_threads=num_threads, autoreset_mode="SameStep", **env_options
+    )
+    assert isinstance(envs, DynVectorEnv)
+    venv = WorldsVecEnv(envs)
+    if seed is not None:
+        venv.seed(seed)
+    return VecMonitor(venv)
+
+
+class WorldsVecEnv(VecEnv):
+    """A dynenvs vector environment in mode "SameStep" as a stable-baselines3 VecEnv.
+
+    Its infos are those of the single environments, with `TimeLimit.truncated` and, at the end of
+    an episode, `terminal_observation`.  Attributes and methods are those of the single
+    environments that the vector environment shows (`DynVectorEnv.envs`).
+    """
+
+    def __init__(self, envs: DynVectorEnv) -> None:
+        if envs.autoreset_mode != AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f'stable-baselines3 needs autoreset_mode="SameStep", got {envs.autoreset_mode}'
+            )
+        self.envs = envs
+        self._actions: Any = None
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+        self.metadata = {**envs.metadata}
+
+    def reset(self) -> NDArray[np.float64]:
+        """First observations, shape (n, observations); uses seeds and options up."""
+        options = {}
+        for name in {name for given in self._options for name in given}:
+            values = [given.get(name) for given in self._options]
+            if None in values:
+                raise ValueError(f"option {name!r} must be given to all worlds or to none")
+            options[name] = np.array(values)
+        observations, infos = self.envs.reset(seed=self._seeds, options=options)
+        self.reset_infos = _split(infos)
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: NDArray[np.float32]) -> None:
+        """Take the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Observations, rewards, dones and infos of the step."""
+        observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
+        dones = terminated | truncated
+        told = _split(infos)
+        for i in np.flatnonzero(dones).tolist():
+            self.reset_infos[i] = told[i]
+            told[i] = _entry(infos["final_info"], i)
+            told[i]["terminal_observation"] = infos["final_obs"][i]
+        for info, limit in zip(told, (truncated & ~terminated).tolist(), strict=True):
+            info["TimeLimit.truncated"] = limit
+        return observations, rewards.astype(np.float32), dones, told
+
+    def close(self) -> None:
+        """Close the batch."""
+        self.envs.close()
+
+    # The single environments
+
+    def _chosen(self, indices: VecEnvIndices) -> list[DynEnv]:
+        return [self.envs.envs[i] for i in self._get_indices(indices)]
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the chosen worlds."""
+        if attr_name == "render_mode":  # asked for by the constructor: no need for the windows
+            indices = list(self._get_indices(indices))
+            return [self.envs.render_mode] * len(indices)
+        return [getattr(env, attr_name) for env in self._chosen(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute of the chosen worlds."""
+        for env in self._chosen(indices):
+            setattr(env, attr_name, value)
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """What a method of the chosen worlds returns."""
+        return [
+            getattr(env, method_name)(*method_args, **method_kwargs)
+            for env in self._chosen(indices)
+        ]
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """No world is wrapped."""
+        return [False for _ in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """A picture of every world."""
+        if self.render_mode != "rgb_array":
+            warnings.warn('no pictures: make it with render_mode="rgb_array"', stacklevel=2)
+            return [None] * self.num_envs
+        pictures = self.envs.render()
+        assert pictures is not None
+        return pictures
+
+
+def _split(infos: dict[str, Any]) -> list[dict[str, Any]]:
+    """Infos of a vector environment as one dictionary a world, as the single environment's."""
+    names = [name for name in infos if not name.startswith(("_", "final_"))]
+    columns = [
+        list(infos[name]) if infos[name].ndim > 1 else infos[name].tolist() for name in names
+    ]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _entry(infos: dict[str, Any], i: int) -> dict[str, Any]:
+    """World `i`'s part of infos."""
+    names = [name for name in infos if not name.startswith("_")]
+    parts = [(name, infos[name][i]) for name in names]
+    return {name: part.item() if isinstance(part, np.generic) else part for name, part in parts}

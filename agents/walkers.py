@@ -1,0 +1,52 @@
+"""The walkers as their reference controllers see them: legs, and what is chosen by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.agents.gaits import GAIT
+from dynenvs.envs import planar_humanoid as humanoid
+from dynenvs.envs import planar_quadruped as quadruped
+
+
+def humanoid_gait() -> NDArray[Any]:
+    """Legs and gains of the planar humanoid, one record of GAIT without shapes."""
+    robot = humanoid.robot
+    gait = np.zeros(1, GAIT)
+    g = gait[0]
+    g["legs"] = 2
+    g["duty"], g["landing"] = 0.57, 0.045
+    g["slow_frequency"], g["frequency_slope"] = humanoid.GAIT
+    g["sole_x"], g["sole_z"] = robot.TOE, -robot.ANKLE
+    g["thigh"], g["shank"] = robot.THIGH, robot.SHANK
+    g["offsets"][:2] = 0.0, 0.5
+    g["hip_rate"], g["hip_acceleration"] = 15.0, 0.6
+    g["height_rate"] = 8.0
+    g["swing_rate"] = 20.0
+    return gait
+
+
+def quadruped_gait() -> NDArray[Any]:
+    """Legs and gains of the planar quadruped, one record of GAIT without shapes."""
+    robot = quadruped.robot
+    gait = np.zeros(1, GAIT)
+    g = gait[0]
+    length = robot.LINKS["metatarsal"][0]
+    pitch = float(np.sum(robot.STANDING))
+    g["legs"] = 4
+    g["duty"], g["landing"] = 0.55, 0.05
+    g["slow_frequency"], g["frequency_slope"] = quadruped.GAIT
+    g["pitch"] = pitch
+    g["sole_x"] = -length * np.sin(pitch)
+    g["radius"] = robot.FOOT_RADIUS
+    g["sole_z"] = -length * np.cos(pitch) - robot.FOOT_RADIUS
+    g["thigh"] = robot.LINKS["thigh"][0]
+    g["shank"] = robot.LINKS["shank"][0]
+    g["offsets"][:] = 0.0, 0.5, 0.5, 0.0
+    g["hip_rate"], g["hip_acceleration"] = 15.0, 1.5
+    g["height_rate"] = 10.0
+    g["swing_rate"] = 18.0
+    return gait

@@ -1,0 +1,251 @@
+"""The double pendulum's task, compiled: swing up and stay there.
+
+`run` carries out control steps, or starts episodes, for many worlds; several threads share them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.envs.codes import (
+    BEGIN,
+    FAILED_STEP,
+    OBSERVE,
+    RUNNING,
+    STEP_AND_BEGIN,
+    STEP_OR_BEGIN,
+    TIME_LIMIT,
+    TOO_FAST,
+)
+from dynenvs.envs.rewards import closeness, ease
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    open_model,
+    open_state,
+    open_torques,
+    record_type,
+)
+from dynenvs.rng import uniform
+from dynenvs.threads import claim, leave
+from dynenvs.timestep import DONE, clear_totals, step_apart
+from dynenvs.views import vector
+
+# Reward weights; they sum to 1.  Stillness and ease count only as far as both links are up.
+W_UPRIGHT, W_STILL, W_EASE = 0.7, 0.2, 0.1
+STILL_SCALE = 2.0  # speed of the joints together that leaves exp(-1) [rad/s]
+
+TASK = record_type(
+    [
+        ("generator", "u8"),
+        ("steps", "i8"),
+        ("end", "i8"),  # why the episode ended, or RUNNING
+        ("reward_upright", "f8"),
+        ("reward_still", "f8"),
+        ("reward_ease", "f8"),
+    ]
+)
+
+OPTIONS = record_type(
+    [
+        ("timestep", "f8"),
+        ("frame_skip", "i8"),
+        ("max_steps", "i8"),
+        ("noise", "f8"),  # of angles [rad] and velocities [rad/s] at reset
+        ("motors", "i8"),
+        ("upper_length", "f8"),  # [m]
+        ("lower_length", "f8"),
+        ("velocity_bound", "f8"),  # [rad/s]
+    ]
+)
+
+# What `info` says of a world; its torques, shape (nu,), follow.
+READING = record_type(
+    [
+        ("tip_height", "f8"),
+        ("reward_upright", "f8"),
+        ("reward_still", "f8"),
+        ("reward_ease", "f8"),
+        ("residual", "f8"),
+        ("degraded", "i8"),
+        ("failed", "i8"),
+    ]
+)
+TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
+
+
+@kernel
+def run(
+    packed: Bytes,
+    options: Records,
+    fresh: Bytes,
+    rows: Bytes,
+    tasks: Bytes,
+    actions: Bytes,
+    observations: Bytes,
+    rewards: Floats,
+    ends: Ints,
+    readings: Bytes,
+    last_observations: Bytes,
+    last_readings: Bytes,
+    buffers: Bytes,
+    progress: Ints,
+    chosen: Bytes,
+    thread: int,
+    order: int,
+) -> None:
+    """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
+
+    Arguments as `walker.run` has them.
+    """
+    m = open_model(packed)
+    h, o = m.header[0], options[0]
+    buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
+    nu, seen = o.motors, 3 * h.nv
+    told = READING_BYTES + 8 * nu
+    i = claim(progress, 1)
+    while i < chosen.shape[0]:
+        if chosen[i]:
+            row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
+            s = open_state(m, row)
+            task = vector(tasks, i * TASK_BYTES, 1, TASK)
+            action = vector(actions, 8 * i * nu, nu, np.float64)
+            observation = vector(observations, 8 * i * seen, seen, np.float64)
+            reading = vector(readings, i * told, told, np.uint8)
+            rewards[i] = _carry_out(packed, m, s, buffer, task, o, fresh, row, action, order)
+            ends[i] = task[0].end
+            if order == STEP_AND_BEGIN and task[0].end != RUNNING:
+                last = vector(last_observations, 8 * i * seen, seen, np.float64)
+                _observe(m, s, o, last)
+                last_reading = vector(last_readings, i * told, told, np.uint8)
+                _describe(m, s, task[0], o, action, last_reading)
+                _begin(m, s, task, o, fresh, row, action)
+            _observe(m, s, o, observation)
+            _describe(m, s, task[0], o, action, reading)
+        i = claim(progress, 1)
+    leave(progress, thread)
+
+
+@inlined
+def _carry_out(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    buffer: Bytes,
+    task: Records,
+    o: Any,
+    fresh: Bytes,
+    row: Bytes,
+    action: Floats,
+    order: int,
+) -> float:
+    """Begin or step, as ordered; returns the reward."""
+    if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
+        _begin(m, s, task, o, fresh, row, action)
+        return 0.0
+    if order == OBSERVE:
+        action[:] = 0.0  # no torque acted before this state
+        return 0.0
+    return _advance(packed, m, s, row, buffer, task[0], o, action)
+
+
+@inlined
+def _begin(
+    m: ModelView, s: StateView, task: Records, o: Any, fresh: Bytes, row: Bytes, action: Floats
+) -> None:
+    """Hanging at rest with noise on angles and velocities."""
+    t, generator = task[0], task["generator"]
+    for k in range(row.shape[0]):
+        row[k] = fresh[k]
+    for i in range(m.header[0].nv):
+        s.q[i] = uniform(generator, -o.noise, o.noise)
+        s.v[i] = uniform(generator, -o.noise, o.noise)
+    t.steps = 0
+    t.end = RUNNING
+    t.reward_upright = t.reward_still = t.reward_ease = 0.0
+    action[:] = 0.0
+
+
+@inlined
+def _advance(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    row: Bytes,
+    buffer: Bytes,
+    t: Any,
+    o: Any,
+    action: Floats,
+) -> float:
+    """One control step; returns the reward."""
+    tau = open_torques(m, buffer)
+    motor = 0
+    for i in range(m.header[0].nv):
+        tau[i] = 0.0
+        if m.dofs[i].actuated:
+            action[motor] = min(max(action[motor], -1.0), 1.0)
+            tau[i] = action[motor] * m.dofs[i].effort
+            motor += 1
+    clear_totals(m, s)
+    solved = True
+    for _ in range(o.frame_skip):
+        if solved:
+            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
+    t.steps += 1
+    t.end = _end(m, s, t, o) if solved else FAILED_STEP
+    return _reward(s, t, action)
+
+
+@inlined
+def _observe(m: ModelView, s: StateView, o: Any, observation: Floats) -> None:
+    """(cosine and sine of each angle, velocities), within bounds."""
+    nv = m.header[0].nv
+    for i in range(nv):
+        observation[2 * i] = math.cos(s.q[i])
+        observation[2 * i + 1] = math.sin(s.q[i])
+        observation[2 * nv + i] = min(max(s.v[i], -o.velocity_bound), o.velocity_bound)
+
+
+@inlined
+def _describe(m: ModelView, s: StateView, t: Any, o: Any, action: Floats, reading: Bytes) -> None:
+    """READING and torques [N m]."""
+    r = vector(reading, 0, 1, READING)[0]
+    torques = vector(reading, READING_BYTES, action.shape[0], np.float64)
+    status = s.status[0]
+    r.tip_height = -o.upper_length * math.cos(s.q[0]) - o.lower_length * math.cos(s.q[0] + s.q[1])
+    r.reward_upright, r.reward_still = t.reward_upright, t.reward_still
+    r.reward_ease = t.reward_ease
+    r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
+    motor = 0
+    for i in range(m.header[0].nv):
+        if m.dofs[i].actuated:
+            torques[motor] = action[motor] * m.dofs[i].effort
+            motor += 1
+
+
+@inlined
+def _reward(s: StateView, t: Any, action: Floats) -> float:
+    """The terms into the task; their sum."""
+    # Of either link 0 hanging, 1 upright; the product leaves nothing to one that hangs.
+    up = 0.25 * (1.0 - math.cos(s.q[0])) * (1.0 - math.cos(s.q[0] + s.q[1]))
+    t.reward_upright = W_UPRIGHT * up
+    t.reward_still = W_STILL * up * closeness(math.hypot(s.v[0], s.v[1]), STILL_SCALE)
+    t.reward_ease = W_EASE * up * ease(action)
+    return t.reward_upright + t.reward_still + t.reward_ease
+
+
+@inlined
+def _end(m: ModelView, s: StateView, t: Any, o: Any) -> int:
+    """Why the episode ends here: a velocity beyond its bound, the time limit."""
+    for i in range(m.header[0].nv):
+        if abs(s.v[i]) > o.velocity_bound:
+            return TOO_FAST
+    return TIME_LIMIT if t.steps >= o.max_steps else RUNNING

@@ -1,0 +1,118 @@
+"""What an environment is apart from its worlds: robot, options, spaces, kernel.
+
+One Task serves one world or thousands.  Its dataclass fields are the options that users may give;
+`worlds.py` holds the worlds' arrays, `base.py` and `vector.py` show them to Gymnasium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.envs.checks import number, whole
+from dynenvs.model import Model
+
+LEAST_TIMESTEP, MOST_TIMESTEP = 1e-6, 0.02  # coarser steps let fast feet sink in [s]
+MOST_FRAMES = 1000  # physics steps in a control step
+MOST_NOISE = 0.2  # at reset [rad] and [rad/s]
+MOST_STEPS = 10**9  # control steps in an episode
+
+
+@dataclass(kw_only=True, eq=False)
+class Task:
+    """Options that all tasks share, checked, and what follows from them.
+
+    Args:
+        reset_noise: bound of the uniform noise on joint angles [rad] and velocities [rad/s].
+        max_episode_steps: control steps until an episode is truncated.
+        timestep: length of a physics step [s].
+        frame_skip: physics steps in a control step.
+
+    Attributes:
+        run: the compiled kernel that starts and steps worlds; see `walker.py`.
+        record: dtype of what a world keeps beside its physical state.
+        option_record: dtype of the constants that `run` reads.
+        reading_record: dtype of the scalars in `info`.
+        model: the robot and its ground.
+        options: one record of the constants; those that all tasks share are filled in here.
+        observation_space: of one world; its bounds are never exceeded.
+        action_space: torques over effort limits, shape (nu,).
+
+    Raises:
+        ValueError: an option out of its range.
+    """
+
+    reset_noise: float = 0.01
+    max_episode_steps: int = 1000
+    timestep: float = 0.005
+    frame_skip: int = 2
+
+    run: ClassVar[Callable[..., None]]
+    record: ClassVar[np.dtype[Any]]
+    option_record: ClassVar[np.dtype[Any]]
+    reading_record: ClassVar[np.dtype[Any]]
+
+    def __post_init__(self) -> None:
+        self.timestep = number(self.timestep, "timestep", LEAST_TIMESTEP, MOST_TIMESTEP, "s")
+        self.frame_skip = whole(self.frame_skip, "frame_skip", 1, MOST_FRAMES)
+        self.reset_noise = number(self.reset_noise, "reset_noise", 0.0, MOST_NOISE, "rad")
+        self.max_episode_steps = whole(self.max_episode_steps, "max_episode_steps", 1, MOST_STEPS)
+        self.model = self.build()
+        self.options: NDArray[Any] = np.zeros(1, self.option_record)
+        self.options["timestep"], self.options["frame_skip"] = self.timestep, self.frame_skip
+        self.options["noise"] = self.reset_noise
+        self.options["max_steps"] = self.max_episode_steps
+        self.observation_space = self.bounds()
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
+
+    # What a task provides
+
+    def build(self) -> Model:
+        """The robot and its ground."""
+        raise NotImplementedError
+
+    def bounds(self) -> gym.spaces.Box:
+        """The observation space."""
+        raise NotImplementedError
+
+    def constants(self) -> tuple[NDArray[Any], ...]:
+        """The arguments of `run` between the packed model and the worlds' arrays."""
+        return (self.options,)
+
+    def reading_arrays(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the arrays that follow the scalars in `info`."""
+        return {"torques": (self.model.nu,)}
+
+    def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
+        """Fields of the worlds' records that `reset(options=...)` sets, checked.
+
+        Args:
+            options: as the user gave them.
+            count: how many worlds there are, where each may be given a value of its own: an
+                array of shape (count,); None if one value is all that is allowed.
+
+        Raises:
+            ValueError: an unknown option, or a value out of its range.
+        """
+        if options:
+            raise ValueError(f"unknown reset option {next(iter(options))!r}; there are none")
+        return {}
+
+    # What follows
+
+    @property
+    def dt(self) -> float:
+        """Control period [s]."""
+        return self.timestep * self.frame_skip
+
+    @property
+    def readings(self) -> np.dtype[Any]:
+        """Everything in `info` about a world, in the order in which `run` writes it."""
+        scalars = self.reading_record.descr
+        arrays = [(name, "<f8", shape) for name, shape in self.reading_arrays().items()]
+        return np.dtype([*scalars, *arrays])

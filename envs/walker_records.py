@@ -1,0 +1,56 @@
+"""What the planar walkers' kernel keeps of a world, is told by the task, and tells of a world."""
+
+from __future__ import annotations
+
+from dynenvs.layout import record_type
+
+TASK = record_type(
+    [
+        ("generator", "u8"),
+        ("steps", "i8"),
+        ("end", "i8"),  # why the episode ended, or RUNNING
+        ("phase", "f8"),  # of the gait clock, in [0, 1)
+        ("command", "f8"),  # [m/s]
+        ("commanded", "i8"),  # the next episode takes this command and draws none
+        ("x", "f8"),  # hip at the end of the previous step [m]
+        ("speed", "f8"),  # mean over the last control step [m/s]
+        ("reward_velocity", "f8"),
+        ("reward_ease", "f8"),
+        ("reward_height", "f8"),
+    ]
+)
+
+OPTIONS = record_type(
+    [
+        ("timestep", "f8"),
+        ("frame_skip", "i8"),
+        ("max_steps", "i8"),
+        ("noise", "f8"),  # of joint angles [rad] and velocities [rad/s] at reset
+        ("legs", "i8"),
+        ("terminate_on_fall", "i8"),
+        ("standing_height", "f8"),  # of the hip joint above the ground [m]
+        ("command", "f8"),  # of every episode, or NaN: drawn
+        ("low_command", "f8"),
+        ("high_command", "f8"),
+        ("slow_frequency", "f8"),  # of the gait at speed 0 [Hz]
+        ("frequency_slope", "f8"),  # more of it for each m/s [Hz s/m]
+        ("height_bound", "f8"),  # of the observation [m]
+        ("velocity_bound", "f8"),  # [rad/s]
+        ("root_velocity_bound", "f8"),  # [m/s]
+    ]
+)
+
+# What `info` says of a world; its torques, shape (nu,), and contact forces, (legs, 3), follow.
+READING = record_type(
+    [
+        ("x_position", "f8"),
+        ("x_velocity", "f8"),
+        ("command", "f8"),
+        ("reward_velocity", "f8"),
+        ("reward_ease", "f8"),
+        ("reward_height", "f8"),
+        ("residual", "f8"),
+        ("degraded", "i8"),
+        ("failed", "i8"),
+    ]
+)

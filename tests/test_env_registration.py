@@ -1,0 +1,128 @@
+"""Every registered environment passes the checkers, and its docstring tells the truth."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from rollouts import (
+    IDS,
+    bits,
+    every_env,
+    make,
+)
+
+
+def test_environments_are_registered() -> None:
+    """The three robots of the first release are there."""
+    expected = {"DoublePendulum", "PlanarHumanoid", "PlanarQuadruped"}
+    assert {f"dynenvs/{name}-v0" for name in expected} <= set(IDS)
+
+
+@every_env
+def test_gymnasium_check_env(name: str) -> None:
+    """No warning, let alone an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(make(name), skip_render_check=True)
+
+
+@every_env
+def test_gymnasium_check_env_with_every_render_mode(name: str) -> None:
+    """The same with all render modes built."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(make(name))
+
+
+@every_env
+def test_sb3_check_env(name: str) -> None:
+    """stable-baselines3 has nothing to warn about either."""
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(make(name), warn=True, skip_render_check=False)
+
+
+@every_env
+def test_wrapped_env_warns_of_nothing(name: str) -> None:
+    """`gym.make` with its passive checker, over an episode's start."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gym.make(name)
+        env.reset(seed=1)
+        for _ in range(5):
+            env.step(env.action_space.sample())
+        env.close()
+
+
+@every_env
+def test_make_with_module_prefix(name: str) -> None:
+    """`gym.make("dynenvs:dynenvs/...")` imports the package by itself."""
+    env = gym.make(f"dynenvs:{name}")
+    env.reset(seed=0)
+    env.close()
+
+
+@every_env
+def test_spec_is_json(name: str) -> None:
+    """A spec survives JSON, with its options, and makes the same environment."""
+    spec = gym.make(name, reset_noise=0.02).spec
+    assert spec is not None
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(spec.to_json()))
+    assert json.loads(spec.to_json())["kwargs"]["reset_noise"] == 0.02
+    assert bits(again.reset(seed=3)) == bits(gym.make(name, reset_noise=0.02).reset(seed=3))
+
+
+@every_env
+def test_docstring_has_gymnasium_sections(name: str) -> None:
+    """The headings, and every constructor argument by name."""
+    cls = type(make(name))
+    text = cls.__doc__ or ""
+    headings = (
+        "Description",
+        "Action Space",
+        "Observation Space",
+        "Rewards",
+        "Starting State",
+        "Episode End",
+        "Arguments",
+        "Version History",
+    )
+    positions = [text.find(f"## {heading}\n") for heading in headings]
+    assert min(positions) >= 0, headings[int(np.argmin(positions))]
+    assert positions == sorted(positions)
+    arguments = text[positions[6] :]
+    options = list(inspect.signature(cls).parameters)
+    assert options
+    assert [o for o in options if f"`{o}`" not in arguments] == []
+
+
+@every_env
+def test_docstring_tables_tell_the_truth(name: str) -> None:
+    """Shapes as documented; each entry's documented bounds are the space's (to 1 %)."""
+    env = make(name)
+    text = type(env).__doc__ or ""
+    actions, observations = env.action_space.shape, env.observation_space.shape
+    assert f"`Box(-1, 1, {actions}, float32)`" in text
+    assert f"`Box({observations}, float64)`" in text
+    table = text[text.index("## Observation Space") : text.index("## Rewards")]
+    row = re.compile(r"^ *\| *(\d+)(?:-(\d+))? *\|[^|]*\|([^|]*)\|([^|]*)\|", re.MULTILINE)
+    covered: list[int] = []
+    for first, last, low, high in row.findall(table):
+        entries = list(range(int(first), int(last or first) + 1))
+        covered += entries
+        space = env.observation_space
+        for written, bound in ((low, space.low), (high, space.high)):
+            try:
+                documented = float(written)
+            except ValueError:  # "as left"
+                continue
+            np.testing.assert_allclose(bound[entries], documented, rtol=1e-2, atol=6e-3)
+    assert sorted(covered) == list(range(env.observation_space.shape[0]))
