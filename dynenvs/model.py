@@ -302,7 +302,7 @@ class _Axis(NamedTuple):
 
 
 def _is_y(axis: NDArray[np.float64]) -> bool:
-    return abs(axis[0]) < 1e-15 and abs(axis[2]) < 1e-15
+    return bool(abs(axis[0]) < 1e-15 and abs(axis[2]) < 1e-15)
 
 
 def _fill_turn(body: Any, above: _Axis) -> _Axis:

@@ -78,7 +78,7 @@ def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> in
 
     Returns DONE, or STEP_FAILED with the state left at its last finite, solved one.
     """
-    return step_apart(packed, row, buffer, tau, dt)
+    return int(step_apart(packed, row, buffer, tau, dt))
 
 
 @inlined
@@ -86,7 +86,7 @@ def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: fl
     """The same for opened views."""
     h = m.header[0]
     packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
-    return step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+    return int(step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt))
 
 
 @inlined

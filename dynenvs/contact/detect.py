@@ -76,9 +76,7 @@ def _speed(bodies: Records, works: Records, poses: Records, body: int, contact: 
 
 
 @inlined
-def add_contact(
-    features: Records, memory: Records, gaps: Floats, f: int, contact: Any
-) -> None:
+def add_contact(features: Records, memory: Records, gaps: Floats, f: int, contact: Any) -> None:
     """Make feature f a contact, which `locate` has placed at the start of the step."""
     contact.feature = f
     contact.gap = gaps[f]

@@ -125,9 +125,7 @@ def _velocity(J: Floats, r: int, v: Floats) -> float:
 
 
 @inlined
-def _mark(
-    marks: Ints, n: int, r: int, known: int, same: bool, G: Floats
-) -> tuple[int, bool]:
+def _mark(marks: Ints, n: int, r: int, known: int, same: bool, G: Floats) -> tuple[int, bool]:
     """Row r takes part, if anything can move it."""
     if not G[r, r] > 0.0:
         return n, same
