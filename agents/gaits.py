@@ -116,9 +116,7 @@ def lift(shape: Floats, s: float) -> tuple[float, float, float]:
 
 
 @inlined
-def heel_rise(
-    g: Any, shape: Floats, phase: float, command: float
-) -> tuple[float, float, float]:
+def heel_rise(g: Any, shape: Floats, phase: float, command: float) -> tuple[float, float, float]:
     """Pitch of a foot, toe down [rad], with its first two time derivatives."""
     f = frequency(g, command)
     rate = f / (shape[HEEL_END] - shape[HEEL_START])

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from dynenvs.compiled import kernel
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
-from dynenvs.dynamics.motion import motion_passes
+from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.edge import finite_vector, prepare
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
@@ -84,20 +84,7 @@ def inverse_world(
             ahead[j] += lookahead / h * (v_des[j] - s.v[j])
     integrate(m, s.q, s.v, lookahead, w.q_new)
     update_poses(m, w.q_new, w.pose)
-    motion_passes(
-        m.header,
-        m.bodies,
-        m.dofs,
-        ahead,
-        s.wrench,
-        s.mass_scale,
-        w.pose,
-        w.body,
-        w.S,
-        h - lookahead,
-        w.M,
-        w.bias,
-    )
+    equations_of_motion(m, s, w, ahead, h - lookahead, w.M)
     for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
         w.bias[j] += m.dofs[j].damping * (s.v[j] - ahead[j])
     update_poses(m, s.q, w.pose)

@@ -102,6 +102,7 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
         for i in range(listed):
             known = known or w.contacts[i].feature == f
         if not known and count < m.header[0].nc:
-            add_contact(m.features, s.memory, w.gaps, w.pose, f, w.contacts[count])
+            locate(m.features[f], w.pose, w.contacts[count])
+            add_contact(m.features, s.memory, w.gaps, f, w.contacts[count])
             count += 1
     return count
