@@ -43,7 +43,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.threads import claim, leave
+from dynenvs.progress import claim, leave
 
 ROOT = 2  # root coordinates: x and z
 UNLOADED = .005  # a foot's share of the load below which its cost grows no further
