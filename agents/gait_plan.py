@@ -14,6 +14,7 @@ The shapes go to `gait_table.py`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +42,9 @@ from dynenvs.agents.gaits import (
 from dynenvs.agents.walkers import humanoid_gait, quadruped_gait
 from dynenvs.compiled import kernel
 from dynenvs.dynamics.rnea import rnea_passes
-from dynenvs.envs import planar_humanoid, planar_quadruped
+from dynenvs.envs import planar_humanoid as humanoid_env
+from dynenvs.envs import planar_quadruped as quadruped_env
+from dynenvs.envs.robots import planar_humanoid, planar_quadruped
 from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import Bytes, Floats, Records, open_model, open_state, open_workspace
 from dynenvs.model import Model
@@ -60,7 +63,7 @@ STOP_MARGIN = 0.1  # from a joint's stops [rad]
 LIGHT = 0.3  # share of the weight below which the ground's force should not sink
 DIGITS = 5
 SCALES = {  # by which an entry may change from one command to the next
-    **{i: 0.01 for i in range(HIP_X, G.FORWARD)},
+    **dict.fromkeys(range(HIP_X, G.FORWARD), 0.01),
     **{G.FORWARD + i: 0.05 for i in range(3)},
     ANKLE_X: 0.02,
     HEIGHT: 0.02,
@@ -72,6 +75,11 @@ SCALES = {  # by which an entry may change from one command to the next
     G.HEEL_END: 0.05,
     G.HEEL_SKEW: 0.2,
 }
+
+
+def _plain(function: Any) -> Callable[..., float]:
+    """A compiled function's Python original."""
+    return function.py_func  # type: ignore[no-any-return]
 
 
 class Robot(NamedTuple):
@@ -90,8 +98,8 @@ class Robot(NamedTuple):
 
 def humanoid() -> Robot:
     """The planar humanoid: it may roll over its toes."""
-    robot = planar_humanoid.robot
-    low, high = planar_humanoid.COMMAND_RANGE
+    robot = planar_humanoid
+    low, high = humanoid_env.COMMAND_RANGE
     return Robot(
         model=robot.build(),
         gait=humanoid_gait(),
@@ -117,8 +125,8 @@ def humanoid() -> Robot:
 
 def quadruped() -> Robot:
     """The planar quadruped: its spheres for feet keep their pitch."""
-    robot = planar_quadruped.robot
-    low, high = planar_quadruped.COMMAND_RANGE
+    robot = planar_quadruped
+    low, high = quadruped_env.COMMAND_RANGE
     return Robot(
         model=robot.build(),
         gait=quadruped_gait(),
@@ -220,7 +228,7 @@ def measure(robot: Robot, shape: Floats, command: float) -> Measured:
     q = np.zeros((STEPS, model.nq))
     reach, tilt = np.zeros((STEPS, legs)), np.zeros((STEPS, legs))
     positions(robot.gait, shape, command, robot.knee, q, reach, tilt)
-    step = 1.0 / frequency.py_func(g, command) / STEPS
+    step = 1.0 / _plain(frequency)(g, command) / STEPS
     v, a = _derivatives(q, step)
     moving = v.copy()
     moving[:, 0] += command
@@ -230,7 +238,7 @@ def measure(robot: Robot, shape: Floats, command: float) -> Measured:
     dofs = model.dofs
     tau += dofs["armature"] * a + dofs["damping"] * v
     phases = np.arange(STEPS) / STEPS
-    back = robot.sole * np.array([heel_share.py_func(shape, p) for p in phases])
+    back = robot.sole * np.array([_plain(heel_share)(shape, p) for p in phases])
     torque, friction = _ground_forces(robot, q, tilt, tau, back)
     change = (np.roll(torque, -1, axis=0) - torque) * PERIOD / step
     return Measured(q, moving[:, 0], reach[:, 0], torque, change, friction, tau[:, :ROOT])
@@ -244,7 +252,7 @@ def _derivatives(q: Floats, step: float) -> tuple[Floats, Floats]:
 def _shares(g: Any) -> Floats:
     """Share of the load on each leg, shape (STEPS, legs)."""
     phases = np.arange(STEPS)[:, None] / STEPS + g["offsets"][: g["legs"]]
-    shares = np.array([[load_share.py_func(g, p) for p in row] for row in phases % 1.0])
+    shares = np.array([[_plain(load_share)(g, p) for p in row] for row in phases % 1.0])
     shares /= shares.sum(axis=1, keepdims=True)
     return np.asarray(shares)
 
@@ -294,7 +302,7 @@ def _ground_forces(
 
 
 def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Floats:
-    """What a plan makes small; `before`: the shape for the last command, which it should resemble."""
+    """What a plan makes small; `before`: the last command's shape, which it should resemble."""
     o = measure(robot, shape, command)
     lower, upper = (limit[ROOT : ROOT + 3] for limit in (robot.model.lower, robot.model.upper))
     angles = o.q[:, ROOT : ROOT + 3]
@@ -363,8 +371,8 @@ def plan(robot: Robot) -> Floats:
         shapes[k] = shape
         o = measure(robot, shape, float(command))
         print(
-            f"{command:.2f} m/s: cost {lowest:.2f}, torque {np.abs(o.torque).max():.2f}, change "
-            f"{np.abs(o.change).max():.3f}, friction {np.abs(o.friction).max():.2f}, "
+            f"{command:.2f} m/s: cost {lowest:.2f}, torque {np.abs(o.torque).max():.2f}, "
+            f"change {np.abs(o.change).max():.3f}, friction {np.abs(o.friction).max():.2f}, "
             f"reach {o.reach.max():.3f}, speed {o.speed.min():.2f} to {o.speed.max():.2f}, "
             f"height {o.q[:, 1].min():.3f} to {o.q[:, 1].max():.3f}"
         )

@@ -46,7 +46,7 @@ from dynenvs.layout import (
 from dynenvs.progress import claim, leave
 
 ROOT = 2  # root coordinates: x and z
-UNLOADED = .005  # a foot's share of the load below which its cost grows no further
+UNLOADED = 0.005  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
 SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
 EVEN = 0.001  # keeps some of it in single support, so that the load stays spread over the sole
@@ -377,8 +377,8 @@ def _swing(
 
     x is measured from where the hip would be without its sway, z and both velocities from the
     ground.  The step is planned for the hip's mean speed, its pace, which is the command except
-    while it gathers way.  The foot has come forward a little before it comes down: skimming the ground,
-    it would stub its toe.
+    while it gathers way.  The foot has come forward a little before it comes down: skimming the
+    ground, it would stub its toe.
     """
     f = frequency(g, command)
     before, after = since - (0.5 * h - ahead) * f, since + ahead * f
