@@ -12,7 +12,8 @@ from dynenvs.compiled import announce
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats
-from dynenvs.threads import available_threads, new_progress, share
+from dynenvs.progress import new_progress
+from dynenvs.threads import available_threads, share
 
 Action = NDArray[np.float32]
 

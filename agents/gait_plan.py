@@ -318,7 +318,7 @@ def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Fl
         0.3 * (o.q[:, 1] / robot.first[HEIGHT] - 1.0) / 0.15,
     ]
     scales = np.array([robot.scales.get(i, 1.0) for i in range(G.ENTRIES)])
-    return np.concatenate([*parts, 0.1 * (shape - before) / scales])
+    return np.concatenate([*parts, 0.4 * (shape - before) / scales])
 
 
 def plan(robot: Robot) -> Floats:

@@ -49,6 +49,7 @@ GAIT = record_type(
         ("pitch", "f8"),  # of the foot flat on the ground, sum of the leg's angles [rad]
         ("sole_x", "f8"),  # contact point that the foot rolls off from, from the ankle [m]
         ("sole_z", "f8"),
+        ("heel_x", "f8"),  # the contact point at its other end; the same for a spherical foot [m]
         ("radius", "f8"),  # of a spherical foot, 0 for a sole [m]
         ("thigh", "f8"),  # hip to knee [m]
         ("shank", "f8"),  # knee to ankle [m]

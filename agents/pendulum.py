@@ -41,7 +41,7 @@ from dynenvs.layout import (
     open_workspace,
     record_type,
 )
-from dynenvs.threads import claim, leave
+from dynenvs.progress import claim, leave
 from dynenvs.timestep import mass_and_bias
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins

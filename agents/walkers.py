@@ -21,6 +21,7 @@ def humanoid_gait() -> NDArray[Any]:
     g["duty"], g["landing"] = 0.57, 0.045
     g["slow_frequency"], g["frequency_slope"] = humanoid.GAIT
     g["sole_x"], g["sole_z"] = robot.TOE, -robot.ANKLE
+    g["heel_x"] = robot.HEEL
     g["thigh"], g["shank"] = robot.THIGH, robot.SHANK
     g["offsets"][:2] = 0.0, 0.5
     g["hip_rate"], g["hip_acceleration"] = 15.0, 0.6
@@ -40,7 +41,7 @@ def quadruped_gait() -> NDArray[Any]:
     g["duty"], g["landing"] = 0.55, 0.05
     g["slow_frequency"], g["frequency_slope"] = quadruped.GAIT
     g["pitch"] = pitch
-    g["sole_x"] = -length * np.sin(pitch)
+    g["sole_x"] = g["heel_x"] = -length * np.sin(pitch)
     g["radius"] = robot.FOOT_RADIUS
     g["sole_z"] = -length * np.cos(pitch) - robot.FOOT_RADIUS
     g["thigh"] = robot.LINKS["thigh"][0]

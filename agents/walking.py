@@ -43,19 +43,20 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.threads import claim, leave
+from dynenvs.progress import claim, leave
 
 ROOT = 2  # root coordinates: x and z
-UNLOADED = 0.02  # a foot's share of the load below which its cost grows no further
+UNLOADED = .005  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
-SHARING = 50.0  # of the shares against least torque, for a foot that carries the whole weight
-EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
+SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
+EVEN = 0.001  # keeps some of it in single support, so that the load stays spread over the sole
 LANDING_SPEED = 0.03  # at which a foot comes down from its hover [m/s]
 HOVER = 3e-4  # height at which a swing ends: to touch down too early would jam the legs [m]
 LANDING_RATE = 60.0  # of its approach [1/s]
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 FLAT = 2e-4  # height below which the rest of a standing foot carries, too [m]
 BEHIND = 0.01  # distance from where a foot rolls off that makes a point its heel [m]
+TOE_UP = 1e-4  # tilt from which a foot stands on its heel [rad]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 PRESSING_SPEED = 4e-3  # at which a foot that need not carry yet is held down [m/s]
 NEAR = 6e-4  # a foot that has come forward is set down from here [m]
@@ -251,7 +252,7 @@ def _leg(
         rate = min(LANDING_RATE, LANDING_SPEED / max(high, 1e-9))
         if stands and high < FLAT:
             rate = 1.0 / h
-        goal_x, goal_z = 0.0, -rate * z - (0.0 if stands else PRESSING_SPEED)
+        goal_x, goal_z = 0.0, -z / h if stands else -rate * z - PRESSING_SPEED
         goal_turn = min(max(-rate * tilt, -LANDING_TURN), LANDING_TURN)
         if shape[HEEL_START] < phase < g.duty:  # it rolls over its toe
             goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
@@ -288,7 +289,7 @@ def _sole(s: StateView, g: Any, at: int) -> tuple[float, float, float]:
     q12 = q1 + s.q[at + 1]
     tilt = q12 + s.q[at + 2] - g.pitch
     sole_x, sole_z = _offset(g, tilt)
-    x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - g.sole_x
+    x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - _lowest(g, tilt)
     z = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12) + sole_z
     return x, z, tilt
 
@@ -312,8 +313,14 @@ def _sole_velocity(s: StateView, g: Any, at: int, ahead: float) -> tuple[float, 
 def _offset(g: Any, tilt: float) -> tuple[float, float]:
     """Lowest point of a tilted foot from its ankle: a sphere's lies below its centre."""
     c, s = math.cos(tilt), math.sin(tilt)
-    z = g.sole_z + g.radius
-    return c * g.sole_x + s * z, c * z - s * g.sole_x - g.radius
+    x, z = _lowest(g, tilt), g.sole_z + g.radius
+    return c * x + s * z, c * z - s * x - g.radius
+
+
+@inlined
+def _lowest(g: Any, tilt: float) -> float:
+    """Which point of the sole that is, from the ankle along the foot: its toe or its heel [m]."""
+    return float(g.heel_x if tilt < -TOE_UP else g.sole_x)
 
 
 @inlined

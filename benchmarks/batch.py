@@ -29,8 +29,9 @@ from rich.table import Table
 
 from dynenvs.agents import reference_controller
 from dynenvs.agents.episode import environment_id
+from dynenvs.progress import leave, new_progress
 from dynenvs.registration import ENVIRONMENTS
-from dynenvs.threads import available_threads, leave, new_progress, share
+from dynenvs.threads import available_threads, share
 
 SIZES = [4**k for k in range(7)]
 REPETITIONS = 5

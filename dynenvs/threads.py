@@ -2,10 +2,9 @@
 
 A compiled kernel releases the interpreter lock, so ordinary threads run it side by side; `numba`'s
 own parallel loops would bring a runtime that dies in forked processes, and compile every step a
-second time.  Each thread calls the same kernel, which takes the next world with `claim` until none
-is left and then says so with `leave`: a slow world delays nobody, and who computes a world changes
-no bit of it.  The caller takes its share too, and spins for the moment that the others still need:
-to be woken up costs more than a world.
+second time.  Each thread calls the same kernel, which takes worlds one by one (`progress.py`): a
+slow world delays nobody, and who computes a world changes no bit of it.  The caller takes its share
+too, and spins for the moment that the others still need: to be woken up costs more than a world.
 """
 
 from __future__ import annotations
@@ -17,76 +16,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numba import types
-from numba.core.typing.templates import Signature
-from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
-
 from dynenvs.compiled import kernel
 from dynenvs.layout import Ints
+from dynenvs.progress import has_left, leave, new_progress
 
 Work = Callable[[int], Any]
 
-LINE = 8  # words of a cache line: each thread's own, so that none waits for another's writes
-SPINS = 4000  # some 50 us
+SPINS = 4000  # looks; some 50 us
+GRACE = 400  # some 5 us
 NAP = 5e-5  # between looks at threads that take longer [s]
-
-_turn = threading.Lock()
-
-
-def new_progress(threads: int) -> Ints:
-    """Where threads say what they have taken and that they have ended: zero to begin with."""
-    return np.zeros(LINE * (threads + 1), np.int64)
-
-
-def claim(progress: Ints, size: int) -> int:
-    """First of the next `size` numbers that no thread has taken yet."""
-    with _turn:  # in plain Python; compiled, it is one atomic instruction
-        first = int(progress[0])
-        progress[0] += size
-    return first
-
-
-def leave(progress: Ints, thread: int) -> None:
-    """Say that `thread` has ended; all that it wrote can be seen by who sees this."""
-    progress[LINE * (thread + 1)] = 1
-
-
-def _has_left(progress: Ints, thread: int) -> bool:
-    return bool(progress[LINE * (thread + 1)])
-
-
-def _atomic(operation: str) -> Any:
-    @intrinsic
-    def change(typing_context: Any, words: Any, at: Any, value: Any) -> tuple[Signature, Any]:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            array = make_array(signature.args[0])(context, builder, args[0])
-            place = builder.gep(array.data, [args[1]])
-            return builder.atomic_rmw(operation, place, args[2], "acq_rel")
-
-        return types.int64(words, types.int64, types.int64), generate
-
-    return change
-
-
-_add, _exchange = _atomic("add"), _atomic("xchg")
-
-
-# Numba compares the signatures of the two functions, annotations included.
-@overload(claim, inline="always")
-def _claim(progress, size):  # type: ignore[no-untyped-def]
-    return lambda progress, size: _add(progress, 0, size)
-
-
-@overload(leave, inline="always")
-def _leave(progress, thread):  # type: ignore[no-untyped-def]
-    return lambda progress, thread: _exchange(progress, LINE * (thread + 1), 1)
-
-
-@overload(_has_left, inline="always")
-def _left(progress, thread):  # type: ignore[no-untyped-def]
-    return lambda progress, thread: _add(progress, LINE * (thread + 1), 0) != 0
 
 
 @kernel
@@ -94,33 +32,55 @@ def _all_left(progress: Ints, threads: int, spins: int) -> bool:
     """Whether all helpers (threads 1, 2, ...) end within so many looks."""
     thread = 1
     for _ in range(spins):
-        while thread < threads and _has_left(progress, thread):
+        while thread < threads and has_left(progress, thread):
             thread += 1
         if thread == threads:
             return True
     return False
 
 
+@kernel
+def _linger(bell: Ints, spins: int, grace: int) -> None:
+    """Stay awake until `bell` is rung or after so many looks; then let the ringer get ahead.
+
+    The ringer still holds the interpreter lock; a thread that asks for it now would be put to
+    sleep.
+    """
+    looks = 0
+    while looks < spins and not has_left(bell, 0):
+        looks += 1
+    if looks < spins:
+        for _ in range(grace):
+            has_left(bell, 0)
+
+
 class _Helper:
-    """A thread that sleeps until it is given something to do; it never keeps a process alive."""
+    """A thread that sleeps until it is given something to do; it never keeps a process alive.
+
+    It stays awake for a moment after each job: steps often follow closely on one another.
+    """
 
     def __init__(self) -> None:
         self._wake = threading.Lock()
         self._wake.acquire()
         self._job: Callable[[], None] | None = None
+        self._bell = new_progress(1)
         threading.Thread(target=self._loop, name="dynenvs helper", daemon=True).start()
 
     def _loop(self) -> None:
         while True:
             self._wake.acquire()
             job, self._job = self._job, None
+            self._bell[:] = 0
             if job is not None:
                 job()
             del job  # a sleeping thread keeps no batch in memory
+            _linger(self._bell, SPINS, GRACE)
 
     def start(self, job: Callable[[], None]) -> None:
         """Wake up for `job`, which must not raise; it says itself when it has ended."""
         self._job = job
+        leave(self._bell, 0)
         self._wake.release()
 
 

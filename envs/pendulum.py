@@ -34,8 +34,8 @@ from dynenvs.layout import (
     open_torques,
     record_type,
 )
+from dynenvs.progress import claim, leave
 from dynenvs.rng import uniform
-from dynenvs.threads import claim, leave
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import vector
 

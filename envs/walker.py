@@ -40,8 +40,8 @@ from dynenvs.layout import (
     open_state,
     open_torques,
 )
+from dynenvs.progress import claim, leave
 from dynenvs.rng import uniform
-from dynenvs.threads import claim, leave
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import matrix, vector
 

@@ -20,8 +20,9 @@ from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
 from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
+from dynenvs.progress import new_progress
 from dynenvs.rng import seeded
-from dynenvs.threads import new_progress, share
+from dynenvs.threads import share
 
 Flags = NDArray[np.bool_]
 Info = dict[str, Any]

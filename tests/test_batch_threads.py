@@ -19,6 +19,7 @@ from rollouts import IDS, bits, every_env
 
 from dynenvs import compiled, threads
 from dynenvs.envs.worlds import LEAST_SHARE
+from dynenvs.progress import claim, leave, new_progress
 from dynenvs.threads import share
 
 COUNT, STEPS = 3 * LEAST_SHARE, 25
@@ -133,11 +134,11 @@ def test_the_interpreter_ends_while_threads_step(name: str) -> None:
 
 def test_sleeping_threads_are_used_again() -> None:
     """As many helpers as were ever needed at once, and none that keeps what it worked on."""
-    progress = threads.new_progress(3)
-    share(lambda number: threads.leave(progress, number), 3, progress)
+    progress = new_progress(3)
+    share(lambda number: leave(progress, number), 3, progress)
     before = threading.active_count()
     for _ in range(50):
-        share(lambda number: threads.leave(progress, number), 3, progress)
+        share(lambda number: leave(progress, number), 3, progress)
     assert threading.active_count() == before
     assert all(helper._job is None for helper in threads._idle)
 
@@ -145,14 +146,14 @@ def test_sleeping_threads_are_used_again() -> None:
 def test_what_a_thread_raises_reaches_the_caller() -> None:
     """From a helper or from the caller's own part, after all have ended."""
     ended = []
-    progress = threads.new_progress(3)
+    progress = new_progress(3)
 
     def work(number: int, bad: int) -> None:
         if number == bad:
             raise ArithmeticError(f"thread {bad}")
         time.sleep(0.05)
         ended.append(number)
-        threads.leave(progress, number)
+        leave(progress, number)
 
     for bad in range(4):
         ended.clear()
@@ -166,7 +167,7 @@ def test_what_a_thread_raises_reaches_the_caller() -> None:
 
 def test_claims_are_never_given_twice() -> None:
     """Every number once, by one thread or the other."""
-    progress, taken = threads.new_progress(4), np.zeros((4, 100_000), np.int64)
+    progress, taken = new_progress(4), np.zeros((4, 100_000), np.int64)
     share(lambda number: _take(progress, taken[number], number), 4, progress)
     assert np.all(taken.sum(axis=0) == 1)
     assert progress[0] >= 100_000
@@ -174,11 +175,11 @@ def test_claims_are_never_given_twice() -> None:
 
 @compiled.kernel
 def _take(progress: Any, taken: Any, thread: int) -> None:
-    i = threads.claim(progress, 1)
+    i = claim(progress, 1)
     while i < taken.shape[0]:
         taken[i] += 1
-        i = threads.claim(progress, 1)
-    threads.leave(progress, thread)
+        i = claim(progress, 1)
+    leave(progress, thread)
 
 
 def test_compiling_is_announced_once(
