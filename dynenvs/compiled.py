@@ -206,6 +206,12 @@ def _caller(name: str, result: Any, arguments: tuple[Any, ...]) -> Any:
 
     @intrinsic
     def call(typing_context: Any, *given: Any) -> Any:
+        for kind, wanted in zip(given, arguments, strict=True):
+            if isinstance(wanted, types.Array) and (
+                not isinstance(kind, types.Array)
+                or (kind.dtype, kind.ndim, kind.layout) != (wanted.dtype, 1, "C")
+            ):
+                raise TypeError(f"{name} takes {wanted}, not {kind}")
         packed = types.StarArgTuple.from_types(given)
 
         def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:

@@ -245,6 +245,7 @@ ANSWER = record_type(
         ("sweeps", "i8"),  # of Newton's method
         ("contacts", "i8"),
         ("rows", "i8"),
+        ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
     ]
 )
