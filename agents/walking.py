@@ -87,7 +87,7 @@ def act(
     s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
     v_des, cost, shape = scratch[thread, 0], scratch[thread, 1], scratch[thread, 2]
     missed = 0
-    i = claim(progress, 1)
+    i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         phase, command = _read(m, s, observations[i])
         interpolate(gaits[0], command, shape)
@@ -98,7 +98,7 @@ def act(
         for j in range(m.header[0].nv - ROOT):
             a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
             actions[i, j] = min(max(a, -1.0), 1.0)
-        i = claim(progress, 1)
+        i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
 
