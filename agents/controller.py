@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.compiled import announce
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats
-from dynenvs.progress import new_progress
+from dynenvs.layout import Floats, Ints
+from dynenvs.progress import begin_round, new_progress
 from dynenvs.threads import available_threads, share
 
 Action = NDArray[np.float32]
@@ -102,17 +102,16 @@ class BatchController:
         threads = max(1, min(self.num_threads, len(batch) // LEAST_SHARE))
         if threads > len(self._rows):
             self._rows, self._buffers, self._scratch = self._memory(threads)
-            self._progress = new_progress(threads)
         memory = (self._rows, self._buffers, self._scratch)
-        arguments = (self.model.packed, *self._constants, *memory, batch, actions, self._progress)
+        arguments = (self.model.packed, *self._constants, *memory, batch, actions)
         missed = np.zeros(threads, np.int64)
 
-        def work(thread: int) -> None:
-            missed[thread] = self._act(*arguments, thread)
+        def work(thread: int, progress: Ints) -> None:
+            missed[thread] = self._act(*arguments, progress, thread)
 
         if threads == 1:
-            self._progress[0] = 0
-            work(0)
+            begin_round(self._progress, 1)
+            work(0, self._progress)
         else:
-            share(work, threads, self._progress)
+            share(work, threads)
         self.missed += int(missed.sum())

@@ -88,7 +88,7 @@ def act(
     m = open_model(packed)
     s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
     p, x = settings[0], scratch[thread]
-    i = claim(progress, 1)
+    i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         _read(observations[i], x)
         if not _hold(m, w, p, x):
@@ -102,7 +102,7 @@ def act(
             if dof.actuated:
                 actions[i, motor] = min(max(w.tau[j] / dof.effort, -1.0), 1.0)
                 motor += 1
-        i = claim(progress, 1)
+        i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
 

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from dynenvs.agents import reference_controller
 from dynenvs.agents.episode import environment_id
-from dynenvs.progress import leave, new_progress
+from dynenvs.progress import leave
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.threads import available_threads, share
 
@@ -51,11 +51,11 @@ def _compute(count: int, out: Any, thread: int, progress: Any) -> None:
 
 def pure_loop(threads: int) -> Callable[[float], float]:
     """A measure of the computing loop: turns a second of all threads together, for a time [s]."""
-    progress, out = new_progress(threads), np.zeros(8 * threads)
+    out = np.zeros(8 * threads)
 
     def seconds_for(count: int) -> float:
         begin = time.perf_counter()
-        share(lambda thread: _compute(count, out, thread, progress), threads, progress)
+        share(lambda thread, progress: _compute(count, out, thread, progress), threads)
         return time.perf_counter() - begin
 
     seconds_for(1)  # compiles

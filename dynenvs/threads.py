@@ -18,12 +18,10 @@ from typing import Any
 
 from dynenvs.compiled import kernel
 from dynenvs.layout import Ints
-from dynenvs.progress import has_left, leave, new_progress
+from dynenvs.progress import SPINS, begin_round, has_left, leave, new_progress
 
-Work = Callable[[int], Any]
+Work = Callable[[int, Ints], Any]
 
-SPINS = 4000  # looks; some 50 us
-GRACE = 400  # some 5 us
 NAP = 5e-5  # between looks at threads that take longer [s]
 
 
@@ -39,48 +37,26 @@ def _all_left(progress: Ints, threads: int, spins: int) -> bool:
     return False
 
 
-@kernel
-def _linger(bell: Ints, spins: int, grace: int) -> None:
-    """Stay awake until `bell` is rung or after so many looks; then let the ringer get ahead.
-
-    The ringer still holds the interpreter lock; a thread that asks for it now would be put to
-    sleep.
-    """
-    looks = 0
-    while looks < spins and not has_left(bell, 0):
-        looks += 1
-    if looks < spins:
-        for _ in range(grace):
-            has_left(bell, 0)
-
-
 class _Helper:
-    """A thread that sleeps until it is given something to do; it never keeps a process alive.
-
-    It stays awake for a moment after each job: steps often follow closely on one another.
-    """
+    """A thread that sleeps until it is given something to do; it never keeps a process alive."""
 
     def __init__(self) -> None:
         self._wake = threading.Lock()
         self._wake.acquire()
         self._job: Callable[[], None] | None = None
-        self._bell = new_progress(1)
         threading.Thread(target=self._loop, name="dynenvs helper", daemon=True).start()
 
     def _loop(self) -> None:
         while True:
             self._wake.acquire()
             job, self._job = self._job, None
-            self._bell[:] = 0
             if job is not None:
                 job()
             del job  # a sleeping thread keeps no batch in memory
-            _linger(self._bell, SPINS, GRACE)
 
     def start(self, job: Callable[[], None]) -> None:
         """Wake up for `job`, which must not raise; it says itself when it has ended."""
         self._job = job
-        leave(self._bell, 0)
         self._wake.release()
 
 
@@ -89,26 +65,31 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # a forked child has none of its parent's
 
 
-def share(work: Work, threads: int, progress: Ints) -> None:
-    """Run `work(0)` on the calling thread and `work(1)`, ... `work(threads - 1)` beside it.
+_own = threading.local()  # each calling thread's progress: its helpers look out for the next round
+
+
+def share(work: Work, threads: int) -> None:
+    """Run `work(0, progress)` on the calling thread and `work(1, progress)`, ... beside it.
 
     Returns when all have ended.  Several Python threads may share out work at a time.
 
     Args:
-        work: calls a kernel that claims numbers and leaves.
+        work: calls a kernel with its number and `progress`, on which that claims and leaves.
         threads: how many.
-        progress: what `new_progress` made for at least as many threads.
 
     Raises:
         BaseException: what any of them raised, once all have ended.
     """
-    progress[:] = 0
+    progress = getattr(_own, "progress", None)
+    if progress is None or len(progress) < len(new_progress(threads)):
+        progress = _own.progress = new_progress(threads)
+    begin_round(progress, threads)
     errors: list[BaseException] = []
     helpers = [_take() for _ in range(1, threads)]
     for number, helper in enumerate(helpers, 1):
         helper.start(partial(_part, work, number, progress, errors))
     try:
-        work(0)
+        work(0, progress)
     except BaseException as error:
         errors.append(error)
     while not _all_left(progress, threads, SPINS):
@@ -116,14 +97,14 @@ def share(work: Work, threads: int, progress: Ints) -> None:
             time.sleep(NAP)
         except KeyboardInterrupt as interrupt:  # it waits until all worlds are whole
             errors.append(interrupt)
-    _idle.extend(helpers)
+    _idle.extend(reversed(helpers))  # the next round gives each the number it had
     if errors:
         raise errors[0]
 
 
 def _part(work: Work, number: int, progress: Ints, errors: list[BaseException]) -> None:
     try:
-        work(number)
+        work(number, progress)
     except BaseException as error:
         errors.append(error)
         leave(progress, number)

@@ -111,7 +111,7 @@ def run(
     buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
     nu, seen = o.motors, 3 * h.nv
     told = READING_BYTES + 8 * nu
-    i = claim(progress, 1)
+    i = claim(progress, thread, chosen.shape[0])
     while i < chosen.shape[0]:
         if chosen[i]:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
@@ -130,7 +130,7 @@ def run(
                 _begin(m, s, task, o, fresh, row, action)
             _observe(m, s, o, observation)
             _describe(m, s, task[0], o, action, reading)
-        i = claim(progress, 1)
+        i = claim(progress, thread, chosen.shape[0])
     leave(progress, thread)
 
 

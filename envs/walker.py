@@ -91,7 +91,7 @@ def run(
     buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
     nu, seen = h.nv - ROOT, h.nq + h.nv + 2
     told = READING_BYTES + 8 * (nu + 3 * o.legs)
-    i = claim(progress, 1)
+    i = claim(progress, thread, chosen.shape[0])
     while i < chosen.shape[0]:
         if chosen[i]:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
@@ -112,7 +112,7 @@ def run(
                 _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
             _observe(m, s, task[0], o, observation)
             _describe(m, s, task[0], o, feet, action, reading)
-        i = claim(progress, 1)
+        i = claim(progress, thread, chosen.shape[0])
     leave(progress, thread)
 
 

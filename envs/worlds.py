@@ -20,7 +20,7 @@ from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
 from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
-from dynenvs.progress import new_progress
+from dynenvs.progress import begin_round, new_progress
 from dynenvs.rng import seeded
 from dynenvs.threads import share
 
@@ -85,7 +85,7 @@ class Worlds:
         """Gather the kernel's arguments: views of the arrays, made once."""
         self._fresh = self.task.model.states(1)
         self._everyone = np.ones(self.count, np.uint8)
-        self._progress = new_progress(self.threads)
+        self._progress = new_progress(1)
         self._run = self.task.run
         self._announced = False
         self._arguments = (
@@ -102,7 +102,6 @@ class Worlds:
             _bytes(self.last_observations),
             _bytes(self.last_readings),
             _bytes(self._buffers),
-            self._progress,
         )
         kind = self.readings.dtype
         self._names = kind.names or ()
@@ -121,13 +120,12 @@ class Worlds:
             self._announced = True
         who = self._everyone if chosen is None else chosen.view(np.uint8)
         if self.threads == 1:
-            self._progress[0] = 0
-            self._run(*self._arguments, who, 0, order)
+            begin_round(self._progress, 1)
+            self._run(*self._arguments, self._progress, who, 0, order)
         else:
             share(
-                lambda thread: self._run(*self._arguments, who, thread, order),
+                lambda thread, progress: self._run(*self._arguments, progress, who, thread, order),
                 self.threads,
-                self._progress,
             )
 
     # Episodes

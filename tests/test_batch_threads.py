@@ -19,7 +19,7 @@ from rollouts import IDS, bits, every_env
 
 from dynenvs import compiled, threads
 from dynenvs.envs.worlds import LEAST_SHARE
-from dynenvs.progress import claim, leave, new_progress
+from dynenvs.progress import claim, leave
 from dynenvs.threads import share
 
 COUNT, STEPS = 3 * LEAST_SHARE, 25
@@ -134,11 +134,10 @@ def test_the_interpreter_ends_while_threads_step(name: str) -> None:
 
 def test_sleeping_threads_are_used_again() -> None:
     """As many helpers as were ever needed at once, and none that keeps what it worked on."""
-    progress = new_progress(3)
-    share(lambda number: leave(progress, number), 3, progress)
+    share(lambda number, progress: leave(progress, number), 3)
     before = threading.active_count()
     for _ in range(50):
-        share(lambda number: leave(progress, number), 3, progress)
+        share(lambda number, progress: leave(progress, number), 3)
     assert threading.active_count() == before
     assert all(helper._job is None for helper in threads._idle)
 
@@ -146,9 +145,8 @@ def test_sleeping_threads_are_used_again() -> None:
 def test_what_a_thread_raises_reaches_the_caller() -> None:
     """From a helper or from the caller's own part, after all have ended."""
     ended = []
-    progress = new_progress(3)
 
-    def work(number: int, bad: int) -> None:
+    def work(number: int, progress: Any, bad: int) -> None:
         if number == bad:
             raise ArithmeticError(f"thread {bad}")
         time.sleep(0.05)
@@ -159,26 +157,25 @@ def test_what_a_thread_raises_reaches_the_caller() -> None:
         ended.clear()
         if bad < 3:
             with pytest.raises(ArithmeticError, match=f"thread {bad}"):
-                share(lambda number, bad=bad: work(number, bad), 3, progress)
+                share(lambda number, progress, bad=bad: work(number, progress, bad), 3)
         else:  # and it goes on afterwards
-            share(lambda number: work(number, 3), 3, progress)
+            share(lambda number, progress: work(number, progress, 3), 3)
         assert sorted(ended) == [number for number in range(3) if number != bad]
 
 
 def test_claims_are_never_given_twice() -> None:
     """Every number once, by one thread or the other."""
-    progress, taken = new_progress(4), np.zeros((4, 100_000), np.int64)
-    share(lambda number: _take(progress, taken[number], number), 4, progress)
+    taken = np.zeros((4, 100_000), np.int64)
+    share(lambda number, progress: _take(progress, taken[number], number), 4)
     assert np.all(taken.sum(axis=0) == 1)
-    assert progress[0] >= 100_000
 
 
 @compiled.kernel
 def _take(progress: Any, taken: Any, thread: int) -> None:
-    i = claim(progress, 1)
+    i = claim(progress, thread, taken.shape[0])
     while i < taken.shape[0]:
         taken[i] += 1
-        i = claim(progress, 1)
+        i = claim(progress, thread, taken.shape[0])
     leave(progress, thread)
 
 
