@@ -21,6 +21,7 @@ from dynenvs.layout import Ints
 SPINS = 100_000  # looks at most; some 50 us
 # The array: the number of threads, and for each thread a cache line of its own with
 LINE = 8
+APART = 4096  # bytes between what two threads write, so that neither slows the other
 ENDED, TAKEN = 0, 1  # whether it has ended, and how much of its range is taken
 
 _turn = threading.Lock()

@@ -34,7 +34,7 @@ from dynenvs.layout import (
     open_torques,
     record_type,
 )
-from dynenvs.progress import claim, leave
+from dynenvs.progress import APART, claim, leave
 from dynenvs.rng import uniform
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import vector
@@ -108,7 +108,8 @@ def run(
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
+    stride = h.workspace_bytes + APART
+    buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
     nu, seen = o.motors, 3 * h.nv
     told = READING_BYTES + 8 * nu
     i = claim(progress, thread, chosen.shape[0])

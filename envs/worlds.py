@@ -20,7 +20,7 @@ from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
 from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
-from dynenvs.progress import begin_round, new_progress
+from dynenvs.progress import APART, begin_round, new_progress
 from dynenvs.rng import seeded
 from dynenvs.threads import share
 
@@ -79,7 +79,8 @@ class Worlds:
 
     def _workspaces(self) -> NDArray[np.uint8]:
         """Scratch memory: one workspace a thread."""
-        return np.zeros((self.threads, self.task.model.header.workspace_bytes), np.uint8)
+        size = self.task.model.header.workspace_bytes + APART
+        return np.zeros((self.threads, size), np.uint8)
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
