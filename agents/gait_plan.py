@@ -14,6 +14,7 @@ The shapes go to `gait_table.py`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,25 +42,30 @@ from dynenvs.agents.gaits import (
 from dynenvs.agents.walkers import humanoid_gait, quadruped_gait
 from dynenvs.compiled import kernel
 from dynenvs.dynamics.rnea import rnea_passes
-from dynenvs.envs import planar_humanoid, planar_quadruped
+from dynenvs.envs import planar_humanoid as humanoid_env
+from dynenvs.envs import planar_quadruped as quadruped_env
+from dynenvs.envs.robots import planar_humanoid, planar_quadruped
 from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import Bytes, Floats, Records, open_model, open_state, open_workspace
 from dynenvs.model import Model
 
-TRIALS = 4  # other starts for each command
+CLIMB = 37  # commands from the slowest to the fastest
+TRIALS = 6  # other starts for the fastest
+LIKENESS = 0.4  # weight of a neighbour's likeness
 SUBSTEPS = 4  # from one command to the next
 STEPS = 100  # phases at which a gait is measured
 ROOT = 2  # root coordinates: x and z
 PERIOD = 0.01  # control period [s]
-EASY_CHANGE = 0.05  # of a torque over its limit in a control step: no cost below
-EASY_TORQUE = 0.75  # of its limit
-EASY_FRICTION = 0.65  # of the coefficient
-REACH = 0.97  # share of a leg's length that is used
+EASY_CHANGE, MUCH_CHANGE = 0.05, 0.07  # of a torque over its limit in a control step
+SPEED_WEIGHT = 0.4  # against deviations from the command
+EASY_TORQUE = 0.85  # of its limit
+EASY_FRICTION = 0.75  # of the coefficient
+REACH = 0.98  # share of a leg's length that is used
 STOP_MARGIN = 0.1  # from a joint's stops [rad]
 LIGHT = 0.3  # share of the weight below which the ground's force should not sink
 DIGITS = 5
 SCALES = {  # by which an entry may change from one command to the next
-    **{i: 0.01 for i in range(HIP_X, G.FORWARD)},
+    **dict.fromkeys(range(HIP_X, G.FORWARD), 0.01),
     **{G.FORWARD + i: 0.05 for i in range(3)},
     ANKLE_X: 0.02,
     HEIGHT: 0.02,
@@ -71,6 +77,11 @@ SCALES = {  # by which an entry may change from one command to the next
     G.HEEL_END: 0.05,
     G.HEEL_SKEW: 0.2,
 }
+
+
+def _plain(function: Any) -> Callable[..., float]:
+    """A compiled function's Python original."""
+    return function.py_func  # type: ignore[no-any-return]
 
 
 class Robot(NamedTuple):
@@ -89,8 +100,8 @@ class Robot(NamedTuple):
 
 def humanoid() -> Robot:
     """The planar humanoid: it may roll over its toes."""
-    robot = planar_humanoid.robot
-    low, high = planar_humanoid.COMMAND_RANGE
+    robot = planar_humanoid
+    low, high = humanoid_env.COMMAND_RANGE
     return Robot(
         model=robot.build(),
         gait=humanoid_gait(),
@@ -106,7 +117,7 @@ def humanoid() -> Robot:
             G.LIFT: (-0.4, 0.4),
             G.LIFT + 1: (-0.4, 0.4),
             G.HEEL: (0.0, 0.8),
-            G.HEEL_START: (0.5, 0.6),
+            G.HEEL_START: (0.45, 0.6),
             G.HEEL_END: (0.8, 0.955),
             G.HEEL_SKEW: (-0.7, 0.7),
         },
@@ -116,8 +127,8 @@ def humanoid() -> Robot:
 
 def quadruped() -> Robot:
     """The planar quadruped: its spheres for feet keep their pitch."""
-    robot = planar_quadruped.robot
-    low, high = planar_quadruped.COMMAND_RANGE
+    robot = planar_quadruped
+    low, high = quadruped_env.COMMAND_RANGE
     return Robot(
         model=robot.build(),
         gait=quadruped_gait(),
@@ -219,7 +230,7 @@ def measure(robot: Robot, shape: Floats, command: float) -> Measured:
     q = np.zeros((STEPS, model.nq))
     reach, tilt = np.zeros((STEPS, legs)), np.zeros((STEPS, legs))
     positions(robot.gait, shape, command, robot.knee, q, reach, tilt)
-    step = 1.0 / frequency.py_func(g, command) / STEPS
+    step = 1.0 / _plain(frequency)(g, command) / STEPS
     v, a = _derivatives(q, step)
     moving = v.copy()
     moving[:, 0] += command
@@ -229,7 +240,7 @@ def measure(robot: Robot, shape: Floats, command: float) -> Measured:
     dofs = model.dofs
     tau += dofs["armature"] * a + dofs["damping"] * v
     phases = np.arange(STEPS) / STEPS
-    back = robot.sole * np.array([heel_share.py_func(shape, p) for p in phases])
+    back = robot.sole * np.array([_plain(heel_share)(shape, p) for p in phases])
     torque, friction = _ground_forces(robot, q, tilt, tau, back)
     change = (np.roll(torque, -1, axis=0) - torque) * PERIOD / step
     return Measured(q, moving[:, 0], reach[:, 0], torque, change, friction, tau[:, :ROOT])
@@ -243,7 +254,7 @@ def _derivatives(q: Floats, step: float) -> tuple[Floats, Floats]:
 def _shares(g: Any) -> Floats:
     """Share of the load on each leg, shape (STEPS, legs)."""
     phases = np.arange(STEPS)[:, None] / STEPS + g["offsets"][: g["legs"]]
-    shares = np.array([[load_share.py_func(g, p) for p in row] for row in phases % 1.0])
+    shares = np.array([[_plain(load_share)(g, p) for p in row] for row in phases % 1.0])
     shares /= shares.sum(axis=1, keepdims=True)
     return np.asarray(shares)
 
@@ -292,8 +303,8 @@ def _ground_forces(
     return torque, np.where(share > 1e-6, pressed / np.maximum(fz, 0.02 * tau[:, 1].mean()), 0.0)
 
 
-def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Floats:
-    """What a plan makes small; `before`: the shape for the last command, which it should resemble."""
+def residuals(robot: Robot, shape: Floats, command: float, like: Floats) -> Floats:
+    """What a plan makes small; `like`: a shape that it should resemble."""
     o = measure(robot, shape, command)
     lower, upper = (limit[ROOT : ROOT + 3] for limit in (robot.model.lower, robot.model.upper))
     angles = o.q[:, ROOT : ROOT + 3]
@@ -303,7 +314,8 @@ def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Fl
         return np.asarray(np.maximum(0.0, value - bound) / scale).ravel()
 
     parts = [
-        excess(np.abs(o.change), EASY_CHANGE, 0.02),
+        excess(np.abs(o.change), EASY_CHANGE, 0.06),
+        excess(np.abs(o.change), MUCH_CHANGE, 0.01),
         3.0 * o.change.ravel(),
         excess(np.abs(o.torque), EASY_TORQUE, 0.05),
         0.02 * o.torque.ravel(),
@@ -312,67 +324,86 @@ def residuals(robot: Robot, shape: Floats, command: float, before: Floats) -> Fl
         excess(angles, upper - STOP_MARGIN, 0.02),
         excess(-angles, -lower - STOP_MARGIN, 0.02),
         excess(-o.force[:, 1] / weight, -LIGHT, 0.1),
-        0.6 * (o.speed / command - 1.0) / 0.4,
+        SPEED_WEIGHT * (o.speed / command - 1.0) / 0.4,
         0.3 * (o.q[:, 1] / robot.first[HEIGHT] - 1.0) / 0.15,
     ]
-    scales = np.array([robot.scales.get(i, 1.0) for i in range(G.ENTRIES)])
-    return np.concatenate([*parts, 0.1 * (shape - before) / scales])
+    return np.concatenate([*parts, LIKENESS * (shape - like) / _scales(robot)])
+
+
+def _scales(robot: Robot) -> Floats:
+    return np.array([robot.scales.get(i, 1.0) for i in range(G.ENTRIES)])
+
+
+def improve(robot: Robot, start: Floats, command: float, like: Floats) -> tuple[float, Floats]:
+    """(cost, shape) of the best shape near `start` for a command [m/s], tied to `like`."""
+    indices = range(G.ENTRIES)
+    low = np.array([robot.bounds.get(i, (-np.inf, np.inf))[0] for i in indices])
+    high = np.array([robot.bounds.get(i, (-np.inf, np.inf))[1] for i in indices])
+    free = low < high
+    better = start.copy()
+
+    def cost(x: Floats) -> Floats:
+        candidate = start.copy()
+        candidate[free] = x
+        return residuals(robot, candidate, command, like)
+
+    answer = least_squares(
+        cost,
+        np.clip(start[free], low[free], high[free]),
+        bounds=(low[free], high[free]),
+        x_scale=_scales(robot)[free],
+        max_nfev=60,
+    )
+    better[free] = answer.x
+    return float(answer.cost), better
 
 
 def plan(robot: Robot) -> Floats:
-    """Shapes for all commands, from the slowest on, each from the last one; (KNOTS, ENTRIES)."""
+    """Shapes for all commands, shape (KNOTS, ENTRIES).
+
+    The fastest gait leaves least room and is sought first, in small steps from the slowest; the
+    others follow from it, downwards, so that neighbours are alike and can be interpolated.
+    """
     shape = np.zeros(G.ENTRIES)
     for i, value in robot.first.items():
         shape[i] = value
-    low = np.array([robot.bounds.get(i, (-np.inf, np.inf))[0] for i in range(G.ENTRIES)])
-    high = np.array([robot.bounds.get(i, (-np.inf, np.inf))[1] for i in range(G.ENTRIES)])
-    free = low < high
-    scales = np.array([robot.scales.get(i, 1.0) for i in range(G.ENTRIES)])[free]
-    shapes = np.zeros((G.KNOTS, G.ENTRIES))
-    previous = robot.commands[0]
+    fastest = float(robot.commands[-1])
+    lowest = np.inf
+    for c in track(np.linspace(robot.commands[0], fastest, CLIMB), "to the fastest gait"):
+        lowest, shape = improve(robot, shape, float(c), shape)
     generator = np.random.default_rng(0)
-    for k, command in enumerate(track(robot.commands, "planning")):
-        before = shape.copy()
-
-        def improve(start: Floats, c: float, before: Floats = before) -> tuple[float, Floats]:
-            def cost(x: Floats) -> Floats:
-                candidate = start.copy()
-                candidate[free] = x
-                return residuals(robot, candidate, c, before)
-
-            inside = np.clip(start[free], low[free], high[free])
-            answer = least_squares(
-                cost, inside, bounds=(low[free], high[free]), x_scale=scales, max_nfev=60
-            )
-            better = start.copy()
-            better[free] = answer.x
-            return float(answer.cost), better
-
-        # In small steps of the command from the last shape, and from TRIALS shapes near the answer
-        for c in np.linspace(previous, command, SUBSTEPS + 1)[1:]:
-            lowest, shape = improve(shape, float(c))
-        for _ in range(TRIALS):
-            trial = shape.copy()
-            trial[free] += scales * generator.standard_normal(len(scales))
-            found, trial = improve(trial, float(command))
-            if found < lowest:
-                lowest, shape = found, trial
-        previous = command
+    for _ in track(range(TRIALS), "others near it"):
+        trial = shape + _scales(robot) * generator.standard_normal(G.ENTRIES)
+        for i, (low, high) in robot.bounds.items():
+            trial[i] = shape[i] if low == high else trial[i]
+        found, trial = improve(robot, trial, fastest, shape)
+        if found < lowest:
+            lowest, shape = found, trial
+    shapes = np.zeros((G.KNOTS, G.ENTRIES))
+    previous = fastest
+    for k in track(range(G.KNOTS)[::-1], "all commands"):
+        like = shape
+        for c in np.linspace(previous, robot.commands[k], SUBSTEPS + 1)[1:]:
+            lowest, shape = improve(robot, shape, float(c), like)
+        previous = float(robot.commands[k])
         shapes[k] = shape
-        o = measure(robot, shape, float(command))
-        print(
-            f"{command:.2f} m/s: cost {lowest:.2f}, torque {np.abs(o.torque).max():.2f}, change "
-            f"{np.abs(o.change).max():.3f}, friction {np.abs(o.friction).max():.2f}, "
-            f"reach {o.reach.max():.3f}, speed {o.speed.min():.2f} to {o.speed.max():.2f}, "
-            f"height {o.q[:, 1].min():.3f} to {o.q[:, 1].max():.3f}"
-        )
+        _report(measure(robot, shape, previous), previous, lowest)
     return shapes
+
+
+def _report(o: Measured, command: float, cost: float) -> None:
+    print(
+        f"{command:.2f} m/s: cost {cost:.2f}, torque {np.abs(o.torque).max():.2f}, "
+        f"change {np.abs(o.change).max():.3f}, friction {np.abs(o.friction).max():.2f}, "
+        f"reach {o.reach.max():.3f}, speed {o.speed.min():.2f} to {o.speed.max():.2f}, "
+        f"height {o.q[:, 1].min():.3f} to {o.q[:, 1].max():.3f}"
+    )
 
 
 def write(tables: dict[str, tuple[Floats, Floats]], path: Path) -> None:
     """Write (commands, shapes) of each walker."""
     lines = [
-        '"""Shapes of the planned gaits: commands [m/s] and a row of `gaits.py`\'s entries for each.',
+        '"""Shapes of the planned gaits: a command [m/s] and the entries of `gaits.py`.',
         "",
         "Made by `python -m dynenvs.agents.gait_plan`; do not edit.",
         '"""',

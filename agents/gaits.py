@@ -49,10 +49,12 @@ GAIT = record_type(
         ("pitch", "f8"),  # of the foot flat on the ground, sum of the leg's angles [rad]
         ("sole_x", "f8"),  # contact point that the foot rolls off from, from the ankle [m]
         ("sole_z", "f8"),
+        ("heel_x", "f8"),  # the contact point at its other end; the same for a spherical foot [m]
         ("radius", "f8"),  # of a spherical foot, 0 for a sole [m]
         ("thigh", "f8"),  # hip to knee [m]
         ("shank", "f8"),  # knee to ankle [m]
         ("offsets", "f8", (4,)),  # phase of each leg
+        ("weight", "f8"),  # of the whole robot [N]
         ("hip_rate", "f8"),  # bandwidth of the hip's forward speed [rad/s]
         ("hip_acceleration", "f8"),  # its bound [m/s^2]
         ("height_rate", "f8"),  # bandwidth of the hip's height [rad/s]
@@ -115,9 +117,7 @@ def lift(shape: Floats, s: float) -> tuple[float, float, float]:
 
 
 @inlined
-def heel_rise(
-    g: Any, shape: Floats, phase: float, command: float
-) -> tuple[float, float, float]:
+def heel_rise(g: Any, shape: Floats, phase: float, command: float) -> tuple[float, float, float]:
     """Pitch of a foot, toe down [rad], with its first two time derivatives."""
     f = frequency(g, command)
     rate = f / (shape[HEEL_END] - shape[HEEL_START])

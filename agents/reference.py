@@ -45,6 +45,7 @@ class WalkingController(BatchController):
         self.lookahead = 0.5 * (task.dt - task.timestep)
         self.gait = gait
         gait["slow_frequency"], gait["frequency_slope"] = task.gait
+        gait["weight"] = 9.81 * task.model.bodies["mass"].sum()
         gait["commands"][0] = [command for command, _ in shapes]
         gait["shapes"][0] = [shape for _, shape in shapes]
         constants = (gait, task.foot_of_feature, self.period, self.lookahead)

@@ -8,19 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.gaits import GAIT
-from dynenvs.envs import planar_humanoid as humanoid
-from dynenvs.envs import planar_quadruped as quadruped
+from dynenvs.envs import planar_humanoid as humanoid_env
+from dynenvs.envs import planar_quadruped as quadruped_env
+from dynenvs.envs.robots import planar_humanoid, planar_quadruped
 
 
 def humanoid_gait() -> NDArray[Any]:
     """Legs and gains of the planar humanoid, one record of GAIT without shapes."""
-    robot = humanoid.robot
+    robot = planar_humanoid
     gait = np.zeros(1, GAIT)
     g = gait[0]
     g["legs"] = 2
-    g["duty"], g["landing"] = 0.565, 0.045
-    g["slow_frequency"], g["frequency_slope"] = humanoid.GAIT
+    g["duty"], g["landing"] = 0.57, 0.045
+    g["slow_frequency"], g["frequency_slope"] = humanoid_env.GAIT
     g["sole_x"], g["sole_z"] = robot.TOE, -robot.ANKLE
+    g["heel_x"] = robot.HEEL
     g["thigh"], g["shank"] = robot.THIGH, robot.SHANK
     g["offsets"][:2] = 0.0, 0.5
     g["hip_rate"], g["hip_acceleration"] = 15.0, 0.6
@@ -31,16 +33,16 @@ def humanoid_gait() -> NDArray[Any]:
 
 def quadruped_gait() -> NDArray[Any]:
     """Legs and gains of the planar quadruped, one record of GAIT without shapes."""
-    robot = quadruped.robot
+    robot = planar_quadruped
     gait = np.zeros(1, GAIT)
     g = gait[0]
     length = robot.LINKS["metatarsal"][0]
     pitch = float(np.sum(robot.STANDING))
     g["legs"] = 4
     g["duty"], g["landing"] = 0.55, 0.05
-    g["slow_frequency"], g["frequency_slope"] = quadruped.GAIT
+    g["slow_frequency"], g["frequency_slope"] = quadruped_env.GAIT
     g["pitch"] = pitch
-    g["sole_x"] = -length * np.sin(pitch)
+    g["sole_x"] = g["heel_x"] = -length * np.sin(pitch)
     g["radius"] = robot.FOOT_RADIUS
     g["sole_z"] = -length * np.cos(pitch) - robot.FOOT_RADIUS
     g["thigh"] = robot.LINKS["thigh"][0]

@@ -46,19 +46,20 @@ from dynenvs.layout import (
 from dynenvs.progress import claim, leave
 
 ROOT = 2  # root coordinates: x and z
-UNLOADED = 1e-3  # a foot's share of the load below which its cost grows no further
+UNLOADED = 0.005  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
-SHARING = 1.0  # weight of the shares against least torque
-EVEN = 0.1  # keeps some of it in single support, so that the load stays spread over the sole
+SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
+EVEN = 0.001  # keeps some of it in single support, so that the load stays spread over the sole
 LANDING_SPEED = 0.03  # at which a foot comes down from its hover [m/s]
-HOVER = 1e-3  # height at which a swing ends: to touch down too early would jam the legs [m]
-LANDING_RATE = 60  # of its approach [1/s]
+HOVER = 3e-4  # height at which a swing ends: to touch down too early would jam the legs [m]
+LANDING_RATE = 60.0  # of its approach [1/s]
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 FLAT = 2e-4  # height below which the rest of a standing foot carries, too [m]
 BEHIND = 0.01  # distance from where a foot rolls off that makes a point its heel [m]
+TOE_UP = 1e-4  # tilt from which a foot stands on its heel [rad]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 PRESSING_SPEED = 4e-3  # at which a foot that need not carry yet is held down [m/s]
-NEAR = 1.5e-3  # a foot that has come forward is set down from here [m]
+NEAR = 6e-4  # a foot that has come forward is set down from here [m]
 
 
 @kernel
@@ -156,6 +157,7 @@ def _desire(
     k = g.height_rate
     az += k * k * (shape[HEIGHT] + z - s.q[1]) + 2.0 * k * (vz - s.v[1])
     hip_x, hip_z = s.v[0] + h * ax, s.v[1] + h * az
+    sharing = SHARING / (g.weight * h) ** 2
     for leg in range(g.legs):
         own = phase + g.offsets[leg]
         own -= math.floor(own)
@@ -168,7 +170,7 @@ def _desire(
         for f in range(m.header[0].nf):
             if feet[f] == leg:
                 # Two feet with these costs carry loads in proportion to their shares.
-                cost[f] = SHARING * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
+                cost[f] = sharing * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
                 if m.features[f].center[0] < g.sole_x - BEHIND:
                     cost[f] /= heel_share(shape, own) + UNLOADED
                 # What is in the air is left out: it would be given a load that it cannot carry yet.
@@ -250,7 +252,7 @@ def _leg(
         rate = min(LANDING_RATE, LANDING_SPEED / max(high, 1e-9))
         if stands and high < FLAT:
             rate = 1.0 / h
-        goal_x, goal_z = 0.0, -rate * z - (0.0 if stands else PRESSING_SPEED)
+        goal_x, goal_z = 0.0, -z / h if stands else -rate * z - PRESSING_SPEED
         goal_turn = min(max(-rate * tilt, -LANDING_TURN), LANDING_TURN)
         if shape[HEEL_START] < phase < g.duty:  # it rolls over its toe
             goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
@@ -258,12 +260,13 @@ def _leg(
         ax, az = _swing(g, shape, phase - g.duty, h, ahead, command, pace, x + away, z, vx, vz)
         goal_x, goal_z = vx + h * ax, vz + h * az
         goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
-    # A standing foot has the Jacobian of the contact problem itself, that of now; a free one that
-    # of the time which its new velocity belongs to.
-    span = 0.0 if stands else h - lag
+    # The Jacobian of the time that the new velocity belongs to; a standing foot's is that of the
+    # contact problem: when the last physics step begins.
+    span = 2.0 * ahead if stands else h - lag
     w1, w2, w3 = s.v[at], s.v[at + 1], s.v[at + 2]
     for _ in range(2):
-        share = 0.5 * (h + lag) / h  # of the change of velocity, in the mean over the span
+        # of the change of velocity, in the mean over the span
+        share = 0.0 if stands else 0.5 * (h + lag) / h
         m1 = s.v[at] + share * (w1 - s.v[at])
         m2 = s.v[at + 1] + share * (w2 - s.v[at + 1])
         m3 = s.v[at + 2] + share * (w3 - s.v[at + 2])
@@ -286,7 +289,7 @@ def _sole(s: StateView, g: Any, at: int) -> tuple[float, float, float]:
     q12 = q1 + s.q[at + 1]
     tilt = q12 + s.q[at + 2] - g.pitch
     sole_x, sole_z = _offset(g, tilt)
-    x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - g.sole_x
+    x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - _lowest(g, tilt)
     z = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12) + sole_z
     return x, z, tilt
 
@@ -310,8 +313,14 @@ def _sole_velocity(s: StateView, g: Any, at: int, ahead: float) -> tuple[float, 
 def _offset(g: Any, tilt: float) -> tuple[float, float]:
     """Lowest point of a tilted foot from its ankle: a sphere's lies below its centre."""
     c, s = math.cos(tilt), math.sin(tilt)
-    z = g.sole_z + g.radius
-    return c * g.sole_x + s * z, c * z - s * g.sole_x - g.radius
+    x, z = _lowest(g, tilt), g.sole_z + g.radius
+    return c * x + s * z, c * z - s * x - g.radius
+
+
+@inlined
+def _lowest(g: Any, tilt: float) -> float:
+    """Which point of the sole that is, from the ankle along the foot: its toe or its heel [m]."""
+    return float(g.heel_x if tilt < -TOE_UP else g.sole_x)
 
 
 @inlined
@@ -368,8 +377,8 @@ def _swing(
 
     x is measured from where the hip would be without its sway, z and both velocities from the
     ground.  The step is planned for the hip's mean speed, its pace, which is the command except
-    while it gathers way.  The foot has come forward a little before it comes down: skimming the ground,
-    it would stub its toe.
+    while it gathers way.  The foot has come forward a little before it comes down: skimming the
+    ground, it would stub its toe.
     """
     f = frequency(g, command)
     before, after = since - (0.5 * h - ahead) * f, since + ahead * f

@@ -145,21 +145,21 @@ def merged(function: F) -> F:
     return _compile(function, inline="always")
 
 
-def apart(signature: str) -> Callable[[F], F]:
+def apart(signature: str) -> Callable[[Any], Any]:
     """Compile a kernel apart from its callers, by its first call; they reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
     ones, and those that are rarely needed, stand behind an address instead: a cell in this process
     holds it, under a name that compiled code knows; at first it is that of a stub which compiles
-    the kernel (or loads it from the cache).  Nothing of this is cached, pickled or inherited wrongly
-    by a fork: each process has its own cell.
+    the kernel (or loads it from the cache).  No address is cached or pickled: each process has its
+    own cells, and a fork inherits valid ones.
 
     signature: as numba writes it; int64 is returned, arguments are int64, float64 and
         one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled.
     """
 
-    def decorate(function: F) -> F:
-        compiled = _compile(function)
+    def decorate(function: F) -> Any:
+        compiled: Any = _compile(function)
         if config.DISABLE_JIT:
             return function
         arguments, result = sigutils.normalize_signature(signature)
@@ -171,8 +171,8 @@ def apart(signature: str) -> Callable[[F], F]:
             returned = ctypes.c_int64.from_address(values[0])
             returned.value = -1
             announce(compiled)
-            compiled.compile(arguments)  # type: ignore[attr-defined]
-            made = compiled.overloads[arguments]  # type: ignore[attr-defined]
+            compiled.compile(arguments)
+            made = compiled.overloads[arguments]
             symbol = made.fndesc.llvm_func_name
             cell.value = made.library.get_pointer_to_function(symbol)
             return int(prototype(cell.value)(*values))
@@ -192,7 +192,7 @@ _kept: list[Any] = []  # cells and stubs live as long as the process
 def _native(arguments: tuple[Any, ...]) -> list[Any]:
     """What numba's calling convention passes: result, exception, then each argument's parts."""
     pointer, word = ctypes.c_void_p, ctypes.c_ssize_t
-    parts = [pointer, pointer]
+    parts: list[Any] = [pointer, pointer]
     for kind in arguments:
         if isinstance(kind, types.Array):  # owner, parent, items, item size, data, shape, strides
             parts += [pointer, pointer, word, word, pointer, word, word]
@@ -206,6 +206,12 @@ def _caller(name: str, result: Any, arguments: tuple[Any, ...]) -> Any:
 
     @intrinsic
     def call(typing_context: Any, *given: Any) -> Any:
+        for kind, wanted in zip(given, arguments, strict=True):
+            if isinstance(wanted, types.Array) and (
+                not isinstance(kind, types.Array)
+                or (kind.dtype, kind.ndim, kind.layout) != (wanted.dtype, 1, "C")
+            ):
+                raise TypeError(f"{name} takes {wanted}, not {kind}")
         packed = types.StarArgTuple.from_types(given)
 
         def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:

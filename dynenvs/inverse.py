@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
-from dynenvs.dynamics.motion import motion_passes
+from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.edge import finite_vector, prepare
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
@@ -58,7 +58,7 @@ class InverseStatus(IntEnum):
     UNSOLVED = UNSOLVED
 
 
-@kernel
+@inlined
 def inverse_world(
     m: ModelView,
     s: StateView,
@@ -74,6 +74,28 @@ def inverse_world(
     inertia and bias are taken [s]; load_cost: cost on each feature's impulse, shape (nf,): a high
     one unloads a foot, an infinite one leaves it out.  Returns (status, worst |P v+ - v_des|).
     """
+    sizes = m.header[0]
+    packed, row = raw(m.header, sizes.model_bytes), raw(s.status, sizes.state_bytes)
+    buffer = raw(w.pose, sizes.workspace_bytes)
+    status = solve_inverse(packed, row, buffer, v_des, h, lookahead, load_cost)
+    return status, w.answer[0].violation
+
+
+@apart(
+    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])"
+)
+def solve_inverse(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    v_des: Floats,
+    h: float,
+    lookahead: float,
+    load_cost: Floats,
+) -> int:
+    """`inverse_world` for packed buffers; the violation goes to `w.answer`."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
     for f in range(m.header[0].nf):
         s.memory[f].ignored = 1 if math.isinf(load_cost[f]) else 0
     # Torques act for the whole period: inertia and bias at its start alone would lag behind.
@@ -84,20 +106,7 @@ def inverse_world(
             ahead[j] += lookahead / h * (v_des[j] - s.v[j])
     integrate(m, s.q, s.v, lookahead, w.q_new)
     update_poses(m, w.q_new, w.pose)
-    motion_passes(
-        m.header,
-        m.bodies,
-        m.dofs,
-        ahead,
-        s.wrench,
-        s.mass_scale,
-        w.pose,
-        w.body,
-        w.S,
-        h - lookahead,
-        w.M,
-        w.bias,
-    )
+    equations_of_motion(m, s, w, ahead, h - lookahead, w.M)
     for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
         w.bias[j] += m.dofs[j].damping * (s.v[j] - ahead[j])
     update_poses(m, s.q, w.pose)
@@ -115,6 +124,7 @@ def inverse_world(
             raw(w.pose, m.header[0].workspace_bytes),
             h,
             1 - soft,
+            2.0 * lookahead,
         )
         count, rows = w.answer[0].contacts, w.answer[0].rows
         if soft == 0 and _blocked(w, count, rows):
@@ -126,16 +136,18 @@ def inverse_world(
         for j in range(m.header[0].nv):
             w.tau[j] = 0.0
             w.v_new[j] = s.v[j]
-        return status, np.inf
+        w.answer[0].violation = math.inf
+        return status
     redistribute(m, s, w, count, rows, h, load_cost)
     violation = 0.0
     for j in range(m.header[0].nv):
         if m.dofs[j].actuated:
             violation = max(violation, abs(w.v_new[j] - v_des[j]))
-    return status, violation
+    w.answer[0].violation = violation
+    return status
 
 
-@kernel
+@inlined
 def _blocked(w: WorkspaceView, count: int, rows: int) -> bool:
     """Whether v_des breaks a contact or a stop that no unactuated coordinate gives way to."""
     r = 0
@@ -150,7 +162,7 @@ def _blocked(w: WorkspaceView, count: int, rows: int) -> bool:
     return blocked
 
 
-@kernel
+@inlined
 def _prescribe(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
     """Factors of the unactuated block and the velocity without contacts (r of equation 7).
 
@@ -173,7 +185,7 @@ def _prescribe(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: f
     return _finish(m, s, w)
 
 
-@kernel
+@inlined
 def _soften(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
     """Factors of M^ + P^T P / eps and the velocity without contacts."""
     nv = m.header[0].nv
@@ -193,7 +205,7 @@ def _soften(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: floa
     return _finish(m, s, w)
 
 
-@kernel
+@inlined
 def _finish(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     if not factor_in_place(m.dofs, w.L):
         return False

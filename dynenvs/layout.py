@@ -45,13 +45,14 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 
 
 # fmt: off
-_COUNTS = [
-    "nb", "nq", "nv", "nf", "nc", "nlimited", "nr", "nl", "directions", "cone",
+_COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
+    "nb", "nq", "nv", "nf", "nc", "nlimited", "nr", "nl", "directions", "cone", "planar",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "model_bytes", "q_at", "v_at", "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
-    "gaps_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
+    "gaps_at", "contacts_at", "variables_at", "blocks_at",
+    "unknowns_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
     "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
     "lcp_at", "lcp_size", "workspace_bytes",
 ]
@@ -76,6 +77,7 @@ BODY = record_type(
         # the root are parallel (or turn nothing), q is the sum of their angles and R comes out.
         ("parallel", "i8"),
         ("sign", "f8"),  # of this joint's angle in that sum
+        ("plane_moment", "f8"),  # of inertia about the world's y axis, of planar models [kg m^2]
         ("rest", "f8", (3, 3)),
         ("even", "f8", (3, 3)),
         ("odd", "f8", (3, 3)),
@@ -243,6 +245,7 @@ ANSWER = record_type(
         ("sweeps", "i8"),  # of Newton's method
         ("contacts", "i8"),
         ("rows", "i8"),
+        ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
     ]
 )

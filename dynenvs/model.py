@@ -98,7 +98,8 @@ class Model:
         header.nc = len(features) if max_contacts is None else min(max_contacts, len(features))
         header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
         tangents = 1 if directions == 2 else 2
-        header.nr = header.nc * (1 + tangents) + header.nlimited
+        # Rounded up: loops along rows then have whole vector registers to work on
+        header.nr = -(-(header.nc * (1 + tangents) + header.nlimited) // 4) * 4
         header.nl = header.nc * (2 + directions) + header.nlimited
         header.directions = directions
         header.cone = PYRAMID
@@ -128,6 +129,7 @@ class Model:
         by_name = {body.name: body for body in bodies}
         self.bodies[0].parent = self.bodies[0].last = -1
         self.bodies[0].rotation[:] = np.eye(3)
+        planar = True
         axes: list[_Axis] = [_Axis(True, None, np.eye(3))]
         q_at = v_at = 0
         for i, body in enumerate(bodies, 1):
@@ -149,6 +151,12 @@ class Model:
             record.mass = body.mass
             record.com[:] = body.com
             record.inertia[:] = body.inertia
+            turn, axis = axes[i].rotation, axes[i].axis
+            planar = planar and axes[i].parallel and (axis is None or _is_y(axis))
+            if kind == JOINT_TYPES["prismatic"]:
+                planar = planar and abs((turn @ record.axis)[1]) < 1e-15
+            record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
+        self.header.planar = planar
 
     def _fill_dofs(self, bodies: list[Body]) -> None:
         last = np.full(len(bodies) + 1, -1)  # last degree of freedom at or above each body
@@ -293,6 +301,10 @@ class _Axis(NamedTuple):
     rotation: NDArray[np.float64]  # of the body with all coordinates at zero
 
 
+def _is_y(axis: NDArray[np.float64]) -> bool:
+    return bool(abs(axis[0]) < 1e-15 and abs(axis[2]) < 1e-15)
+
+
 def _fill_turn(body: Any, above: _Axis) -> _Axis:
     """Constant parts of a body's rotation (Rodrigues' formula): in the world, if all axes from the
     root on are parallel, otherwise in its parent's frame."""
@@ -301,7 +313,9 @@ def _fill_turn(body: Any, above: _Axis) -> _Axis:
     axis = zero @ body.axis
     parallel = above.parallel and kind not in (JOINT_TYPES["spherical"], JOINT_TYPES["free"])
     if kind == JOINT_TYPES["revolute"]:
-        common = axis if above.axis is None else above.axis
+        # A tree's common axis points to the positive side: along +y, not -y, in planar models
+        side = math.copysign(1.0, float(axis[np.argmax(np.abs(axis))]))
+        common = side * axis if above.axis is None else above.axis
         parallel = parallel and float(np.linalg.norm(np.cross(axis, common))) < 1e-15
     else:
         common = above.axis

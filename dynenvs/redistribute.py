@@ -16,9 +16,18 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.compiled import apart, inlined
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_workspace,
+)
 from dynenvs.lcp.solve import CERTIFIED, solve
+from dynenvs.views import raw
 
 CLOSED = 1e-5  # a contact that parts more slowly can carry load [m/s]
 SLIDES = 1e-5  # one that slips faster slides [m/s]
@@ -26,7 +35,7 @@ SWEEPS = 20  # of the correction that takes roundoff out of the unactuated rows
 STRICT = 1e-6  # least cost of an impulse, relative to the torques' own: makes the form definite
 
 
-@kernel
+@inlined
 def redistribute(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, h: float, cost: Floats
 ) -> bool:
@@ -51,7 +60,7 @@ def redistribute(
     return shared
 
 
-@kernel
+@inlined
 def _wanted(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> None:
     """w.rhs = M^ (v+ - v) / h + bias: all forces that the motion needs, shape (nv,)."""
     nv = m.header[0].nv
@@ -64,7 +73,7 @@ def _wanted(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> None:
                 w.rhs[j] += w.M[i, j] * (w.v_new[i] - s.v[i]) / h
 
 
-@kernel
+@inlined
 def _load(w: WorkspaceView, rows: int, nv: int, h: float, load: Floats) -> None:
     for j in range(nv):
         load[j] = 0.0
@@ -75,7 +84,7 @@ def _load(w: WorkspaceView, rows: int, nv: int, h: float, load: Floats) -> None:
                 load[j] += w.J[r, j] * p / h
 
 
-@kernel
+@inlined
 def _row_velocity(w: WorkspaceView, r: int, nv: int) -> float:
     total = 0.0
     for j in range(nv):
@@ -83,7 +92,7 @@ def _row_velocity(w: WorkspaceView, r: int, nv: int) -> float:
     return total
 
 
-@kernel
+@inlined
 def _edges(m: ModelView, s: StateView, w: WorkspaceView, count: int, h: float) -> int:
     """Edges n + mu d of the cones of closed contacts into `w.cone` (rows: J^T of the edge).
 
@@ -115,7 +124,7 @@ def _edges(m: ModelView, s: StateView, w: WorkspaceView, count: int, h: float) -
     return n
 
 
-@kernel
+@inlined
 def _edge(w: WorkspaceView, n: int, nv: int, i: int, c: float, s: float) -> int:
     contact = w.contacts[i]
     r = contact.row
@@ -132,7 +141,7 @@ def _edge(w: WorkspaceView, n: int, nv: int, i: int, c: float, s: float) -> int:
     return n + 1
 
 
-@kernel
+@inlined
 def _share(m: ModelView, w: WorkspaceView, n: int, h: float, cost: Floats) -> bool:
     """Edge impulses alpha into `w.z` (as the LCP's w); False if they cannot be certified."""
     nv = m.header[0].nv
@@ -160,12 +169,15 @@ def _share(m: ModelView, w: WorkspaceView, n: int, h: float, cost: Floats) -> bo
     if not _invert(w.H, n, w.A):
         return False
     _restrict(m, w, n, h, load)
+    inside = True
     for a in range(n):
-        w.block[a] = a
-        w.active[a] = 0
-    status, _, _, _ = solve(w.H, w.b, n, 0.0, w.active, False, w.block, w.z, w.lcp)
-    if status != CERTIFIED:
-        return False
+        inside = inside and w.b[a] >= 0.0
+        w.z[a] = 0.0
+    if not inside:  # otherwise no edge's bound acts: s = 0 solves the LCP
+        h_ = m.header[0]
+        packed, buffer = raw(m.header, h_.model_bytes), raw(w.pose, h_.workspace_bytes)
+        if _multipliers(packed, buffer, n) != CERTIFIED:
+            return False
     # alpha = K s + alpha_0: what the LCP calls w
     for a in range(n):
         total = w.b[a]
@@ -178,7 +190,18 @@ def _share(m: ModelView, w: WorkspaceView, n: int, h: float, cost: Floats) -> bo
     return _keeps_motion(m, w, n, h, load)
 
 
-@kernel
+@apart("int64(uint8[::1], uint8[::1], int64)")
+def _multipliers(packed: Bytes, buffer: Bytes, n: int) -> int:
+    """Solve the LCP of the multipliers, K in `w.H` and alpha_0 in `w.b`, into `w.z`."""
+    w = open_workspace(open_model(packed), buffer)
+    for a in range(n):
+        w.block[a] = a
+        w.active[a] = 0
+    status, _, _, _ = solve(w.H, w.b, n, 0.0, w.active, False, w.block, w.z, w.lcp)
+    return int(status)
+
+
+@inlined
 def _meet_rows(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats) -> None:
     """Take the LCP's roundoff out of the unactuated rows (Kaczmarz sweeps over loaded edges)."""
     for _ in range(SWEEPS):
@@ -196,13 +219,13 @@ def _meet_rows(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats) -
                         w.z[a] = max(w.z[a] + w.cone[a, j] * miss / size, 0.0)
 
 
-@kernel
+@inlined
 def _weight(m: ModelView, j: int) -> float:
     effort = m.dofs[j].effort
     return 1.0 / (effort * effort) if math.isfinite(effort) else 1.0
 
 
-@kernel
+@inlined
 def _keeps_motion(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats) -> bool:
     """Whether the new impulses load the unactuated coordinates as the old ones did."""
     worst, size = 0.0, 1.0
@@ -216,7 +239,7 @@ def _keeps_motion(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats
     return worst <= 1e-12 * size
 
 
-@kernel
+@inlined
 def _invert(H: Floats, n: int, out: Floats) -> bool:
     """out = H^-1 of a positive definite H (its lower triangle; destroyed), by Cholesky."""
     for i in range(n):
@@ -244,7 +267,7 @@ def _invert(H: Floats, n: int, out: Floats) -> bool:
     return True
 
 
-@kernel
+@inlined
 def _restrict(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats) -> None:
     """From H^-1 in `w.A` and the gradient in `w.b` to K in `w.H` and alpha_0 in `w.b`.
 
@@ -283,7 +306,7 @@ def _restrict(m: ModelView, w: WorkspaceView, n: int, h: float, load: Floats) ->
         w.b[a] = alpha[a]
 
 
-@kernel
+@inlined
 def _world_impulses(m: ModelView, s: StateView, w: WorkspaceView, count: int, n: int) -> None:
     """Remember the shared impulses of the contacts, world axes."""
     for i in range(count):

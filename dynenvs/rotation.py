@@ -21,7 +21,7 @@ def sine_cosine(x: float) -> tuple[float, float]:
     turns = x * 0.6366197723675814  # 2 / pi
     if not -1e5 < turns < 1e5:
         return math.sin(x), math.cos(x)
-    k = int(math.floor(turns + 0.5))
+    k = math.floor(turns + 0.5)
     r = (x - k * 1.57079632673412561417) - k * 6.07710050650619224932e-11
     z = r * r
     s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08

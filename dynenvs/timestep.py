@@ -16,7 +16,7 @@ from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
-from dynenvs.dynamics.motion import motion_passes
+from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
     Bytes,
@@ -51,7 +51,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         _pose(m, s, w)
         done = free_motion(m, s, w, tau, part)
         if done:
-            done = resolve_contacts(packed, row, buffer, part, 0) != FAILED
+            done = resolve_contacts(packed, row, buffer, part, 0, 0.0) != FAILED
             answer = w.answer[0]
             s.status[0].pivots += answer.pivots
             if done:
@@ -78,7 +78,7 @@ def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> in
 
     Returns DONE, or STEP_FAILED with the state left at its last finite, solved one.
     """
-    return step_apart(packed, row, buffer, tau, dt)
+    return int(step_apart(packed, row, buffer, tau, dt))
 
 
 @inlined
@@ -86,7 +86,7 @@ def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: fl
     """The same for opened views."""
     h = m.header[0]
     packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
-    return step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+    return int(step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt))
 
 
 @inlined
@@ -104,39 +104,13 @@ def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
 @inlined
 def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> None:
     """M^ = M + armature + dt damping into `w.M`; h + damping v into `w.bias`.  Needs the poses."""
-    motion_passes(
-        m.header,
-        m.bodies,
-        m.dofs,
-        s.v,
-        s.wrench,
-        s.mass_scale,
-        w.pose,
-        w.body,
-        w.S,
-        dt,
-        w.M,
-        w.bias,
-    )
+    equations_of_motion(m, s, w, s.v, dt, w.M)
 
 
 @inlined
 def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
-    motion_passes(
-        m.header,
-        m.bodies,
-        m.dofs,
-        s.v,
-        s.wrench,
-        s.mass_scale,
-        w.pose,
-        w.body,
-        w.S,
-        dt,
-        w.L,
-        w.bias,
-    )
+    equations_of_motion(m, s, w, s.v, dt, w.L)
     if not factor_in_place(m.dofs, w.L):
         return False
     for j in range(m.header[0].nv):

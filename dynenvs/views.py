@@ -86,6 +86,7 @@ def _borrow_bytes(typing_context: Any, view: Any, size: Any) -> Any:
     return result(view, types.int64), generate
 
 
+_bytes: Any = _borrow_bytes
 _borrow_vector = _make(1)
 _borrow_matrix = _make(2)
 
@@ -105,4 +106,4 @@ def _matrix(buffer, start, rows, columns, kind):  # type: ignore[no-untyped-def]
 
 @overload(raw, inline="always")
 def _raw(view, size):  # type: ignore[no-untyped-def]
-    return lambda view, size: _borrow_bytes(view, size)
+    return lambda view, size: _bytes(view, size)

@@ -14,7 +14,7 @@ from dynenvs.envs.walker_env import PlanarWalker, WalkerTask
 from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
-GAIT = (0.68, 0.27)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (0.68, 0.20)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 VELOCITY_BOUND = 150.0  # of a joint [rad/s]: full torques reach 95
 
 
@@ -78,7 +78,7 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
 
-    The gait clock belongs to the environment: it turns 0.68 + 0.27 command times a second.  At
+    The gait clock belongs to the environment: it turns 0.68 + 0.20 command times a second.  At
     phase 0 the left foot is due to touch down, at phase 0.5 the right one.
 
     ## Rewards

@@ -77,7 +77,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
     | 27-28 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 29    | commanded speed                                    | 0.3        | 1.0       | m/s   |
 
-    The gait clock belongs to the environment: it turns 1.4 + 0.5 command times a second.  At phase
+    The gait clock belongs to the environment: it turns 1.3 + 0.25 command times a second.  At phase
     0 the front left and rear right feet are due to touch down, at phase 0.5 the others (a trot).
 
     ## Rewards

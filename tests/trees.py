@@ -207,7 +207,7 @@ class Opened:
         return energies(self.m, self.w)
 
     def factor(self, M: Array) -> Array:
-        """Packed factors: L below the diagonal, 1 / D on it; asserts that M is positive definite."""
+        """Packed factors: L below the diagonal, 1 / D on it; M must be positive definite."""
         L = np.zeros_like(M)
         assert factor(self.m, M, L)
         return L

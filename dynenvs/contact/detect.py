@@ -76,20 +76,12 @@ def _speed(bodies: Records, works: Records, poses: Records, body: int, contact: 
 
 
 @inlined
-def add_contact(
-    features: Records,
-    memory: Records,
-    gaps: Floats,
-    poses: Records,
-    f: int,
-    contact: Any,
-) -> None:
-    """Make feature f a contact, located at the start of the step."""
+def add_contact(features: Records, memory: Records, gaps: Floats, f: int, contact: Any) -> None:
+    """Make feature f a contact, which `locate` has placed at the start of the step."""
     contact.feature = f
     contact.gap = gaps[f]
     contact.friction = memory[f].friction
     contact.stick = 0
-    locate(features[f], poses, contact)
     _set_target(features, gaps, contact)
 
 
@@ -149,7 +141,7 @@ def select_contacts(
                     speed -= _speed(bodies, works, poses, feature.body_b, contact)
                 if not gap + dt * min(speed, 0.0) < MARGIN:
                     continue
-            add_contact(features, memory, gaps, poses, f, contact)
+            add_contact(features, memory, gaps, f, contact)
         elif gap >= MARGIN:
             continue  # full: only what certainly touches counts as left out
         count += 1

@@ -15,6 +15,8 @@ the LCP (`problem.py`) into equations; the rest are inequalities, checked here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from dynenvs.compiled import inlined, kernel
 from dynenvs.layout import Floats, Records
 
@@ -55,9 +57,7 @@ def strongest(header: Records, x: float, y: float) -> float:
 
 
 @kernel
-def list_unknowns(
-    header: Records, blocks: Records, n: int, unknowns: Records
-) -> tuple[int, bool]:
+def list_unknowns(header: Records, blocks: Records, n: int, unknowns: Records) -> tuple[int, bool]:
     """List the unknowns and equations of all blocks' modes.
 
     Returns how many there are, and whether nothing slips: then their system is symmetric.
@@ -89,9 +89,7 @@ def list_unknowns(
 
 
 @inlined
-def _unknown(
-    unknowns: Records, count: int, column: int, c: float, s: float, equation: int
-) -> int:
+def _unknown(unknowns: Records, count: int, column: int, c: float, s: float, equation: int) -> int:
     unknown = unknowns[count]
     unknown.column = column
     unknown.c = c
@@ -139,9 +137,7 @@ def update_modes(
 
 
 @inlined
-def _line(
-    block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
-) -> int:
+def _line(block: Any, G: Floats, normal: float, scale: float, p: Floats, u: Floats) -> int:
     """Mode of a pressing contact with one tangent: directions + and - (modes SLIP and SLIP + 1)."""
     t = block.row + 1
     if block.mode == SLIP and u[t] <= SLACK * scale:
@@ -159,7 +155,7 @@ def _line(
 
 @inlined
 def _polygon(
-    header: Records, block: Records, G: Floats, normal: float, scale: float, p: Floats, u: Floats
+    header: Records, block: Any, G: Floats, normal: float, scale: float, p: Floats, u: Floats
 ) -> int:
     """Mode of a pressing contact with two tangents."""
     t = block.row + 1
@@ -219,7 +215,7 @@ def recall_mode(directions: int, bits: int, approaching: bool) -> int:
 
 
 @inlined
-def active_bits(header: Records, block: Records, p: Floats) -> int:
+def active_bits(header: Records, block: Any, p: Floats) -> int:
     """The active set of a block's mode, as `recall_mode` reads it and the LCP's cascade too."""
     if block.mode == OPEN:
         return 0
@@ -243,7 +239,7 @@ def active_bits(header: Records, block: Records, p: Floats) -> int:
 
 @inlined
 def certify_block(
-    header: Records, block: Records, G: Floats, scale: float, p: Floats, u: Floats
+    header: Records, block: Any, G: Floats, scale: float, p: Floats, u: Floats
 ) -> float:
     """A block's part of the LCP's natural residual (`lcp.scaling.certificate`), in its units.
 
@@ -280,4 +276,3 @@ def certify_block(
         slip = c * slip_x + s * slip_y + sigma
         worst = max(worst, abs(min(impulse * coupling, slip)) / scale)
     return max(worst, abs(min(sigma, (block.friction * p[r] - a - b) * unit)) / scale)
-

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel, merged
+from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.contact.modes import OPEN, certify_block, list_unknowns, update_modes
 from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.dense import (
@@ -82,6 +82,8 @@ def newton(
             _add_impulses(unknowns, k, x, p)
             _velocities(G, bias, rows, p, u)
         if update_modes(header, blocks, n, G, scale, p, u) == 0:
+            if _clip(blocks, n, p):
+                _velocities(G, bias, rows, p, u)
             return _certify(header, blocks, n, G, scale, p, u), sweep
     return math.inf, 2 * SWEEPS
 
@@ -178,6 +180,19 @@ def _velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> Non
         if impulse != 0.0:
             for c in range(rows):
                 u[c] += impulse * G[r, c]
+
+
+@inlined
+def _clip(blocks: Records, n: int, p: Floats) -> bool:
+    """No contact pulls, not even by roundoff; returns whether any did."""
+    clipped = False
+    for i in range(n):
+        r = blocks[i].row
+        if p[r] < 0.0:
+            clipped = True
+            for k in range(r, r + 1 + blocks[i].tangents):
+                p[k] = 0.0
+    return clipped
 
 
 @merged

@@ -151,9 +151,10 @@ def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> No
         if variable.kind == SLACK:
             w.contacts[variable.contact].slip = w.z[i]
             continue
-        w.impulse_row[variable.row] += variable.c * w.z[i]
+        impulse = max(w.z[i], 0.0)  # rounding may have left a trace of a pull
+        w.impulse_row[variable.row] += variable.c * impulse
         if variable.s != 0.0:
-            w.impulse_row[variable.row + 1] += variable.s * w.z[i]
+            w.impulse_row[variable.row + 1] += variable.s * impulse
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")

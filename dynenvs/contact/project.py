@@ -33,7 +33,7 @@ PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
     """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
     known = -1  # number of marked rows whose factors stand in w.A
-    for _ in range(2 if rows > 0 else 0):
+    for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
         worst, marked, same = _errors(
             m.dofs, m.features, w.contacts, count, rows, w.J, w.G, w.v_new, w.q_new, w.pose,
@@ -47,14 +47,17 @@ def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) ->
         if not same:
             _factor(w.G, w.active, marked, w.A)
             known = marked
-        _solve_equalities(w.G, w.A, w.active, marked, rows, w.bias_row, w.b, w.z, w.impulse_row)
+        last = worst < SMALL or worst > PUSH_OUT or attempt > 0
+        _solve_equalities(
+            w.G, w.A, w.active, marked, rows, w.bias_row, last, w.b, w.z, w.impulse_row
+        )
         dq = w.v_next
         for j in range(m.header[0].nv):
             dq[j] = 0.0
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
-        if worst < SMALL or worst > PUSH_OUT:
+        if last:
             return
 
 
@@ -122,9 +125,7 @@ def _velocity(J: Floats, r: int, v: Floats) -> float:
 
 
 @inlined
-def _mark(
-    marks: Ints, n: int, r: int, known: int, same: bool, G: Floats
-) -> tuple[int, bool]:
+def _mark(marks: Ints, n: int, r: int, known: int, same: bool, G: Floats) -> tuple[int, bool]:
     """Row r takes part, if anything can move it."""
     if not G[r, r] > 0.0:
         return n, same
@@ -201,11 +202,12 @@ def _solve_equalities(
     n: int,
     rows: int,
     errors: Floats,
+    refined: bool,
     right: Floats,
     x: Floats,
     p: Floats,
 ) -> None:
-    """p = G^+ errors over the marked rows, zero elsewhere; refined once.
+    """p = G^+ errors over the marked rows, zero elsewhere; refined once if nothing follows.
 
     What the proximal shift leaves in the null space of G moves nothing.
     """
@@ -215,10 +217,12 @@ def _solve_equalities(
         right[i] = errors[marks[i]]
     substitute_symmetric(K, n, right, x)
     for i in range(n):
-        own = marks[i]
-        for j in range(n):
-            right[i] -= G[own, marks[j]] * x[j]
-        p[own] = x[i]
-    substitute_symmetric(K, n, right, x)
-    for i in range(n):
-        p[marks[i]] += x[i]
+        p[marks[i]] = x[i]
+    if refined:
+        for i in range(n):
+            own = marks[i]
+            for j in range(n):
+                right[i] -= G[own, marks[j]] * x[j]
+        substitute_symmetric(K, n, right, x)
+        for i in range(n):
+            p[marks[i]] += x[i]

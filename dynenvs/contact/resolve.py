@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dynenvs.compiled import apart, inlined
-from dynenvs.contact.detect import add_contact, feature_gap, select_contacts
+from dynenvs.contact.detect import add_contact, feature_gap, locate, select_contacts
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
 from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
+from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
     Bytes,
     ModelView,
@@ -24,8 +24,10 @@ ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64)")
-def resolve_contacts(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int) -> int:
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)")
+def resolve_contacts(
+    packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int, ahead: float
+) -> int:
     """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
 
     Features that were left out and that the answer would carry below ground are added, and the
@@ -40,6 +42,8 @@ def resolve_contacts(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactu
     if count > m.header[0].nc:
         s.status[0].overflow += 1
         count = m.header[0].nc
+    if ahead > 0.0:
+        look_ahead(m, s, w, count, ahead)
     for j in range(nv):
         w.yields[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
     worst, pivots = 0.0, 0
@@ -73,6 +77,21 @@ def resolve_contacts(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactu
 
 
 @inlined
+def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: float) -> None:
+    """Turn bodies and contact points along the velocity; gaps stay those of now.
+
+    A foot at rest between fast joints stays at rest only by the Jacobian of the time at which the
+    velocity is wanted.
+    """
+    integrate(m, s.q, s.v, ahead, w.q_new)
+    update_poses(m, w.q_new, w.pose)
+    update_velocities(m, s.v, w)
+    for i in range(count):
+        contact = w.contacts[i]
+        locate(m.features[contact.feature], w.pose, contact)
+
+
+@inlined
 def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Add every feature that is below ground at the end of the step and not in the problem."""
     listed = count
@@ -83,6 +102,7 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
         for i in range(listed):
             known = known or w.contacts[i].feature == f
         if not known and count < m.header[0].nc:
-            add_contact(m.features, s.memory, w.gaps, w.pose, f, w.contacts[count])
+            locate(m.features[f], w.pose, w.contacts[count])
+            add_contact(m.features, s.memory, w.gaps, f, w.contacts[count])
             count += 1
     return count

@@ -213,28 +213,29 @@ def couple(
 ) -> None:
     """Y and G of all rows, for the coordinates that yield.
 
-    The half-solve works on all rows at once: its inner loops run along the rows of Y.
+    The half-solve works on all rows at once: its inner loops run along the rows of Y, in whole
+    vector registers.  G comes out symmetric up to roundoff.
     """
     nv = dofs.shape[0]
-    for r in range(rows):
-        for j in range(nv):
+    padded = (rows + 3) // 4 * 4
+    for j in range(nv):
+        for r in range(rows):
             Y[j, r] = J[r, j] * yields[j]
+        for r in range(rows, padded):
+            Y[j, r] = 0.0
     for i in range(nv - 1, -1, -1):
         j = dofs[i].parent
         while j >= 0:
             factor = L[i, j]
             if factor != 0.0:
-                for r in range(rows):
+                for r in range(padded):
                     Y[j, r] -= factor * Y[i, r]
             j = dofs[j].parent
     for r in range(rows):
-        for c in range(rows):
+        for c in range(padded):
             G[r, c] = 0.0
         for j in range(nv):
             factor = Y[j, r] * L[j, j]
             if factor != 0.0:
-                for c in range(r + 1):
+                for c in range(padded):
                     G[r, c] += factor * Y[j, c]
-    for r in range(rows):
-        for c in range(r + 1, rows):
-            G[r, c] = G[c, r]

@@ -10,11 +10,40 @@ its parent's and writing its own.
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel, merged
+from typing import Any
+
+from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.dynamics.planar import planar_passes
 from dynenvs.joints import joint_axes
-from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, Floats, Records
+from dynenvs.layout import (
+    FREE,
+    PRISMATIC,
+    REVOLUTE,
+    Floats,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+)
 from dynenvs.rotation import rotate
 from dynenvs.spatial import add_cross_motion
+
+
+@inlined
+def equations_of_motion(
+    m: ModelView, s: StateView, w: WorkspaceView, v: Floats, dt: float, M: Floats
+) -> None:
+    """M^ into `M` and h + D v - J^T wrench into `w.bias`, for velocities v.  Needs the poses."""
+    if m.header[0].planar:
+        planar_passes(
+            m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, dt, M,
+            w.bias,
+        )  # fmt: skip
+    else:
+        motion_passes(
+            m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, dt, M,
+            w.bias,
+        )  # fmt: skip
 
 
 @kernel
@@ -76,13 +105,13 @@ def motion_passes(
 
 @merged
 def _move(
-    body: Records,
-    up: Records,
-    pose: Records,
+    body: Any,
+    up: Any,
+    pose: Any,
     origin: Floats,
     v: Floats,
     S: Floats,
-    work: Records,
+    work: Any,
 ) -> None:
     """Axes of a body's joint, its velocity v = v_up + S qd and a = a_up + v x S qd."""
     w0, w1, w2 = up.v[0], up.v[1], up.v[2]
@@ -136,9 +165,7 @@ def _move(
 
 
 @merged
-def _weigh(
-    body: Records, pose: Records, origin: Floats, mass: float, scale: float, work: Records
-) -> None:
+def _weigh(body: Any, pose: Any, origin: Floats, mass: float, scale: float, work: Any) -> None:
     """Rigid inertia (m, h, I) at the tree's origin and the force f = I a + v x* I v."""
     R, B = pose.R, body.inertia
     x, y, z = rotate(R, body.com)
@@ -189,7 +216,7 @@ def _weigh(
 
 
 @merged
-def _push(body: Records, pose: Records, origin: Floats, e: Floats, f: Floats) -> None:
+def _push(body: Any, pose: Any, origin: Floats, e: Floats, f: Floats) -> None:
     """f -= an external wrench, moved from the body's centre of mass to the tree's origin."""
     x, y, z = rotate(pose.R, body.com)
     x, y, z = x + pose.p[0] - origin[0], y + pose.p[1] - origin[1], z + pose.p[2] - origin[2]
@@ -202,7 +229,7 @@ def _push(body: Records, pose: Records, origin: Floats, e: Floats, f: Floats) ->
 
 
 @merged
-def _project(dofs: Records, work: Records, S: Floats, j: int, M: Floats, bias: Floats) -> None:
+def _project(dofs: Records, work: Any, S: Floats, j: int, M: Floats, bias: Floats) -> None:
     """bias_j = S_j . f, and row j of M: S_k . (Ic S_j) for k on the way from j to the root."""
     s0, s1, s2, s3, s4, s5 = S[j, 0], S[j, 1], S[j, 2], S[j, 3], S[j, 4], S[j, 5]
     f, h, I, mass = work.f, work.hc, work.Ic, work.mc

@@ -1,0 +1,107 @@
+"""The two passes of `motion.py` for models that move in the x-z plane: a third of the work.
+
+Where every axis is along y and every slide in the plane, velocities have three components: turn
+rate, x and z.  Only masses, centres (x, z) and moments about y matter, whatever the bodies' depth:
+the same algorithms (Featherstone 2008, tables 5.1 and 6.2) in planar vectors.
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import kernel
+from dynenvs.layout import REVOLUTE, Floats, Records
+from dynenvs.rotation import rotate
+
+
+@kernel
+def planar_passes(
+    header: Records,
+    bodies: Records,
+    dofs: Records,
+    v: Floats,
+    wrench: Floats,
+    mass_scale: Floats,
+    poses: Records,
+    works: Records,
+    S: Floats,
+    dt: float,
+    M: Floats,
+    bias: Floats,
+) -> None:
+    """What `motion.motion_passes` does; composite inertias are planar (mc; hc x, z; Ic yy)."""
+    world, g = works[0], header[0].gravity
+    for k in range(6):
+        world.v[k] = world.a[k] = 0.0
+    world.a[3], world.a[5] = -g[0], -g[2]
+    # Pass 1: velocities, bias accelerations and body forces, base to tips
+    for i in range(1, bodies.shape[0]):
+        body, work, pose = bodies[i], works[i], poses[i]
+        up, origin = works[body.parent], poses[body.root].p
+        turn, vx, vz = up.v[1], up.v[3], up.v[5]
+        spin, ax, az = up.a[1], up.a[3], up.a[5]
+        if body.nv > 0:
+            j, rate = body.v_at, v[body.v_at]
+            s = S[j]
+            s[0] = s[1] = s[2] = s[4] = 0.0
+            if body.joint == REVOLUTE:
+                s[1] = body.sign
+                s[3] = -(pose.p[2] - origin[2]) * s[1]
+                s[5] = (pose.p[0] - origin[0]) * s[1]
+                ax -= vz * s[1] * rate
+                az += vx * s[1] * rate
+            else:
+                s[3], _, s[5] = rotate(pose.R, body.axis)
+            # The product of turn rate and the joint's own velocity
+            ax += turn * s[5] * rate
+            az -= turn * s[3] * rate
+            turn, vx, vz = turn + s[1] * rate, vx + s[3] * rate, vz + s[5] * rate
+        work.v[0] = work.v[2] = work.v[4] = 0.0
+        work.v[1], work.v[3], work.v[5] = turn, vx, vz
+        work.a[1], work.a[3], work.a[5] = spin, ax, az
+        mass = body.mass * mass_scale[i]
+        fy, fx, fz = 0.0, 0.0, 0.0
+        hx, hz, moment = 0.0, 0.0, 0.0
+        e = wrench[i]
+        pushed = e[1] != 0.0 or e[3] != 0.0 or e[5] != 0.0
+        if mass > 0.0 or pushed:
+            R, c = pose.R, body.com
+            x = R[0, 0] * c[0] + R[0, 1] * c[1] + R[0, 2] * c[2] + pose.p[0] - origin[0]
+            z = R[2, 0] * c[0] + R[2, 1] * c[1] + R[2, 2] * c[2] + pose.p[2] - origin[2]
+            hx, hz = mass * x, mass * z
+            moment = mass_scale[i] * body.plane_moment + hx * x + hz * z
+            # f = I a + v x* I v
+            px, pz = mass * vx + hz * turn, mass * vz - hx * turn
+            fx = mass * ax + hz * spin + turn * pz
+            fz = mass * az - hx * spin - turn * px
+            fy = moment * spin + hz * ax - hx * az + vz * px - vx * pz
+            fx, fz = fx - e[3], fz - e[5]
+            fy -= e[1] + z * e[3] - x * e[5]
+        work.mc, work.hc[0], work.hc[2], work.Ic[1, 1] = mass, hx, hz, moment
+        work.f[1], work.f[3], work.f[5] = fy, fx, fz
+    # Pass 2: forces and composite inertias, tips to base
+    for i in range(bodies.shape[0] - 1, 0, -1):
+        body, work = bodies[i], works[i]
+        mass, hx, hz, moment = work.mc, work.hc[0], work.hc[2], work.Ic[1, 1]
+        fy, fx, fz = work.f[1], work.f[3], work.f[5]
+        if body.nv > 0:
+            j = body.v_at
+            dof = dofs[j]
+            sy, sx, sz = S[j, 1], S[j, 3], S[j, 5]
+            bias[j] = sy * fy + sx * fx + sz * fz + dof.damping * v[j]
+            iy = moment * sy + hz * sx - hx * sz
+            ix, iz = mass * sx + hz * sy, mass * sz - hx * sy
+            for k in range(j):
+                M[j, k] = 0.0
+            M[j, j] = sy * iy + sx * ix + sz * iz + dof.armature + dt * dof.damping
+            k = dof.parent
+            while k >= 0:
+                M[j, k] = S[k, 1] * iy + S[k, 3] * ix + S[k, 5] * iz
+                k = dofs[k].parent
+        if body.parent > 0:
+            up = works[body.parent]
+            up.mc += mass
+            up.hc[0] += hx
+            up.hc[2] += hz
+            up.Ic[1, 1] += moment
+            up.f[1] += fy
+            up.f[3] += fx
+            up.f[5] += fz
