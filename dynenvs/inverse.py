@@ -81,9 +81,7 @@ def inverse_world(
     return status, w.answer[0].violation
 
 
-@apart(
-    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])"
-)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])")
 def solve_inverse(
     packed: Bytes,
     row: Bytes,
