@@ -56,13 +56,27 @@ def thread_cases(settings: Settings) -> list[Case]:
             makers: list[tuple[str, Maker]] = []
             for count in (1, many):
                 makers.append((f"pure loop, {_threads(count)}", partial(_pure, count)))
-                for size in sizes:
+            for size in sizes:
+                for count in (1, many):
                     label = f"{size} worlds, {_threads(count)}"
                     makers.append((label, partial(actor, name, size, count)))
             title = f"A second thread: {name}, {word}"
-            notes = ["The pure loop is arithmetic on registers, on plain Python threads."]
+            notes = [
+                "The pure loop is arithmetic on registers, on plain Python threads; its operation "
+                "is a round of the loop, that of a batch a world step. Ratio: to one thread."
+            ]
+            against = {label: label.replace(_threads(many), _threads(1)) for label, _ in makers}
+            conclude = partial(_worth, sizes)
             found.append(
-                Race("threads", title, "world step", makers, notes, conclude=partial(_worth, sizes))
+                Race(
+                    "threads",
+                    title,
+                    "operation",
+                    makers,
+                    notes,
+                    conclude=conclude,
+                    against=against,
+                )
             )
     return found
 
@@ -71,20 +85,24 @@ def _sizes_race(
     name: str, word: str, make: Batch, sizes: tuple[int, ...], counts: list[int]
 ) -> Race:
     makers: list[tuple[str, Maker]] = [
-        (f"{size} worlds, {_threads(count)}", partial(make, name, size, count))
+        (f"{_worlds(size)}, {_threads(count)}", partial(make, name, size, count))
         for size in sizes
         for count in counts
     ]
     notes = ["Resets are part of the time. Ratio: to one thread on as many worlds."]
     title = f"Batch: {name}, {word}"
     against = {
-        f"{size} worlds, {_threads(count)}": f"{size} worlds, {_threads(counts[0])}"
+        f"{_worlds(size)}, {_threads(count)}": f"{_worlds(size)}, {_threads(counts[0])}"
         for size in sizes
         for count in counts
     }
     return Race(
         "batch", title, "world step", makers, notes, x=("worlds", "threads"), against=against
     )
+
+
+def _worlds(size: int) -> str:
+    return f"{size} world{'s' if size > 1 else ''}"
 
 
 def _threads(count: int) -> str:

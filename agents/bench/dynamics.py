@@ -62,8 +62,8 @@ def chain_cases(settings: Settings) -> list[Case]:
     lengths = (1, 10, 40) if settings.quick else LENGTHS
     makers: list[tuple[str, Maker]] = []
     for n in lengths:
-        makers.append((f"{n} links, Pinocchio", partial(_pinocchio, chain(n))))
-        makers.append((f"{n} links, dynenvs", partial(_compiled, chain(n))))
+        makers.append((f"{_links(n)}, Pinocchio", partial(_pinocchio, chain(n))))
+        makers.append((f"{_links(n)}, dynenvs", partial(_compiled, chain(n))))
     notes = [
         "Compiled loop and `abaInParallel` on one thread, as above; hinges about y and x. Ratio: "
         "to Pinocchio at the same length."
@@ -79,9 +79,13 @@ def chain_cases(settings: Settings) -> list[Case]:
             microseconds=True,
             x=("links", "by"),
             conclude=_linear,
-            against={f"{n} links, {by}": f"{n} links, Pinocchio" for n in lengths for by in BY},
+            against={f"{_links(n)}, {by}": f"{_links(n)}, Pinocchio" for n in lengths for by in BY},
         )
     ]
+
+
+def _links(n: int) -> str:
+    return f"{n} link{'s' if n > 1 else ''}"
 
 
 def _linear(rows: list[Row]) -> list[str]:

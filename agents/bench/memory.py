@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -13,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from dynenvs.agents.bench.peers import MissingPeer
-from dynenvs.agents.bench.race import Case, Result, Row, Settings, Tick
+from dynenvs.agents.bench.race import Case, Result, Row, Settings, Tick, timed
 
 NAME = "dynenvs/PlanarHumanoid-v0"
 STEPS = 10_000_000
@@ -71,12 +70,12 @@ def _endure(
     name: str, run: Callable[[int], None], size: int, steps: int, say: Callable[[], None]
 ) -> Row:
     part = -(-steps // (MARKS * size))
-    marks, rates = [], []
+    marks, rates, cores = [], [], []
     for _ in range(MARKS):
         say()
-        begin = time.perf_counter()
-        run(part)
-        rates.append(part * size / (time.perf_counter() - begin))
+        seconds, used = timed(run, part)
+        rates.append(part * size / seconds)
+        cores.append(used / seconds)
         marks.append(resident())
     facts = {
         "steps": f"{MARKS * part * size:,}",
@@ -84,7 +83,7 @@ def _endure(
         "growth": f"{(marks[-1] - marks[0]) / 1e3:+,.0f} kB",
         "marks": marks,
     }
-    return Row(name, rates, [1.0] * MARKS, None, facts)
+    return Row(name, rates, [1.0] * MARKS, None, facts, cores)
 
 
 def _single() -> Callable[[int], None]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from dynenvs.agents.bench.peers import MissingPeer
 
 FEWEST_SECONDS = 1e-9  # a turn is never thought shorter: clocks have a grain [s]
+MOST_CALLS = 10**9  # in a turn, of what takes no time
 CALIBRATIONS = 3  # how often the length of a turn is adjusted
 
 Tick = Callable[[str], None]
@@ -67,6 +68,7 @@ class Row:
     ratios: list[float]  # to the system that it is compared with, one a turn
     period: float | None
     facts: dict[str, Any]
+    cores: list[float]  # processor time over wall-clock time, one a turn
 
     @property
     def median(self) -> float:
@@ -94,6 +96,7 @@ class Row:
             "ratio": self.ratio,
             "ratio_quartiles": list(quartiles(self.ratios)),
             "simulated_seconds_per_second": self.period and self.period * self.median,
+            "cores": statistics.median(self.cores),
             "samples": self.samples,
             "facts": self.facts,
         }
@@ -209,12 +212,14 @@ def take_turns(
         tick(name)
         counts[name] = calibrate(system.run, settings.seconds)
     samples: dict[str, list[float]] = {name: [] for name in systems}
+    cores: dict[str, list[float]] = {name: [] for name in systems}
     for turn in range(settings.repeats):
         tick(f"turn {turn + 1} of {settings.repeats}")
         # Every other turn backwards: none is always the one that follows a hot neighbour
         order = list(systems) if turn % 2 == 0 else list(reversed(systems))
         for name in order:
-            seconds = timed(systems[name].run, counts[name])
+            seconds, used = timed(systems[name].run, counts[name])
+            cores[name].append(used / seconds)
             samples[name].append(counts[name] * systems[name].operations / seconds)
 
     def reference(name: str) -> list[float]:
@@ -228,6 +233,7 @@ def take_turns(
             [mine / theirs for mine, theirs in zip(samples[name], reference(name), strict=True)],
             system.period,
             system.facts,
+            cores[name],
         )
         for name, system in systems.items()
     ]
@@ -238,22 +244,22 @@ def calibrate(run: Callable[[int], None], seconds: float) -> int:
     run(1)
     count = 1
     for _ in range(CALIBRATIONS):
-        spent = timed(run, count)
-        while spent < 0.05 * seconds:
+        spent, _ = timed(run, count)
+        while spent < 0.05 * seconds and count < MOST_CALLS:
             count *= 2
-            spent = timed(run, count)
-        count = max(1, math.ceil(count * seconds / spent))
+            spent, _ = timed(run, count)
+        count = max(1, min(MOST_CALLS, math.ceil(count * seconds / spent)))
     return count
 
 
-def timed(run: Callable[[int], None], count: int) -> float:
-    """Wall-clock time of so many calls [s], without the garbage collector's."""
+def timed(run: Callable[[int], None], count: int) -> tuple[float, float]:
+    """Wall-clock and processor time of so many calls [s], without the garbage collector's."""
     enabled = gc.isenabled()
     gc.disable()
-    begin = time.perf_counter()
+    used, begin = time.process_time(), time.perf_counter()
     try:
         run(count)
-        return max(FEWEST_SECONDS, time.perf_counter() - begin)
+        return max(FEWEST_SECONDS, time.perf_counter() - begin), time.process_time() - used
     finally:
         if enabled:
             gc.enable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,11 +22,11 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `dynenvs bench --markdown`; run it to see what your machine says. Each table is one
-race: its systems take turns of about {seconds:g} s, {repeats} times, forwards and backwards, in one
-process. A figure is the median of a system's turns; the spread is the distance between their
-quartiles over the median. A ratio above 1 is faster than the table's first row, or than the row that
-the text names: the median of ratios of turns taken side by side. Speeds are of one core unless a row
-names threads.
+race: its systems take turns of about {seconds:g} s, {repeats} times, forwards and backwards, in
+one process. A figure is the median of a system's turns; the spread is the distance between their
+quartiles over the median. A ratio above 1 is faster than the table's first row, or than the row
+that the text names: the median of ratios of turns taken side by side. Speeds are of one thread
+unless a row names more.
 """
 
 HONESTY = """\
@@ -33,6 +34,8 @@ How to read them:
 
 - Ratios travel between machines better than speeds do. A spread above 10 % says that something
   else was running; the ratio suffers less from it than the figure.
+- "Cores" is processor time over wall-clock time: below 1 on one thread, others had the core for
+  the rest, and the speed is too low by about as much.
 - What each system computes differs: integrators, contact models and robots stand beside the
   figures. MuJoCo's contact is soft; dynenvs' is hard, and each step's solution carries a
   certificate, which is part of its time.
@@ -46,7 +49,13 @@ def columns(result: Result) -> list[str]:
     each = f"us a {result.operation}" if result.microseconds else f"{result.operation}s/s"
     timed = any(row.period for row in result.rows)
     simulated = ["simulated s/s"] if timed else []
-    return ["system", *facts, each, "spread", *simulated, "ratio"]
+    ratio = ["ratio"] if compared(result) else []
+    return ["system", *facts, each, "spread", "cores", *simulated, *ratio]
+
+
+def compared(result: Result) -> bool:
+    """Whether a row was compared with another one."""
+    return any(ratio != 1.0 for row in result.rows for ratio in row.ratios)
 
 
 def cells(result: Result, row: Row) -> list[str]:
@@ -54,10 +63,10 @@ def cells(result: Result, row: Row) -> list[str]:
     facts = dict.fromkeys(k for r in result.rows for k in r.facts if k not in HIDDEN)
     figure = 1e6 / row.median if result.microseconds else row.median
     words = [row.name, *(str(row.facts.get(k, "")) for k in facts), digits(figure)]
-    words.append(f"{100 * row.spread:.0f} %")
+    words += [f"{100 * row.spread:.0f} %", f"{statistics.median(row.cores):.2f}"]
     if any(r.period for r in result.rows):
         words.append(digits(row.period * row.median) if row.period else "")
-    return [*words, f"{row.ratio:.2f}"]
+    return [*words, f"{row.ratio:.2f}"] if compared(result) else words
 
 
 def digits(value: float) -> str:

@@ -22,24 +22,19 @@ TIMESTEP = {"chain": 0.001, "walker": 0.005}  # [s]
 LINKS = 10
 SWING = 500  # physics steps until the chain starts again
 CONTROL = 2  # physics steps of the walker under the same torques
-EPISODE = 100  # control steps until the walker stands again: it has fallen by then
+EPISODES = {"stumbles": 40, "stumbles, falls and lies": 200}  # control steps from standing
 EFFORT = 0.5  # of the torques' bound
 HIP = 0.89  # its height where the soles stand on the ground, about [m]
 
 
 def cases(settings: Settings) -> list[Case]:
-    """The chain swings freely; the walker stumbles, falls and lies under random torques."""
+    """The chain swings freely; the walker stumbles and falls under random torques."""
     swinging, falling = chain(LINKS), planar_humanoid.build()
     first: list[tuple[str, Maker]] = [
         (f"MuJoCo, {name}", partial(_mujoco_chain, swinging, name)) for name in INTEGRATORS
     ]
     first.append(("dynenvs, World.step", partial(_chain, swinging)))
     first.append(("dynenvs, compiled loop", partial(_compiled_chain, swinging)))
-    second: list[tuple[str, Maker]] = [
-        (f"MuJoCo, {name}", partial(_mujoco_walker, falling, name)) for name in INTEGRATORS
-    ]
-    second.append(("dynenvs, World.step", partial(_walker, falling)))
-    second.append(("dynenvs, compiled step", partial(_compiled_walker, falling)))
     return [
         Race(
             "steps",
@@ -49,20 +44,25 @@ def cases(settings: Settings) -> list[Case]:
             ["`mj_step` loops in C, `World.step` in Python, the compiled loop as a user's kernel."],
             microseconds=True,
         ),
-        Race(
-            "steps",
-            "Whole step, planar walker with contact, 5 ms",
-            "physics step",
-            second,
-            [
-                "dynenvs' planar humanoid in both; random torques, new ones every "
-                f"{CONTROL} steps, back to standing every {CONTROL * EPISODE}. MuJoCo's contacts "
-                "are soft and spatial (pyramidal cone, Newton's solver, its defaults), dynenvs' "
-                "are hard and, as the model, planar."
-            ],
-            microseconds=True,
-        ),
+        *(_walker_race(falling, word, length) for word, length in EPISODES.items()),
     ]
+
+
+def _walker_race(model: Model, word: str, length: int) -> Race:
+    tau = _torques(model, length)
+    makers: list[tuple[str, Maker]] = [
+        (f"MuJoCo, {name}", partial(_mujoco_walker, model, tau, name)) for name in INTEGRATORS
+    ]
+    makers.append(("dynenvs, World.step", partial(_walker, model, tau)))
+    makers.append(("dynenvs, compiled step", partial(_compiled_walker, model, tau)))
+    notes = [
+        f"dynenvs' planar humanoid in both; random torques, new ones every {CONTROL} steps, back "
+        f"to standing every {CONTROL * length}. MuJoCo's contacts are soft and spatial (pyramidal "
+        "cone, Newton's solver, its defaults), dynenvs' are hard and, as the model, planar. "
+        "Contacts: the mean number at the end of a control step."
+    ]
+    title = f"Whole step, planar walker {word}, 5 ms"
+    return Race("steps", title, "physics step", makers, notes, microseconds=True)
 
 
 @kernel
@@ -129,16 +129,16 @@ def _standing(model: Model) -> Floats:
     return q
 
 
-def _torques(model: Model) -> Floats:
-    """Random torques of all coordinates [N m], shape (EPISODE, nv)."""
-    tau = np.zeros((EPISODE, model.nv))
+def _torques(model: Model, length: int) -> Floats:
+    """Random torques of all coordinates [N m], shape (length, nv)."""
+    tau = np.zeros((length, model.nv))
     limits = EFFORT * model.effort_limit[model.actuated]
-    tau[:, model.actuated] = np.random.default_rng(0).uniform(-limits, limits, (EPISODE, model.nu))
+    tau[:, model.actuated] = np.random.default_rng(0).uniform(-limits, limits, (length, model.nu))
     return tau
 
 
-def _walks(begin: Any, advance: Any, facts: dict[str, Any]) -> System:
-    """`advance(i)` does control step i of an episode that `begin()` starts."""
+def _walks(begin: Any, advance: Any, length: int, facts: dict[str, Any]) -> System:
+    """`advance(i)` does control step i of an episode of this length that `begin()` starts."""
     at = 0
 
     def run(count: int) -> None:
@@ -147,16 +147,16 @@ def _walks(begin: Any, advance: Any, facts: dict[str, Any]) -> System:
             if at == 0:
                 begin()
             advance(at)
-            at = (at + 1) % EPISODE
+            at = (at + 1) % length
 
     begin()
     return System(run, CONTROL, TIMESTEP["walker"], facts)
 
 
-def _mujoco_walker(model: Model, integrator: str) -> System:
+def _mujoco_walker(model: Model, tau: Floats, integrator: str) -> System:
     mujoco = peer("mujoco")
     theirs = to_mujoco(model, TIMESTEP["walker"], integrator)
-    data, tau, q = mujoco.MjData(theirs), _torques(model), _standing(model)
+    data, q = mujoco.MjData(theirs), _standing(model)
 
     def begin() -> None:
         mujoco.mj_resetData(theirs, data)
@@ -168,33 +168,33 @@ def _mujoco_walker(model: Model, integrator: str) -> System:
 
     begin()
     contacts = []
-    for i in range(EPISODE):
+    for i in range(len(tau)):
         advance(i)
         contacts.append(data.ncon)
-    return _walks(begin, advance, _walker_facts(integrator, contacts))
+    return _walks(begin, advance, len(tau), _walker_facts(integrator, contacts))
 
 
-def _walker(model: Model) -> System:
+def _walker(model: Model, tau: Floats) -> System:
     world = World(model, timestep=TIMESTEP["walker"])
-    tau, q = _torques(model)[:, model.actuated], _standing(model)
+    own, q = np.ascontiguousarray(tau[:, model.actuated]), _standing(model)
 
     def begin() -> None:
         world.reset(q)
 
     def advance(i: int) -> None:
-        world.step(tau[i], CONTROL)
+        world.step(own[i], CONTROL)
 
     begin()
     contacts = []
-    for i in range(EPISODE):
+    for i in range(len(tau)):
         advance(i)
         contacts.append(len(world.contacts))
-    return _walks(begin, advance, _walker_facts("semi-implicit Euler, LCP", contacts))
+    return _walks(begin, advance, len(tau), _walker_facts("semi-implicit Euler, LCP", contacts))
 
 
-def _compiled_walker(model: Model) -> System:
+def _compiled_walker(model: Model, tau: Floats) -> System:
     rows, buffer, fresh = model.states(1), model.workspace(), model.states(1)
-    tau, dt = _torques(model), TIMESTEP["walker"]
+    dt = TIMESTEP["walker"]
     fresh["q"] = _standing(model)
     row = rows.view(np.uint8)
 
@@ -205,7 +205,9 @@ def _compiled_walker(model: Model) -> System:
         if _roll(model.packed, row, buffer, tau[i], dt, CONTROL):
             raise RuntimeError("a step of the walker failed")
 
-    return _walks(begin, advance, {"integrator": "semi-implicit Euler, LCP", "contacts": ""})
+    return _walks(
+        begin, advance, len(tau), {"integrator": "semi-implicit Euler, LCP", "contacts": ""}
+    )
 
 
 def _walker_facts(integrator: str, contacts: list[int]) -> dict[str, Any]:
