@@ -244,8 +244,11 @@ def _leg(
     """Desired velocities of a leg's three joints after the period h."""
     at = ROOT + 3 * leg
     lag = 0.5 * h - ahead  # by which velocities are older than positions
-    x, z, tilt = _sole(s, g, at)
-    vx, vz, turning = _sole_velocity(s, g, at, -lag)
+    tilt = s.q[at] + s.q[at + 1] + s.q[at + 2] - g.pitch
+    # The point of the sole that is followed: its toe, but where it stands on its heel
+    end = g.heel_x if stands and tilt < -TOE_UP else g.sole_x
+    x, z = _sole(s, g, at, end)
+    vx, vz, turning = _sole_velocity(s, g, at, end, -lag)
     if phase < g.duty or (phase > 1.0 - g.landing and z < NEAR):
         # It comes to rest flat on the ground, ever more slowly, and presses lightly there: a foot
         # that touches stays down.
@@ -273,29 +276,30 @@ def _leg(
         q1 = s.q[at] + span * m1
         q12 = q1 + s.q[at + 1] + span * m2
         q123 = q12 + s.q[at + 2] + span * m3
-        w1, w2 = _solve_leg(g, q1, q12, q123, goal_x - hip_x, goal_z - hip_z, goal_turn)
+        w1, w2 = _solve_leg(g, end, q1, q12, q123, goal_x - hip_x, goal_z - hip_z, goal_turn)
         w3 = goal_turn - w1 - w2
     v_des[at], v_des[at + 1], v_des[at + 2] = w1, w2, w3
 
 
 @inlined
-def _sole(s: StateView, g: Any, at: int) -> tuple[float, float, float]:
-    """(x from the hip, z above the ground, tilt) of a sole.
+def _sole(s: StateView, g: Any, at: int, end: float) -> tuple[float, float]:
+    """(x from the hip, z above the ground) of a sole's point at `end` along the foot [m].
 
     Angles turn backward: knee = hip - thigh (sin q1, cos q1), ankle = knee - shank (sin q12,
     cos q12).  x is where the ankle of a flat foot with this sole would be.
     """
     q1 = s.q[at]
     q12 = q1 + s.q[at + 1]
-    tilt = q12 + s.q[at + 2] - g.pitch
-    sole_x, sole_z = _offset(g, tilt)
-    x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - _lowest(g, tilt)
+    sole_x, sole_z = _offset(g, end, q12 + s.q[at + 2] - g.pitch)
+    x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - end
     z = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12) + sole_z
-    return x, z, tilt
+    return x, z
 
 
 @inlined
-def _sole_velocity(s: StateView, g: Any, at: int, ahead: float) -> tuple[float, float, float]:
+def _sole_velocity(
+    s: StateView, g: Any, at: int, end: float, ahead: float
+) -> tuple[float, float, float]:
     """Its velocity over the ground and its turning, a time `ahead` along the velocity."""
     w1 = s.v[at]
     w12 = w1 + s.v[at + 1]
@@ -303,32 +307,26 @@ def _sole_velocity(s: StateView, g: Any, at: int, ahead: float) -> tuple[float, 
     q1 = s.q[at] + ahead * w1
     q12 = s.q[at] + s.q[at + 1] + ahead * w12
     tilt = s.q[at] + s.q[at + 1] + s.q[at + 2] + ahead * turning - g.pitch
-    sole_x, sole_z = _offset(g, tilt)
+    sole_x, sole_z = _offset(g, end, tilt)
     vx = s.v[0] - g.thigh * math.cos(q1) * w1 - g.shank * math.cos(q12) * w12 + turning * sole_z
     vz = s.v[1] + g.thigh * math.sin(q1) * w1 + g.shank * math.sin(q12) * w12 - turning * sole_x
     return vx, vz, turning
 
 
 @inlined
-def _offset(g: Any, tilt: float) -> tuple[float, float]:
-    """Lowest point of a tilted foot from its ankle: a sphere's lies below its centre."""
+def _offset(g: Any, end: float, tilt: float) -> tuple[float, float]:
+    """That point from the ankle, the foot tilted; a sphere's lies below its centre."""
     c, s = math.cos(tilt), math.sin(tilt)
-    x, z = _lowest(g, tilt), g.sole_z + g.radius
-    return c * x + s * z, c * z - s * x - g.radius
-
-
-@inlined
-def _lowest(g: Any, tilt: float) -> float:
-    """Which point of the sole that is, from the ankle along the foot: its toe or its heel [m]."""
-    return float(g.heel_x if tilt < -TOE_UP else g.sole_x)
+    z = g.sole_z + g.radius
+    return c * end + s * z, c * z - s * end - g.radius
 
 
 @inlined
 def _solve_leg(
-    g: Any, q1: float, q12: float, q123: float, ux: float, uz: float, turn: float
+    g: Any, end: float, q1: float, q12: float, q123: float, ux: float, uz: float, turn: float
 ) -> tuple[float, float]:
     """Rates of hip and knee that move the sole, hip-relative, at (ux, uz) while it turns."""
-    sole_x, sole_z = _offset(g, q123 - g.pitch)
+    sole_x, sole_z = _offset(g, end, q123 - g.pitch)
     px, pz = ux - turn * sole_z, uz + turn * sole_x  # of the ankle
     jx2, jz2 = -g.shank * math.cos(q12), g.shank * math.sin(q12)
     jx1, jz1 = -g.thigh * math.cos(q1) + jx2, g.thigh * math.sin(q1) + jz2
