@@ -73,6 +73,7 @@ def bench(
         [case for name in names for case in FAMILIES[name](settings)], settings, console
     )
     after = load()
+    results.sort(key=lambda result: list(FAMILIES).index(result.family))  # however they ran
     if before is not None and after is not None:
         machine["load"] = f"{before:.1f} and {after:.1f}"
     write_json(out / "bench.json", document(results, machine, settings))

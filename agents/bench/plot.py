@@ -12,7 +12,15 @@ from dynenvs.agents.bench.report import draft
 
 ACROSS = 3  # panels in a row
 PANEL = (4.6, 3.4)  # [inches]
-COLORS = {"dynenvs": "#c8553d", "QuantEcon's Lemke": "#4a5463", "Pinocchio": "#4a5463"}
+COLORS = {
+    "dynenvs": "#c8553d",
+    "dynenvs cold": "#c8553d",
+    "dynenvs warm": "#e0a458",
+    "QuantEcon's Lemke": "#4a5463",
+    "Pinocchio": "#4a5463",
+    "1": "#4a5463",
+    "2": "#c8553d",
+}
 
 
 def plot(path: Path, results: Sequence[Result]) -> bool:
@@ -34,7 +42,7 @@ def plot(path: Path, results: Sequence[Result]) -> bool:
     for panel in panels[len(chosen) :]:
         panel.set_visible(False)
     with draft(path) as file:
-        figure.savefig(file, dpi=110)
+        figure.savefig(file, dpi=80)
     return True
 
 
@@ -44,7 +52,9 @@ def _draw(panel: Any, result: Result) -> None:
     for name in dict.fromkeys(row.facts[kind] for row in result.rows):
         rows = [row for row in result.rows if row.facts[kind] == name]
         middle, below, above = zip(*(_bar(result, row) for row in rows), strict=True)
-        label = f"{name} {kind}" if isinstance(name, int) else str(name)
+        label = str(name)
+        if isinstance(name, int):
+            label = f"{name} {kind if name > 1 else kind.removesuffix('s')}"
         panel.errorbar(
             [row.facts[size] for row in rows],
             middle,
