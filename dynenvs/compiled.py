@@ -32,6 +32,8 @@ from numba import types
 from numba.core import config, sigutils
 from numba.extending import intrinsic
 
+from dynenvs.pipeline import Compiler
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent
@@ -102,7 +104,12 @@ def _compile(function: F, **options: Any) -> F:
     config.CACHE_DIR = str(folder or "")
     try:
         compiled: F = numba.njit(
-            function, cache=folder is not None, error_model="numpy", nogil=True, **options
+            function,
+            cache=folder is not None,
+            error_model="numpy",
+            nogil=True,
+            pipeline_class=Compiler,
+            **options,
         )
     finally:
         config.CACHE_DIR = previous

@@ -106,7 +106,8 @@ def solve_inverse(
     update_poses(m, w.q_new, w.pose)
     equations_of_motion(m, s, w, ahead, h - lookahead, w.M)
     for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
-        w.bias[j] += m.dofs[j].damping * (s.v[j] - ahead[j])
+        if m.dofs[j].actuated:
+            w.bias[j] -= m.dofs[j].damping * lookahead / h * (v_des[j] - s.v[j])
     update_poses(m, s.q, w.pose)
     update_velocities(m, s.v, w)
     # The exact problem first, then the soft one: a single call site keeps compile time down.

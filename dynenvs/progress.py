@@ -16,11 +16,14 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
-from dynenvs.layout import Ints
+from dynenvs.compiled import inlined
+from dynenvs.layout import Bytes, Ints
+from dynenvs.views import vector
 
 SPINS = 100_000  # looks at most; some 50 us
 # The array: the number of threads, and for each thread a cache line of its own with
 LINE = 8
+APART = 4096  # bytes between what two threads write, so that neither slows the other
 ENDED, TAKEN = 0, 1  # whether it has ended, and how much of its range is taken
 
 _turn = threading.Lock()
@@ -128,3 +131,12 @@ def _leave(progress, thread):  # type: ignore[no-untyped-def]
 @overload(has_left, inline="always")
 def _has_left(progress, thread):  # type: ignore[no-untyped-def]
     return lambda progress, thread: _load(progress, LINE * (thread + 1) + ENDED) != 0
+
+
+@inlined
+def copy_words(source: Bytes, target: Bytes, first: int, count: int) -> None:
+    """Copy `count` 8-byte words from number `first` on."""
+    words = vector(source, 8 * first, count, np.int64)
+    copy = vector(target, 8 * first, count, np.int64)
+    for k in range(count):
+        copy[k] = words[k]

@@ -56,7 +56,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
             s.status[0].pivots += answer.pivots
             if done:
                 s.status[0].residual = max(s.status[0].residual, answer.residual)
-                project(m, w, answer.contacts, answer.rows, part)
+                project(m, s, w, answer.contacts, answer.rows, part)
                 done = commit(m, s, w)
                 answer.posed = 1
         if done:

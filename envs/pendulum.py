@@ -34,7 +34,7 @@ from dynenvs.layout import (
     open_torques,
     record_type,
 )
-from dynenvs.progress import claim, leave
+from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.rng import uniform
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import vector
@@ -97,6 +97,8 @@ def run(
     last_observations: Bytes,
     last_readings: Bytes,
     buffers: Bytes,
+    copied_observations: Bytes,
+    copied_readings: Bytes,
     progress: Ints,
     chosen: Bytes,
     thread: int,
@@ -108,18 +110,19 @@ def run(
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
+    stride = h.workspace_bytes + APART
+    buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
     nu, seen = o.motors, 3 * h.nv
     told = READING_BYTES + 8 * nu
     i = claim(progress, thread, chosen.shape[0])
     while i < chosen.shape[0]:
+        observation = vector(observations, 8 * i * seen, seen, np.float64)
+        reading = vector(readings, i * told, told, np.uint8)
         if chosen[i]:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
             s = open_state(m, row)
             task = vector(tasks, i * TASK_BYTES, 1, TASK)
             action = vector(actions, 8 * i * nu, nu, np.float64)
-            observation = vector(observations, 8 * i * seen, seen, np.float64)
-            reading = vector(readings, i * told, told, np.uint8)
             rewards[i] = _carry_out(packed, m, s, buffer, task, o, fresh, row, action, order)
             ends[i] = task[0].end
             if order == STEP_AND_BEGIN and task[0].end != RUNNING:
@@ -130,6 +133,8 @@ def run(
                 _begin(m, s, task, o, fresh, row, action)
             _observe(m, s, o, observation)
             _describe(m, s, task[0], o, action, reading)
+        copy_words(observations, copied_observations, seen * i, seen)
+        copy_words(readings, copied_readings, told // 8 * i, told // 8)
         i = claim(progress, thread, chosen.shape[0])
     leave(progress, thread)
 

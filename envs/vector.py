@@ -150,7 +150,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         if isinstance(seed, int | np.integer):
             super().reset(seed=int(seed))
         self.worlds.begin(seeds, fields, self.np_random, mask)
-        return self.worlds.observations.copy(), self.worlds.infos(mask)
+        return self.worlds.take_observations(), self.worlds.infos(mask)
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """A seed for each world."""
@@ -213,7 +213,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             else:
                 worlds.tell_ends(info, ended)
         return (
-            worlds.observations.copy(),
+            worlds.take_observations(),
             worlds.rewards.copy(),
             _TERMINATED[worlds.ends],
             _TRUNCATED[worlds.ends],

@@ -40,7 +40,7 @@ from dynenvs.layout import (
     open_state,
     open_torques,
 )
-from dynenvs.progress import claim, leave
+from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.rng import uniform
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import matrix, vector
@@ -74,6 +74,8 @@ def run(
     last_observations: Bytes,
     last_readings: Bytes,
     buffers: Bytes,
+    copied_observations: Bytes,
+    copied_readings: Bytes,
     progress: Ints,
     chosen: Bytes,
     thread: int,
@@ -84,22 +86,24 @@ def run(
     Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg or -1,
     and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
     reading, and the last observation and reading of an episode that STEP_AND_BEGIN followed by
-    another; rewards and ends, shape (n,).  `buffers` holds a workspace for each thread.
+    another; rewards and ends, shape (n,).  `buffers` holds a workspace for each thread.  The
+    copies are the caller's: what only this thread touches stays in its core's cache.
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    buffer = vector(buffers, thread * h.workspace_bytes, h.workspace_bytes, np.uint8)
+    stride = h.workspace_bytes + APART
+    buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
     nu, seen = h.nv - ROOT, h.nq + h.nv + 2
     told = READING_BYTES + 8 * (nu + 3 * o.legs)
     i = claim(progress, thread, chosen.shape[0])
     while i < chosen.shape[0]:
+        observation = vector(observations, 8 * i * seen, seen, np.float64)
+        reading = vector(readings, i * told, told, np.uint8)
         if chosen[i]:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
             s = open_state(m, row)
             task = vector(tasks, i * TASK_BYTES, 1, TASK)
             action = vector(actions, 8 * i * nu, nu, np.float64)
-            observation = vector(observations, 8 * i * seen, seen, np.float64)
-            reading = vector(readings, i * told, told, np.uint8)
             rewards[i] = _carry_out(
                 packed, m, s, buffer, task, o, standing, feet, fresh, row, action, order
             )
@@ -112,6 +116,8 @@ def run(
                 _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
             _observe(m, s, task[0], o, observation)
             _describe(m, s, task[0], o, feet, action, reading)
+        copy_words(observations, copied_observations, seen * i, seen)
+        copy_words(readings, copied_readings, told // 8 * i, told // 8)
         i = claim(progress, thread, chosen.shape[0])
     leave(progress, thread)
 

@@ -20,7 +20,7 @@ from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
 from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
-from dynenvs.progress import begin_round, new_progress
+from dynenvs.progress import APART, begin_round, new_progress
 from dynenvs.rng import seeded
 from dynenvs.threads import share
 
@@ -79,7 +79,8 @@ class Worlds:
 
     def _workspaces(self) -> NDArray[np.uint8]:
         """Scratch memory: one workspace a thread."""
-        return np.zeros((self.threads, self.task.model.header.workspace_bytes), np.uint8)
+        size = self.task.model.header.workspace_bytes + APART
+        return np.zeros((self.threads, size), np.uint8)
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
@@ -103,6 +104,10 @@ class Worlds:
             _bytes(self.last_readings),
             _bytes(self._buffers),
         )
+        # What the last call gave, for the caller: new arrays each time, written by the threads.
+        # A single world is quicker copied afterwards.
+        self._seen, self._told = self.observations, self.readings
+        self._copies = _bytes(self._seen), _bytes(self._told)
         kind = self.readings.dtype
         self._names = kind.names or ()
         scalars = [name for name in self._names if kind[name].shape == ()]
@@ -119,12 +124,18 @@ class Worlds:
             announce(self._run)
             self._announced = True
         who = self._everyone if chosen is None else chosen.view(np.uint8)
+        if self.count > 1:
+            self._seen = np.empty(self.observations.shape)
+            self._told = np.empty(self.count, self.readings.dtype)
+            self._copies = _bytes(self._seen), _bytes(self._told)
         if self.threads == 1:
             begin_round(self._progress, 1)
-            self._run(*self._arguments, self._progress, who, 0, order)
+            self._run(*self._arguments, *self._copies, self._progress, who, 0, order)
         else:
             share(
-                lambda thread, progress: self._run(*self._arguments, progress, who, thread, order),
+                lambda thread, progress: self._run(
+                    *self._arguments, *self._copies, progress, who, thread, order
+                ),
                 self.threads,
             )
 
@@ -228,7 +239,8 @@ class Worlds:
 
     def __getstate__(self) -> dict[str, Any]:
         # The kernel's arguments are views: a pickled one would no longer share memory
-        views = ("_arguments", "_arrays", "_packed_reading", "_run", "_unpack", "_buffers")
+        views = {"_arguments", "_arrays", "_packed_reading", "_run", "_unpack", "_buffers"}
+        views |= {"_seen", "_told", "_copies"}
         return {name: value for name, value in vars(self).items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -237,6 +249,10 @@ class Worlds:
         self._connect()
 
     # Readings
+
+    def take_observations(self) -> Floats:
+        """Observations after the last call, shape (count, observations), the caller's own."""
+        return self._seen if self.count > 1 else self._seen.copy()
 
     def info(self) -> Info:
         """What `info` says of the first world."""
@@ -256,11 +272,11 @@ class Worlds:
             present: whose readings are asked for, shape (count,), the others' are zero; all if
                 None.
         """
-        return self._batched(self.readings, present)
+        return self._batched(self._told if self.count > 1 else _copy(self._told), present)
 
     def last_infos(self, ended: Flags) -> Info:
         """The same of the last step of the episodes after which STEP_AND_BEGIN began others."""
-        info = self._batched(self.last_readings, ended)
+        info = self._batched(_copy(self.last_readings), ended)
         self.tell_ends(info, ended)
         return info
 
@@ -271,8 +287,7 @@ class Worlds:
             words[i] = END_WORDS[self.ends[i]]
         info["end"], info["_end"] = words, ended.copy()
 
-    def _batched(self, source: NDArray[Any], present: Flags | None) -> Info:
-        readings = _copy(source)
+    def _batched(self, readings: NDArray[Any], present: Flags | None) -> Info:
         masks = np.empty((len(self._names), self.count), np.bool_)
         masks[:] = True if present is None else present
         if present is not None:

@@ -19,7 +19,7 @@ from dynenvs.contact.rows import limited_coordinate
 from dynenvs.contact.solution import apply_impulses
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, Ints, ModelView, Records, WorkspaceView
+from dynenvs.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
 from dynenvs.rotation import rotate
 
@@ -30,14 +30,14 @@ PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 
 
 @inlined
-def project(m: ModelView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
+def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
     """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
     known = -1  # number of marked rows whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
         worst, marked, same = _errors(
             m.dofs, m.features, w.contacts, count, rows, w.J, w.G, w.v_new, w.q_new, w.pose,
-            w.pose_new, dt, w.bias_row, w.active, known,
+            w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active, known,
         )  # fmt: skip
         if worst < ROUNDOFF:
             return
@@ -75,12 +75,14 @@ def _errors(
     poses: Records,
     poses_new: Records,
     dt: float,
+    pressed: int,
     errors: Floats,
     marks: Ints,
     known: int,
 ) -> tuple[float, int, bool]:
     """Position error of each row into `errors`, and the rows that take part into `marks`.
 
+    pressed: bit j is set if coordinate j presses against its stop
     known: number of rows marked before, or -1.  Returns (largest error, number of rows marked,
     whether they are those of before).
     """
@@ -109,9 +111,10 @@ def _errors(
         j = limited_coordinate(J, r)
         dof, at = dofs[j], q[dofs[j].q_at]
         gap = at - dof.lower if J[r, j] > 0.0 else dof.upper - at
-        if gap < 0.0:
+        # A pressed stop is to be met exactly: else the others' correction would go through it.
+        if gap < 0.0 or (pressed >> j) & 1:
             errors[r] = -gap
-            worst = max(worst, -gap)
+            worst = max(worst, abs(gap))
             n, same = _mark(marks, n, r, known, same, G)
     return worst, n, same and n == known
 

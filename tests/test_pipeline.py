@@ -1,0 +1,44 @@
+"""Compiled code keeps every store: the same numbers come out as from plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynenvs.compiled import kernel
+from dynenvs.envs.robots import planar_humanoid
+from dynenvs.inverse import inverse_dynamics
+from dynenvs.layout import Bytes, open_model, open_workspace
+from dynenvs.world import World
+
+
+@kernel
+def _store(packed: Bytes, buffer: Bytes) -> None:
+    """A store to a view that this function opened itself and does not read again."""
+    w = open_workspace(open_model(packed), buffer)
+    for j in range(w.bias.shape[0]):
+        w.bias[j] += 1.0 + j
+
+
+def test_stores_to_opened_views_stay() -> None:
+    """Numba's own dead code removal would drop them."""
+    model = planar_humanoid.build()
+    buffer = model.workspace()
+    _store(model.packed, buffer)
+    bias = open_workspace(open_model(model.packed), buffer).bias
+    np.testing.assert_array_equal(bias, 1.0 + np.arange(model.nv))
+
+
+def test_inverse_dynamics_with_lookahead_meets_two_steps() -> None:
+    """In flight, torques for a control period of two steps give the wanted velocities."""
+    model = planar_humanoid.build()
+    rng = np.random.default_rng(0)
+    q = np.array([0.0, 1.5, -0.3, 0.6, -0.2, 0.2, 0.9, -0.1])
+    for _ in range(5):
+        v = np.array([1.0, 0.0, *rng.normal(size=6) * 3.0])
+        wanted = v[2:] + 0.3 * rng.normal(size=6)
+        answer = inverse_dynamics(model, q, v, wanted, 0.01, lookahead=0.0025)
+        world = World(model, timestep=0.005)
+        world.q[:], world.v[:] = q, v
+        world.step(answer.tau)
+        world.step(answer.tau)
+        np.testing.assert_allclose(world.v[2:], wanted, atol=4e-3)
