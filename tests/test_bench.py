@@ -13,7 +13,17 @@ import pytest
 from rich.console import Console
 
 from dynenvs.agents import cli
-from dynenvs.agents.bench import dynamics, families, lcp, mirrors, pendulum, race, report, steps
+from dynenvs.agents.bench import (
+    batch,
+    dynamics,
+    families,
+    lcp,
+    mirrors,
+    pendulum,
+    race,
+    report,
+    steps,
+)
 from dynenvs.agents.bench.peers import MissingPeer, peer
 from dynenvs.agents.bench.race import Race, Result, Settings, System
 from dynenvs.world import World
@@ -228,6 +238,26 @@ def test_stacks_are_contact_problems(contacts: int) -> None:
     problems = lcp.stacks(contacts)
     assert lcp.right(problems, np.zeros_like(problems.b)) < lcp.PROBLEMS
     assert lcp.right(problems, np.full_like(problems.b, np.nan)) == 0
+
+
+@pytest.mark.parametrize(("pure", "busy"), [(1.9, False), (1.0, True)])
+def test_a_second_thread_s_worth(pure: float, busy: bool) -> None:
+    """Turn by turn against the pure loop's gain; where that has none, nothing follows."""
+
+    def row(name: str, samples: list[float]) -> race.Row:
+        return race.Row(name, samples, [1.0] * 3, None, {}, [1.0] * 3)
+
+    alone = [1.0, 2.0, 1.0]
+    rows = [
+        row("pure loop, 1 thread", alone),
+        row("pure loop, 2 threads", [pure * x for x in alone]),
+        row("256 worlds, 1 thread", alone),
+        row("256 worlds, 2 threads", [0.95 * pure * x for x in alone]),
+    ]
+    (sentence,) = batch._worth((256,), rows)
+    assert f"pure loop x {pure:.2f}." in sentence
+    assert f"256 worlds: x {0.95 * pure:.2f}, 0.95 of the pure loop's." in sentence
+    assert (batch.BUSY in sentence) == busy
 
 
 def test_a_peer_that_does_not_import_is_missing() -> None:

@@ -25,6 +25,8 @@ from dynenvs.threads import available_threads
 SIZES = tuple(4**k for k in range(7))  # worlds: 1 to 4,096
 DRAWN = 16  # batches of actions, used again and again
 COMPUTED = 100_000  # rounds of the computing loop in a call
+FREE_CORE = 1.5  # what a second thread gives the pure loop at least, where a second core is free
+BUSY = "No second core was free during this race: it says nothing of threads."
 POOLS = ("Walker2d-v5", "Humanoid-v5")
 
 Batch = Callable[[str, int, int], System]
@@ -125,6 +127,8 @@ def _worth(sizes: tuple[int, ...], rows: list[Row]) -> list[str]:
         sentences.append(
             f"{size} worlds: x {statistics.median(mine):.2f}, {worth:.2f} of the pure loop's."
         )
+    if statistics.median(pure) < FREE_CORE:
+        sentences.append(BUSY)
     return [" ".join(sentences)]
 
 
