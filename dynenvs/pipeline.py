@@ -17,7 +17,7 @@ from numba.core.typed_passes import InlineOverloads
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class InlineViews(InlineOverloads):  # type: ignore[misc]
+class InlineViews(InlineOverloads):
     """`InlineOverloads`, but every store stays.  Numba compiles under a lock: nobody else sees."""
 
     _name = "inline_views"
@@ -36,7 +36,7 @@ def _keep(*_: Any, **__: Any) -> None:
     """Remove nothing."""
 
 
-class Compiler(CompilerBase):  # type: ignore[misc]
+class Compiler(CompilerBase):
     """What `compiled.kernel` and its kin use."""
 
     def define_pipelines(self) -> list[Any]:

@@ -248,7 +248,7 @@ def _bars(gait: Gait, seed: int) -> list[str]:
         "slip < 0.1 mm": (gait.slip < 1e-4, gait.slip),
         "clearance >= 3 cm": (gait.clearance >= 0.03, gait.clearance),
         "single support": (gait.single_support > 0.1, gait.single_support),
-        "p99 torque change < 10 %": (gait.torque_change < 0.1, gait.torque_change),
+        "p99 torque change < 10 %": (gait.torque_change_pooled < 0.1, gait.torque_change_pooled),
         "penetration < 1e-6 m": (gait.penetration < 1e-6, gait.penetration),
         "no degraded solve": (gait.degraded == 0, gait.degraded),
         "no failed solve": (gait.failed == 0, gait.failed),
@@ -263,20 +263,13 @@ def _walk_whole(name: str, seed: int) -> list[str]:
 
 
 @every_walker
-@pytest.mark.parametrize("command", [0.35, 0.5])
+@pytest.mark.parametrize("command", [0.35, 0.6, 0.8])
 def test_one_whole_episode(name: str, command: float) -> None:
-    """1,000 steps at a moderate command: every bar of the first release but two.
-
-    Slip and torque change meet theirs (0.1 mm, 10 %) in part only; here they are held to what is
-    reached, so that they do not get worse.  The slow test below holds the bars themselves.
-    """
+    """1,000 steps at a moderate command: every bar of the first release."""
     env = make(name)
     assert isinstance(env, PlanarWalker)
     gait = walk(env, expert(name), seed=12, command=command)
-    misses = [miss for miss in _bars(gait, 12) if "slip" not in miss and "torque" not in miss]
-    assert misses == []
-    assert gait.slip < 3e-4
-    assert gait.torque_change < (0.25 if name.endswith("Humanoid-v0") else 0.1)
+    assert _bars(gait, 12) == []
     assert env.model.features["friction"].max() <= 0.8
 
 

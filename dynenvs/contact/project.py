@@ -5,7 +5,8 @@ miss them by terms of second order, and a contact that was below ground stays th
 step in the kinetic metric, dq = W J^T lambda with G lambda = error, removes both: pressing contacts
 get exactly the gap (zero if it was negative) and sticking ones exactly the tangential displacement
 that their velocities announced.  Velocities, and so kinetic energy, are not touched
-(physics.md, section 4, gaps).
+(physics.md, section 4, gaps).  A correction that carries a feature into the ground that was not in
+the contact problem is taken back: the next step has that feature before it and can do better.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
 from dynenvs.rotation import rotate
 
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
+LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
+BURIED = 1e-9  # depth from which they count [m]
 SMALL = 1e-6  # after an error below this, one step leaves nothing that matters [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
@@ -57,8 +60,27 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
+        if worst > LARGE and _buries(m.features, s.memory, w.contacts, count, w.pose_new):
+            integrate(m, s.q, w.v_new, dt, w.q_new)
+            update_poses(m, w.q_new, w.pose_new)
+            return
         if last:
             return
+
+
+@kernel
+def _buries(
+    features: Records, memory: Records, contacts: Records, count: int, poses: Records
+) -> bool:
+    """Whether a feature that is no contact lies below ground."""
+    for f in range(features.shape[0]):
+        if memory[f].ignored == 0 and feature_gap(features[f], poses) < -BURIED:
+            listed = False
+            for i in range(count):
+                listed = listed or contacts[i].feature == f
+            if not listed:
+                return True
+    return False
 
 
 @kernel
