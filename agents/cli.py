@@ -1,4 +1,4 @@
-"""The command `dynenvs`: `dynenvs demo` shows an expert at work, `dynenvs list` what there is."""
+"""The command `dynenvs`: `demo` shows an expert at work, `list` what there is, `bench` how fast."""
 
 from __future__ import annotations
 
@@ -92,6 +92,38 @@ def list_environments() -> None:
         table.add_row(f"[bold]{env_id}[/bold]\n{what}", *sizes, period, EXPERTS.get(env_id, ""))
         env.close()
     Console().print(table)
+
+
+@app.command("bench")
+def bench_command(
+    cases: Annotated[
+        str | None, typer.Option(help="Families of cases, with commas between; all if absent.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few sizes, short turns: to see that all works.")
+    ] = False,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Turns of each system; 7, or 3 if quick.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Length of a turn; 0.2, or 0.02 if quick.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for bench.json and bench.png.")] = Path(
+        "dynenvs-bench"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with the plot beside it.")
+    ] = None,
+) -> None:
+    """Measure speeds beside those of other systems that are installed, in alternation."""
+    from dynenvs.agents.bench.families import bench, chosen
+    from dynenvs.agents.bench.race import Settings
+
+    settings = Settings(repeats or (3 if quick else 7), seconds or (0.02 if quick else 0.2), quick)
+    try:
+        bench(chosen(cases), settings, Console(), out=out, page=markdown)
+    except (ValueError, OSError) as error:
+        raise UserError(str(error)) from error
 
 
 def has_display() -> bool:

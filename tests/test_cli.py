@@ -95,6 +95,7 @@ def test_demo_opens_a_window_where_there_is_a_display(
         (("demo", "--output", "film.mp4"), "must end in .gif"),
         (("demo", "--output", "nowhere/film.gif"), "there is no folder"),
         (("demo", "--colour"), "No such option"),
+        (("bench", "--cases", "boats"), "unknown case 'boats'; choose from: single"),
         (("dance",), "No such command"),
     ],
 )
