@@ -24,6 +24,7 @@ from dynenvs.agents.swing_up import POINT, UPRIGHT, Plant, hold, tube
 from dynenvs.agents.swing_up_table import PLANS
 from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.energy import energies, totals
+from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumTask
 from dynenvs.envs.vector import DynVectorEnv
@@ -42,7 +43,6 @@ from dynenvs.layout import (
     record_type,
 )
 from dynenvs.progress import claim, leave
-from dynenvs.timestep import mass_and_bias
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins
 OUTSIDE = 1000.0  # cost-to-go beyond which no point of the plan's tube is followed
@@ -167,7 +167,7 @@ def _pump(m: ModelView, s: StateView, w: WorkspaceView, p: Any, x: Floats) -> No
     for j in range(2):
         s.q[j], s.v[j] = x[j], x[2 + j]
     update_kinematics(m, s, w)
-    mass_and_bias(m, s, w, 0.0)
+    equations_of_motion(m, s, w, s.v, 0.0, w.M)
     kinetic, potential = energies(m, w)
     missing = p.upright_energy - kinetic - potential
     for j in range(2):

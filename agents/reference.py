@@ -9,10 +9,10 @@ import gymnasium as gym
 from numpy.typing import NDArray
 
 from dynenvs.agents.controller import BatchController, Policy
+from dynenvs.agents.gait_parameters import humanoid_gait, quadruped_gait
 from dynenvs.agents.gait_table import SHAPES
 from dynenvs.agents.gaits import ENTRIES
 from dynenvs.agents.pendulum import PendulumController
-from dynenvs.agents.walkers import humanoid_gait, quadruped_gait
 from dynenvs.agents.walking import act
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumTask

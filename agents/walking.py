@@ -30,7 +30,9 @@ from dynenvs.agents.gaits import (
     smooth_step,
     stride,
 )
+from dynenvs.agents.leg import gap, gaps, sole, sole_velocity, solve_leg
 from dynenvs.compiled import inlined, kernel
+from dynenvs.envs.walker_records import ROOT
 from dynenvs.inverse import TRACKED, inverse_world
 from dynenvs.layout import (
     Bytes,
@@ -45,7 +47,6 @@ from dynenvs.layout import (
 )
 from dynenvs.progress import claim, leave
 
-ROOT = 2  # root coordinates: x and z
 UNLOADED = 0.005  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]
 SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
@@ -161,7 +162,7 @@ def _desire(
     for leg in range(g.legs):
         own = phase + g.offsets[leg]
         own -= math.floor(own)
-        low, high = _gaps(m, s, g, feet, leg)
+        low, high = gaps(m, s, g, feet, leg)
         stands = own < g.duty and low < DOWN
         _leg(
             s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z, v_des
@@ -174,31 +175,8 @@ def _desire(
                 if m.features[f].center[0] < g.sole_x - BEHIND:
                     cost[f] /= heel_share(shape, own) + UNLOADED
                 # What is in the air is left out: it would be given a load that it cannot carry yet.
-                if not stands or _gap(m, s, g, leg, f) > FLAT:
+                if not stands or gap(m, s, g, leg, f) > FLAT:
                     cost[f] = math.inf
-
-
-@inlined
-def _gap(m: ModelView, s: StateView, g: Any, leg: int, f: int) -> float:
-    """Height above the ground of a leg's contact feature [m]."""
-    at = ROOT + 3 * leg
-    q1 = s.q[at]
-    q12 = q1 + s.q[at + 1]
-    q123 = q12 + s.q[at + 2]
-    ankle = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12)
-    center = m.features[f].center
-    return ankle + math.cos(q123) * center[2] - math.sin(q123) * center[0] - m.features[f].radius
-
-
-@inlined
-def _gaps(m: ModelView, s: StateView, g: Any, feet: Ints, leg: int) -> tuple[float, float]:
-    """Least and greatest height of a leg's contact features [m]."""
-    low, high = math.inf, 0.0
-    for f in range(m.header[0].nf):
-        if feet[f] == leg:
-            gap = _gap(m, s, g, leg, f)
-            low, high = min(low, gap), max(high, gap)
-    return low, high
 
 
 @inlined
@@ -247,8 +225,8 @@ def _leg(
     tilt = s.q[at] + s.q[at + 1] + s.q[at + 2] - g.pitch
     # The point of the sole that is followed: its toe, but where it stands on its heel
     end = g.heel_x if stands and tilt < -TOE_UP else g.sole_x
-    x, z = _sole(s, g, at, end)
-    vx, vz, turning = _sole_velocity(s, g, at, end, -lag)
+    x, z = sole(s, g, at, end)
+    vx, vz, turning = sole_velocity(s, g, at, end, -lag)
     if phase < g.duty or (phase > 1.0 - g.landing and z < NEAR):
         # It comes to rest flat on the ground, ever more slowly, and presses lightly there: a foot
         # that touches stays down.
@@ -276,65 +254,9 @@ def _leg(
         q1 = s.q[at] + span * m1
         q12 = q1 + s.q[at + 1] + span * m2
         q123 = q12 + s.q[at + 2] + span * m3
-        w1, w2 = _solve_leg(g, end, q1, q12, q123, goal_x - hip_x, goal_z - hip_z, goal_turn)
+        w1, w2 = solve_leg(g, end, q1, q12, q123, goal_x - hip_x, goal_z - hip_z, goal_turn)
         w3 = goal_turn - w1 - w2
     v_des[at], v_des[at + 1], v_des[at + 2] = w1, w2, w3
-
-
-@inlined
-def _sole(s: StateView, g: Any, at: int, end: float) -> tuple[float, float]:
-    """(x from the hip, z above the ground) of a sole's point at `end` along the foot [m].
-
-    Angles turn backward: knee = hip - thigh (sin q1, cos q1), ankle = knee - shank (sin q12,
-    cos q12).  x is where the ankle of a flat foot with this sole would be.
-    """
-    q1 = s.q[at]
-    q12 = q1 + s.q[at + 1]
-    sole_x, sole_z = _offset(g, end, q12 + s.q[at + 2] - g.pitch)
-    x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - end
-    z = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12) + sole_z
-    return x, z
-
-
-@inlined
-def _sole_velocity(
-    s: StateView, g: Any, at: int, end: float, ahead: float
-) -> tuple[float, float, float]:
-    """Its velocity over the ground and its turning, a time `ahead` along the velocity."""
-    w1 = s.v[at]
-    w12 = w1 + s.v[at + 1]
-    turning = w12 + s.v[at + 2]
-    q1 = s.q[at] + ahead * w1
-    q12 = s.q[at] + s.q[at + 1] + ahead * w12
-    tilt = s.q[at] + s.q[at + 1] + s.q[at + 2] + ahead * turning - g.pitch
-    sole_x, sole_z = _offset(g, end, tilt)
-    vx = s.v[0] - g.thigh * math.cos(q1) * w1 - g.shank * math.cos(q12) * w12 + turning * sole_z
-    vz = s.v[1] + g.thigh * math.sin(q1) * w1 + g.shank * math.sin(q12) * w12 - turning * sole_x
-    return vx, vz, turning
-
-
-@inlined
-def _offset(g: Any, end: float, tilt: float) -> tuple[float, float]:
-    """That point from the ankle, the foot tilted; a sphere's lies below its centre."""
-    c, s = math.cos(tilt), math.sin(tilt)
-    z = g.sole_z + g.radius
-    return c * end + s * z, c * z - s * end - g.radius
-
-
-@inlined
-def _solve_leg(
-    g: Any, end: float, q1: float, q12: float, q123: float, ux: float, uz: float, turn: float
-) -> tuple[float, float]:
-    """Rates of hip and knee that move the sole, hip-relative, at (ux, uz) while it turns."""
-    sole_x, sole_z = _offset(g, end, q123 - g.pitch)
-    px, pz = ux - turn * sole_z, uz + turn * sole_x  # of the ankle
-    jx2, jz2 = -g.shank * math.cos(q12), g.shank * math.sin(q12)
-    jx1, jz1 = -g.thigh * math.cos(q1) + jx2, g.thigh * math.sin(q1) + jz2
-    det = jx1 * jz2 - jx2 * jz1
-    least = 0.05 * g.thigh * g.shank  # a nearly straight knee
-    if abs(det) < least:
-        det = least if det > 0.0 else -least
-    return (px * jz2 - jx2 * pz) / det, (jx1 * pz - jz1 * px) / det
 
 
 @inlined

@@ -141,7 +141,7 @@ def announce(function: Callable[..., Any]) -> None:
     """Say on stderr, once a process, that the first call of a kernel is about to compile it."""
     if not is_compiled(function) and not _announced:
         _announced.add(function.__name__)
-        print("dynenvs: compiling the dynamics (a minute or two, once)", file=sys.stderr)
+        print("dynenvs: compiling the dynamics (about a minute, once)", file=sys.stderr)
 
 
 def merged(function: F) -> F:
@@ -162,7 +162,8 @@ def apart(signature: str) -> Callable[[Any], Any]:
     own cells, and a fork inherits valid ones.
 
     signature: as numba writes it; int64 is returned, arguments are int64, float64 and
-        one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled.
+        one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled, as
+        when compiling is interrupted: callers take what they know for an answer, and no more.
     """
 
     def decorate(function: F) -> Any:

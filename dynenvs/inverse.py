@@ -40,7 +40,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, FAILED
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.model import Model
 from dynenvs.redistribute import redistribute
 from dynenvs.views import raw
@@ -128,7 +128,7 @@ def solve_inverse(
         count, rows = w.answer[0].contacts, w.answer[0].rows
         if soft == 0 and _blocked(w, count, rows):
             continue
-        if solved == CERTIFIED or (soft == 1 and solved != FAILED):
+        if solved == CERTIFIED or (soft == 1 and solved == DEGRADED):
             status = SOFT if soft else TRACKED
             break
     if status == UNSOLVED:

@@ -28,7 +28,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import FAILED
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.views import raw
 
 DONE, STEP_FAILED = 0, 1
@@ -51,7 +51,8 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         _pose(m, s, w)
         done = free_motion(m, s, w, tau, part)
         if done:
-            done = resolve_contacts(packed, row, buffer, part, 0, 0.0) != FAILED
+            status = resolve_contacts(packed, row, buffer, part, 0, 0.0)
+            done = status in (CERTIFIED, DEGRADED)
             answer = w.answer[0]
             s.status[0].pivots += answer.pivots
             if done:
@@ -99,12 +100,6 @@ def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
         copy_poses(m, w.pose_new, w.pose)
     else:
         update_poses(m, s.q, w.pose)
-
-
-@inlined
-def mass_and_bias(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> None:
-    """M^ = M + armature + dt damping into `w.M`; h + damping v into `w.bias`.  Needs the poses."""
-    equations_of_motion(m, s, w, s.v, dt, w.M)
 
 
 @inlined

@@ -6,6 +6,7 @@ One Task serves one world or thousands.  Its dataclass fields are the options th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ MOST_STEPS = 10**9  # control steps in an episode
 
 
 @dataclass(kw_only=True, eq=False)
-class Task:
+class Task(ABC):
     """Options that all tasks share, checked, and what follows from them.
 
     Args:
@@ -72,13 +73,13 @@ class Task:
 
     # What a task provides
 
+    @abstractmethod
     def build(self) -> Model:
         """The robot and its ground."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bounds(self) -> gym.spaces.Box:
         """The observation space."""
-        raise NotImplementedError
 
     def constants(self) -> tuple[NDArray[Any], ...]:
         """The arguments of `run` between the packed model and the worlds' arrays."""

@@ -26,7 +26,7 @@ from dynenvs.envs.codes import (
     TOO_FAST,
 )
 from dynenvs.envs.rewards import closeness, ease
-from dynenvs.envs.walker_records import READING, TASK
+from dynenvs.envs.walker_records import READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -44,8 +44,6 @@ from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.rng import uniform
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import matrix, vector
-
-ROOT = 2  # root coordinates: x and z
 
 # Reward weights; they sum to 1.  Ease and steadiness count only as far as the command is followed.
 W_VELOCITY, W_EASE, W_HEIGHT = 0.8, 0.1, 0.1

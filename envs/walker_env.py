@@ -14,8 +14,8 @@ from dynenvs.contact.detect import feature_gap
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import flag, interval, number, number_each
 from dynenvs.envs.task import Task
-from dynenvs.envs.walker import ROOT, run
-from dynenvs.envs.walker_records import OPTIONS, READING, TASK
+from dynenvs.envs.walker import run
+from dynenvs.envs.walker_records import OPTIONS, READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import POSE, Floats, Ints, open_model
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dynenvs.layout import record_type
 
+ROOT = 2  # root coordinates: x and z
+
 TASK = record_type(
     [
         ("generator", "u8"),

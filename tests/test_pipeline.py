@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import apart, kernel
 from dynenvs.envs.robots import planar_humanoid
 from dynenvs.inverse import inverse_dynamics
-from dynenvs.layout import Bytes, open_model, open_workspace
+from dynenvs.layout import Bytes, Floats, open_model, open_workspace
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.world import World
 
 
@@ -42,3 +44,20 @@ def test_inverse_dynamics_with_lookahead_meets_two_steps() -> None:
         world.step(answer.tau)
         world.step(answer.tau)
         np.testing.assert_allclose(world.v[2:], wanted, atol=4e-3)
+
+
+@apart("int64(float64[::1])")
+def _impossible(x: Floats) -> int:
+    return x.no_such_attribute  # type: ignore[attr-defined, no-any-return]
+
+
+@kernel
+def _call_impossible(x: Floats) -> int:
+    return int(_impossible(x))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_kernel_that_cannot_be_compiled_gives_no_answer() -> None:
+    """Interrupted, too: -1 is no solver's status, so callers take it for a failure."""
+    assert _call_impossible(np.zeros(3)) == -1
+    assert -1 not in (CERTIFIED, DEGRADED, FAILED)

@@ -17,7 +17,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.lcp.workspace import integer
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
@@ -61,10 +61,10 @@ def resolve_contacts(
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
         s.status[0].solves += 1
-        if status == FAILED:
-            break
         if status == DEGRADED:
             s.status[0].degraded += 1
+        elif status != CERTIFIED:
+            break
         integrate(m, s.q, w.v_new, dt, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
         found = add_missed(m, s, w, count)
