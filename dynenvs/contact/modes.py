@@ -101,11 +101,11 @@ def _unknown(unknowns: Records, count: int, column: int, c: float, s: float, equ
 
 @kernel
 def update_modes(
-    header: Records, blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats
+    header: Records, blocks: Records, n: int, G: Floats, slack: float, p: Floats, u: Floats
 ) -> int:
     """Change the mode of every block whose inequalities fail; returns how many changed.
 
-    scale: the certificate's velocity scale [m/s]; p, u: impulses and velocities of the rows.
+    slack: by which an inequality may fail [m/s]; p, u: impulses and velocities of the rows.
     The new mode is the one of the projection of p - u / G_rr on the cone, as in Alart and
     Curnier's semismooth Newton method (1991), with the pyramid's polygon for the disc.
     """
@@ -118,18 +118,18 @@ def update_modes(
             continue  # nothing moves here
         normal = p[r]
         if block.mode == OPEN:
-            if u[r] >= -SLACK * scale:
+            if u[r] >= -slack:
                 continue
             normal = -u[r] / g
-        elif normal < -SLACK * scale / g:
+        elif normal < -slack / g:
             block.mode = OPEN
             changed += 1
             continue
         mode = STICK
         if block.tangents == 1:
-            mode = _line(block, G, normal, scale, p, u)
+            mode = _line(block, G, normal, slack, p, u)
         elif block.tangents == 2:
-            mode = _polygon(header, block, G, normal, scale, p, u)
+            mode = _polygon(header, block, G, normal, slack, p, u)
         if mode != block.mode:
             block.mode = mode
             changed += 1
@@ -137,25 +137,25 @@ def update_modes(
 
 
 @inlined
-def _line(block: Any, G: Floats, normal: float, scale: float, p: Floats, u: Floats) -> int:
+def _line(block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floats) -> int:
     """Mode of a pressing contact with one tangent: directions + and - (modes SLIP and SLIP + 1)."""
     t = block.row + 1
-    if block.mode == SLIP and u[t] <= SLACK * scale:
+    if block.mode == SLIP and u[t] <= slack:
         return SLIP
-    if block.mode == SLIP + 1 and u[t] >= -SLACK * scale:
+    if block.mode == SLIP + 1 and u[t] >= -slack:
         return SLIP + 1
     g = G[t, t] if G[t, t] > 0.0 else G[t - 1, t - 1]
     x = p[t]
     if block.mode == OPEN:
         x -= u[t] / g
-    if block.mode >= SLIP or abs(x) <= block.friction * normal + SLACK * scale / g:
+    if block.mode >= SLIP or abs(x) <= block.friction * normal + slack / g:
         return STICK
     return SLIP if x > 0.0 else SLIP + 1
 
 
 @inlined
 def _polygon(
-    header: Records, block: Any, G: Floats, normal: float, scale: float, p: Floats, u: Floats
+    header: Records, block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floats
 ) -> int:
     """Mode of a pressing contact with two tangents."""
     t = block.row + 1
@@ -167,33 +167,42 @@ def _polygon(
     x, y = p[t], p[t + 1]
     if block.mode == STICK:
         a, b = split(header, sector(header, x, y), x, y)
-        if a + b <= bound + SLACK * scale / g:
+        if a + b <= bound + slack / g:
             return STICK
     elif block.mode != OPEN:
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
         sigma = -header[0].cosines[k] * u[t] - header[0].sines[k] * u[t + 1]
-        holds = sigma >= strongest(header, u[t], u[t + 1]) - SLACK * scale
+        holds = sigma >= strongest(header, u[t], u[t + 1]) - slack
         if edge:
             a, b = split(header, k, x, y)
-            holds = holds and min(a, b) >= -SLACK * scale / g
+            holds = holds and min(a, b) >= -slack / g
         if holds:
             return int(block.mode)
-    x -= u[t] / g
-    y -= u[t + 1] / g
+    mode, _, _ = nearest(header, bound, x - u[t] / g, y - u[t + 1] / g)
+    return mode
+
+
+@inlined
+def nearest(header: Records, bound: float, x: float, y: float) -> tuple[int, float, float]:
+    """The point of the polygon with corners `bound` d_k that is nearest to (x, y), and its mode."""
+    directions = header[0].directions
     k = sector(header, x, y)
     a, b = split(header, k, x, y)
     if a + b <= bound:
-        return STICK
-    # The point of the side from bound d_k to bound d_{k+1} that is nearest
+        return STICK, x, y
     after = k + 1 if k + 1 < directions else 0
     c0, s0 = header[0].cosines[k], header[0].sines[k]
     ex, ey = header[0].cosines[after] - c0, header[0].sines[after] - s0
     along = (x - bound * c0) * ex + (y - bound * s0) * ey
     length = bound * (ex * ex + ey * ey)
-    if along <= 0.0:
-        return SLIP + k
-    return SLIP + after if along >= length else int(SLIP + directions + k)
+    share = min(max(along / length, 0.0), 1.0) if length > 0.0 else 0.0
+    mode = int(SLIP + directions + k)
+    if share == 0.0:
+        mode = SLIP + k
+    elif share == 1.0:
+        mode = SLIP + after
+    return mode, bound * (c0 + share * ex), bound * (s0 + share * ey)
 
 
 @inlined

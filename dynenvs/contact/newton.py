@@ -9,7 +9,9 @@ formulation), started from the modes of the last step.  Often the first guess is
 Redundant contacts (heel and toe, the corners of a sole) make the system singular.  A proximal
 diagonal of 1e-9 makes it regular, and iterative refinement takes its effect out again: the
 impulses of least norm among those that give the same motion come out.  An answer counts if the
-LCP's own certificate says so; where the method cycles, the caller has the cascade.
+LCP's own certificate says so.  Where the method cycles, a few sweeps of Gauss-Seidel
+(`relax.py`) give it other modes to start from; where that does not help, the caller has the
+cascade.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import inlined, kernel, merged
-from dynenvs.contact.modes import OPEN, certify_block, list_unknowns, update_modes
+from dynenvs.contact.modes import OPEN, SLACK, certify_block, list_unknowns, update_modes
+from dynenvs.contact.relax import relax
 from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.dense import (
     factorise,
@@ -26,10 +29,14 @@ from dynenvs.lcp.dense import (
     substitute_symmetric,
 )
 
-SWEEPS = 8  # of mode changes from the last modes, and as many from all open
+SWEEPS = 4  # of mode changes from the last modes
+ROUNDS = 5  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
+RELAXATIONS = 5  # ... and the first with these
+TRIES = 2  # sweeps of mode changes after each
 REFINEMENTS = 4
 PROXIMAL = 1e-9  # relative to the diagonal of G
-EXACT = 3e-15  # defect of the equations, in the certificate's units, that needs no refinement
+COARSE = 1e-6  # by which an inequality must fail after one solve, in the certificate's units
+EXACT = 3e-14  # defect of the equations, in the certificate's units, that needs no refinement
 
 
 @kernel
@@ -57,35 +64,37 @@ def newton(
     Returns (natural residual of the LCP, infinite if the modes did not settle; sweeps).
     """
     scale = _velocity_scale(header, blocks, n, G, bias, floor)
-    for sweep in range(1, 2 * SWEEPS + 1):
-        if sweep == SWEEPS + 1:  # it cycles: once more from the other end
-            for i in range(n):
-                blocks[i].mode = OPEN
+    relaxations = RELAXATIONS
+    for sweep in range(1, SWEEPS + ROUNDS * TRIES + 1):
+        if sweep > SWEEPS and (sweep - SWEEPS) % TRIES == 1:  # it cycles: from somewhere nearer
+            relax(header, blocks, n, G, rows, relaxations, p, u)
+            relaxations *= 2
         k, symmetric = list_unknowns(header, blocks, n, unknowns)
-        if symmetric:
-            _gather_symmetric(unknowns, k, G, K)
-            factorise_symmetric(K, k)
-        else:
-            _gather(unknowns, k, G, K)
-            if not factorise(K, k, order) > 0.0:
-                return math.inf, sweep
+        if not _factorise(unknowns, k, symmetric, G, rows, x, order, K):
+            return math.inf, sweep
         for r in range(rows):
             p[r] = 0.0
             u[r] = bias[r]
-        for _ in range(REFINEMENTS if k > 0 else 0):
-            if not _defect(unknowns, k, u, right) > EXACT * scale:
+        solves = 0
+        settled = False
+        # Modes that are far from right show after one solve; the others are judged by exact values
+        for least, slack in ((1, COARSE), (REFINEMENTS, SLACK)):
+            while solves < least and _defect(unknowns, k, u, right) > EXACT * scale:
+                if symmetric:
+                    substitute_symmetric(K, k, right, x)
+                else:
+                    substitute(K, k, order, right, x)
+                _add_impulses(unknowns, k, x, p)
+                _velocities(G, bias, rows, p, u)
+                solves += 1
+            settled = update_modes(header, blocks, n, G, slack * scale, p, u) == 0
+            if not settled:
                 break
-            if symmetric:
-                substitute_symmetric(K, k, right, x)
-            else:
-                substitute(K, k, order, right, x)
-            _add_impulses(unknowns, k, x, p)
-            _velocities(G, bias, rows, p, u)
-        if update_modes(header, blocks, n, G, scale, p, u) == 0:
+        if settled:
             if _clip(blocks, n, p):
                 _velocities(G, bias, rows, p, u)
             return _certify(header, blocks, n, G, scale, p, u), sweep
-    return math.inf, 2 * SWEEPS
+    return math.inf, SWEEPS + ROUNDS * TRIES
 
 
 @merged
@@ -110,37 +119,61 @@ def _velocity_scale(
     return scale if scale > 0.0 else 1.0
 
 
-@merged
-def _gather(unknowns: Records, k: int, G: Floats, K: Floats) -> None:
-    """K: the equations' velocities for a unit of each unknown, and the proximal diagonal."""
-    for a in range(k):
-        equation = unknowns[a]
-        e, combined = equation.equation, equation.combined
-        for b in range(k):
-            unknown = unknowns[b]
-            column = unknown.column
-            value = G[e, column]
-            if combined:
-                value = equation.ec * value + equation.es * G[e + 1, column]
-            for part in range(2):
-                factor = unknown.c if part == 0 else unknown.s
-                if factor != 0.0:
-                    entry = G[e, column + 1 + part]
-                    if combined:
-                        entry = equation.ec * entry + equation.es * G[e + 1, column + 1 + part]
-                    value += factor * entry
-            K[a, b] = value
-        own = unknowns[a].column
-        K[a, a] += PROXIMAL * G[own, own]
+@inlined
+def _factorise(
+    unknowns: Records,
+    k: int,
+    symmetric: bool,
+    G: Floats,
+    rows: int,
+    effects: Floats,
+    order: Ints,
+    K: Floats,
+) -> bool:
+    """Factors of the system of the unknowns, in K; returns whether it has one solution."""
+    if symmetric:
+        _gather_symmetric(unknowns, k, G, order, K)
+        factorise_symmetric(K, k)
+        return True
+    _gather(unknowns, k, G, rows, effects, K)
+    return factorise(K, k, order) > 0.0
 
 
 @merged
-def _gather_symmetric(unknowns: Records, k: int, G: Floats, K: Floats) -> None:
+def _gather(unknowns: Records, k: int, G: Floats, rows: int, effects: Floats, K: Floats) -> None:
+    """K, transposed: the equations' velocities for a unit of each unknown, and the proximal part.
+
+    effects: scratch of shape (rows,), the rows' velocities for a unit of one unknown
+    """
+    for b in range(k):
+        unknown = unknowns[b]
+        r, c, s = unknown.column, unknown.c, unknown.s
+        for i in range(rows):
+            effects[i] = G[r, i]
+        if c != 0.0:
+            for i in range(rows):
+                effects[i] += c * G[r + 1, i]
+        if s != 0.0:
+            for i in range(rows):
+                effects[i] += s * G[r + 2, i]
+        for a in range(k):
+            equation = unknowns[a]
+            e = equation.equation
+            K[b, a] = effects[e]
+            if equation.combined:
+                K[b, a] = equation.ec * effects[e] + equation.es * effects[e + 1]
+        K[b, b] += PROXIMAL * G[r, r]
+
+
+@merged
+def _gather_symmetric(unknowns: Records, k: int, G: Floats, columns: Ints, K: Floats) -> None:
     """The same where nothing slips: the upper triangle of rows and columns of G."""
     for a in range(k):
-        own = unknowns[a].column
+        columns[a] = unknowns[a].column
+    for a in range(k):
+        own = columns[a]
         for b in range(a, k):
-            K[a, b] = G[own, unknowns[b].column]
+            K[a, b] = G[own, columns[b]]
         K[a, a] += PROXIMAL * K[a, a]
 
 

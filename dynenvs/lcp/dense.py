@@ -6,7 +6,7 @@ out, because BLAS sums differ from machine to machine.
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.lcp.workspace import (
     COLUMNS,
     CORRECTION,
@@ -23,9 +23,13 @@ from dynenvs.lcp.workspace import (
 
 @kernel
 def factorise(matrix: Matrix, m: int, order: Integers) -> float:
-    """Overwrite the leading m x m block by its factors L (unit diagonal, below) and U.
+    """Overwrite the transpose of an m x m matrix K by K's factors: P K = L U, L of unit diagonal.
 
-    matrix: shape (>= m, >= m); order: shape (>= m,), receives which row came to each place
+    Above the diagonal stands L^T, below it U^T, on it the inverses of U's: so the inner loops here
+    and in `substitute` run along rows of memory.
+
+    matrix: K^T in its leading block, shape (>= m, >= m)
+    order: shape (>= m,), receives which row of K came to each place
     Returns the smallest pivot divided by the largest entry: 0 for a singular block, and the
     factors are then useless.
     """
@@ -37,22 +41,25 @@ def factorise(matrix: Matrix, m: int, order: Integers) -> float:
     smallest = largest
     for p in range(m):
         best = p
-        for i in range(p + 1, m):
-            if abs(matrix[i, p]) > abs(matrix[best, p]):
-                best = i
-        smallest = min(smallest, abs(matrix[best, p]))
+        for j in range(p + 1, m):
+            if abs(matrix[p, j]) > abs(matrix[p, best]):
+                best = j
+        smallest = min(smallest, abs(matrix[p, best]))
         if not smallest > 0.0:  # written so that NaN stops here too
             return 0.0
         if best != p:
             order[p], order[best] = order[best], order[p]
-            for j in range(m):
-                kept = matrix[p, j]
-                matrix[p, j] = matrix[best, j]
-                matrix[best, j] = kept
+            for i in range(m):
+                kept = matrix[i, p]
+                matrix[i, p] = matrix[i, best]
+                matrix[i, best] = kept
+        inverse = 1.0 / matrix[p, p]
+        matrix[p, p] = inverse
+        for j in range(p + 1, m):
+            matrix[p, j] *= inverse
         for i in range(p + 1, m):
-            if matrix[i, p] != 0.0:  # cone rows are mostly zeros
-                factor = matrix[i, p] / matrix[p, p]
-                matrix[i, p] = factor
+            factor = matrix[i, p]
+            if factor != 0.0:  # cone rows are mostly zeros
                 for j in range(p + 1, m):
                     matrix[i, j] -= factor * matrix[p, j]
     return smallest / largest if m > 0 else 1.0
@@ -66,35 +73,51 @@ def substitute(factors: Matrix, m: int, order: Integers, right: Vector, x: Vecto
     """
     for i in range(m):
         x[i] = right[order[i]]
-    # By columns: the updates of one column do not wait for each other, as those of a sum would.
+    # By columns of L and U: the updates of one do not wait for each other, as those of a sum would.
     for j in range(m):
         value = x[j]
         if value != 0.0:
             for i in range(j + 1, m):
-                x[i] -= factors[i, j] * value
+                x[i] -= factors[j, i] * value
     for j in range(m - 1, -1, -1):
-        value = x[j] / factors[j, j]
+        value = x[j] * factors[j, j]
         x[j] = value
         for i in range(j):
-            x[i] -= factors[i, j] * value
+            x[i] -= factors[j, i] * value
 
 
 @kernel
 def factorise_symmetric(matrix: Matrix, m: int) -> None:
-    """Overwrite the upper triangle of a positive definite m x m block by D^-1 and U = D L^T.
+    """Overwrite a positive definite m x m block by L (unit diagonal, below), D^-1 and D L^T.
 
-    matrix: shape (>= m, >= m), its lower triangle is not touched.  A pivot that rounding has made
+    matrix: shape (>= m, >= m), only its upper triangle is read.  A pivot that rounding has made
     zero or negative gives way to nothing: its unknown stays zero.
     """
-    for k in range(m):
-        pivot = matrix[k, k]
-        inverse = 1.0 / pivot if pivot > 0.0 else 0.0
-        matrix[k, k] = inverse
-        for i in range(k + 1, m):
-            factor = matrix[k, i] * inverse
-            if factor != 0.0:
+    for k in range(0, m, 2):
+        first = _invert(matrix, k)
+        if k + 1 == m:
+            break
+        factor = matrix[k, k + 1] * first
+        matrix[k + 1, k] = factor
+        for j in range(k + 1, m):
+            matrix[k + 1, j] -= factor * matrix[k, j]
+        second = _invert(matrix, k + 1)
+        # Both pivots at once: each entry of the rest is loaded and stored half as often.
+        for i in range(k + 2, m):
+            f, g = matrix[k, i] * first, matrix[k + 1, i] * second
+            matrix[i, k], matrix[i, k + 1] = f, g
+            if f != 0.0 or g != 0.0:
                 for j in range(i, m):
-                    matrix[i, j] -= factor * matrix[k, j]
+                    matrix[i, j] -= f * matrix[k, j] + g * matrix[k + 1, j]
+
+
+@inlined
+def _invert(matrix: Matrix, k: int) -> float:
+    """Replace a pivot by its inverse, or by zero if it is not positive; returns that."""
+    pivot = matrix[k, k]
+    inverse = 1.0 / pivot if pivot > 0.0 else 0.0
+    matrix[k, k] = inverse
+    return inverse
 
 
 @kernel
@@ -104,13 +127,13 @@ def substitute_symmetric(factors: Matrix, m: int, right: Vector, x: Vector) -> N
         x[i] = right[i]
     for k in range(m):
         value = x[k] * factors[k, k]
+        x[k] = value
         for i in range(k + 1, m):
             x[i] -= factors[k, i] * value
-    for k in range(m - 1, -1, -1):
-        value = x[k]
-        for i in range(k + 1, m):
-            value -= factors[k, i] * x[i]
-        x[k] = value * factors[k, k]
+    for i in range(m - 1, -1, -1):
+        value = x[i]
+        for k in range(i):
+            x[k] -= factors[i, k] * value
 
 
 @kernel
@@ -134,7 +157,7 @@ def add_product(high: float, low: float, a: float, x: float) -> tuple[float, flo
 
 @kernel
 def gather(A: Matrix, cover: Vector, k: int, m: int, work: Workspace) -> None:
-    """Copy a basis to FACTOR: A at the m ROWS and k COLUMNS, then the cover column if m = k + 1.
+    """Copy a basis to FACTOR, transposed: A at m ROWS and k COLUMNS, then the cover if m = k + 1.
 
     A: shape (>= n, >= n); cover: shape (>= n,), not read if m = k
     """
@@ -144,9 +167,9 @@ def gather(A: Matrix, cover: Vector, k: int, m: int, work: Workspace) -> None:
     for i in range(m):
         row = rows[i]
         for j in range(k):
-            basis[i, j] = A[row, columns[j]]
+            basis[j, i] = A[row, columns[j]]
         if m > k:
-            basis[i, k] = cover[row]
+            basis[k, i] = cover[row]
 
 
 @kernel
