@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dynenvs.agents.bench import batch, dynamics, lcp, memory, pendulum, single, steps
+from dynenvs.agents.bench import batch, dynamics, lcp, memory, pendulum, single, solves, steps
 from dynenvs.agents.bench.machine import describe, load
 from dynenvs.agents.bench.peers import MissingPeer
 from dynenvs.agents.bench.plot import plot
@@ -23,6 +23,7 @@ FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "dynamics": dynamics.cases,
     "links": dynamics.chain_cases,
     "lcp": lcp.cases,
+    "solves": solves.cases,
     "pendulum": pendulum.cases,
     "memory": memory.cases,
 }

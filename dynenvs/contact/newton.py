@@ -31,7 +31,7 @@ from dynenvs.lcp.dense import (
 
 SWEEPS = 4  # of mode changes from the last modes
 ROUNDS = 5  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
-RELAXATIONS = 5  # ... and the first with these
+RELAXATIONS = 3  # ... and the first with these
 TRIES = 2  # sweeps of mode changes after each
 REFINEMENTS = 4
 PROXIMAL = 1e-9  # relative to the diagonal of G

@@ -77,5 +77,8 @@ def _relax_polygon(header: Records, block: Any, G: Floats, rows: int, p: Floats,
             g = G[t - 1, t - 1]
         bound = block.friction * p[block.row]
         block.mode, x, y = nearest(header, bound, p[t] - u[t] / g, p[t + 1] - u[t + 1] / g)
-    _move(G, rows, t, x, p, u)
-    _move(G, rows, t + 1, y, p, u)
+    along, across = x - p[t], y - p[t + 1]
+    p[t], p[t + 1] = x, y
+    if along != 0.0 or across != 0.0:
+        for c in range(rows):
+            u[c] += along * G[t, c] + across * G[t + 1, c]

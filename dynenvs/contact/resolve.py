@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.detect import add_contact, feature_gap, locate, select_contacts
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
-from dynenvs.contact.solution import solve_problem
+from dynenvs.contact.solution import apply_impulses, solve_problem
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
@@ -57,7 +57,9 @@ def resolve_contacts(
         couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
         for j in range(nv):
             w.v_new[j] = w.v_free[j]
-        status = solve_problem(m, s, w, count, rows, dt, w.v_new)
+        status = solve_problem(m, s, w, count, rows, dt)
+        if rows > 0:
+            apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
         s.status[0].solves += 1

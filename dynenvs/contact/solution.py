@@ -14,11 +14,11 @@ from dynenvs.views import raw
 
 @inlined
 def solve_problem(
-    m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float, v: Floats
+    m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float
 ) -> int:
     """Solve the contact problem of the rows; returns the status, details go to `w.answer`.
 
-    Writes the impulses of rows and contacts, and v += W J^T p.
+    Writes the impulses of rows and contacts.
     """
     status = CERTIFIED
     solved = True
@@ -51,8 +51,6 @@ def solve_problem(
             status = solve_by_cascade(packed, row, buffer, count, rows, dt)
             s.status[0].rescued += 1
     _remember(m, s, w, count, rows, solved)
-    if rows > 0:
-        apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, v)
     return status
 
 

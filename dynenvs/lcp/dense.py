@@ -39,30 +39,53 @@ def factorise(matrix: Matrix, m: int, order: Integers) -> float:
         for j in range(m):
             largest = max(largest, abs(matrix[i, j]))
     smallest = largest
-    for p in range(m):
-        best = p
-        for j in range(p + 1, m):
-            if abs(matrix[p, j]) > abs(matrix[p, best]):
-                best = j
-        smallest = min(smallest, abs(matrix[p, best]))
-        if not smallest > 0.0:  # written so that NaN stops here too
+    for p in range(0, m, 2):
+        pivot = _pivot(matrix, p, m, order)
+        if not pivot > 0.0:  # written so that NaN stops here too
             return 0.0
-        if best != p:
-            order[p], order[best] = order[best], order[p]
-            for i in range(m):
-                kept = matrix[i, p]
-                matrix[i, p] = matrix[i, best]
-                matrix[i, best] = kept
-        inverse = 1.0 / matrix[p, p]
-        matrix[p, p] = inverse
+        smallest = min(smallest, pivot)
+        if p + 1 == m:
+            break
+        factor = matrix[p + 1, p]
         for j in range(p + 1, m):
-            matrix[p, j] *= inverse
-        for i in range(p + 1, m):
-            factor = matrix[i, p]
-            if factor != 0.0:  # cone rows are mostly zeros
-                for j in range(p + 1, m):
-                    matrix[i, j] -= factor * matrix[p, j]
+            matrix[p + 1, j] -= factor * matrix[p, j]
+        pivot = _pivot(matrix, p + 1, m, order)
+        if not pivot > 0.0:
+            return 0.0
+        smallest = min(smallest, pivot)
+        # Both pivots at once: each entry of the rest is loaded and stored half as often.
+        for i in range(p + 2, m):
+            f = matrix[i, p]
+            g = matrix[i, p + 1] - f * matrix[p, p + 1]
+            matrix[i, p + 1] = g
+            if f != 0.0 or g != 0.0:  # cone rows are mostly zeros
+                for j in range(p + 2, m):
+                    matrix[i, j] -= f * matrix[p, j] + g * matrix[p + 1, j]
     return smallest / largest if m > 0 else 1.0
+
+
+@inlined
+def _pivot(matrix: Matrix, p: int, m: int, order: Integers) -> float:
+    """Bring the largest entry of row p to the diagonal, invert it, scale the rest by it.
+
+    Returns its magnitude.
+    """
+    best = p
+    largest = abs(matrix[p, p])
+    for j in range(p + 1, m):
+        if abs(matrix[p, j]) > largest:
+            best, largest = j, abs(matrix[p, j])
+    if best != p:
+        order[p], order[best] = order[best], order[p]
+        for i in range(m):
+            kept = matrix[i, p]
+            matrix[i, p] = matrix[i, best]
+            matrix[i, best] = kept
+    inverse = 1.0 / matrix[p, p]
+    matrix[p, p] = inverse
+    for j in range(p + 1, m):
+        matrix[p, j] *= inverse
+    return largest
 
 
 @kernel
