@@ -9,9 +9,9 @@ formulation), started from the modes of the last step.  Often the first guess is
 Redundant contacts (heel and toe, the corners of a sole) make the system singular.  A proximal
 diagonal of 1e-9 makes it regular, and iterative refinement takes its effect out again: the
 impulses of least norm among those that give the same motion come out.  An answer counts if the
-LCP's own certificate says so.  Where the method cycles, a few sweeps of Gauss-Seidel
-(`relax.py`) give it other modes to start from; where that does not help, the caller has the
-cascade.
+LCP's own certificate says so.  Where the method cycles, or the impulses of least norm fit no cone
+while others would, it goes on from the modes and impulses that a few sweeps of Gauss-Seidel
+(`relax.py`) end in; where that does not help, the caller has the cascade.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dynenvs.lcp.dense import (
 )
 
 SWEEPS = 4  # of mode changes from the last modes
-ROUNDS = 5  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
+ROUNDS = 6  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
 RELAXATIONS = 3  # ... and the first with these
 TRIES = 2  # sweeps of mode changes after each
 REFINEMENTS = 4
@@ -66,15 +66,17 @@ def newton(
     scale = _velocity_scale(header, blocks, n, G, bias, floor)
     relaxations = RELAXATIONS
     for sweep in range(1, SWEEPS + ROUNDS * TRIES + 1):
-        if sweep > SWEEPS and (sweep - SWEEPS) % TRIES == 1:  # it cycles: from somewhere nearer
+        near = sweep > SWEEPS and (sweep - SWEEPS) % TRIES == 1
+        if near:  # it cycles: on from somewhere nearer
             relax(header, blocks, n, G, rows, relaxations, p, u)
             relaxations *= 2
         k, symmetric = list_unknowns(header, blocks, n, unknowns)
         if not _factorise(unknowns, k, symmetric, G, rows, x, order, K):
             return math.inf, sweep
+        # The impulses of least norm, or those nearest to feasible ones where these fit no cone
         for r in range(rows):
-            p[r] = 0.0
-            u[r] = bias[r]
+            p[r] = p[r] if near else 0.0
+        _velocities(G, bias, rows, p, u)
         solves = 0
         settled = False
         # Modes that are far from right show after one solve; the others are judged by exact values
