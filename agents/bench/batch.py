@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import threading
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import gymnasium as gym
@@ -24,10 +24,13 @@ from dynenvs.threads import available_threads
 
 SIZES = tuple(4**k for k in range(7))  # worlds: 1 to 4,096
 DRAWN = 16  # batches of actions, used again and again
+RECORDED = 200  # batches of an expert's actions, from the start of an episode
+AGAINST = 1024  # worlds of the race against EnvPool
 COMPUTED = 100_000  # rounds of the computing loop in a call
 FREE_CORE = 1.5  # what a second thread gives the pure loop at least, where a second core is free
 BUSY = "No second core was free during this race: it says nothing of threads."
 POOLS = ("Walker2d-v5", "Humanoid-v5")
+WALKERS = ("dynenvs/PlanarHumanoid-v0", "dynenvs/PlanarQuadruped-v0")
 
 Batch = Callable[[str, int, int], System]
 
@@ -38,11 +41,63 @@ def cases(settings: Settings) -> list[Case]:
     counts = sorted({1, available_threads()})
     plans: list[tuple[str, str, Batch]] = []
     for name in ENVIRONMENTS:
-        plans += [(name, "random actions", _random), (name, "expert acts", _expert)]
+        plans += [
+            (name, "random actions", _random),
+            (name, "expert's actions, recorded", _replay),
+            (name, "expert acts", _expert),
+        ]
     plans += [(name, "EnvPool, random actions", _pool) for name in POOLS]
     if settings.quick:
-        plans = [plans[0], plans[-2]]
-    return [_sizes_race(*plan, sizes, counts) for plan in plans]
+        plans = [plans[0], plans[1], plans[-2]]
+    races = [_sizes_race(*plan, sizes, counts) for plan in plans]
+    return [*races, _peer_race(64 if settings.quick else AGAINST, counts)]
+
+
+def _peer_race(size: int, counts: list[int]) -> Race:
+    """The walkers beside EnvPool's on as many threads, in one race."""
+    makers: list[tuple[str, Maker]] = []
+    for count in counts:
+        makers.append((_peer_label(count), partial(_pool, POOLS[0], size, count)))
+    for name in WALKERS:
+        for make, word in (
+            (_random, "random actions"),
+            (_replay, "expert's actions, recorded"),
+            (_expert, "expert acts"),
+        ):
+            for count in counts:
+                label = f"{name}, {word}, {_threads(count)}"
+                makers.append((label, partial(make, name, size, count)))
+    against = {
+        label: _peer_label(count)
+        for count in counts
+        for label, _ in makers
+        if label.endswith(_threads(count))
+    }
+    notes = [
+        'Ratio: in environment steps, to EnvPool on as many threads. "Recorded" replays what the '
+        "expert did from the same seeds, so that it is the environments' own speed while they "
+        'walk; "expert acts" has the controller\'s time in it as well. Resets are part of the time.'
+    ]
+    title = f"Batch of {_worlds(size)} beside EnvPool's {POOLS[0]}"
+    return Race("batch", title, "world step", makers, notes, conclude=_simulated, against=against)
+
+
+def _peer_label(count: int) -> str:
+    return f"{POOLS[0]}, EnvPool, random actions, {_threads(count)}"
+
+
+def _simulated(rows: list[Row]) -> list[str]:
+    """The ratios in simulated seconds: control periods differ."""
+    periods = {row.period for row in rows if "EnvPool" in row.name}
+    if len(periods) != 1:
+        return []  # EnvPool did not run
+    (period,) = periods
+    each = [
+        f"{row.name} {row.ratio * row.period / period:.1f}"
+        for row in rows
+        if row.period and period and "EnvPool" not in row.name
+    ]
+    return ["The same ratios in simulated seconds: " + "; ".join(each) + "."]
 
 
 def thread_cases(settings: Settings) -> list[Case]:
@@ -149,6 +204,37 @@ def _random(name: str, size: int, threads: int) -> System:
         nonlocal at
         for _ in range(count):
             envs.step(actions[at % DRAWN])
+            at += 1
+
+    return System(run, size, envs.unwrapped.task.dt, _facts(size, threads), envs.close)
+
+
+@cache
+def _recorded(name: str, size: int) -> Floats:
+    """What the expert does in all worlds after `reset(seed=0)`, shape (RECORDED, size, nu)."""
+    envs: Any = gym.make_vec(name, num_envs=size)
+    expert = reference_controller(envs)
+    observations, _ = envs.reset(seed=0)
+    actions = []
+    for _ in range(RECORDED):
+        actions.append(np.array(expert.predict(observations)[0]))
+        observations, *_ = envs.step(actions[-1])
+    envs.close()
+    return np.array(actions)
+
+
+def _replay(name: str, size: int, threads: int) -> System:
+    """Steps of all worlds under an expert's recorded actions: the same bits, without its time."""
+    envs: Any = gym.make_vec(name, num_envs=size, num_threads=threads)
+    actions = _recorded(name, size)
+    at = 0
+
+    def run(count: int) -> None:
+        nonlocal at
+        for _ in range(count):
+            if at % RECORDED == 0:
+                envs.reset(seed=0)
+            envs.step(actions[at % RECORDED])
             at += 1
 
     return System(run, size, envs.unwrapped.task.dt, _facts(size, threads), envs.close)
