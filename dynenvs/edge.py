@@ -23,7 +23,7 @@ def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
         raise ValueError(f"{name} must be {size} real numbers, got a {kind}") from None
     if array.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
-    if not np.all(np.isfinite(array)):
+    if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array))
         raise ValueError(f"{name} must be finite; entries {bad.tolist()} are not: {array[bad]}")
     return array

@@ -204,11 +204,16 @@ class Model:
         self.lower, self.upper = self.dofs["lower"], self.dofs["upper"]
         self.velocity_limit, self.effort_limit = self.dofs["velocity"], self.dofs["effort"]
         self.damping, self.armature = self.dofs["damping"], self.dofs["armature"]
+        # One world's row, field by field (the layout that kernels open), and such a row at rest
+        self.state_dtype = self._state_dtype()
+        self._at_rest = self._state_at_rest()
+        self._workspace_bytes = int(h.workspace_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
         views = {"header", "bodies", "dofs", "features"}
         derived = {"lower", "upper", "velocity_limit", "effort_limit", "damping", "armature"}
-        return {k: v for k, v in vars(self).items() if k not in views | derived}
+        made = {"state_dtype", "_at_rest", "_workspace_bytes"}
+        return {k: v for k, v in vars(self).items() if k not in views | derived | made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -252,9 +257,7 @@ class Model:
                 q[body.q_at + 3] = 1.0
         return q
 
-    @property
-    def state_dtype(self) -> np.dtype[Any]:
-        """One world's row, field by field (the layout that kernels open)."""
+    def _state_dtype(self) -> np.dtype[Any]:
         h = self.header
         sections: list[tuple[str, Any, int]] = [
             ("status", STATUS, 0),
@@ -276,15 +279,21 @@ class Model:
     def states(self, count: int = 1) -> NDArray[Any]:
         """Rows of `count` worlds at rest in the neutral configuration, dtype `state_dtype`."""
         rows = np.zeros(count, self.state_dtype)
-        rows["q"] = self.neutral()
-        rows["mass_scale"] = 1.0
-        rows["memory"]["friction"] = self.features["friction"]
-        rows["memory"]["restitution"] = self.features["restitution"]
+        rows.view(np.uint8).reshape(count, self.state_dtype.itemsize)[:] = self._at_rest
         return rows
+
+    def _state_at_rest(self) -> Bytes:
+        """The bytes of a world's row at rest in the neutral configuration."""
+        row = np.zeros(1, self.state_dtype)
+        row["q"] = self.neutral()
+        row["mass_scale"] = 1.0
+        row["memory"]["friction"] = self.features["friction"]
+        row["memory"]["restitution"] = self.features["restitution"]
+        return row.view(np.uint8)
 
     def workspace(self) -> Bytes:
         """Scratch memory for one thread."""
-        return np.zeros(self.header.workspace_bytes, np.uint8)
+        return np.zeros(self._workspace_bytes, np.uint8)
 
     def __repr__(self) -> str:
         return (
