@@ -192,12 +192,15 @@ def _share(m: ModelView, w: WorkspaceView, n: int, h: float, cost: Floats) -> bo
 
 @apart("int64(uint8[::1], uint8[::1], int64)")
 def _multipliers(packed: Bytes, buffer: Bytes, n: int) -> int:
-    """Solve the LCP of the multipliers, K in `w.H` and alpha_0 in `w.b`, into `w.z`."""
+    """Solve the LCP of the multipliers, K in `w.H` and alpha_0 in `w.b`, into `w.z`.
+
+    The first guess: just those bounds act that the edges would break without any.
+    """
     w = open_workspace(open_model(packed), buffer)
     for a in range(n):
         w.block[a] = a
-        w.active[a] = 0
-    status, _, _, _ = solve(w.H, w.b, n, 0.0, w.active, False, w.block, w.z, w.lcp)
+        w.active[a] = 1 if w.b[a] < 0.0 else 0
+    status, _, _, _ = solve(w.H, w.b, n, 0.0, w.active, True, w.block, w.z, w.lcp)
     return int(status)
 
 
