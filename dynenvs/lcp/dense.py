@@ -14,6 +14,7 @@ from dynenvs.lcp.workspace import (
     FACTOR,
     ORDER,
     ROWS,
+    UNFACTORED,
     Integers,
     Matrix,
     Vector,
@@ -180,19 +181,21 @@ def add_product(high: float, low: float, a: float, x: float) -> tuple[float, flo
 
 @kernel
 def gather(A: Matrix, cover: Vector, k: int, m: int, work: Workspace) -> None:
-    """Copy a basis to FACTOR, transposed: A at m ROWS and k COLUMNS, then the cover if m = k + 1.
+    """Copy a basis, transposed: A at m ROWS and k COLUMNS, then the cover column if m = k + 1.
+
+    To FACTOR, where it will be overwritten by its factors, and to UNFACTORED.
 
     A: shape (>= n, >= n); cover: shape (>= n,), not read if m = k
     """
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
-    basis = work.matrices[FACTOR]
-    for i in range(m):
-        row = rows[i]
-        for j in range(k):
-            basis[j, i] = A[row, columns[j]]
-        if m > k:
-            basis[k, i] = cover[row]
+    basis, kept = work.matrices[FACTOR], work.matrices[UNFACTORED]
+    for j in range(m):
+        column = columns[j] if j < k else 0
+        for i in range(m):
+            value = A[rows[i], column] if j < k else cover[rows[i]]
+            basis[j, i] = value
+            kept[j, i] = value
 
 
 @kernel
@@ -230,7 +233,7 @@ def solve_basis(
     careful: bool,
     work: Workspace,
 ) -> None:
-    """Solve basis x = right with the factors in FACTOR and iterative refinement.
+    """Solve basis x = right for the basis of `gather`, factored, with iterative refinement.
 
     A, cover, k, m: as for `gather`; right, x: shape (>= m,), different arrays
     careful: refine three times with defects in twice the working precision, instead of once
@@ -238,22 +241,19 @@ def solve_basis(
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
     order = work.integers[ORDER]
-    factors = work.matrices[FACTOR]
+    factors, basis = work.matrices[FACTOR], work.matrices[UNFACTORED]
     defect = work.vectors[DEFECT]
     correction = work.vectors[CORRECTION]
     substitute(factors, m, order, right, x)
     for _ in range(3 if careful else 1):
         for i in range(m):
-            row = rows[i]
+            defect[i] = right[i]
             if careful:
-                defect[i] = careful_row(A, cover, columns, k, m, row, right[i], -1.0, x)
-            else:
-                total = right[i]
-                for j in range(k):
-                    total -= A[row, columns[j]] * x[j]
-                if m > k:
-                    total -= cover[row] * x[k]
-                defect[i] = total
+                defect[i] = careful_row(A, cover, columns, k, m, rows[i], right[i], -1.0, x)
+        for j in range(m if not careful else 0):
+            value = x[j]
+            for i in range(m):
+                defect[i] -= basis[j, i] * value
         substitute(factors, m, order, defect, correction)
         for i in range(m):
             x[i] += correction[i]

@@ -26,6 +26,7 @@ from dynenvs.lcp.workspace import (
     STEP_Z,
     TIED,
     TIGHT,
+    TRANSPOSED,
     Integers,
     Matrix,
     Vector,
@@ -205,25 +206,29 @@ def _directions(
     step_z = work.vectors[STEP_Z]
     basic_w = work.vectors[BASIC_W]
     step_w = work.vectors[STEP_W]
+    transposed = work.matrices[TRANSPOSED]
     for i in range(m):
         if is_z:
-            right[i] = -A[rows[i], entering]
+            right[i] = -transposed[entering, rows[i]]
         else:
             right[i] = 1.0 if rows[i] == entering else 0.0
     solve_basis(A, cover, k, m, right, step_z, careful, work)
-    for i in range(n):
-        if tight[i] == 0:
-            value = b[i] + cover[i] * basic_z[k]
-            step = cover[i] * step_z[k]
-            if is_z:
-                step += A[i, entering]
-            for j in range(k):
-                entry = A[i, columns[j]]
-                value += entry * basic_z[j]
-                step += entry * step_z[j]
-            basic_w[i] = value
-            step_w[i] = step
-            if careful:
+    for i in range(n):  # of all w's: in whole registers this takes less than to pick the basic ones
+        basic_w[i] = b[i] + cover[i] * basic_z[k]
+        step_w[i] = cover[i] * step_z[k]
+    if is_z:
+        for i in range(n):
+            step_w[i] += transposed[entering, i]
+    for j in range(k):
+        column = columns[j]
+        value, step = basic_z[j], step_z[j]
+        for i in range(n):
+            entry = transposed[column, i]
+            basic_w[i] += entry * value
+            step_w[i] += entry * step
+    if careful:
+        for i in range(n):
+            if tight[i] == 0:
                 basic_w[i] = careful_row(A, cover, columns, k, m, i, b[i], 1.0, basic_z)
 
 
@@ -280,6 +285,10 @@ def lemke(
     entering = _start(b, cover, n, z, basis, work)
     if entering < 0:
         return SOLVED, 0
+    transposed = work.matrices[TRANSPOSED]
+    for i in range(n):
+        for j in range(n):
+            transposed[i, j] = A[j, i]
     # The basis: the k z's at `columns`, z_0, and the w's of all rows but the m in `rows`.
     k, m, is_z = integer(0), integer(1), entering >= 0
     pivots = 1

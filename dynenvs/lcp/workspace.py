@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Slabs of `matrices`.
-EQUILIBRATED, FACTOR, BLOCK_MATRIX, MATRICES = 0, 1, 2, 3
+EQUILIBRATED, FACTOR, UNFACTORED, TRANSPOSED, BLOCK_MATRIX, MATRICES = 0, 1, 2, 3, 4, 5
 
 # Rows of `vectors`: first those of one solver of a basis (free again when it returns) ...
 BASIC_Z, STEP_Z, BASIC_W, STEP_W, RIGHT, DEFECT, CORRECTION, LEX_Z, RATIO = (
