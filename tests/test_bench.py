@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from rich.console import Console
@@ -22,10 +23,13 @@ from dynenvs.agents.bench import (
     pendulum,
     race,
     report,
+    solves,
     steps,
 )
 from dynenvs.agents.bench.peers import MissingPeer, peer
 from dynenvs.agents.bench.race import Race, Result, Settings, System
+from dynenvs.agents.reference import reference_controller
+from dynenvs.layout import open_model, open_workspace
 from dynenvs.world import World
 
 QUICK = Settings(repeats=3, seconds=0.01, quick=True)
@@ -260,13 +264,59 @@ def test_a_second_thread_s_worth(pure: float, busy: bool) -> None:
     assert (batch.BUSY in sentence) == busy
 
 
+def test_ratios_in_simulated_seconds() -> None:
+    """A peer's control period counts."""
+
+    def row(name: str, ratio: float, period: float) -> race.Row:
+        return race.Row(name, [1.0], [ratio], period, {}, [1.0])
+
+    peer_ = row("Walker2d-v5, EnvPool, random actions, 1 thread", 1.0, 0.008)
+    (sentence,) = batch._simulated([peer_, row("ours", 20.0, 0.01)])
+    assert sentence.endswith("ours 25.0.")
+    assert batch._simulated([row("ours", 20.0, 0.01)]) == []
+
+
+@pytest.mark.slow
+def test_recorded_actions_are_the_expert_s() -> None:
+    """Replayed from the same seeds they lead to the same bits."""
+    name = batch.WALKERS[0]
+    actions = batch._recorded(name, 3)
+    envs: Any = gym.make_vec(name, num_envs=3)
+    expert = reference_controller(envs)
+    observations, _ = envs.reset(seed=0)
+    for action in actions[:50]:
+        np.testing.assert_array_equal(expert.predict(observations)[0], action)
+        observations, *_ = envs.step(action)
+    envs.close()
+
+
+@pytest.mark.slow
+def test_recorded_problems_are_solved_again() -> None:
+    """The same impulses from the same memory, for the walker and the free robot."""
+    for model, dt, problems in (
+        solves._walker(batch.WALKERS[0], False, 10),
+        solves._robot(30.0, 10),
+    ):
+        row, buffer = problems[0].row.copy(), model.workspace()
+        w = open_workspace(open_model(model.packed), buffer)
+        for problem in problems:
+            args = (model.packed, problem.row, problem.buffer, row, buffer)
+            assert solves._again(*args, problem.contacts, problem.rows, dt, True) == 0
+            stated = open_workspace(open_model(model.packed), problem.buffer)
+            np.testing.assert_array_equal(
+                w.impulse_row[: problem.rows], stated.impulse_row[: problem.rows]
+            )
+
+
 def test_a_peer_that_does_not_import_is_missing() -> None:
     with pytest.raises(MissingPeer, match="`pip install pin` first"):
         peer("pinocchio.nothing_of_the_kind")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", ["single", "threads,steps,dynamics,links,lcp,pendulum,memory"])
+@pytest.mark.parametrize(
+    "names", ["single", "threads,steps,dynamics,links,lcp,solves,pendulum,memory"]
+)
 def test_the_command(names: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All that is installed runs, and leaves its files."""
     monkeypatch.setattr("sys.argv", ["dynenvs", "bench", "--quick", "--cases", names])

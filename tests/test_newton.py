@@ -12,6 +12,7 @@ from trees import Array
 from dynenvs.builder import ModelBuilder
 from dynenvs.contact.modes import OPEN, SLIP, STICK
 from dynenvs.contact.newton import newton
+from dynenvs.contact.relax import relax
 from dynenvs.layout import BLOCK, UNKNOWN, open_model
 from dynenvs.lcp import LcpStatus, solve_lcp
 from dynenvs.model import Model
@@ -195,6 +196,59 @@ def test_redundant_contacts_share_evenly() -> None:
     np.testing.assert_allclose(answer.p, [0.5, -0.15, 0.5, -0.15], atol=1e-7)
     np.testing.assert_allclose(answer.u, 0.0, atol=1e-14)
     assert (answer.modes == STICK).all()
+
+
+def soles(rng: np.random.Generator) -> Problem:
+    """Two feet that move each other, four corners each: 24 rows of rank 12."""
+    blocks = np.zeros(8, BLOCK)
+    blocks["row"], blocks["tangents"], blocks["friction"] = 3 * np.arange(8), 2, 0.8
+    J = np.zeros((24, 12))
+    for i, (x, y) in enumerate([(a, b) for a in (-0.1, 0.1) for b in (-0.05, 0.05)] * 2):
+        at = 6 * (i // 4)
+        for k, direction in enumerate(np.eye(3)[[2, 0, 1]]):
+            J[3 * i + k, at : at + 3] = direction
+            J[3 * i + k, at + 3 : at + 6] = np.cross([x, y, -0.1], direction)
+    factor = rng.normal(size=(12, 16)) * np.tile([1.0, 1.0, 1.0, 5.0, 5.0, 5.0], 2)[:, None]
+    v = rng.normal(size=12) * np.tile([0.5, 0.5, 0.5, 2.0, 2.0, 2.0], 2)
+    v[[2, 8]] -= 0.5
+    return Problem(8, blocks, J @ factor @ factor.T @ J.T / 16, J @ v)
+
+
+def test_soles_are_settled() -> None:
+    """Redundant corners that stick, slip and lift: 98 of 100 problems, and by the laws."""
+    rng = np.random.default_rng(5)
+    settled = 0
+    for _ in range(200):
+        problem = soles(rng)
+        answer = run(problem)
+        if answer.residual <= 1e-12:
+            settled += 1
+            scale = max(np.abs(problem.bias).max(), FLOOR)
+            assert residual_of(problem, answer) < 1e-9 * scale
+    assert settled >= 196
+
+
+@pytest.mark.parametrize("directions", [2, 8])
+def test_relaxed_impulses_are_feasible_and_come_near(directions: int) -> None:
+    """In their cones after any number of sweeps, and u = G p + bias; in the limit, the answer."""
+    rng = np.random.default_rng(2)
+    header = open_model(_model(directions).packed).header
+    near = 0
+    for _ in range(50):
+        problem = random_problem(rng, directions, friction=0.2, redundant=True)
+        blocks, rows = problem.blocks.copy(), len(problem.bias)
+        p, u = np.zeros(rows), problem.bias.copy()
+        for sweeps in (1, 4, 500):
+            relax(header, blocks, len(blocks), problem.G, rows, sweeps, p, u)
+            np.testing.assert_allclose(u, problem.G @ p + problem.bias, atol=1e-9)
+            for block in blocks:
+                r, t = int(block["row"]), int(block["tangents"])
+                assert p[r] >= 0.0
+                if t:
+                    assert np.hypot(p[r + 1], p[r + t] * (t - 1)) <= 0.2 * p[r] * (1 + 1e-12)
+                assert p[r : r + 1 + t].any() or block["mode"] == OPEN
+        near += residual_of(problem, Answer(p, u, 0.0, blocks["mode"])) < 1e-8
+    assert near >= 45
 
 
 def test_nothing_moves_where_nothing_can() -> None:

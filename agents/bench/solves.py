@@ -47,7 +47,7 @@ class Problem(NamedTuple):
 
     row: Bytes
     buffer: Bytes
-    count: int  # contacts
+    contacts: int
     rows: int
     by_newton: bool  # whether it was solved without the cascade
     pressing: int  # contacts that carry an impulse
@@ -172,7 +172,7 @@ def _robot(effort: float, count: int) -> tuple[Model, float, list[Problem]]:
     found: list[Problem] = []
     for row, tau in _thrash(model, effort):
         problem = _state(model, row, tau, TIMESTEP)
-        if problem and problem.count == CORNERS:
+        if problem and problem.contacts == CORNERS:
             found.append(problem)
         if len(found) == count:
             break
@@ -213,7 +213,7 @@ def _row(name: str, model: Model, dt: float, problems: list[Problem]) -> Row:
                 start = time.perf_counter_ns()
                 _again(
                     model.packed, problem.row, problem.buffer, row, buffer,
-                    problem.count, problem.rows, dt, solves,
+                    problem.contacts, problem.rows, dt, solves,
                 )  # fmt: skip
                 spent.append(time.perf_counter_ns() - start)
             if attempt > 0:

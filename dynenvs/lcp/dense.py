@@ -86,7 +86,7 @@ def _pivot(matrix: Matrix, p: int, m: int, order: Integers) -> float:
     matrix[p, p] = inverse
     for j in range(p + 1, m):
         matrix[p, j] *= inverse
-    return largest
+    return float(largest)
 
 
 @kernel
