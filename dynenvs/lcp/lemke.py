@@ -233,8 +233,10 @@ def _directions(
 
 
 @kernel
-def _start(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers, work: Workspace) -> int:
-    """Clear the results, and let z_0 enter the basis of all w's.
+def _start(
+    A: Matrix, b: Vector, cover: Vector, n: int, z: Vector, basis: Integers, work: Workspace
+) -> int:
+    """Clear the results, copy A to TRANSPOSED, and let z_0 enter the basis of all w's.
 
     Returns the row of the w that leaves, the last of those with the least b_i / cover_i (the last,
     because among equals its perturbation e^i is the smallest); -1 if b >= 0.
@@ -252,6 +254,10 @@ def _start(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers, work: W
     if first >= 0:
         tight[first] = 1
         work.integers[ROWS, 0] = first
+        transposed = work.matrices[TRANSPOSED]
+        for i in range(n):
+            for j in range(n):
+                transposed[i, j] = A[j, i]
     return first
 
 
@@ -282,13 +288,9 @@ def lemke(
     columns = work.integers[COLUMNS]
     basic_z = work.vectors[BASIC_Z]
     right = work.vectors[RIGHT]
-    entering = _start(b, cover, n, z, basis, work)
+    entering = _start(A, b, cover, n, z, basis, work)
     if entering < 0:
         return SOLVED, 0
-    transposed = work.matrices[TRANSPOSED]
-    for i in range(n):
-        for j in range(n):
-            transposed[i, j] = A[j, i]
     # The basis: the k z's at `columns`, z_0, and the w's of all rows but the m in `rows`.
     k, m, is_z = integer(0), integer(1), entering >= 0
     pivots = 1
