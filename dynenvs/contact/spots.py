@@ -1,0 +1,165 @@
+"""The slots of all pairs of solids: found anew at each pose, taken over into contacts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.contact.geometry.box_box import box_box
+from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
+from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
+from dynenvs.contact.geometry.height_field import solid_field
+from dynenvs.contact.geometry.spot import discard
+from dynenvs.layout import (
+    BOX,
+    CAPSULE,
+    HEIGHT_FIELD,
+    Bytes,
+    Floats,
+    Records,
+    open_model,
+    open_pairs,
+    open_shapes,
+    open_workspace,
+)
+from dynenvs.rotation import rotate
+
+
+@apart("int64(uint8[::1], uint8[::1], int64)")
+def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
+    """Fill `w.spots` for the poses `w.pose`, or its second half for `w.pose_new` if `after`."""
+    m = open_model(packed)
+    w = open_workspace(m, buffer)
+    pairs, heights = open_pairs(m, packed)
+    shapes = open_shapes(m, buffer)
+    start = m.header[0].ns if after else 0
+    for p in range(m.header[0].np):
+        pair = pairs[p]
+        if after:
+            _place(pair, w.pose_new, shapes)
+        else:
+            _place(pair, w.pose, shapes)
+        first = start + pair.first
+        discard(w.spots, first, pair.slots)
+        if _near(pair, shapes):
+            _find(pair, shapes[0], shapes[1], heights, w.spots, first)
+    return 0
+
+
+@kernel
+def update_spots(packed: Bytes, buffer: Bytes) -> None:
+    """`find_spots` at `w.pose`, for the interpreter."""
+    find_spots(packed, buffer, 0)
+
+
+@inlined
+def _place(pair: Any, poses: Records, shapes: Records) -> None:
+    """Both solids in the world."""
+    for side in range(2):
+        shape = shapes[side]
+        pose = poses[pair.body_b if side else pair.body_a]
+        p = pair.position_b if side else pair.position_a
+        R = pair.rotation_b if side else pair.rotation_a
+        x, y, z = rotate(pose.R, p)
+        c = shape.center
+        c[0], c[1], c[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
+        for i in range(3):
+            for j in range(3):
+                total = pose.R[i, 0] * R[0, j] + pose.R[i, 1] * R[1, j] + pose.R[i, 2] * R[2, j]
+                shape.R[i, j] = total
+
+
+@inlined
+def _near(pair: Any, shapes: Records) -> bool:
+    """Whether the solids' bounding spheres are near each other; always, over a height field."""
+    a, b = shapes[0].center, shapes[1].center
+    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    return math.sqrt(x * x + y * y + z * z) < pair.reach
+
+
+@inlined
+def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
+    if pair.kind_b == HEIGHT_FIELD:
+        solid_field(pair, a, b, heights, spots, first)
+    elif pair.kind_b == CAPSULE:
+        if pair.kind_a == CAPSULE:
+            capsule_capsule(pair, a, b, spots, first)
+        else:
+            sphere_capsule(pair, a, b, spots, first)
+    elif pair.kind_a == BOX:
+        box_box(pair, a, b, spots, first)
+    elif pair.kind_a == CAPSULE:
+        capsule_box(pair, a, b, spots, first)
+    else:
+        sphere_box(pair, a, b, spots, first)
+
+
+@inlined
+def place_spot(spot: Any, pose: Any, contact: Any) -> None:
+    """Centre, normal and point of a contact from its slot; `pose` is that of body A."""
+    c, n = contact.center, contact.normal
+    contact.radius = spot.radius
+    contact.edges = spot.edges
+    for k in range(3):
+        c[k] = spot.center[k]
+        n[k] = spot.normal[k]
+        contact.point[k] = c[k] - spot.radius * n[k]
+    _into_body(pose, c, contact.local)
+
+
+@inlined
+def _into_body(pose: Any, p: Floats, out: Floats) -> None:
+    """out = R^T (p - origin)"""
+    x, y, z = p[0] - pose.p[0], p[1] - pose.p[1], p[2] - pose.p[2]
+    for k in range(3):
+        out[k] = pose.R[0, k] * x + pose.R[1, k] * y + pose.R[2, k] * z
+
+
+@inlined
+def _out_of_body(pose: Any, local: Floats, out: Floats) -> None:
+    """out = R local + origin"""
+    x, y, z = rotate(pose.R, local)
+    out[0], out[1], out[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
+
+
+@inlined
+def pull_back(spot: Any, new_a: Any, new_b: Any, a: Any, b: Any, contact: Any) -> float:
+    """A contact that shows only at the end of the step, at its start: returns the gap [m].
+
+    The material points that meet at the end, taken to where they were, and their distance along
+    the normal that they will meet at.
+    """
+    place_spot(spot, new_a, contact)
+    reach = spot.gap + spot.radius
+    other, n = contact.point, contact.normal
+    for k in range(3):
+        other[k] = contact.center[k] - reach * n[k]
+    _into_body(new_b, other, contact.t1)  # tangents are not known yet: room for a point
+    _out_of_body(b, contact.t1, other)
+    _out_of_body(a, contact.local, contact.center)
+    gap = -spot.radius
+    for k in range(3):
+        gap += n[k] * (contact.center[k] - other[k])
+    for k in range(3):
+        other[k] = contact.center[k] - spot.radius * n[k]
+    return float(gap)
+
+
+@inlined
+def hold(pose_b: Any, contact: Any) -> None:
+    """Keep a contact's normal in B's axes, before the bodies are turned (`carry`)."""
+    n = contact.normal
+    for k in range(3):
+        R = pose_b.R
+        contact.t1[k] = R[0, k] * n[0] + R[1, k] * n[1] + R[2, k] * n[2]
+
+
+@inlined
+def carry(pose_a: Any, pose_b: Any, contact: Any) -> None:
+    """Take a contact along with its bodies: the core point with A, the normal with B."""
+    n = contact.normal
+    n[0], n[1], n[2] = rotate(pose_b.R, contact.t1)
+    _out_of_body(pose_a, contact.local, contact.center)
+    for k in range(3):
+        contact.point[k] = contact.center[k] - contact.radius * n[k]
