@@ -7,12 +7,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.contact.detect import locate
+from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.render import Frame, Renderer
 from dynenvs.envs.render.window import Mode
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import CONTACT, POSE, Floats, open_model
+from dynenvs.layout import CONTACT, FAR, POSE, Floats, open_model, open_workspace
 from dynenvs.model import Model
 
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
@@ -57,18 +57,21 @@ def frame(env: DynEnv) -> Frame:
     their own, so that drawing changes nothing of the simulation.
     """
     row, task = env.worlds.rows[0], env.worlds.tasks[0]
-    poses = _poses(env.model, row["q"])
+    model, memory = env.model, env.model.workspace()
+    w = open_workspace(open_model(model.packed), memory)
+    update_poses(open_model(model.packed), row["q"], w.pose)
+    measure_gaps(model.packed, memory)
     forces = row["memory"]["total"] / env.dt
-    loaded = np.flatnonzero(np.any(forces != 0.0, axis=1))
+    loaded = np.flatnonzero(np.any(forces != 0.0, axis=1) & (w.gaps < FAR))
     points = np.zeros((len(loaded), 3))
     contact = np.zeros(1, CONTACT)[0]
     for i, feature in enumerate(loaded):
-        locate(env.model.features[feature], poses, contact)
+        place(model.features, w.spots, w.pose, feature, contact)
         points[i] = contact.point
     walks = "command" in (task.dtype.names or ())
     return Frame(
-        rotations=poses["R"],
-        positions=poses["p"],
+        rotations=w.pose["R"].copy(),
+        positions=w.pose["p"].copy(),
         contact_points=points,
         contact_forces=forces[loaded],
         focus=env.focus,

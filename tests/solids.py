@@ -100,9 +100,18 @@ def read(model: Model, q: Array) -> Slots:
     return Slots(alive, spots["gap"][alive], points[alive], spots["normal"][alive])
 
 
+def read_gaps(model: Model, q: Array) -> Array:
+    """Gaps of all features at q, shape (nf,)."""
+    buffer = model.workspace()
+    m = open_model(model.packed)
+    w = open_workspace(m, buffer)
+    update_poses(m, q, w.pose)
+    measure_gaps(model.packed, buffer)
+    return w.gaps.copy()
+
+
 def slots(a: Solid, b: Solid) -> Slots:
     """The slots of two solids."""
-    # The capsule's geom axes may be turned about its own axis: its body's pose is what counts.
     return read(pair_model(a, b), np.concatenate([pose(a.R, a.p), pose(b.R, b.p)]))
 
 
