@@ -66,7 +66,7 @@ def frame(env: DynEnv) -> Frame:
     points = np.zeros((len(loaded), 3))
     contact = np.zeros(1, CONTACT)[0]
     for i, feature in enumerate(loaded):
-        place(model.features, w.spots, w.pose, feature, contact)
+        place(model.features, w.spots, w.pose, int(feature), contact)
         points[i] = contact.point
     walks = "command" in (task.dtype.names or ())
     return Frame(

@@ -277,7 +277,7 @@ def test_inverse_dynamics_through_contact_of_solids(ground: str) -> None:
         builder.body(f"foot{i}", parent="trunk", joint=leg, mass=0.3, inertia=(1e-3, 1e-3, 1e-3))
         builder.sphere(f"sole{i}", f"foot{i}", radius=0.03)
     if ground == "hills":
-        builder.height_field("hills", heights=hills(), half_size=(1, 1))
+        builder.height_field("hills", heights=0.2 * hills(), half_size=(1, 1))  # no foot slides
     dt = 4e-3
     world = World(builder.build(), timestep=dt)
     world.reset([0, 0, 0.6, 1, 0, 0, 0, 0.4, 0.4, 0.4, 0.4])
@@ -293,7 +293,7 @@ def test_inverse_dynamics_through_contact_of_solids(ground: str) -> None:
         assert result.status == InverseStatus.TRACKED
         world.step(result.tau)
         np.testing.assert_allclose(world.v, result.v, atol=1e-8)
-        assert len(world.contacts) >= 2  # on hills it leans on two of them
+        assert len(world.contacts) >= 3
     certified(world)
 
 
