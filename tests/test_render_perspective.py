@@ -201,10 +201,10 @@ def test_nearer_pieces_hide_farther_ones() -> None:
 def test_shadows_fall_along_the_light_and_end_softly() -> None:
     made = pieces((BALL, (0.0, 0.0, 0.5), (0.1,), np.eye(3)))
     sun = light(SUN, 0.1, made)
-    beams = open_light(sun.axes, sun.blur, sun.disc)
+    beams = open_light(sun)
 
     def bright(p: Array, own: int = -1) -> float:
-        return float(visibility(beams, sun.casters, tuple(p), own))
+        return float(visibility(beams, sun.casters, sun.table, tuple(p), own))
 
     foot = np.array([0.0, 0.0, 0.5]) - 0.5 / SUN[2] * SUN
     assert bright(foot) < 0.05

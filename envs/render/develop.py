@@ -112,7 +112,13 @@ def _clear(t: float, haze: float) -> float:
 
 @kernel
 def _skylight(
-    lens: Lens, depth: Array, below: float, beams: Beams, casters: Array, coarse: Array
+    lens: Lens,
+    depth: Array,
+    below: float,
+    beams: Beams,
+    casters: Array,
+    table: Array,
+    coarse: Array,
 ) -> None:
     """Share of the sky that the ground sees, which changes slowly: at some pixels only."""
     for i in range(coarse.shape[0]):
@@ -126,7 +132,7 @@ def _skylight(
             coarse[i, j] = 1.0
             if t < 1e9:
                 p = (lens.eye[0] + t * d[0], lens.eye[1] + t * d[1], lens.eye[2] + t * d[2])
-                coarse[i, j] = visibility(beams, casters, p, NOTHING)
+                coarse[i, j] = visibility(beams, casters, table, p, NOTHING)
 
 
 @inlined
@@ -165,9 +171,8 @@ def paint_background(
     """
     lens = open_lens(camera)
     below = floor - lens.eye[2]
-    sun_beams, sun_casters = open_light(sun.axes, sun.blur, sun.disc), sun.casters
-    sky_beams = open_light(sky.axes, sky.blur, sky.disc)
-    _skylight(lens, depth, below, sky_beams, sky.casters, coarse)
+    beams, casters, table = open_light(sun), sun.casters, sun.table
+    _skylight(lens, depth, below, open_light(sky), sky.casters, sky.table, coarse)
     indoors = math.isnan(floor) and not terrain
     for row in range(canvas.shape[0]):
         # The camera does not roll: all of a row looks down alike, and sees the floor equally far
@@ -191,7 +196,7 @@ def paint_background(
             if t < 1e9:
                 p = (lens.eye[0] + t * d[0], lens.eye[1] + t * d[1], lens.eye[2] + t * d[2])
                 base = _ground_color(lens, d, n, t, p[0], p[1], 1.0 / tile)
-                bright = visibility(sun_beams, sun_casters, p, NOTHING)
+                bright = visibility(beams, casters, table, p, NOTHING)
                 open_sky = _between(coarse, row, column)
                 facing = max(dot(n, SUN_AT), 0.0) / SUN_AT[2]
                 light = SUN_SHARE * bright * facing + SKY_SHARE * open_sky * (0.55 + 0.45 * n[2])
@@ -211,13 +216,20 @@ def paint_background(
 
 @inlined
 def _lit(
-    lens: Lens, piece: Any, number: int, d: Vector, t: float, sun: Beams, casters: Array
+    lens: Lens,
+    piece: Any,
+    number: int,
+    d: Vector,
+    t: float,
+    sun: Beams,
+    casters: Array,
+    table: Array,
 ) -> Color:
     """Colour of what one ray sees of a piece."""
     p = (lens.eye[0] + t * d[0], lens.eye[1] + t * d[1], lens.eye[2] + t * d[2])
     n = normal_at(piece, p)
     facing = dot(n, SUN_AT)
-    bright = visibility(sun, casters, p, number) if facing > 0.0 else 1.0
+    bright = visibility(sun, casters, table, p, number) if facing > 0.0 else 1.0
     base = piece.color
     if piece.body == 0:  # part of the ground
         light = SUN_SHARE * bright * max(facing, 0.0) / SUN_AT[2] + SKY_SHARE * (0.6 + 0.4 * n[2])
@@ -257,7 +269,7 @@ def paint_pieces(
 ) -> None:
     """Rows first..last-1: pieces in front of the background; smooth where samples differ."""
     lens = open_lens(camera)
-    beams, casters = open_light(sun.axes, sun.blur, sun.disc), sun.casters
+    beams, casters, table = open_light(sun), sun.casters, sun.table
     for row in range(first, last):
         for column in range(canvas.shape[1]):
             i, j = 2 * row, 2 * column
@@ -279,7 +291,7 @@ def paint_pieces(
                 if t < behind:
                     d = ray(lens, 0.5 * j + 0.25, 0.5 * i + 0.25)
                     number = code[i, j] // FACES
-                    color = _lit(lens, pieces[number], number, d, t, beams, casters)
+                    color = _lit(lens, pieces[number], number, d, t, beams, casters, table)
                     color = _mixed(sky_color(d, False), color, _clear(t, haze))
                 r, g, b = r + color[0], g + color[1], b + color[2]
             canvas[row, column, 0] = np.uint8(r / samples + 0.5)

@@ -26,6 +26,9 @@ SKY = np.array([0.0, 0.0, 1.0])
 SUN_BLUR = 0.10  # of a shadow's edge, per metre from what casts it
 SKY_BLUR = 0.80
 LEAST_BLUR = 0.006  # [m]
+BELOW = 0.3  # [m]
+CELLS = 24
+MOST = 62  # pieces that cast shadows: bits of an entry of the table
 
 CASTER = record_type(
     [
@@ -47,8 +50,10 @@ class Light(NamedTuple):
 
     axes: Array  # two axes across the light and the one towards it, rows, shape (3, 3)
     blur: float
-    casters: Array  # CASTER, shape (n,)
-    disc: Array  # middle (2) and radius of a circle around all outlines, and their top
+    casters: Array  # CASTER, shape (n,), n <= MOST
+    corner: Array  # of the table below, across the light [m], shape (2,)
+    cell: float  # side of its cells [m]
+    table: Array  # bit i of an entry: caster i may darken that cell, shape (CELLS, CELLS)
 
 
 def light(towards: Array, blur: float, pieces: Array) -> Light:
@@ -57,18 +62,24 @@ def light(towards: Array, blur: float, pieces: Array) -> Light:
     first = np.cross(towards, helper)
     first /= np.linalg.norm(first)
     axes = np.array([first, np.cross(towards, first), towards])
-    moving = np.flatnonzero(pieces["body"] > 0)
+    moving = np.flatnonzero(pieces["body"] > 0)[:MOST]
     casters = np.zeros(len(moving), CASTER)
     for caster, number in zip(casters, moving, strict=True):
         _outline(caster, pieces[number], axes)
         caster["piece"] = number
-    disc = np.zeros(4)
-    if len(moving):
-        low = (casters["middle"] - casters["reach"][:, None]).min(axis=0)
-        high = (casters["middle"] + casters["reach"][:, None]).max(axis=0)
-        disc[:2], disc[2] = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
-        disc[3] = (casters["height"] + casters["reach"]).max()
-    return Light(axes, blur, casters, disc)
+    table = np.zeros((CELLS, CELLS), np.int64)
+    if not len(moving):
+        return Light(axes, blur, casters, np.zeros(2), 1.0, table)
+    # Receivers lie little lower than the lowest caster: so far a blur can spread
+    lowest = (casters["height"] - casters["reach"]).min() - BELOW
+    wide = casters["reach"] + LEAST_BLUR + blur * (casters["height"] - lowest)
+    low = (casters["middle"] - wide[:, None]).min(axis=0)
+    cell = float(((casters["middle"] + wide[:, None]).max(axis=0) - low).max()) / CELLS
+    middles = low + cell * (np.stack(np.meshgrid(*2 * [np.arange(CELLS)], indexing="ij"), 2) + 0.5)
+    for i, caster in enumerate(casters):
+        near = np.linalg.norm(middles - caster["middle"], axis=2) < wide[i] + 0.71 * cell
+        table[near] |= 1 << i
+    return Light(axes, blur, casters, low, cell, table)
 
 
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
@@ -126,36 +137,38 @@ class Beams(NamedTuple):
     y: Vector
     towards: Vector
     blur: float
-    middle_x: float
-    middle_y: float
-    reach: float
-    top: float
+    low_x: float
+    low_y: float
+    cells: float  # to a metre
 
 
 @inlined
-def open_light(axes: Array, blur: float, disc: Array) -> Beams:
+def open_light(light: Any) -> Beams:
     """The numbers of a Light."""
+    axes, corner = light.axes, light.corner
     x, y, towards = vector(axes[0]), vector(axes[1]), vector(axes[2])
-    return Beams(x, y, towards, blur, disc[0], disc[1], disc[2], disc[3])
+    return Beams(x, y, towards, light.blur, corner[0], corner[1], 1.0 / light.cell)
 
 
 @inlined
-def visibility(beams: Beams, casters: Array, p: Vector, own: int) -> float:
+def visibility(beams: Beams, casters: Array, table: Array, p: Vector, own: int) -> float:
     """Share of a light that a world point sees, from 0 to 1; piece `own` does not count."""
     a, b, h = dot(beams.x, p), dot(beams.y, p), dot(beams.towards, p)
-    dx, dy = a - beams.middle_x, b - beams.middle_y
-    wide = beams.reach + LEAST_BLUR + beams.blur * max(beams.top - h, 0.0)
-    if dx * dx + dy * dy > wide * wide:
+    i, j = (a - beams.low_x) * beams.cells, (b - beams.low_y) * beams.cells
+    if min(i, j) < 0.0 or max(i, j) >= CELLS:
         return 1.0
-    return float(_past_casters(casters, beams.blur, a, b, h, own))
+    which = table[int(i), int(j)]
+    return 1.0 if which == 0 else float(_past_casters(casters, which, beams.blur, a, b, h, own))
 
 
 @kernel
-def _past_casters(casters: Array, blur: float, a: float, b: float, h: float, own: int) -> float:
+def _past_casters(
+    casters: Array, which: int, blur: float, a: float, b: float, h: float, own: int
+) -> float:
     seen = 1.0
     for i in range(len(casters)):
         caster = casters[i]
-        if caster.piece == own:
+        if (which >> i) & 1 == 0 or caster.piece == own:
             continue
         dx, dy = a - caster.middle[0], b - caster.middle[1]
         above = caster.height - h
