@@ -24,6 +24,7 @@ BALL, ROD, BLOCK = range(3)
 NOTHING = -1
 FACES = 8  # codes a piece: 0 round, 1 to 6 a block's faces
 NEAR = 0.02  # [m]
+SAME = 2e-4  # of two surfaces no further apart than this, the first piece's is seen [m]
 
 # One convex piece of the picture, world axes
 PIECE = record_type(
@@ -164,7 +165,7 @@ def _cast_round(
         for column in range(2 * left, 2 * right):
             way = ray(lens, 0.5 * column + 0.25, 0.5 * row + 0.25)
             t = _rod(origin, (dot(x, way), dot(y, way), dot(z, way)), radius, half)
-            if NEAR < t < depth[row, column]:
+            if NEAR < t < depth[row, column] - SAME:
                 depth[row, column] = t
                 code[row, column] = number * FACES
 
@@ -199,7 +200,7 @@ def _draw_face(lens: Lens, piece: Any, number: int, face: int, depth: Array, cod
             continue
         for column in range(math.ceil(low), math.floor(high) + 1):
             t = 1.0 / (a0 + b0 * column + c0 * row)
-            if NEAR < t < depth[row, column]:
+            if NEAR < t < depth[row, column] - SAME:
                 depth[row, column] = t
                 code[row, column] = number * FACES + 1 + face
 
