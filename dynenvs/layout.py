@@ -144,7 +144,8 @@ PAIR = record_type(
         ("position_b", "f8", (3,)),
         ("rotation_a", "f8", (3, 3)),
         ("rotation_b", "f8", (3, 3)),
-        ("reach", "f8"),  # centres further apart than this are far [m]
+        # A's centre further than this from B (from B's centre, if it is no box) is far [m]
+        ("reach", "f8"),
         ("heights_at", "i8"),  # of a height field: its first height, points along x and y,
         ("nx", "i8"),
         ("ny", "i8"),

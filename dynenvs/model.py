@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dynenvs.joints import JOINT_NQ, JOINT_NV
 from dynenvs.layout import (
     BODY,
+    BOX,
     DOF,
     FEATURE,
     HALF_SPACE,
@@ -37,7 +38,7 @@ from dynenvs.parts import (
     vector3,
 )
 
-NEAR = 0.3  # solids whose bounding spheres are further apart than this are not looked at [m]
+NEAR = 0.1  # solids further apart than this are not looked at [m]
 
 
 class Model:
@@ -220,7 +221,9 @@ class Model:
             record.rotation_a[:], record.rotation_b[:] = a.rotation, b.rotation
             record.reach = math.inf
             if b.heights is None:
-                record.reach = a.bounding_radius + b.bounding_radius + NEAR
+                record.reach = a.bounding_radius + NEAR
+                if b.kind != BOX:
+                    record.reach += b.bounding_radius
                 continue
             if b.name not in filled:
                 filled[b.name] = at = sum(self._heights_size(name) for name in filled)

@@ -32,7 +32,7 @@ def apart(rng: np.random.Generator, kinds: tuple[str, str]) -> tuple[Solid, Soli
     while True:
         a, b = (random_solid(rng, kind) for kind in kinds)
         gap = distance(a, b)
-        if 1e-3 < gap < 0.2:
+        if 1e-3 < gap < 0.09:
             return a, b, gap
 
 

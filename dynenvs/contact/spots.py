@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dynenvs.compiled import apart, inlined, kernel
@@ -10,7 +9,8 @@ from dynenvs.contact.geometry.box_box import box_box
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
 from dynenvs.contact.geometry.height_field import solid_field
-from dynenvs.contact.geometry.spot import discard
+from dynenvs.contact.geometry.segment import clamp
+from dynenvs.contact.geometry.spot import Point, back, discard
 from dynenvs.layout import (
     BOX,
     CAPSULE,
@@ -36,13 +36,13 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
     start = m.header[0].ns if after else 0
     for p in range(m.header[0].np):
         pair = pairs[p]
-        if after:
-            _place(pair, w.pose_new, shapes)
-        else:
-            _place(pair, w.pose, shapes)
         first = start + pair.first
         discard(w.spots, first, pair.slots)
-        if _near(pair, shapes):
+        if after:
+            near = _meet(pair, w.pose_new[pair.body_a], w.pose_new[pair.body_b], shapes)
+        else:
+            near = _meet(pair, w.pose[pair.body_a], w.pose[pair.body_b], shapes)
+        if near:
             _find(pair, shapes[0], shapes[1], heights, w.spots, first)
     return 0
 
@@ -54,28 +54,45 @@ def update_spots(packed: Bytes, buffer: Bytes) -> None:
 
 
 @inlined
-def _place(pair: Any, poses: Records, shapes: Records) -> None:
-    """Both solids in the world."""
-    for side in range(2):
-        shape = shapes[side]
-        pose = poses[pair.body_b if side else pair.body_a]
-        p = pair.position_b if side else pair.position_a
-        R = pair.rotation_b if side else pair.rotation_a
-        x, y, z = rotate(pose.R, p)
-        c = shape.center
-        c[0], c[1], c[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
-        for i in range(3):
-            for j in range(3):
-                total = pose.R[i, 0] * R[0, j] + pose.R[i, 1] * R[1, j] + pose.R[i, 2] * R[2, j]
-                shape.R[i, j] = total
+def _meet(pair: Any, pose_a: Any, pose_b: Any, shapes: Records) -> bool:
+    """Whether the solids are near each other; if so, both placed in the world."""
+    x, y, z = rotate(pose_a.R, pair.position_a)
+    a, b = pose_a.p, pose_b.p
+    center = (x + a[0], y + a[1], z + a[2])
+    if not _near(pair, back(pose_b.R, (center[0] - b[0], center[1] - b[1], center[2] - b[2]))):
+        return False
+    c = shapes[0].center
+    c[0], c[1], c[2] = center
+    _turn(pose_a.R, pair.rotation_a, shapes[0].R)
+    x, y, z = rotate(pose_b.R, pair.position_b)
+    c = shapes[1].center
+    c[0], c[1], c[2] = x + b[0], y + b[1], z + b[2]
+    _turn(pose_b.R, pair.rotation_b, shapes[1].R)
+    return True
 
 
 @inlined
-def _near(pair: Any, shapes: Records) -> bool:
-    """Whether the solids' bounding spheres are near each other; always, over a height field."""
-    a, b = shapes[0].center, shapes[1].center
-    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
-    return math.sqrt(x * x + y * y + z * z) < pair.reach
+def _turn(R: Floats, own: Floats, out: Floats) -> None:
+    """out = R own"""
+    for i in range(3):
+        x, y, z = R[i, 0], R[i, 1], R[i, 2]
+        for j in range(3):
+            out[i, j] = x * own[0, j] + y * own[1, j] + z * own[2, j]
+
+
+@inlined
+def _near(pair: Any, center: Point) -> bool:
+    """Whether A's bounding sphere, its centre in B's body frame, is near B (near its bounding
+    sphere, if it is no box); always, over a height field."""
+    p = pair.position_b
+    x, y, z = center[0] - p[0], center[1] - p[1], center[2] - p[2]
+    if pair.kind_b == BOX:
+        x, y, z = back(pair.rotation_b, (x, y, z))
+        half = pair.size_b
+        x -= clamp(x, half[0])
+        y -= clamp(y, half[1])
+        z -= clamp(z, half[2])
+    return bool(x * x + y * y + z * z < pair.reach * pair.reach)
 
 
 @inlined
@@ -111,9 +128,8 @@ def place_spot(spot: Any, pose: Any, contact: Any) -> None:
 @inlined
 def _into_body(pose: Any, p: Floats, out: Floats) -> None:
     """out = R^T (p - origin)"""
-    x, y, z = p[0] - pose.p[0], p[1] - pose.p[1], p[2] - pose.p[2]
-    for k in range(3):
-        out[k] = pose.R[0, k] * x + pose.R[1, k] * y + pose.R[2, k] * z
+    o = pose.p
+    out[0], out[1], out[2] = back(pose.R, (p[0] - o[0], p[1] - o[1], p[2] - o[2]))
 
 
 @inlined
@@ -149,10 +165,8 @@ def pull_back(spot: Any, new_a: Any, new_b: Any, a: Any, b: Any, contact: Any) -
 @inlined
 def hold(pose_b: Any, contact: Any) -> None:
     """Keep a contact's normal in B's axes, before the bodies are turned (`carry`)."""
-    n = contact.normal
-    for k in range(3):
-        R = pose_b.R
-        contact.t1[k] = R[0, k] * n[0] + R[1, k] * n[1] + R[2, k] * n[2]
+    n, held = contact.normal, contact.t1
+    held[0], held[1], held[2] = back(pose_b.R, (n[0], n[1], n[2]))
 
 
 @inlined

@@ -17,8 +17,9 @@ from dynenvs.contact.geometry.spot import into, out_of
 from dynenvs.layout import BOX, CAPSULE, Floats, Records
 
 ITERATIONS = 12
-CLOSE = 1e-13  # Newton's last step [m]
-ABOVE = 0.1  # higher above the highest place than this, the distance to that height will do [m]
+CLOSE = 1e-8  # Newton's last step [m]: the gap's error is its square times the curvature
+# Higher than this the distance to the highest place will do, or to the tangent plane below [m]
+ABOVE = 0.08
 
 Weights = tuple[float, float, float, float]
 
@@ -95,7 +96,10 @@ def ball_field(
         return
     x, y = cx, cy
     h, hx, hy, hxx, hxy, hyy = surface(pair, heights, x, y)
-    for _ in range(ITERATIONS):
+    iterations = ITERATIONS
+    if cz - h - radius > ABOVE * math.sqrt(1.0 + hx * hx + hy * hy):
+        iterations = 0
+    for _ in range(iterations):
         above = cz - h
         gx, gy = x - cx - above * hx, y - cy - above * hy
         a, b, d = 1.0 + hx * hx, hx * hy, 1.0 + hy * hy

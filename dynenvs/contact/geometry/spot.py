@@ -15,15 +15,10 @@ COINCIDENT = 1e-12  # core points nearer than this do not tell a normal [m]
 
 @inlined
 def discard(spots: Records, first: int, count: int) -> None:
-    """Slots that do not touch that way."""
+    """Slots that do not touch that way: what else they hold means nothing."""
     for k in range(first, first + count):
-        spot = spots[k]
-        spot.gap = FAR
-        spot.radius = 0.0
-        spot.edges = 0
-        for i in range(3):
-            spot.center[i] = 0.0
-            spot.normal[i] = 1.0 if i == 2 else 0.0
+        spots[k].gap = FAR
+        spots[k].edges = 0
 
 
 @inlined
@@ -66,15 +61,21 @@ def point(p: Floats) -> Point:
 
 
 @inlined
-def into(shape: Any, p: Point) -> Point:
-    """A world point in a solid's own frame."""
-    x, y, z = p[0] - shape.center[0], p[1] - shape.center[1], p[2] - shape.center[2]
-    R = shape.R
+def back(R: Floats, p: Point) -> Point:
+    """R^T p"""
+    x, y, z = p
     return (
         R[0, 0] * x + R[1, 0] * y + R[2, 0] * z,
         R[0, 1] * x + R[1, 1] * y + R[2, 1] * z,
         R[0, 2] * x + R[1, 2] * y + R[2, 2] * z,
     )
+
+
+@inlined
+def into(shape: Any, p: Point) -> Point:
+    """A world point in a solid's own frame."""
+    c = shape.center
+    return back(shape.R, (p[0] - c[0], p[1] - c[1], p[2] - c[2]))
 
 
 @inlined
