@@ -35,9 +35,9 @@ class ModelBuilder:
         gravity: acceleration [m/s^2], world axes, z up.
         directions: friction directions of each contact's pyramid: 2 for models that move in the
             x-z plane, any even number from 4 in three dimensions.
-        max_contacts: capacity for simultaneous contacts; if None, as many as all pairs of geoms can
-            have at once.  Memory grows with its square, so give one where many geoms lie about
-            (a flight of stairs); `diagnostics.overflow` counts the steps that needed more.
+        max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
+            all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.
+            `diagnostics.overflow` counts the steps that needed more.
 
     Example::
 

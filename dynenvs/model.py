@@ -210,7 +210,8 @@ class Model:
     def _fill_pairs(self, pairs: list[SolidPair]) -> None:
         h, index = self.header, {name: i for i, name in enumerate(self.body_names)}
         heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
-        filled: dict[str, int] = {}  # where each height field's heights begin
+        begin: dict[str, int] = {}  # of each height field's heights
+        end = 0
         for record, (a, b, first, slots) in zip(self.pairs, pairs, strict=True):
             record.kind_a = SPHERE if a.kind == POINT else a.kind
             record.kind_b = b.kind
@@ -225,17 +226,13 @@ class Model:
                 if b.kind != BOX:
                     record.reach += b.bounding_radius
                 continue
-            if b.name not in filled:
-                filled[b.name] = at = sum(self._heights_size(name) for name in filled)
-                heights[at : at + b.heights.size] = b.heights.ravel()
-            record.heights_at = filled[b.name]
+            if b.name not in begin:
+                begin[b.name], end = end, end + b.heights.size
+                heights[begin[b.name] : end] = b.heights.ravel()
+            record.heights_at = begin[b.name]
             record.nx, record.ny = b.heights.shape
             record.dx, record.dy = 2 * b.size[:2] / (np.array(b.heights.shape) - 1)
             record.top = b.heights.max()
-
-    def _heights_size(self, geom: str) -> int:
-        heights = self.geoms[self.geom_id(geom)].heights
-        return 0 if heights is None else heights.size
 
     def _freeze(self) -> None:
         self.packed.flags.writeable = False

@@ -19,6 +19,7 @@ RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, HALF_SPACE: 3, HEIGHT_FIELD: 3}
 # Slots of each pair of solids (what they are: `dynenvs.contact.geometry`), and how many of them
 # touch at once
 SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
+SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def collect_contacts(
     points: list[Feature] = []
     slots: list[Feature] = []
     pairs: list[SolidPair] = []
-    group = at_once = 0
+    group = at_once = slots_at_once = 0
     for a, b in itertools.combinations(geoms, 2):
         rule = rules.get(frozenset((a.name, b.name)))
         if not _touches(a, b, rule, trees):
@@ -86,9 +87,9 @@ def collect_contacts(
             count, most = _slots(first, second)
             pairs.append(SolidPair(first, second, len(slots), count))
             slots += [Feature(first, second, group, np.zeros(3), 0.0, *coefficients)] * count
-            at_once += most
+            slots_at_once += most
         group += 1
-    return Contacts(points + slots, pairs, at_once)
+    return Contacts(points + slots, pairs, at_once + min(slots_at_once, SLOTS_AT_ONCE))
 
 
 def self_contacts(

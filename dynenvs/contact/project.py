@@ -128,15 +128,9 @@ def _errors(
         feature = features[contact.feature]
         r = contact.row
         first = r + 1 + contact.tangents
-        k = slot_of(features, spots, contact.feature)
-        if k < 0:
-            gap = feature_gap(feature, poses_new)
-        else:
-            spot = spots[spots.shape[0] // 2 + k]
-            gap = spot.gap
-            turned = _cosine(spot.normal, contact.normal) < TURNED
-            if gap >= FAR or turned or spot.edges != contact.edges:
-                continue  # it does not touch that way any more
+        holds, gap = _gap(features, spots, poses_new, contact)
+        if not holds:
+            continue
         announced = 0.0
         if contact.impulse[0] > 0.0:
             announced = max(0.0, contact.gap + dt * _velocity(J, r, v))
@@ -161,6 +155,18 @@ def _errors(
             worst = max(worst, abs(gap))
             n, same = _mark(marks, n, r, known, same, G)
     return worst, n, same and n == known
+
+
+@inlined
+def _gap(features: Records, spots: Records, poses_new: Records, contact: Any) -> tuple[bool, float]:
+    """Whether a contact's parts still touch that way at the end of the step, and their gap [m]."""
+    k = slot_of(features, spots, contact.feature)
+    if k < 0:
+        return True, feature_gap(features[contact.feature], poses_new)
+    spot = spots[spots.shape[0] // 2 + k]
+    turned = _cosine(spot.normal, contact.normal) < TURNED
+    holds = spot.gap < FAR and not turned and spot.edges == contact.edges
+    return bool(holds), float(spot.gap)
 
 
 @inlined

@@ -146,6 +146,19 @@ def _between(coarse: Array, row: int, column: int) -> float:
     return float(top + y * (bottom - top))
 
 
+@inlined
+def _ground_light(base: Color, n: Vector, sun: float, sky: float) -> Color:
+    """A colour of the ground in the shares of sun and sky that it sees."""
+    light = SUN_SHARE * sun * max(dot(n, SUN_AT), 0.0) / SUN_AT[2]
+    light += SKY_SHARE * sky * (0.55 + 0.45 * n[2])
+    cool = 0.06 * (1.0 - sun)  # only the blue sky lights a shadow
+    return (
+        min(base[0] * light * (1.0 - cool), 255.0),
+        min(base[1] * light, 255.0),
+        min(base[2] * light * (1.0 + cool), 255.0),
+    )
+
+
 @kernel
 def paint_background(
     camera: Any,
@@ -197,15 +210,7 @@ def paint_background(
                 p = (lens.eye[0] + t * d[0], lens.eye[1] + t * d[1], lens.eye[2] + t * d[2])
                 base = _ground_color(lens, d, n, t, p[0], p[1], 1.0 / tile)
                 bright = visibility(beams, casters, table, p, NOTHING)
-                open_sky = _between(coarse, row, column)
-                facing = max(dot(n, SUN_AT), 0.0) / SUN_AT[2]
-                light = SUN_SHARE * bright * facing + SKY_SHARE * open_sky * (0.55 + 0.45 * n[2])
-                cool = 0.06 * (1.0 - bright)  # only the blue sky lights a shadow
-                lit = (
-                    min(base[0] * light * (1.0 - cool), 255.0),
-                    min(base[1] * light, 255.0),
-                    min(base[2] * light * (1.0 + cool), 255.0),
-                )
+                lit = _ground_light(base, n, bright, _between(coarse, row, column))
                 color = _mixed(color, lit, clear)
             # Rounding offsets that keep the sky from showing bands; always the same
             dither = 0.0625 * ((column * 7 + row * 11 + ((column * row) >> 2)) & 15)
