@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 from trees import Array
@@ -17,6 +18,11 @@ from dynenvs.model import Model
 from dynenvs.parts import free
 
 UP = np.array([0.0, 0.0, 1.0])
+
+
+def few_of(count: int, few: int) -> list[Any]:
+    """Seeds from 0 on: the first few for every run, the others for the slow one."""
+    return [*range(few), *(pytest.param(k, marks=pytest.mark.slow) for k in range(few, count))]
 
 
 class Solid(NamedTuple):
