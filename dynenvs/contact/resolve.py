@@ -12,7 +12,7 @@ from dynenvs.contact.detect import (
 )
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
-from dynenvs.contact.spots import carry, find_spots, hold, pull_back
+from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
@@ -24,7 +24,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
@@ -45,8 +45,8 @@ def resolve_contacts(
     s, w = open_state(m, row), open_workspace(m, buffer)
     nv = m.header[0].nv
     w.answer[0].posed = 0  # `pose_new` is about to change
-    if m.header[0].ns > 0:
-        find_spots(packed, buffer, 0)
+    if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
+        return FAILED
     count = select_contacts(
         m.bodies, m.features, s.memory, w.pose, w.body, w.spots, w.gaps, w.contacts, dt
     )
@@ -78,8 +78,8 @@ def resolve_contacts(
             break
         integrate(m, s.q, w.v_new, dt, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
-        if m.header[0].ns > 0:
-            find_spots(packed, buffer, 1)
+        if m.header[0].ns > 0 and find_spots(packed, buffer, 1) != FOUND:
+            return FAILED
         found = add_missed(m, s, w, count)
         if found == count:
             break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.compiled import apart, inlined
 from dynenvs.contact.geometry.box_box import box_box
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
@@ -25,10 +25,15 @@ from dynenvs.layout import (
 )
 from dynenvs.rotation import rotate
 
+FOUND = 0
+
 
 @apart("int64(uint8[::1], uint8[::1], int64)")
 def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
-    """Fill `w.spots` for the poses `w.pose`, or its second half for `w.pose_new` if `after`."""
+    """Fill `w.spots` for the poses `w.pose`, or its second half for `w.pose_new` if `after`.
+
+    Returns FOUND.
+    """
     m = open_model(packed)
     w = open_workspace(m, buffer)
     pairs, heights = open_pairs(m, packed)
@@ -44,13 +49,7 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
             near = _meet(pair, w.pose[pair.body_a], w.pose[pair.body_b], shapes)
         if near:
             _find(pair, shapes[0], shapes[1], heights, w.spots, first)
-    return 0
-
-
-@kernel
-def update_spots(packed: Bytes, buffer: Bytes) -> None:
-    """`find_spots` at `w.pose`, for the interpreter."""
-    find_spots(packed, buffer, 0)
+    return FOUND
 
 
 @inlined
