@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.dynamics.crba import crba
+from dynenvs.edge import prepare
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.window import Mode
-from dynenvs.frames import point_jacobian
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import CONTACT, FAR, POSE, Floats, open_model, open_workspace
+from dynenvs.kinematics import add_point_row, update_kinematics, update_poses
+from dynenvs.layout import CONTACT, FAR, POSE, Floats, open_model, open_state, open_workspace
 from dynenvs.model import Model
 
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
@@ -70,9 +70,14 @@ def push(env: DynEnv, impulse: float | None = None, heading: float | None = None
         impulse = PUSH * float(model.bodies["mass"].sum())
     turn = np.random.default_rng().uniform(0, 2 * np.pi) if heading is None else heading
     blow = impulse * np.array([np.cos(turn), np.sin(turn), 0.0])
-    name = model.body_names[body]
-    J = point_jacobian(model, row["q"], name, model.bodies[body].com)
-    row["v"] += np.linalg.solve(crba(model, row["q"]), J.T @ blow)
+    memory, buffer = prepare(model, row["q"])
+    m = open_model(model.packed)
+    s, w = open_state(m, memory), open_workspace(m, buffer)
+    update_kinematics(m, s, w)
+    pose, force = w.pose[body], np.zeros(model.nv)
+    center = pose["R"] @ model.bodies[body].com + pose["p"]
+    add_point_row(m, w, body, center, blow, 1.0, force)
+    row["v"] += np.linalg.solve(crba(model, row["q"]), force)
 
 
 def frame(env: DynEnv) -> Frame:
