@@ -42,9 +42,10 @@ __all__ = [*_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dynenvs' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    home = importlib.import_module(_HOMES[name])
+    # All names of that module: importing it has put the module itself in the place of `frames`
+    globals().update({k: getattr(home, k) for k, v in _HOMES.items() if v == _HOMES[name]})
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.model import Model
-from dynenvs.pairs import PairRule, contact_features
+from dynenvs.pairs import PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
     Body,
     Geom,
@@ -35,7 +35,9 @@ class ModelBuilder:
         gravity: acceleration [m/s^2], world axes, z up.
         directions: friction directions of each contact's pyramid: 2 for models that move in the
             x-z plane, any even number from 4 in three dimensions.
-        max_contacts: capacity for simultaneous contacts; all features if None.
+        max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
+            all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.
+            `diagnostics.overflow` counts the steps that needed more.
 
     Example::
 
@@ -63,6 +65,7 @@ class ModelBuilder:
         self._bodies: dict[str, Body] = {}
         self._geoms: dict[str, Geom] = {}
         self._rules: dict[frozenset[str], PairRule] = {}
+        self._selves: list[tuple[str, ...]] = []
 
     # Bodies and joints
 
@@ -215,6 +218,39 @@ class ModelBuilder:
         rotation = rotation_to(unit3(normal, f"normal of {name!r}"))
         return self._geom(name, body, "half_space", (0, 0, 0), position, rotation, **options)
 
+    def height_field(
+        self,
+        name: str,
+        body: str = WORLD,
+        *,
+        heights: Any,
+        half_size: tuple[float, float],
+        position: Vector = (0, 0, 0),
+        **options: Any,
+    ) -> ModelBuilder:
+        """Add ground with hills: all that lies below a surface.
+
+        Args:
+            name: unique among geoms.
+            body: the body that carries it.
+            heights: of the surface at a regular grid, shape (nx, ny), both at least 2 [m]; smoothly
+                interpolated (Catmull-Rom splines), constant beyond the border.
+            half_size: the grid spans +-half_size in x and y [m].
+            position: of the grid's middle at height zero [m].
+            options: as for `sphere`.
+        """
+        grid = np.array(heights, dtype=np.float64)
+        if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
+            raise ModelError(
+                f"geom {name!r}: heights must be finite, of shape (nx, ny), both at least 2; got "
+                f"shape {grid.shape}"
+            )
+        x, y = half_size
+        self._positive(name, half_size=min(x, y))
+        return self._geom(
+            name, body, "height_field", (x, y, 0), position, None, heights=grid, **options
+        )
+
     def _geom(
         self,
         name: str,
@@ -228,6 +264,7 @@ class ModelBuilder:
         restitution: float = 0.0,
         collide: bool = True,
         color: tuple[int, int, int] | None = None,
+        heights: Any = None,
     ) -> ModelBuilder:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
@@ -245,6 +282,7 @@ class ModelBuilder:
             float(restitution),
             collide,
             color,
+            heights,
         )
         return self
 
@@ -273,6 +311,15 @@ class ModelBuilder:
         self._rules[frozenset((geom_a, geom_b))] = PairRule(True, friction, restitution)
         return self
 
+    def self_contact(self, *geoms: str) -> ModelBuilder:
+        """Let these geoms of one robot touch each other, unless their bodies are adjacent.
+
+        Adjacent is a body to the nearest one above it that carries a geom, whatever joints are in
+        between: their shapes overlap at the joint.  `pair` and `exclude` prevail.
+        """
+        self._selves.append(geoms)
+        return self
+
     def exclude(self, geom_a: str, geom_b: str) -> ModelBuilder:
         """Let two geoms pass through each other."""
         self._rules[frozenset((geom_a, geom_b))] = PairRule(False)
@@ -288,11 +335,11 @@ class ModelBuilder:
                 raise ModelError(f"geom {geom.name!r}: unknown body {geom.body!r}; {self._known()}")
         self._check_moving_masses(bodies)
         geoms = list(self._geoms.values())
-        features = contact_features(bodies, geoms, self._rules)
+        rules = {**self_contacts(bodies, geoms, self._selves), **self._rules}
         return Model(
             bodies,
             geoms,
-            features,
+            collect_contacts(bodies, geoms, rules),
             gravity=self.gravity,
             directions=self.directions,
             max_contacts=self.max_contacts,

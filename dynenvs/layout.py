@@ -3,15 +3,15 @@
 A call with sixty arrays costs more than a step, so a kernel gets three byte buffers:
 
 ==========  ==============================================================================
-model       what all worlds share: header, bodies, degrees of freedom, contact features
+model       what all worlds share: header, bodies, degrees of freedom, contact features, pairs
 state       one row per world: positions, velocities, warm start, per-world parameters
 workspace   one per thread: every intermediate quantity of the step
 ==========  ==============================================================================
 
 `open_model`, `open_state` and `open_workspace` turn them into named views; this costs some
 ten nanoseconds and allocates nothing.  Shapes: nb bodies (the world is body 0), nq positions,
-nv velocities, nf contact features, at most nc contacts at once, nr constraint rows, nl variables
-of the LCP.
+nv velocities, nf contact features (ns of them slots of the np pairs of solids), at most nc contacts
+at once, nr constraint rows, nl variables of the LCP.
 """
 
 from __future__ import annotations
@@ -46,12 +46,14 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
-    "nb", "nq", "nv", "nf", "nc", "nlimited", "nr", "nl", "directions", "cone", "planar",
+    "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
+    "cone", "planar",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
-    "bodies_at", "dofs_at", "features_at", "model_bytes", "q_at", "v_at", "memory_at",
+    "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "model_bytes", "q_at", "v_at",
+    "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
-    "gaps_at", "contacts_at", "variables_at", "blocks_at",
+    "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
     "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
     "lcp_at", "lcp_size", "workspace_bytes",
@@ -105,7 +107,9 @@ DOF = record_type(
     ]
 )
 
-# A feature is a point of geom A (with a radius) that can touch geom B.
+# A feature is a point of geom A (with a radius) that can touch geom B, or a slot of a pair of
+# solids: one of the ways in which they can touch (a corner on a face, an edge across an edge).
+# Slots come last; `center` to `target_radius` are not theirs.
 FEATURE = record_type(
     [
         ("geom_a", "i8"),
@@ -121,6 +125,33 @@ FEATURE = record_type(
         ("target_radius", "f8"),
         ("friction", "f8"),
         ("restitution", "f8"),
+    ]
+)
+
+# Two solids of which both have edges, faces or round sides: their slots are found together
+# (`dynenvs.contact.spots`).
+PAIR = record_type(
+    [
+        ("kind_a", "i8"),  # SPHERE, CAPSULE or BOX
+        ("kind_b", "i8"),  # CAPSULE, BOX or HEIGHT_FIELD
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("first", "i8"),  # first slot
+        ("slots", "i8"),
+        ("size_a", "f8", (3,)),  # as `dynenvs.parts.Geom.size`
+        ("size_b", "f8", (3,)),
+        ("position_a", "f8", (3,)),  # in the body's frame [m]
+        ("position_b", "f8", (3,)),
+        ("rotation_a", "f8", (3, 3)),
+        ("rotation_b", "f8", (3, 3)),
+        # A's centre further than this from B (from B's centre, if it is no box) is far [m]
+        ("reach", "f8"),
+        ("heights_at", "i8"),  # of a height field: its first height, points along x and y,
+        ("nx", "i8"),
+        ("ny", "i8"),
+        ("dx", "f8"),  # their distances [m]
+        ("dy", "f8"),
+        ("top", "f8"),  # and the highest one [m]
     ]
 )
 
@@ -180,13 +211,50 @@ BODY_WORK = record_type(
     ]
 )
 
+# Where a slot's parts are nearest to each other now.
+SPOT = record_type(
+    [
+        ("gap", "f8"),  # [m]; FAR where the slot does not touch that way
+        ("radius", "f8"),  # of A around its core point
+        ("edges", "i8"),  # which edges of two boxes cross: the slot alone does not tell; else 0
+        ("center", "f8", (3,)),  # core point of A, world axes [m]
+        ("normal", "f8", (3,)),  # from B to A
+    ]
+)
+FAR = 1e3  # [m]
+
+# A solid in the world, and what the pair at hand needs to know of it.
+SHAPE = record_type(
+    [
+        ("center", "f8", (3,)),
+        ("R", "f8", (3, 3)),
+        # The face of a box that looks to the other one: outward normal, centre, in-plane axes u, v
+        # with half edges hu, hv, corners on the way round, and their numbers
+        ("normal", "f8", (3,)),
+        ("face", "f8", (3,)),
+        ("u", "f8", (3,)),
+        ("v", "f8", (3,)),
+        ("hu", "f8"),
+        ("hv", "f8"),
+        ("corners", "f8", (4, 3)),
+        ("numbers", "i8", (4,)),
+        # Its corners cast along the common normal on the other's face: place and gap
+        ("feet", "f8", (4, 3)),
+        ("gaps", "f8", (4,)),
+        ("inside", "i8", (4,)),
+    ]
+)
+
 CONTACT = record_type(
     [
         ("feature", "i8"),
         ("row", "i8"),  # of the normal; tangents follow
         ("tangents", "i8"),  # tangential rows: 0 (frictionless), 1 (planar) or 2
         ("stick", "i8"),
-        ("center", "f8", (3,)),
+        ("edges", "i8"),  # as SPOT's
+        ("local", "f8", (3,)),  # core point of A in A's frame
+        ("radius", "f8"),  # of A around it
+        ("center", "f8", (3,)),  # core point, world axes
         ("point", "f8", (3,)),
         ("normal", "f8", (3,)),  # from B to A
         ("t1", "f8", (3,)),
@@ -280,6 +348,7 @@ class WorkspaceView(NamedTuple):
     pose_new: Records  # POSE at q_new, shape (nb,)
     body: Records  # BODY_WORK, shape (nb,)
     gaps: Floats  # gap of every feature [m], shape (nf,)
+    spots: Records  # SPOT of every slot at `pose`, then at `pose_new`, shape (2 ns,)
     contacts: Records  # CONTACT, shape (nc,)
     variables: Records  # VARIABLE, shape (nl,)
     blocks: Records  # BLOCK, shape (nc + nlimited,)
@@ -336,6 +405,8 @@ def fill_offsets(header: Any) -> None:
             ("bodies_at", nb * BODY.itemsize),
             ("dofs_at", nv * DOF.itemsize),
             ("features_at", nf * FEATURE.itemsize),
+            ("pairs_at", header.np * PAIR.itemsize),
+            ("heights_at", 8 * header.nheights),
         ],
     )
     header.state_bytes = place(
@@ -355,6 +426,8 @@ def fill_offsets(header: Any) -> None:
             ("pose_new_at", nb * POSE.itemsize),
             ("body_work_at", nb * BODY_WORK.itemsize),
             ("gaps_at", 8 * nf),
+            ("spots_at", 2 * header.ns * SPOT.itemsize),
+            ("shapes_at", 2 * SHAPE.itemsize),
             ("contacts_at", header.nc * CONTACT.itemsize),
             ("variables_at", nl * VARIABLE.itemsize),
             ("blocks_at", (header.nc + header.nlimited) * BLOCK.itemsize),
@@ -415,6 +488,20 @@ def open_poses(m: ModelView, buffer: Bytes) -> Records:
 
 
 @inlined
+def open_pairs(m: ModelView, packed: Bytes) -> tuple[Records, Floats]:
+    """PAIR of every pair of solids, shape (np,), and the heights of all height fields."""
+    h = m.header[0]
+    pairs = vector(packed, h.pairs_at, h.np, PAIR)
+    return pairs, vector(packed, h.heights_at, h.nheights, np.float64)
+
+
+@inlined
+def open_shapes(m: ModelView, buffer: Bytes) -> Records:
+    """SHAPE of the two solids of the pair at hand."""
+    return vector(buffer, m.header[0].shapes_at, 2, SHAPE)
+
+
+@inlined
 def open_torques(m: ModelView, buffer: Bytes) -> Floats:
     """`tau` of a workspace."""
     h = m.header[0]
@@ -432,6 +519,7 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, h.pose_new_at, h.nb, POSE),
         vector(buffer, h.body_work_at, h.nb, BODY_WORK),
         vector(buffer, h.gaps_at, h.nf, np.float64),
+        vector(buffer, h.spots_at, 2 * h.ns, SPOT),
         vector(buffer, h.contacts_at, h.nc, CONTACT),
         vector(buffer, h.variables_at, nl, VARIABLE),
         vector(buffer, h.blocks_at, h.nc + h.nlimited, BLOCK),

@@ -11,18 +11,22 @@ from numpy.typing import NDArray
 from dynenvs.joints import JOINT_NQ, JOINT_NV
 from dynenvs.layout import (
     BODY,
+    BOX,
     DOF,
     FEATURE,
     HALF_SPACE,
     HEADER,
     MEMORY,
+    PAIR,
+    POINT,
     PYRAMID,
+    SPHERE,
     STATUS,
     Bytes,
     Floats,
     fill_offsets,
 )
-from dynenvs.pairs import Feature
+from dynenvs.pairs import Contacts, Feature, SolidPair
 from dynenvs.parts import (
     JOINT_TYPES,
     Body,
@@ -34,6 +38,8 @@ from dynenvs.parts import (
     vector3,
 )
 
+NEAR = 0.1  # solids further apart than this are not looked at [m]
+
 
 class Model:
     """A frozen robot or scene; make it with `ModelBuilder`.
@@ -42,7 +48,7 @@ class Model:
         nq, nv, nu: numbers of positions, velocities and actuated velocities.
         body_names: the world first.  joint_names: joints that move, in order of `v`.
         geoms: the geoms as described.
-        bodies, dofs, features: read-only record arrays (fields: see `dynenvs.layout`).
+        bodies, dofs, features, pairs: read-only record arrays (fields: see `dynenvs.layout`).
         packed: the buffer that kernels read, uint8.
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
@@ -53,7 +59,7 @@ class Model:
         self,
         bodies: list[Body],
         geoms: list[Geom],
-        features: list[Feature],
+        contacts: Contacts,
         *,
         gravity: Floats,
         directions: int,
@@ -72,11 +78,12 @@ class Model:
             for i, body in enumerate(bodies, 1)
             if body.joint.type != "fixed"
         }
-        self.packed: Bytes = self._allocate(bodies, features, gravity, directions, max_contacts)
+        self.packed: Bytes = self._allocate(bodies, contacts, gravity, directions, max_contacts)
         self._open()
         self._fill_bodies(bodies)
         self._fill_dofs(bodies)
-        self._fill_features(features)
+        self._fill_features(contacts.features)
+        self._fill_pairs(contacts.pairs)
         self._freeze()
 
     # Packing
@@ -84,7 +91,7 @@ class Model:
     @staticmethod
     def _allocate(
         bodies: list[Body],
-        features: list[Feature],
+        contacts: Contacts,
         gravity: Floats,
         directions: int,
         max_contacts: int | None,
@@ -94,8 +101,13 @@ class Model:
         header.nb = len(bodies) + 1
         header.nq = sum(JOINT_NQ[kind] for kind in kinds)
         header.nv = sum(JOINT_NV[kind] for kind in kinds)
-        header.nf = len(features)
-        header.nc = len(features) if max_contacts is None else min(max_contacts, len(features))
+        header.nf = len(contacts.features)
+        header.ns = sum(pair.slots for pair in contacts.pairs)
+        header.np = len(contacts.pairs)
+        fields = {id(pair.geom_b): pair.geom_b.heights for pair in contacts.pairs}
+        header.nheights = sum(heights.size for heights in fields.values() if heights is not None)
+        most = contacts.at_once
+        header.nc = most if max_contacts is None else min(max_contacts, int(header.nf))
         header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
         tangents = 1 if directions == 2 else 2
         # Rounded up: loops along rows then have whole vector registers to work on
@@ -123,6 +135,7 @@ class Model:
         self.bodies = view(h.bodies_at, h.nb, BODY)
         self.dofs = view(h.dofs_at, h.nv, DOF)
         self.features = view(h.features_at, h.nf, FEATURE)
+        self.pairs = view(h.pairs_at, h.np, PAIR)
 
     def _fill_bodies(self, bodies: list[Body]) -> None:
         index = {name: i for i, name in enumerate(self.body_names)}
@@ -194,6 +207,33 @@ class Model:
             record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
             record.friction, record.restitution = feature.friction, feature.restitution
 
+    def _fill_pairs(self, pairs: list[SolidPair]) -> None:
+        h, index = self.header, {name: i for i, name in enumerate(self.body_names)}
+        heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
+        begin: dict[str, int] = {}  # of each height field's heights
+        end = 0
+        for record, (a, b, first, slots) in zip(self.pairs, pairs, strict=True):
+            record.kind_a = SPHERE if a.kind == POINT else a.kind
+            record.kind_b = b.kind
+            record.body_a, record.body_b = index[a.body], index[b.body]
+            record.first, record.slots = first, slots
+            record.size_a[:], record.size_b[:] = a.size, b.size
+            record.position_a[:], record.position_b[:] = a.position, b.position
+            record.rotation_a[:], record.rotation_b[:] = a.rotation, b.rotation
+            record.reach = math.inf
+            if b.heights is None:
+                record.reach = a.bounding_radius + NEAR
+                if b.kind != BOX:
+                    record.reach += b.bounding_radius
+                continue
+            if b.name not in begin:
+                begin[b.name], end = end, end + b.heights.size
+                heights[begin[b.name] : end] = b.heights.ravel()
+            record.heights_at = begin[b.name]
+            record.nx, record.ny = b.heights.shape
+            record.dx, record.dy = 2 * b.size[:2] / (np.array(b.heights.shape) - 1)
+            record.top = b.heights.max()
+
     def _freeze(self) -> None:
         self.packed.flags.writeable = False
         self._open()
@@ -210,7 +250,7 @@ class Model:
         self._workspace_bytes = int(h.workspace_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
-        views = {"header", "bodies", "dofs", "features"}
+        views = {"header", "bodies", "dofs", "features", "pairs"}
         derived = {"lower", "upper", "velocity_limit", "effort_limit", "damping", "armature"}
         made = {"state_dtype", "_at_rest", "_workspace_bytes"}
         return {k: v for k, v in vars(self).items() if k not in views | derived | made}

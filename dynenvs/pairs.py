@@ -10,10 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.layout import BOX, CAPSULE, HALF_SPACE, POINT, SPHERE
+from dynenvs.layout import BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, POINT, SPHERE
 from dynenvs.parts import Body, Geom, ModelError
 
 ROUND = (POINT, SPHERE)
+GROUND = {HALF_SPACE, HEIGHT_FIELD}
+RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, HALF_SPACE: 3, HEIGHT_FIELD: 3}
+# Slots of each pair of solids (what they are: `dynenvs.contact.geometry`), and how many of them
+# touch at once
+SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
+SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class PairRule:
 
 
 class Feature(NamedTuple):
-    """A point of geom A, with a radius, that can touch geom B."""
+    """A point of geom A, with a radius, that can touch geom B, or a slot of a pair of solids."""
 
     geom_a: Geom
     geom_b: Geom
@@ -37,27 +43,90 @@ class Feature(NamedTuple):
     restitution: float
 
 
-def contact_features(
+class SolidPair(NamedTuple):
+    """Two geoms whose slots are found together."""
+
+    geom_a: Geom
+    geom_b: Geom
+    first: int  # first slot
+    slots: int
+
+
+class Contacts(NamedTuple):
+    """All that can touch: features (slots of pairs last), pairs, and how many can at once."""
+
+    features: list[Feature]
+    pairs: list[SolidPair]
+    at_once: int
+
+
+def collect_contacts(
     bodies: list[Body], geoms: list[Geom], rules: dict[frozenset[str], PairRule]
-) -> list[Feature]:
+) -> Contacts:
     """All features of all pairs that may touch, in a stable order (their index is their id)."""
     known = {geom.name for geom in geoms}
     for pair in rules:
         for name in pair - known:
-            raise ModelError(f"pair of unknown geom {name!r}; known geoms: {', '.join(known)}")
+            raise ModelError(f"unknown geom {name!r} in a pair; known geoms: {', '.join(known)}")
     trees = _trees(bodies)
-    features: list[Feature] = []
-    group = 0
+    points: list[Feature] = []
+    slots: list[Feature] = []
+    pairs: list[SolidPair] = []
+    group = at_once = slots_at_once = 0
     for a, b in itertools.combinations(geoms, 2):
         rule = rules.get(frozenset((a.name, b.name)))
         if not _touches(a, b, rule, trees):
             continue
         first, second = _ordered(a, b)
-        friction, restitution = _coefficients(first, second, rule)
-        for center, radius in _points(first):
-            features.append(Feature(first, second, group, center, radius, friction, restitution))
+        coefficients = _coefficients(first, second, rule)
+        if second.kind == HALF_SPACE or (first.kind in ROUND and second.kind in ROUND):
+            own = [Feature(first, second, group, c, r, *coefficients) for c, r in _points(first)]
+            points += own
+            at_once += len(own)
+        else:
+            count, most = _slots(first, second)
+            pairs.append(SolidPair(first, second, len(slots), count))
+            slots += [Feature(first, second, group, np.zeros(3), 0.0, *coefficients)] * count
+            slots_at_once += most
         group += 1
-    return features
+    return Contacts(points + slots, pairs, at_once + min(slots_at_once, SLOTS_AT_ONCE))
+
+
+def self_contacts(
+    bodies: list[Body], geoms: list[Geom], groups: list[tuple[str, ...]]
+) -> dict[frozenset[str], PairRule]:
+    """Rules of the geoms that may touch others of their own robot: all but those next to it."""
+    body_of = {geom.name: geom.body for geom in geoms}
+    parents = {body.name: body.parent for body in bodies}
+    carrying = set(body_of.values())
+    above = {}
+    for name in parents:
+        up = parents[name]
+        while up != "world" and up not in carrying:
+            up = parents[up]
+        above[name] = up
+    rules = {}
+    for group in groups:
+        for a, b in itertools.combinations(group, 2):
+            for name in {a, b} - set(body_of):
+                raise ModelError(
+                    f"unknown geom {name!r} in self_contact; known geoms: {', '.join(body_of)}"
+                )
+            one, other = body_of[a], body_of[b]
+            if one != other and above.get(one) != other and above.get(other) != one:
+                rules[frozenset((a, b))] = PairRule(True)
+    return rules
+
+
+def _slots(a: Geom, b: Geom) -> tuple[int, int]:
+    """How many slots a pair of solids has, and how many of them are used at once."""
+    if b.heights is not None:
+        if a.kind == CAPSULE:  # balls as close to each other as the heights
+            spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+            count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
+            return count, count
+        return (8, 8) if a.kind == BOX else (1, 1)
+    return SLOTS.get((a.kind, b.kind), (1, 1))
 
 
 def _trees(bodies: list[Body]) -> dict[str, str]:
@@ -76,24 +145,24 @@ def _touches(a: Geom, b: Geom, rule: PairRule | None, trees: dict[str, str]) -> 
         return rule.collide
     if not (a.collide and b.collide) or trees[a.body] == trees[b.body]:
         return False
-    # A point has no volume: it touches planes, and other shapes on request only.
+    # A point has no volume: it touches the ground, and other shapes on request only.
     return not (
-        (a.kind == POINT and b.kind != HALF_SPACE) or (b.kind == POINT and a.kind != HALF_SPACE)
+        (a.kind == POINT and b.kind not in GROUND) or (b.kind == POINT and a.kind not in GROUND)
     )
 
 
 def _ordered(a: Geom, b: Geom) -> tuple[Geom, Geom]:
-    """The pair with the geom that carries the features first."""
-    if b.kind == HALF_SPACE and a.kind in (*ROUND, CAPSULE, BOX):
-        return a, b
-    if a.kind == HALF_SPACE and b.kind in (*ROUND, CAPSULE, BOX):
-        return b, a
+    """The pair in the order in which it is tested: ground last, otherwise the simpler shape first.
+
+    Two round geoms stay in the order in which they were added.
+    """
+    if GROUND.issuperset((a.kind, b.kind)):
+        raise ModelError(
+            f"no contact test of {a.type} {a.name!r} against {b.type} {b.name!r}; exclude the pair"
+        )
     if a.kind in ROUND and b.kind in ROUND:
         return a, b
-    raise ModelError(
-        f"no contact test of {a.type} {a.name!r} against {b.type} {b.name!r} yet; exclude the "
-        "pair, or use sphere, capsule or box against half_space, or sphere against sphere"
-    )
+    return (a, b) if RANK[a.kind] <= RANK[b.kind] else (b, a)
 
 
 def _coefficients(a: Geom, b: Geom, rule: PairRule | None) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from dynenvs.layout import (
     FIXED,
     FREE,
     HALF_SPACE,
+    HEIGHT_FIELD,
     POINT,
     PRISMATIC,
     REVOLUTE,
@@ -38,6 +39,7 @@ GEOM_TYPES = {
     "capsule": CAPSULE,
     "box": BOX,
     "half_space": HALF_SPACE,
+    "height_field": HEIGHT_FIELD,
 }
 
 
@@ -170,7 +172,8 @@ class Geom:
     """A shape on a body that touches others and is drawn.
 
     `size`: (radius, 0, 0) of a sphere; (radius, half length, 0) of a capsule along its local z;
-    half edges of a box.  A half space is solid below its local z = 0.
+    half edges of a box.  A half space is solid below its local z = 0, a height field below its
+    `heights` [m] at a regular grid, shape (nx, ny), that spans +-size[:2].
     """
 
     name: str
@@ -183,11 +186,17 @@ class Geom:
     restitution: float
     collide: bool
     color: tuple[int, int, int] | None = None
+    heights: NDArray[np.float64] | None = None
 
     @property
     def kind(self) -> int:
         """Number of the geom type, as kernels know it."""
         return GEOM_TYPES[self.type]
+
+    @property
+    def bounding_radius(self) -> float:
+        """Of the sphere about its position that holds a sphere, capsule or box [m]."""
+        return float(np.linalg.norm(self.size) if self.type == "box" else self.size.sum())
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,10 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
         s.v[j] = w.v_new[j]
     for i in range(m.header[0].nq):
         s.q[i] = w.q_posed[i] = w.q_new[i]
-    for f in range(m.header[0].nf):
+    for i in range(w.answer[0].contacts):  # all others carry nothing
+        memory = s.memory[w.contacts[i].feature]
         for k in range(3):
-            s.memory[f].total[k] += s.memory[f].impulse[k]
+            memory.total[k] += memory.impulse[k]
     return True
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.contact.detect import feature_gap, locate
+from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.edge import finite_vector
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import CONTACT, Floats, open_model, open_workspace
+from dynenvs.layout import CONTACT, FAR, Floats, open_model, open_workspace
 from dynenvs.model import Model
 from dynenvs.timestep import DONE, step
 
@@ -152,11 +152,12 @@ class World:
         record = np.zeros(1, CONTACT)[0]
         names, geoms = self.model.body_names, self.model.geoms
         found = []
+        measure_gaps(self.model.packed, self._buffer)
         for i, feature in enumerate(self.model.features):
-            gap = feature_gap(feature, w.pose)
+            gap = w.gaps[i]
             impulse = self._rows["memory"]["impulse"][0, i]
-            if gap < TOUCHING or impulse.any():
-                locate(feature, w.pose, record)
+            if gap < TOUCHING or (impulse.any() and gap < FAR):
+                place(self.model.features, w.spots, w.pose, i, record)
                 found.append(
                     Contact(
                         i,

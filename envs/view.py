@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.contact.detect import locate
+from dynenvs.contact.detect import measure_gaps, place
+from dynenvs.dynamics.crba import crba
+from dynenvs.edge import prepare
 from dynenvs.envs.base import DynEnv
-from dynenvs.envs.render import Frame, Renderer
+from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.window import Mode
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import CONTACT, POSE, Floats, open_model
+from dynenvs.kinematics import add_point_row, update_kinematics, update_poses
+from dynenvs.layout import CONTACT, FAR, POSE, Floats, open_model, open_state, open_workspace
 from dynenvs.model import Model
 
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
 MARGIN_HANGING = 2.5  # height of the picture over the reach from the pivot
+PUSH = 0.4  # of a key in the window: what a blow changes the whole robot's speed by [m/s]
 LEAST_VIEW = 1.0  # height of the picture of a small robot and the ground around it [m]
 
 
@@ -47,7 +51,33 @@ def open_renderer(env: DynEnv, mode: Mode, *, fps: float | None = None) -> Rende
         fps=1.0 / env.dt if fps is None else fps,
         title=type(env).__name__.removesuffix("Env"),
         view_height=_view_height(env.model),
+        hooks=Hooks(partial(push, env), getattr(env, "change_command", None)),
     )
+
+
+def push(env: DynEnv, impulse: float | None = None, heading: float | None = None) -> None:
+    """Strike the robot's first body at its centre of mass, level: v += M^-1 J^T p.
+
+    Args:
+        env: whose robot.
+        impulse: [N s]; by default what gives its mass PUSH m/s.
+        heading: of the blow, from the x axis to the left [rad]; at random if None.  Coordinates
+            that cannot move that way do not.
+    """
+    model, row = env.model, env.worlds.rows[0]
+    body = next(i for i, record in enumerate(model.bodies) if record.mass > 0.0)
+    if impulse is None:
+        impulse = PUSH * float(model.bodies["mass"].sum())
+    turn = np.random.default_rng().uniform(0, 2 * np.pi) if heading is None else heading
+    blow = impulse * np.array([np.cos(turn), np.sin(turn), 0.0])
+    memory, buffer = prepare(model, row["q"])
+    m = open_model(model.packed)
+    s, w = open_state(m, memory), open_workspace(m, buffer)
+    update_kinematics(m, s, w)
+    pose, force = w.pose[body], np.zeros(model.nv)
+    center = pose["R"] @ model.bodies[body].com + pose["p"]
+    add_point_row(m, w, body, center, blow, 1.0, force)
+    row["v"] += np.linalg.solve(crba(model, row["q"]), force)
 
 
 def frame(env: DynEnv) -> Frame:
@@ -57,24 +87,32 @@ def frame(env: DynEnv) -> Frame:
     their own, so that drawing changes nothing of the simulation.
     """
     row, task = env.worlds.rows[0], env.worlds.tasks[0]
-    poses = _poses(env.model, row["q"])
+    model, memory = env.model, env.model.workspace()
+    w = open_workspace(open_model(model.packed), memory)
+    update_poses(open_model(model.packed), row["q"], w.pose)
+    measure_gaps(model.packed, memory)
     forces = row["memory"]["total"] / env.dt
-    loaded = np.flatnonzero(np.any(forces != 0.0, axis=1))
+    loaded = np.flatnonzero(np.any(forces != 0.0, axis=1) & (w.gaps < FAR))
     points = np.zeros((len(loaded), 3))
     contact = np.zeros(1, CONTACT)[0]
     for i, feature in enumerate(loaded):
-        locate(env.model.features[feature], poses, contact)
+        place(model.features, w.spots, w.pose, int(feature), contact)
         points[i] = contact.point
-    walks = "command" in (task.dtype.names or ())
+    walks = {"speed", "command"} <= set(task.dtype.names or ())  # forward comes first of several
     return Frame(
-        rotations=poses["R"],
-        positions=poses["p"],
+        rotations=w.pose["R"].copy(),
+        positions=w.pose["p"].copy(),
         contact_points=points,
         contact_forces=forces[loaded],
         focus=env.focus,
         readings=env.readings(),
-        speed=(float(task["speed"]), float(task["command"])) if walks else None,
+        speed=(_forward(task, "speed"), _forward(task, "command")) if walks else None,
     )
+
+
+def _forward(task: Any, name: str) -> float:
+    """A speed of the task's record: its first entry, if it has several."""
+    return float(np.ravel(task[name])[0])
 
 
 def _poses(model: Model, q: Floats) -> NDArray[np.void]:
@@ -97,8 +135,8 @@ def _view_height(model: Model) -> float:
     floor = False
     for geom in model.geoms:
         body = model.body_id(geom.body)
-        if geom.type == "half_space":
-            floor = floor or body == 0
+        if body == 0:
+            floor = floor or geom.type in ("half_space", "height_field")
             continue
         pose = poses[body]
         half = geom.size[1] * geom.rotation[:, 2] if geom.type == "capsule" else np.zeros(3)

@@ -21,6 +21,7 @@ from dynenvs.layout import POSE, Floats, Ints, open_model
 
 HEIGHT_BOUND = 3.0  # [m]
 ROOT_VELOCITY_BOUND = 15.0  # [m/s]
+COMMAND_STEP = 0.05  # of a key in the window [m/s]
 COMMAND_BOUNDS = (-2.0, 5.0)  # backwards any faster, the gait clock would stop [m/s]
 
 
@@ -134,6 +135,12 @@ class PlanarWalker(DynEnv):
             "speed": f"{float(task['speed']):.2f} / {float(task['command']):.2f} m/s",
             "residual": f"{float(status['residual']):.0e}",
         }
+
+    def change_command(self, forward: int, sideways: int, turn: int) -> None:
+        """Step the commanded speed up (forward 1) or down (-1), within its range."""
+        task = self.worlds.tasks[0]
+        low, high = self.task.command_range
+        task["command"] = min(max(task["command"] + forward * COMMAND_STEP, low), high)
 
     @property
     def focus(self) -> Floats:

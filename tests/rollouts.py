@@ -145,10 +145,10 @@ class Depth:
         self.m = open_model(env.model.packed)
         self.s = open_state(self.m, env.worlds.rows.view(np.uint8))
         self.w = open_workspace(self.m, self.buffer)
-        self.gaps = np.full(max(len(env.model.features), 1), np.inf)
+        self.packed = env.model.packed
 
     def __call__(self) -> float:
         """Depth [m]; negative if nothing touches."""
         update_poses(self.m, self.s.q, self.w.pose)
-        measure_gaps(self.m, self.w.pose, self.gaps)
-        return -float(self.gaps.min())
+        measure_gaps(self.packed, self.buffer)
+        return -float(self.w.gaps.min(initial=np.inf))

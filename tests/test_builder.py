@@ -236,11 +236,11 @@ BAD = {
         with_geom(
             lambda b: (
                 b.body("arm", joint=free(), **SOLID)
-                .box("box", "arm", half_size=(1, 1, 1))
-                .sphere("ball", "leg", radius=1)
+                .half_space("wall", "arm")
+                .height_field("hills", "leg", heights=np.zeros((2, 2)), half_size=(1, 1))
             )
         ),
-        r"'(box|ball)'.*'(box|ball)'",
+        r"'wall'.*'hills'|'floor'.*",
     ),
     "directions": (lambda: ModelBuilder(directions=5), r"directions.*5"),
     "gravity": (lambda: ModelBuilder(gravity=(0, 0)), r"gravity"),

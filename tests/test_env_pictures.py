@@ -20,7 +20,9 @@ from rollouts import (
     state_bits,
 )
 
+from dynenvs.dynamics.crba import crba
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.view import push
 
 
 @every_env
@@ -80,3 +82,26 @@ def test_render_without_a_mode_warns(name: str) -> None:
     env.reset(seed=0)
     with pytest.warns(UserWarning, match="render_mode"):
         assert env.render() is None
+
+
+def test_a_push_gives_the_robot_its_impulse() -> None:
+    """A blow along x adds its impulse to the momentum along x: J v of the total mass's centre."""
+    env = make("dynenvs/PlanarHumanoid-v0")
+    env.reset(seed=0)
+    before = env.worlds.rows["v"][0].copy()
+    push(env, 7.0, 0.0)
+    change = env.worlds.rows["v"][0] - before
+    # The first coordinate slides along x: its row of M v is the momentum along x
+    assert crba(env.model, env.worlds.rows["q"][0])[0] @ change == pytest.approx(7.0, abs=1e-9)
+    push(env)
+    assert np.isfinite(env.worlds.rows["v"]).all()
+
+
+def test_keys_change_the_command_within_its_range() -> None:
+    env = make("dynenvs/PlanarQuadruped-v0")
+    env.reset(seed=0, options={"command": 0.3})
+    env.change_command(1, 0, 0)
+    assert float(env.worlds.tasks[0]["command"]) == pytest.approx(0.35)
+    for _ in range(100):
+        env.change_command(-1, 0, 0)
+    assert float(env.worlds.tasks[0]["command"]) == env.task.command_range[0]

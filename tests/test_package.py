@@ -43,6 +43,12 @@ def test_unknown_name_is_an_attribute_error() -> None:
         dynenvs.nonsense  # noqa: B018
 
 
+def test_names_do_not_depend_on_which_was_used_first(tmp_path: Path) -> None:
+    """`frames` is the function, although a module of that name holds it and another."""
+    code = "import dynenvs; dynenvs.point_jacobian; print(callable(dynenvs.frames))"
+    assert python(code, tmp_path).strip() == "True"
+
+
 def test_version_is_the_distribution_s() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         assert tomllib.load(file)["project"]["version"] == dynenvs.__version__

@@ -1,7 +1,8 @@
 """Contact detection: the gap, normal and point of every feature, and which ones can be reached.
 
-A feature is a point with a radius on geom A; geom B is a half space or a sphere.  Its index is
-its stable id, by which impulses and active sets are remembered from step to step.
+A feature is a point with a radius on geom A where geom B is a half space or a sphere, or a slot of
+a pair of other solids (`spots.py`).  Its index is its stable id, by which impulses and active sets
+are remembered from step to step.  Slots come after all others.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import HALF_SPACE, Floats, ModelView, Records
+from dynenvs.contact.spots import find_spots, place_spot
+from dynenvs.layout import (
+    HALF_SPACE,
+    Bytes,
+    Floats,
+    Records,
+    open_model,
+    open_workspace,
+)
 from dynenvs.rotation import rotate
 
 # Features this close are always part of the problem, so that a neighbour's push needs no second
@@ -20,7 +29,7 @@ MARGIN = 1e-3
 
 @inlined
 def feature_gap(feature: Any, poses: Records) -> float:
-    """Signed distance [m] of a feature from geom B, negative inside."""
+    """Signed distance [m] of a feature that is no slot from geom B, negative inside."""
     A, B = poses[feature.body_a], poses[feature.body_b]
     cx, cy, cz = rotate(A.R, feature.center)
     x, y, z = cx + A.p[0], cy + A.p[1], cz + A.p[2]
@@ -38,9 +47,15 @@ def feature_gap(feature: Any, poses: Records) -> float:
 
 @inlined
 def locate(feature: Any, poses: Records, contact: Any) -> None:
-    """Fill centre, normal (from B to A) and point (on A's surface) of a contact, world axes."""
+    """Fill centre, normal (from B to A) and point (on A's surface) of a contact, world axes.
+
+    For features that are no slots.
+    """
     A, B = poses[feature.body_a], poses[feature.body_b]
     c, n = contact.center, contact.normal
+    contact.radius = feature.radius
+    for k in range(3):
+        contact.local[k] = feature.center[k]
     cx, cy, cz = rotate(A.R, feature.center)
     c[0], c[1], c[2] = cx + A.p[0], cy + A.p[1], cz + A.p[2]
     if feature.kind == HALF_SPACE:
@@ -58,10 +73,42 @@ def locate(feature: Any, poses: Records, contact: Any) -> None:
 
 
 @inlined
-def measure_gaps(m: ModelView, poses: Records, gaps: Floats) -> None:
-    """Gap [m] of every feature, shape (nf,)."""
-    for f in range(m.header[0].nf):
-        gaps[f] = feature_gap(m.features[f], poses)
+def slot_of(features: Records, spots: Records, f: int) -> int:
+    """Number of feature f among the slots, negative if it is none."""
+    return f - (features.shape[0] - spots.shape[0] // 2)
+
+
+@inlined
+def gap_after(features: Records, spots: Records, poses: Records, f: int) -> float:
+    """Gap [m] of any feature at the end of the step (`pose_new`, for which spots are known)."""
+    k = slot_of(features, spots, f)
+    if k < 0:
+        return feature_gap(features[f], poses)
+    return float(spots[spots.shape[0] // 2 + k].gap)
+
+
+@inlined
+def place(features: Records, spots: Records, poses: Records, f: int, contact: Any) -> None:
+    """`locate` for any feature, at the start of the step (`pose`, for which spots are known)."""
+    k = slot_of(features, spots, f)
+    if k < 0:
+        locate(features[f], poses, contact)
+    else:
+        place_spot(spots[k], poses[features[f].body_a], contact)
+
+
+@kernel
+def measure_gaps(packed: Bytes, buffer: Bytes) -> None:
+    """`w.gaps` of every feature [m] at `w.pose`, shape (nf,), and `w.spots`."""
+    m = open_model(packed)
+    w = open_workspace(m, buffer)
+    points = m.header[0].nf - m.header[0].ns
+    if m.header[0].ns > 0:
+        find_spots(packed, buffer, 0)
+    for f in range(points):
+        w.gaps[f] = feature_gap(m.features[f], w.pose)
+    for f in range(points, m.header[0].nf):
+        w.gaps[f] = w.spots[f - points].gap
 
 
 @inlined
@@ -115,6 +162,7 @@ def select_contacts(
     memory: Records,
     poses: Records,
     works: Records,
+    spots: Records,
     gaps: Floats,
     contacts: Records,
     dt: float,
@@ -124,8 +172,11 @@ def select_contacts(
     Those that the answer reaches all the same are found after the solve and added then.  The
     number may exceed the capacity: then the last ones are left out and the caller reports it.
     """
-    for f in range(features.shape[0]):
+    points = features.shape[0] - spots.shape[0] // 2
+    for f in range(points):
         gaps[f] = feature_gap(features[f], poses)
+    for f in range(points, features.shape[0]):
+        gaps[f] = spots[f - points].gap
     count = 0
     for f in range(features.shape[0]):
         gap = gaps[f]
@@ -134,7 +185,7 @@ def select_contacts(
         if count < contacts.shape[0]:
             feature = features[f]
             contact = contacts[count]
-            locate(feature, poses, contact)
+            place(features, spots, poses, f, contact)
             if gap >= MARGIN:
                 speed = _speed(bodies, works, poses, feature.body_a, contact)
                 if feature.body_b > 0:

@@ -15,14 +15,16 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
-from dynenvs.contact.detect import feature_gap
+from dynenvs.contact.detect import feature_gap, gap_after, slot_of
 from dynenvs.contact.rows import limited_coordinate
 from dynenvs.contact.solution import apply_impulses
+from dynenvs.contact.spots import find_spots
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
+from dynenvs.layout import FAR, Floats, Ints, ModelView, Records, StateView, WorkspaceView
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
 from dynenvs.rotation import rotate
+from dynenvs.views import raw
 
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
@@ -30,6 +32,7 @@ BURIED = 1e-9  # depth from which they count [m]
 SMALL = 1e-6  # after an error below this, one step leaves nothing that matters [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
+TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
 @inlined
@@ -39,8 +42,8 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
         worst, marked, same = _errors(
-            m.dofs, m.features, w.contacts, count, rows, w.J, w.G, w.v_new, w.q_new, w.pose,
-            w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active, known,
+            m.dofs, m.features, w.spots, w.contacts, count, rows, w.J, w.G, w.v_new, w.q_new,
+            w.pose, w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active, known,
         )  # fmt: skip
         if worst < ROUNDOFF:
             return
@@ -60,7 +63,11 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
-        if worst > LARGE and _buries(m.features, s.memory, w.contacts, count, w.pose_new):
+        look = worst > LARGE
+        if m.header[0].ns > 0 and (look or not last):
+            h = m.header[0]
+            find_spots(raw(m.header, h.model_bytes), raw(w.pose, h.workspace_bytes), 1)
+        if look and _buries(m.features, s.memory, w.spots, w.contacts, count, w.pose_new):
             integrate(m, s.q, w.v_new, dt, w.q_new)
             update_poses(m, w.q_new, w.pose_new)
             return
@@ -70,11 +77,16 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
 
 @kernel
 def _buries(
-    features: Records, memory: Records, contacts: Records, count: int, poses: Records
+    features: Records,
+    memory: Records,
+    spots: Records,
+    contacts: Records,
+    count: int,
+    poses: Records,
 ) -> bool:
     """Whether a feature that is no contact lies below ground."""
     for f in range(features.shape[0]):
-        if memory[f].ignored == 0 and feature_gap(features[f], poses) < -BURIED:
+        if memory[f].ignored == 0 and gap_after(features, spots, poses, f) < -BURIED:
             listed = False
             for i in range(count):
                 listed = listed or contacts[i].feature == f
@@ -87,6 +99,7 @@ def _buries(
 def _errors(
     dofs: Records,
     features: Records,
+    spots: Records,
     contacts: Records,
     count: int,
     rows: int,
@@ -115,7 +128,9 @@ def _errors(
         feature = features[contact.feature]
         r = contact.row
         first = r + 1 + contact.tangents
-        gap = feature_gap(feature, poses_new)
+        holds, gap = _gap(features, spots, poses_new, contact)
+        if not holds:
+            continue
         announced = 0.0
         if contact.impulse[0] > 0.0:
             announced = max(0.0, contact.gap + dt * _velocity(J, r, v))
@@ -125,7 +140,8 @@ def _errors(
         worst = max(worst, abs(errors[r]))
         n, same = _mark(marks, n, r, known, same, G)
         if contact.stick > 0 and feature.body_b == 0:
-            _tangential_errors(contact, feature, J, v, poses, poses_new, dt, errors)
+            start, pose = poses[feature.body_a], poses_new[feature.body_a]
+            _tangential_errors(contact, start, pose, J, v, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors[k]))
                 n, same = _mark(marks, n, k, known, same, G)
@@ -139,6 +155,23 @@ def _errors(
             worst = max(worst, abs(gap))
             n, same = _mark(marks, n, r, known, same, G)
     return worst, n, same and n == known
+
+
+@inlined
+def _gap(features: Records, spots: Records, poses_new: Records, contact: Any) -> tuple[bool, float]:
+    """Whether a contact's parts still touch that way at the end of the step, and their gap [m]."""
+    k = slot_of(features, spots, contact.feature)
+    if k < 0:
+        return True, feature_gap(features[contact.feature], poses_new)
+    spot = spots[spots.shape[0] // 2 + k]
+    turned = _cosine(spot.normal, contact.normal) < TURNED
+    holds = spot.gap < FAR and not turned and spot.edges == contact.edges
+    return bool(holds), float(spot.gap)
+
+
+@inlined
+def _cosine(a: Floats, b: Floats) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inlined
@@ -161,21 +194,14 @@ def _mark(marks: Ints, n: int, r: int, known: int, same: bool, G: Floats) -> tup
 
 @merged
 def _tangential_errors(
-    contact: Any,
-    feature: Any,
-    J: Floats,
-    v: Floats,
-    poses: Records,
-    poses_new: Records,
-    dt: float,
-    errors: Floats,
+    contact: Any, start: Any, pose: Any, J: Floats, v: Floats, dt: float, errors: Floats
 ) -> None:
     """Announced minus actual tangential displacement of a sticking contact on the world.
 
-    Measured at the feature's centre: a rolling sphere's centre moves by dt times its velocity.
+    start, pose: of body A.  Measured at the core point: a rolling sphere's centre moves by dt times
+    its velocity.
     """
-    pose, start = poses_new[feature.body_a], poses[feature.body_a]
-    ax, ay, az = rotate(pose.R, feature.center)
+    ax, ay, az = rotate(pose.R, contact.local)
     bx, by, bz = contact.center[0], contact.center[1], contact.center[2]
     dx, dy, dz = ax + pose.p[0] - bx, ay + pose.p[1] - by, az + pose.p[2] - bz
     for k in range(contact.stick):
@@ -183,8 +209,8 @@ def _tangential_errors(
         r = contact.row + 1 + k
         moved = t[0] * dx + t[1] * dy + t[2] * dz
         announced = _velocity(J, r, v)
-        if feature.radius > 0.0:
-            announced += _rolling(start.R, pose.R, contact.normal, feature.radius, t, dt)
+        if contact.radius > 0.0:
+            announced += _rolling(start.R, pose.R, contact.normal, contact.radius, t, dt)
         errors[r] = dt * announced - moved
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dynenvs.compiled import apart, inlined
-from dynenvs.contact.detect import add_contact, feature_gap, locate, select_contacts
+from dynenvs.contact.detect import (
+    add_contact,
+    gap_after,
+    locate,
+    select_contacts,
+    slot_of,
+)
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import apply_impulses, solve_problem
+from dynenvs.contact.spots import carry, find_spots, hold, pull_back
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
@@ -17,7 +24,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
@@ -38,7 +45,11 @@ def resolve_contacts(
     s, w = open_state(m, row), open_workspace(m, buffer)
     nv = m.header[0].nv
     w.answer[0].posed = 0  # `pose_new` is about to change
-    count = select_contacts(m.bodies, m.features, s.memory, w.pose, w.body, w.gaps, w.contacts, dt)
+    if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
+        return FAILED
+    count = select_contacts(
+        m.bodies, m.features, s.memory, w.pose, w.body, w.spots, w.gaps, w.contacts, dt
+    )
     if count > m.header[0].nc:
         s.status[0].overflow += 1
         count = m.header[0].nc
@@ -69,6 +80,8 @@ def resolve_contacts(
             break
         integrate(m, s.q, w.v_new, dt, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
+        if m.header[0].ns > 0 and find_spots(packed, buffer, 1) != FOUND:
+            return FAILED
         found = add_missed(m, s, w, count)
         if found == count:
             break
@@ -85,12 +98,20 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
     A foot at rest between fast joints stays at rest only by the Jacobian of the time at which the
     velocity is wanted.
     """
+    for i in range(count):
+        contact = w.contacts[i]
+        if slot_of(m.features, w.spots, contact.feature) >= 0:
+            hold(w.pose[m.features[contact.feature].body_b], contact)
     integrate(m, s.q, s.v, ahead, w.q_new)
     update_poses(m, w.q_new, w.pose)
     update_velocities(m, s.v, w)
     for i in range(count):
         contact = w.contacts[i]
-        locate(m.features[contact.feature], w.pose, contact)
+        feature = m.features[contact.feature]
+        if slot_of(m.features, w.spots, contact.feature) < 0:
+            locate(feature, w.pose, contact)
+        else:
+            carry(w.pose[feature.body_a], w.pose[feature.body_b], contact)
 
 
 @inlined
@@ -98,13 +119,23 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Add every feature that is below ground at the end of the step and not in the problem."""
     listed = count
     for f in range(m.header[0].nf):
-        if not feature_gap(m.features[f], w.pose_new) < -MISSED:
+        if not gap_after(m.features, w.spots, w.pose_new, f) < -MISSED:
             continue
         known = s.memory[f].ignored != 0
         for i in range(listed):
             known = known or w.contacts[i].feature == f
         if not known and count < m.header[0].nc:
-            locate(m.features[f], w.pose, w.contacts[count])
-            add_contact(m.features, s.memory, w.gaps, f, w.contacts[count])
+            feature = m.features[f]
+            contact = w.contacts[count]
+            k = slot_of(m.features, w.spots, f)
+            if k < 0:
+                locate(feature, w.pose, contact)
+            else:
+                a, b = feature.body_a, feature.body_b
+                spot = w.spots[m.header[0].ns + k]
+                w.gaps[f] = pull_back(
+                    spot, w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact
+                )
+            add_contact(m.features, s.memory, w.gaps, f, contact)
             count += 1
     return count

@@ -117,7 +117,7 @@ def _solids(model: Model) -> Iterator[Solid]:
     """Every geom as one solid or, a box, as its six faces."""
     for geom in model.geoms:
         body = model.body_id(geom.body)
-        color = geom.color or _color(model, geom, body)
+        color = geom.color or color_of(model, geom, body)
         z = geom.rotation[:, 2]
         if geom.type == "box":
             yield from _faces(geom, body, color)
@@ -141,16 +141,16 @@ def _faces(geom: Geom, body: int, color: palette.Color) -> Iterator[Solid]:
             yield Solid(body, core, radius, color, sign * geom.rotation[:, axis])
 
 
-def _drawn(model: Model) -> list[int]:
+def drawn_bodies(model: Model) -> list[int]:
     """Bodies, without the world, that have something to draw, in order."""
     return sorted({model.body_id(geom.body) for geom in model.geoms} - {0})
 
 
-def _color(model: Model, geom: Geom, body: int) -> palette.Color:
+def color_of(model: Model, geom: Geom, body: int) -> palette.Color:
     """By role: the trunk (first drawn body, unless hinged to the world), rubber, limb, leaf."""
     if body == 0:
         return palette.WALL
-    drawn = _drawn(model)
+    drawn = drawn_bodies(model)
     parents, record = model.bodies["parent"], model.bodies[body]
     hinged = _hinged_to_world(model, drawn[0])
     trunk = body == drawn[0] and not hinged and bool(np.any(parents == body))
@@ -171,7 +171,7 @@ def _hinged_to_world(model: Model, body: int) -> bool:
 
 def _joints(model: Model, solids: list[Solid]) -> Iterator[Solid]:
     """A disc at each hinge between two drawn bodies, or between the world and a drawn body."""
-    drawn = _drawn(model)
+    drawn = drawn_bodies(model)
     for body in drawn:
         record = model.bodies[body]
         parent = int(record.parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,25 +9,28 @@ import pygame
 from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
-from dynenvs.envs.render.backdrop import Backdrop
-from dynenvs.envs.render.camera import SideCamera
+from dynenvs.envs.render.controls import HELP, Controls, Hooks
 from dynenvs.envs.render.hud import Hud
-from dynenvs.envs.render.paint import Painter, flat_table, light_table
-from dynenvs.envs.render.scene import Frame, HalfSpace, Scene, Solid
+from dynenvs.envs.render.paint import Painter, flat_table
+from dynenvs.envs.render.perspective import PerspectiveView
+from dynenvs.envs.render.scene import Frame, Scene
+from dynenvs.envs.render.side import SideView
+from dynenvs.layout import FREE
 from dynenvs.model import Model
 
 Mode = Literal["human", "rgb_array"]
 MODES: tuple[str, ...] = get_args(Mode)
 
-GROUND_LINE = 0.80  # height of the robot's line on the floor, from the top of the picture
 ROOM = 1.45  # height of the view, in heights of a robot that stands on a floor
 SWEEP_ROOM = 1.22  # the same for all that a robot can sweep
-HEADROOM = 0.62  # the camera rises with a focus above this share of the view, from the floor
 FORCE_LENGTH = 0.24  # arrow of one body weight, as a share of the view's height
+PAUSED_RATE = 30  # pictures a second while time stands still
 
 
 class Renderer:
-    """Draws a model from the side, into an array or into a window.
+    """Draws a model into an array or into a window.
+
+    A model with a free joint is drawn in perspective, others from the side.
 
     Args:
         model: what to draw.
@@ -36,12 +38,16 @@ class Renderer:
         width, height: of the picture [px].
         fps: pictures a second that "human" is paced to [1/s].
         title: at the top right and of the window.
-        view_height: height of the picture [m]; to suit the robot if None.
+        view_height: height of the picture (in perspective, at the robot) [m]; to suit the robot
+            if None.
         follow: the camera goes with the focus; if not, it stays at the first frame's focus.
         force_scale: length of contact-force arrows [m/N]; by the robot's weight if None.
+        perspective: whether to draw in perspective; by the model if None.
+        hooks: what keys in the window do besides pausing and moving the camera.
 
     Attributes:
         closed: True once `close` was called or the window was closed by its user.
+        camera: of the view; one in perspective can be moved (`orbit`, `zoom`).
 
     Raises:
         ValueError: unknown mode, or a size that is not positive.
@@ -60,6 +66,8 @@ class Renderer:
         view_height: float | None = None,
         follow: bool = True,
         force_scale: float | None = None,
+        perspective: bool | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"unknown render mode {mode!r}; choose from: {', '.join(MODES)}")
@@ -78,10 +86,18 @@ class Renderer:
         self._home: NDArray[np.float64] | None = None
         self._canvas = np.zeros((height, width, 3), np.uint8)
         self._surface = pygame.image.frombuffer(self._canvas.data, (width, height), "RGB")
-        self._camera = SideCamera((width, height), self.view_height)
-        self._backdrop = Backdrop(self.scene, self._camera)
         self._painter = Painter(self._canvas, line=max(1.4 * height / 540, 0.6))
         self._hud = Hud(self._surface, title)
+        if perspective is None:
+            perspective = bool((model.bodies["joint"] == FREE).any())
+        self._view: SideView | PerspectiveView = (
+            PerspectiveView(model, self.scene, self._canvas, self.view_height)
+            if perspective
+            else SideView(self.scene, self._painter, self._hud, self.view_height)
+        )
+        self.camera = self._view.camera
+        orbit = self._view.camera if isinstance(self._view, PerspectiveView) else None
+        self._controls = Controls(orbit, hooks or Hooks())
         self._clock = pygame.time.Clock()
         self._screen = _open_window((width, height), title) if mode == "human" else None
 
@@ -90,7 +106,8 @@ class Renderer:
 
         Returns:
             In mode "rgb_array" the picture, shape (height, width, 3), a copy; in mode "human"
-            None, after waiting so that no more than `fps` pictures are shown a second.
+            None, after waiting so that no more than `fps` pictures are shown a second, and for as
+            long as the user pauses.
 
         Raises:
             RuntimeError: in mode "rgb_array" after `close`; a closed window just shows nothing.
@@ -102,7 +119,7 @@ class Renderer:
             return self._canvas.copy()
         if not self.closed:
             self._paint(frame)
-            self._show()
+            self._show(frame)
         return None
 
     def close(self) -> None:
@@ -115,69 +132,20 @@ class Renderer:
     # The picture, back to front
 
     def _paint(self, frame: Frame) -> None:
-        self._aim(frame.focus)
-        self._backdrop.paint(self._canvas)
-        for half_space in self.scene.half_spaces:
-            if half_space is not self.scene.floor:
-                self._slope(half_space)
-        solids = self.scene.solids(frame)
-        self._backdrop.shadows(self._painter, solids)
-        for text, x, y in self._backdrop.labels():
-            self._hud.text(text, 13, palette.MARK, x, y, anchor=0.5)
-        joints = self.scene.joints(frame)
-        # Stable: bodies in one plane keep their order, and a joint lies on its own limb.
-        for part in sorted(
-            [*solids, *joints], key=lambda s: (-round(float(s.core[:, 1].mean()), 3), s.body)
-        ):
-            if part.shaded:
-                self._painter.solid(part, self._camera)
-            else:
-                self._disc(part)
+        if self._home is None:
+            self._home = np.array(frame.focus, float)
+        self._view.paint(frame, np.asarray(frame.focus, float) if self.follow else self._home)
         for point, force in zip(frame.contact_points, frame.contact_forces, strict=True):
             self._arrow(np.asarray(point, float), np.asarray(force, float))
         self._hud.readings(frame.readings, frame.speed)
-
-    def _aim(self, focus: NDArray[np.float64]) -> None:
-        """Move the camera: along x with the focus, up only when the focus nears the top."""
-        if self._home is None:
-            self._home = np.array(focus, float)
-        target = np.asarray(focus, float) if self.follow else self._home
-        center = np.array([target[0], 0.0, target[2]])
-        if self.scene.floor is not None:
-            floor = float(self.scene.floor.position[2])
-            above = (GROUND_LINE - 0.5) * self.view_height / self._camera.cos
-            rise = max(0.0, target[2] - floor - HEADROOM * self.view_height)
-            center[2] = floor + above + rise
-        self._camera.center = center
-
-    def _slope(self, half_space: HalfSpace) -> None:
-        """A half space that is no level floor: flat, with a bright edge."""
-        x, _, z = half_space.normal
-        steep = math.hypot(x, z)
-        if steep < 1e-6:
-            return
-        out = np.array([x, 0.0, z]) / steep
-        along = np.array([out[2], 0.0, -out[0]])
-        center = self._camera.center
-        foot = center - out * float((center - half_space.position) @ out)
-        span = 2.0 * self.view_height * max(1.0, self._canvas.shape[1] / self._canvas.shape[0])
-        edge = np.array([foot - along * span, foot + along * span])
-        corners = self._camera.project(np.concatenate([edge, edge[::-1] - 2.0 * span * out])).pixels
-        color = half_space.color or palette.WALL
-        self._painter.shape(corners, 1.0, flat_table(color))
-        self._painter.shape(corners[:2], self._painter.line, flat_table((255, 255, 255)))
-
-    def _disc(self, disc: Solid) -> None:
-        """A joint: a dark ring around a bright pin."""
-        seen = self._camera.project(disc.core)
-        radius = disc.radius * float(seen.scale[0])
-        self._painter.shape(seen.pixels, radius, flat_table(disc.color))
-        pin = light_table(palette.ACCENT, disc.far)
-        self._painter.shape(seen.pixels, 0.45 * radius, pin)
+        if self._controls.paused or self._controls.helping:
+            row = self._canvas.shape[0] - 16 * self._hud.unit
+            text = HELP if self._controls.helping else "paused   (space goes on, h for help)"
+            self._hud.text(text, 13, palette.TEXT, 20 * self._hud.unit, row)
 
     def _arrow(self, point: NDArray[np.float64], force: NDArray[np.float64]) -> None:
         """A contact force, from the contact along the force."""
-        ends = self._camera.project(np.array([point, point + force * self.force_scale])).pixels
+        ends = self.camera.project(np.array([point, point + force * self.force_scale])).pixels
         along = ends[1] - ends[0]
         length = float(np.linalg.norm(along))
         line = self._painter.line
@@ -198,18 +166,23 @@ class Renderer:
 
     # The window
 
-    def _show(self) -> None:
-        if self._screen is None or not pygame.display.get_init():  # someone called pygame.quit()
-            self._screen, self.closed = None, True
-            return
-        for event in pygame.event.get():
-            escape = event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE
-            if event.type == pygame.QUIT or escape:
+    def _show(self, frame: Frame) -> None:
+        """Show the picture; while time stands still, show it again as the camera moves."""
+        while True:
+            if self._screen is None or not pygame.display.get_init():  # pygame.quit() was called
+                self._screen, self.closed = None, True
+                return
+            going = self._controls.read()
+            if self._controls.closed:
                 self.close()
                 return
-        self._screen.blit(self._surface, (0, 0))
-        pygame.display.flip()
-        self._clock.tick(self.fps)
+            if not going:
+                self._paint(frame)
+            self._screen.blit(self._surface, (0, 0))
+            pygame.display.flip()
+            self._clock.tick(self.fps if going else PAUSED_RATE)
+            if going:
+                return
 
 
 def _open_window(size: tuple[int, int], title: str) -> pygame.Surface:
@@ -222,5 +195,5 @@ def _open_window(size: tuple[int, int], title: str) -> pygame.Surface:
             f"render mode 'human' needs a display, and there is none ({error}); use render mode "
             "'rgb_array', or set the environment variable SDL_VIDEODRIVER=dummy to show nothing"
         ) from error
-    pygame.display.set_caption(title or "dynenvs")
+    pygame.display.set_caption(f"{title or 'dynenvs'}   (h: keys)")
     return screen

@@ -1,0 +1,70 @@
+"""A camera as kernels use it: plain numbers, read once a picture."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dynenvs.compiled import inlined
+
+Vector = tuple[float, float, float]
+
+
+class Lens(NamedTuple):
+    """World axes [m]; `focal` and the middle of the picture in pixels; `pixel` is 1 / focal."""
+
+    eye: Vector
+    right: Vector
+    up: Vector
+    ahead: Vector
+    focal: float
+    pixel: float
+    column: float
+    row: float
+
+
+@inlined
+def vector(v: Any) -> Vector:
+    """Three numbers of an array."""
+    return 1.0 * v[0], 1.0 * v[1], 1.0 * v[2]
+
+
+@inlined
+def dot(a: Vector, b: Vector) -> float:
+    """a . b"""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inlined
+def open_lens(camera: Any) -> Lens:
+    """The numbers of a record CAMERA."""
+    return Lens(
+        vector(camera.eye),
+        vector(camera.right),
+        vector(camera.up),
+        vector(camera.ahead),
+        camera.focal,
+        1.0 / camera.focal,
+        camera.column,
+        camera.row,
+    )
+
+
+@inlined
+def ray(lens: Lens, column: float, row: float) -> Vector:
+    """Direction through a place in the picture [px]; one metre ahead, not of unit length."""
+    x, y = (column - lens.column) * lens.pixel, (lens.row - row) * lens.pixel
+    a, r, u = lens.ahead, lens.right, lens.up
+    return (
+        a[0] + x * r[0] + y * u[0],
+        a[1] + x * r[1] + y * u[1],
+        a[2] + x * r[2] + y * u[2],
+    )
+
+
+@inlined
+def seen_at(lens: Lens, p: Vector, near: float) -> Vector:
+    """Column, row [px] and depth [m] of a world point; nearer than `near` counts as there."""
+    d = (p[0] - lens.eye[0], p[1] - lens.eye[1], p[2] - lens.eye[2])
+    depth = dot(d, lens.ahead)
+    scale = lens.focal / max(depth, near)
+    return lens.column + scale * dot(d, lens.right), lens.row - scale * dot(d, lens.up), depth

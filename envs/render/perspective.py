@@ -1,0 +1,135 @@
+"""The view in perspective: for robots that move in space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.envs.render import palette
+from dynenvs.envs.render.backdrop import round_step
+from dynenvs.envs.render.cast import BALL, BLOCK, PIECE, ROD, cast
+from dynenvs.envs.render.develop import COARSE, HAZE, paint_background, paint_pieces
+from dynenvs.envs.render.orbit import OrbitCamera
+from dynenvs.envs.render.scene import POINT_RADIUS, Frame, Scene, color_of, drawn_bodies
+from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
+from dynenvs.envs.render.terrain import Surface, draw_surface
+from dynenvs.layout import REVOLUTE
+from dynenvs.model import Model
+from dynenvs.parts import Geom, rotation_to
+
+Array = NDArray[Any]
+
+RISE = 0.24  # the camera looks so far above the ground, in heights of the view
+TILE = 0.42  # least size of a tile, in heights of the view
+BEVEL = 0.30  # rounding of a box's edges, as a share of its smallest half edge
+NOSE = 0.006  # of what is fixed in the world [m]
+KINDS = {"sphere": BALL, "point": BALL, "capsule": ROD, "box": BLOCK}
+
+
+class PerspectiveView:
+    """Paints a scene as a camera that goes round the robot sees it.
+
+    Args:
+        model: what to draw.
+        scene: the same, for what both views share.
+        canvas: painted in place, shape (h, w, 3).
+        view_height: height of what the picture shows at the robot [m].
+    """
+
+    def __init__(self, model: Model, scene: Scene, canvas: Array, view_height: float) -> None:
+        height, width = canvas.shape[:2]
+        self.camera = OrbitCamera((width, height), view_height)
+        self.scene, self.view_height, self._canvas = scene, view_height, canvas
+        self._pieces = np.array([p.copy() for p in _pieces(model)], PIECE)
+        self._surfaces = [
+            Surface(geom)
+            for geom in model.geoms
+            if geom.type == "height_field" and model.body_id(geom.body) == 0
+        ]
+        self._grounded = scene.floor is not None or bool(self._surfaces)
+        self._floor = math.nan if scene.floor is None else float(scene.floor.position[2])
+        self._ground = np.empty((height, width), np.float32)
+        self._normal = np.zeros((height, width, 3), np.float32)
+        self._depth = np.empty((2 * height, 2 * width), np.float32)
+        self._code = np.empty((2 * height, 2 * width), np.int16)
+        self._coarse = np.empty((height // COARSE + 2, width // COARSE + 2))
+        self._spans = np.empty((len(self._pieces), 4), np.int64)
+
+    def paint(self, frame: Frame, target: Array) -> None:
+        """Fill the canvas: what lies behind, then the pieces."""
+        above = RISE * self.view_height if self._grounded else 0.0
+        self.camera.aim(target + np.array([0.0, 0.0, above]))
+        camera, pieces = self.camera.record[0], self._placed(frame)
+        sun, sky = light(SUN, SUN_BLUR, pieces), light(SKY, SKY_BLUR, pieces)
+        self._ground.fill(np.inf)
+        for surface in self._surfaces:
+            seen = np.empty_like(surface.points)
+            draw_surface(camera, surface.points, surface.normals, seen, self._ground, self._normal)
+        haze, tile = HAZE * self.view_height, round_step(TILE * self.view_height)
+        first, last = cast(camera, pieces, self._depth, self._code, self._spans)
+        paint_background(
+            camera, self._canvas, self._ground, self._normal, bool(self._surfaces), self._floor,
+            haze, tile, sun, sky, self._coarse, self._depth, first, last,
+        )  # fmt: skip
+        paint_pieces(
+            camera, self._canvas, self._ground, pieces, self._depth, self._code, first, last,
+            haze, sun,
+        )  # fmt: skip
+
+    def _placed(self, frame: Frame) -> Array:
+        """The pieces in the world."""
+        pieces = self._pieces.copy()
+        R, p = frame.rotations[pieces["body"]], frame.positions[pieces["body"]]
+        pieces["center"] = np.einsum("nij,nj->ni", R, pieces["center"]) + p
+        pieces["R"] = R @ pieces["R"]
+        return pieces
+
+
+def _pieces(model: Model) -> Iterator[Any]:
+    """Every geom that has a shape, and every hinge between two drawn bodies, in body axes."""
+    for geom in model.geoms:
+        if geom.type in KINDS:
+            yield _piece(model, geom)
+    yield from _hinges(model)
+
+
+def _piece(model: Model, geom: Geom) -> Any:
+    piece = np.zeros(1, PIECE)[0]
+    piece.kind, piece.body = KINDS[geom.type], model.body_id(geom.body)
+    piece.center[:], piece.R[:], piece.half[:] = geom.position, geom.rotation, geom.size
+    if geom.type == "point":
+        piece.half[0] = POINT_RADIUS
+    piece.color[:] = geom.color or color_of(model, geom, int(piece.body))
+    piece.bevel = BEVEL * float(geom.size.min()) if piece.body else NOSE
+    if piece.body == 0 and geom.color is None:
+        piece.color[:] = palette.STONE
+    return piece
+
+
+def _hinges(model: Model) -> Iterator[Any]:
+    """A short dark rod along the axis of each hinge that carries a limb."""
+    drawn = drawn_bodies(model)
+    for body in drawn:
+        record = model.bodies[body]
+        limbs = [g for g in model.geoms if g.type == "capsule" and model.body_id(g.body) == body]
+        if record.joint != REVOLUTE or not limbs or not _carried(model, body, drawn):
+            continue
+        piece = np.zeros(1, PIECE)[0]
+        radius = float(limbs[0].size[0])
+        piece.kind, piece.body = ROD, body
+        piece.R[:] = rotation_to(np.array(record.axis))
+        piece.half[:] = 0.62 * radius, 0.62 * radius, 0.0
+        piece.color[:] = palette.JOINT
+        yield piece
+
+
+def _carried(model: Model, body: int, drawn: list[int]) -> bool:
+    """Whether a drawn body stands above this one, massless joints between them or not."""
+    above = int(model.bodies[body].parent)
+    while above > 0 and above not in drawn:
+        above = int(model.bodies[above].parent)
+    return above > 0

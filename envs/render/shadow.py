@@ -1,0 +1,191 @@
+"""Soft shadows: how much of the sun and of the sky a point sees past the moving pieces.
+
+Cast along the light, a piece is a rounded convex outline in the plane across it.  A point sees the
+light the better the further outside of the outline it lies, in units of the blur, which grows with
+the distance to the piece.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.envs.render.cast import BLOCK, ROD
+from dynenvs.envs.render.lens import Vector, dot, vector
+from dynenvs.layout import record_type
+
+Array = NDArray[Any]
+
+SUN = np.array([-0.42, -0.50, 0.95]) / np.linalg.norm([-0.42, -0.50, 0.95])
+SKY = np.array([0.0, 0.0, 1.0])
+SUN_BLUR = 0.10  # of a shadow's edge, per metre from what casts it
+SKY_BLUR = 0.80
+LEAST_BLUR = 0.006  # [m]
+BELOW = 0.3  # [m]
+CELLS = 24
+MOST = 62  # pieces that cast shadows: bits of an entry of the table
+
+CASTER = record_type(
+    [
+        ("corners", "f8", (8, 2)),  # across the light, in order [m]
+        ("count", "i8"),
+        ("radius", "f8"),
+        ("middle", "f8", (2,)),
+        ("reach", "f8"),  # of the outline from its middle
+        ("height", "f8"),  # along the light, of the piece's middle
+        ("along", "f8", (2,)),  # of a rod: from -1 to 1 between its ends, across the light [1/m]
+        ("rise", "f8"),  # and how much higher its end is than its middle
+        ("piece", "i8"),
+    ]
+)
+
+
+class Light(NamedTuple):
+    """A light, and the outlines of all that stands in it."""
+
+    axes: Array  # two axes across the light and the one towards it, rows, shape (3, 3)
+    blur: float
+    casters: Array  # CASTER, shape (n,), n <= MOST
+    corner: Array  # of the table below, across the light [m], shape (2,)
+    cell: float  # side of its cells [m]
+    table: Array  # bit i of an entry: caster i may darken that cell, shape (CELLS, CELLS)
+
+
+def light(towards: Array, blur: float, pieces: Array) -> Light:
+    """A light for the moving ones among the pieces (PIECE)."""
+    helper = np.array([1.0, 0.0, 0.0]) if abs(towards[0]) < 0.8 else np.array([0.0, 1.0, 0.0])
+    first = np.cross(towards, helper)
+    first /= np.linalg.norm(first)
+    axes = np.array([first, np.cross(towards, first), towards])
+    moving = np.flatnonzero(pieces["body"] > 0)[:MOST]
+    casters = np.zeros(len(moving), CASTER)
+    for caster, number in zip(casters, moving, strict=True):
+        _outline(caster, pieces[number], axes)
+        caster["piece"] = number
+    table = np.zeros((CELLS, CELLS), np.int64)
+    if not len(moving):
+        return Light(axes, blur, casters, np.zeros(2), 1.0, table)
+    # Receivers lie little lower than the lowest caster: so far a blur can spread
+    lowest = (casters["height"] - casters["reach"]).min() - BELOW
+    wide = casters["reach"] + LEAST_BLUR + blur * (casters["height"] - lowest)
+    low = (casters["middle"] - wide[:, None]).min(axis=0)
+    cell = float(((casters["middle"] + wide[:, None]).max(axis=0) - low).max()) / CELLS
+    middles = low + cell * (np.stack(np.meshgrid(*2 * [np.arange(CELLS)], indexing="ij"), 2) + 0.5)
+    for i, caster in enumerate(casters):
+        near = np.linalg.norm(middles - caster["middle"], axis=2) < wide[i] + 0.71 * cell
+        table[near] |= 1 << i
+    return Light(axes, blur, casters, low, cell, table)
+
+
+_SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+
+
+def _outline(caster: Any, piece: Any, axes: Array) -> None:
+    seen = axes @ piece["center"]
+    caster["middle"], caster["height"] = seen[:2], seen[2]
+    across = axes @ piece["R"]
+    if piece["kind"] == BLOCK:
+        corners = (_SIGNS * piece["half"]) @ across[:2].T
+        corners = corners[ConvexHull(corners).vertices] + seen[:2]
+    elif piece["kind"] == ROD:
+        half = across[:, 2] * piece["half"][1]
+        corners = np.array([seen[:2] - half[:2], seen[:2] + half[:2]])
+        length = float(half[:2] @ half[:2])
+        if length > 1e-9:
+            caster["along"], caster["rise"] = half[:2] / length, half[2]
+    else:
+        corners = seen[None, :2]
+    caster["radius"] = 0.0 if piece["kind"] == BLOCK else piece["half"][0]
+    caster["count"] = len(corners)
+    caster["corners"][: len(corners)] = corners
+    caster["reach"] = np.linalg.norm(corners - seen[:2], axis=1).max() + caster["radius"]
+
+
+@inlined
+def _outside(caster: Any, x: float, y: float) -> float:
+    """Distance of a point from the outline, negative inside (to the nearest edge)."""
+    corners, count = caster.corners, caster.count
+    if count == 1:
+        dx, dy = x - corners[0, 0], y - corners[0, 1]
+        return float(math.sqrt(dx * dx + dy * dy) - caster.radius)
+    nearest, inside, turning = math.inf, count > 2, 0.0
+    for i in range(count):
+        j = i + 1 if i + 1 < count else 0
+        ax, ay = corners[i, 0], corners[i, 1]
+        ex, ey = corners[j, 0] - ax, corners[j, 1] - ay
+        dx, dy = x - ax, y - ay
+        side = ex * dy - ey * dx
+        if i == 0:
+            turning = side
+        inside = inside and side * turning >= 0.0
+        s = min(max((dx * ex + dy * ey) / max(ex * ex + ey * ey, 1e-12), 0.0), 1.0)
+        dx, dy = dx - s * ex, dy - s * ey
+        nearest = min(nearest, dx * dx + dy * dy)
+    distance = math.sqrt(nearest)
+    return float((-distance if inside else distance) - caster.radius)
+
+
+class Beams(NamedTuple):
+    """The numbers of a Light, read once a picture."""
+
+    x: Vector
+    y: Vector
+    towards: Vector
+    blur: float
+    low_x: float
+    low_y: float
+    cells: float  # to a metre
+
+
+@inlined
+def open_light(light: Any) -> Beams:
+    """The numbers of a Light."""
+    axes, corner = light.axes, light.corner
+    x, y, towards = vector(axes[0]), vector(axes[1]), vector(axes[2])
+    return Beams(x, y, towards, light.blur, corner[0], corner[1], 1.0 / light.cell)
+
+
+@inlined
+def visibility(beams: Beams, casters: Array, table: Array, p: Vector, own: int) -> float:
+    """Share of a light that a world point sees, from 0 to 1; piece `own` does not count."""
+    a, b, h = dot(beams.x, p), dot(beams.y, p), dot(beams.towards, p)
+    i, j = (a - beams.low_x) * beams.cells, (b - beams.low_y) * beams.cells
+    if min(i, j) < 0.0 or max(i, j) >= CELLS:
+        return 1.0
+    which = table[int(i), int(j)]
+    return 1.0 if which == 0 else float(_past_casters(casters, which, beams.blur, a, b, h, own))
+
+
+@kernel
+def _past_casters(
+    casters: Array, which: int, blur: float, a: float, b: float, h: float, own: int
+) -> float:
+    seen = 1.0
+    for i in range(len(casters)):
+        caster = casters[i]
+        if (which >> i) & 1 == 0 or caster.piece == own:
+            continue
+        dx, dy = a - caster.middle[0], b - caster.middle[1]
+        above = caster.height - h
+        soft = LEAST_BLUR + blur * max(above, 0.0)
+        wide = caster.reach + soft
+        if dx * dx + dy * dy > wide * wide:
+            continue
+        place = caster.along[0] * dx + caster.along[1] * dy
+        over = above + caster.rise * min(max(place, -1.0), 1.0)
+        if over <= 0.0:
+            continue
+        share = min(max(0.5 + 0.5 * _outside(caster, a, b) / soft, 0.0), 1.0)
+        share = share * share * (3.0 - 2.0 * share)
+        if over < 0.02:  # what stands in it shades itself no harder than it rises
+            share = 1.0 - (1.0 - share) * over / 0.02
+        # A small thing far away hides little of a wide light
+        size = min(caster.reach, caster.radius + 0.7 * caster.reach)
+        hides = min(1.0, (size / soft) ** 2) if soft > size else 1.0
+        seen *= 1.0 - hides * (1.0 - share)
+    return seen
