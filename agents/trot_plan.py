@@ -1,0 +1,124 @@
+"""The trot's plan: who carries, how the base should move, and where the next feet go.
+
+Between two steps the robot is a linear inverted pendulum of its angular momentum about the line
+between the standing feet (Gong & Grizzle, One-step ahead prediction of angular momentum about the
+contact point for control of bipedal locomotion, ICRA 2021): L' = m g d, d' = L / (m z), d the
+distance of the centre of mass from the line.  Steady, its velocity is the command times
+factor(t) = c cosh(omega (t - T / 2)), with mean 1 over the time T between two steps.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.trot_records import LEGS, PAIRS
+from dynenvs.compiled import inlined
+from dynenvs.envs.legged import gait_frequency
+from dynenvs.layout import Floats, Records
+
+DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
+LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
+
+
+@inlined
+def smooth_step(x: float) -> float:
+    """From 0 to 1, with no slope or curvature at the ends."""
+    x = min(max(x, 0.0), 1.0)
+    return x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
+
+
+@inlined
+def share_load(g: Any, p: Any, legs: Records) -> None:
+    """Which feet stand, how each shares in its pair's load, and how the pairs share the weight."""
+    overlap = g.duty - 0.5
+    p.frequency = gait_frequency(g, p.command[0], p.command[1])
+    for leg in range(LEGS):
+        one = legs[leg]
+        own = p.phase + 0.5 * g.pair[leg]
+        own -= math.floor(own)
+        one.phase = own
+        due = own < g.duty or own > 1.0 - g.landing
+        one.stands = 1 if due and one.gap < DOWN else 0
+    for leg in range(LEGS):
+        one = legs[leg]
+        other = 1 - g.pair[leg]
+        relieved = legs[g.first[other]].stands and legs[g.second[other]].stands
+        if not relieved and one.gap < DOWN and one.phase < g.duty + LATE:
+            one.stands = 1
+        one.share = 0.0
+        if one.stands:
+            one.share = 1.0
+            if relieved:
+                rising = smooth_step(one.phase / overlap) if one.phase < g.duty else 0.0
+                one.share = min(rising, smooth_step((g.duty - one.phase) / overlap))
+    total = 0.0
+    for pair in range(PAIRS):
+        p.weight[pair] = min(legs[g.first[pair]].share, legs[g.second[pair]].share)
+        total += p.weight[pair]
+    for pair in range(PAIRS):
+        if total > 0.0:
+            p.weight[pair] /= total
+
+
+@inlined
+def steer(g: Any, p: Any, R: Floats) -> None:
+    """Where in the step it is, and the base's desired accelerations, balance left aside."""
+    half = 0.5 / p.frequency
+    at = p.phase - 0.5 * (g.duty - 0.5)  # since pair 0 took over
+    at -= math.floor(at)
+    p.main = 0 if at < 0.5 else 1
+    p.since = (at - 0.5 * p.main) / p.frequency
+    p.left = half - p.since
+    p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
+    swing = 0.5 * p.omega * half
+    mean = swing / math.sinh(swing)
+    p.factor = mean * math.cosh(p.omega * (p.since - 0.5 * half))
+    p.growth = mean * p.omega * math.sinh(p.omega * (p.since - 0.5 * half))
+    p.last = mean * math.cosh(swing)
+    x = g.speed_rate * (p.command[0] * p.factor - p.speed[0])
+    y = g.speed_rate * (p.command[1] * p.factor - p.speed[1])
+    shrink = g.acceleration / max(math.sqrt(x * x + y * y), g.acceleration)
+    turning = p.command[2]
+    p.a[0] = shrink * x + p.command[0] * p.growth - turning * p.command[1]
+    p.a[1] = shrink * y + p.command[1] * p.growth + turning * p.command[0]
+    k = g.height_rate
+    p.a[2] = k * k * (g.height - p.height) - 2.0 * k * p.speed[2]
+    k = g.tilt_rate
+    p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
+    p.alpha[1] = -k * k * R[0, 2] - 2.0 * k * p.turning[1]
+    p.alpha[2] = g.turn_rate * (turning - p.turning[2])
+
+
+@inlined
+def plan_step(g: Any, p: Any, legs: Records) -> None:
+    """Where the centre of mass will be when the next pair takes over, and where that pair goes.
+
+    Along the line the velocity is controlled, across it the pendulum falls.  The next pair stands
+    so that the pendulum has the commanded velocity when it leaves: deadbeat, in both directions.
+    """
+    ux, uy = p.line[p.main, 0], p.line[p.main, 1]
+    foot = legs[g.first[p.main]].point
+    distance = -uy * (p.center[0] - foot[0]) + ux * (p.center[1] - foot[1])
+    across = -uy * p.momentum[0] + ux * p.momentum[1]
+    along = ux * p.speed[0] + uy * p.speed[1]
+    w, left = p.omega, p.left
+    c, s = math.cosh(w * left), math.sinh(w * left)
+    lack = (ux * p.command[0] + uy * p.command[1]) * p.factor - along
+    change = min(abs(lack) * (1.0 - math.exp(-g.speed_rate * left)), g.acceleration * left)
+    then = along / p.factor * p.last + math.copysign(change, lack)
+    swept = 0.5 * (along + then) * left
+    fallen = distance * (c - 1.0) + across / w * s
+    falling = across * c + w * distance * s
+    p.place[0] = p.center[0] + ux * swept - uy * fallen
+    p.place[1] = p.center[1] + uy * swept + ux * fallen
+    vx, vy = ux * then - uy * falling, uy * then + ux * falling
+    half = 0.5 / p.frequency
+    turn = p.command[2] * (left + half)
+    ct, st = math.cos(turn), math.sin(turn)
+    wx = ct * p.command[0] - st * p.command[1] - vx / p.last
+    wy = st * p.command[0] + ct * p.command[1] - vy / p.last
+    wx, wy = min(max(wx, -g.gain), g.gain), min(max(wy, -g.gain), g.gain)
+    c, s = math.cosh(w * half), w * math.sinh(w * half)
+    p.offset[0] = (vx * c - vx - wx * p.last) / s
+    p.offset[1] = (vy * c - vy - wy * p.last) / s

@@ -1,0 +1,75 @@
+"""What the trotting expert is told of a robot, and what it works out at each call."""
+
+from __future__ import annotations
+
+from dynenvs.layout import record_type
+
+LEGS = 4
+PAIRS = 2  # diagonal pairs, which stand in turn
+
+# A robot's legs, gait and gains; one record, made by `trot_parameters.py`
+TROT = record_type(
+    [
+        ("pair", "i8", (LEGS,)),  # to which each leg belongs; pair 1 is half a cycle behind pair 0
+        ("first", "i8", (PAIRS,)),  # legs of each pair
+        ("second", "i8", (PAIRS,)),
+        ("stance", "f8", (LEGS, 2)),  # where each foot stands, from the centre of mass [m]
+        ("duty", "f8"),  # fraction of the cycle that a foot stands
+        ("landing", "f8"),  # fraction of it by which a swinging foot is over its place
+        ("clearance", "f8"),  # of a swinging foot [m]
+        ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
+        ("frequency_slope", "f8"),  # [Hz s/m]
+        ("mass", "f8"),  # of the whole robot [kg]
+        ("height", "f8"),  # of the base above the ground [m]
+        ("height_rate", "f8"),  # bandwidths [rad/s]: of the height,
+        ("tilt_rate", "f8"),  # of roll and pitch,
+        ("turn_rate", "f8"),  # of the turning speed,
+        ("speed_rate", "f8"),  # of the speed along the line between the standing feet,
+        ("swing_rate", "f8"),  # and of swinging feet
+        ("acceleration", "f8"),  # bound on that along the line [m/s^2]
+        ("gain", "f8"),  # bound on what one step changes of the velocity [m/s]
+    ]
+)
+
+LEG = record_type(
+    [
+        ("body", "i8"),  # that carries the foot
+        ("feature", "i8"),
+        ("phase", "f8"),  # since the foot was due to carry, in [0, 1)
+        ("gap", "f8"),  # [m]
+        ("stands", "i8"),
+        ("share", "f8"),  # of its pair's load, in [0, 1]
+        ("point", "f8", (3,)),  # lowest point of the foot, in the heading's frame [m]
+        ("velocity", "f8", (3,)),  # [m/s]
+        ("goal", "f8", (3,)),  # its velocity after the period [m/s]
+        ("arm", "f8", (3,)),  # from the base to the point then [m]
+        ("inverse", "f8", (3, 3)),  # of its Jacobian then
+    ]
+)
+
+PLAN = record_type(
+    [
+        ("phase", "f8"),
+        ("frequency", "f8"),  # [Hz]
+        ("command", "f8", (3,)),
+        ("main", "i8"),  # the pair that carries
+        ("since", "f8"),  # it took over [s]
+        ("left", "f8"),  # until the other one does [s]
+        ("omega", "f8"),  # of the pendulum [1/s]
+        ("factor", "f8"),  # of the velocity against its mean over a step,
+        ("growth", "f8"),  # its rate [1/s]
+        ("last", "f8"),  # and its value at a step's ends
+        ("center", "f8", (3,)),  # of mass [m]
+        ("height", "f8"),  # of the base [m]
+        ("speed", "f8", (3,)),  # its velocity [m/s]
+        ("turning", "f8", (3,)),  # [rad/s]
+        ("momentum", "f8", (2,)),  # velocity that stands for the angular momentum [m/s]
+        ("line", "f8", (PAIRS, 2)),  # from the second foot of a pair to its first, unit
+        ("place", "f8", (2,)),  # under the centre of mass when the next pair takes over ...
+        ("offset", "f8", (2,)),  # ... and where that pair stands from there [m]
+        ("a", "f8", (3,)),  # desired accelerations of the base [m/s^2]
+        ("alpha", "f8", (3,)),  # [rad/s^2]
+        ("chosen", "f8", (3,)),  # with what balance asks for
+        ("weight", "f8", (PAIRS,)),  # shares of the pairs in the load
+    ]
+)
