@@ -193,11 +193,13 @@ class LeggedTask(Task):
         commands = real_numbers(value, (count, 3) if count and each else (3,), "command")
         commands = commands.reshape(-1, 3)
         low, high = self.ranges.T
-        if not np.all((low <= commands) & (commands <= high)):
+        inside = ((low <= commands) & (commands <= high)).all(axis=1)
+        if not inside.all():
+            where = f"; entries {np.flatnonzero(~inside)[:8].tolist()} are not" if each else ""
             spans = ", ".join(
                 f"{name} in [{a}, {b}]" for name, (a, b) in zip(SPEEDS, self.ranges, strict=True)
             )
-            raise ValueError(f"command must be {spans}" + got(value))
+            raise ValueError(f"command must be {spans}{where}" + got(value))
         return commands
 
 

@@ -16,8 +16,8 @@ from dynenvs.views import matrix, vector
 # Reward weights; they sum to 1.  Ease and posture count only as far as the command is followed.
 W_VELOCITY, W_EASE, W_POSTURE = 0.8, 0.1, 0.1
 SPEED_SCALE = 0.4  # error of a speed, relative to the command, that leaves exp(-1)
-LEAST_SPEED_SCALE = 0.15  # ... but never narrower than these [m/s]
-LEAST_TURN_SCALE = 0.3  # [rad/s]
+LEAST_SPEED_SCALE = 0.1  # ... but never narrower than these [m/s]
+LEAST_TURN_SCALE = 0.2  # [rad/s]
 HEIGHT_SCALE = 0.15  # relative error of the base's height that leaves exp(-1)
 TILT_SCALE = 0.2  # sine of its tilt that does
 

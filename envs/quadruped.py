@@ -91,8 +91,8 @@ class QuadrupedEnv(LeggedRobot):
     1 a step, one that stands still while told to walk about nothing.
 
     - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(w / r)^2): e is the error of the
-      mean velocity over the step in the trunk's heading, s = max(0.15 m/s, 0.4 commanded speed);
-      w the error of the turning speed, r = max(0.3 rad/s, 0.4 |commanded turning speed|)
+      mean velocity over the step in the trunk's heading, s = max(0.1 m/s, 0.4 commanded speed);
+      w the error of the turning speed, r = max(0.2 rad/s, 0.4 |commanded turning speed|)
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the tilt / 0.2)^2)
