@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.trot_plan import plan_step, share_load, steer
+from dynenvs.agents.trot_plan import DOWN, plan_step, share_load, steer
 from dynenvs.agents.trot_records import LEG, LEGS, PAIRS, PLAN
 from dynenvs.agents.trot_swing import set_goals
 from dynenvs.compiled import inlined, kernel
@@ -47,6 +47,7 @@ SHARING = 200.0  # of the shares against least torque, for a foot that carries t
 EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
 FASTEST = 40.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 12.0  # acceleration across the line [m/s^2]
+SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
 BASE = 1  # the body
 PLAN_BYTES = PLAN.itemsize
 SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
@@ -88,7 +89,9 @@ def act(
     while i < observations.shape[0]:
         _read(m, s, observations[i], p)
         _survey(m, s, w, g, p, legs, period)
-        share_load(g, p, legs)
+        share_load(g, p, legs, period)
+        if _settle(m, s, w, legs):
+            _survey(m, s, w, g, p, legs, period)
         steer(g, p, w.pose[BASE].R)
         plan_step(g, p, legs)
         set_goals(g, p, legs, period, 0.5 * timestep)
@@ -203,6 +206,29 @@ def _angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> N
     ly = R[1, 0] * bx + R[1, 1] * by + R[1, 2] * bz + origin[2] * x - rx * z
     scale = w.body[BASE].mc * max(p.center[2], 0.05)
     p.momentum[0], p.momentum[1] = ly / scale, -lx / scale
+
+
+@inlined
+def _settle(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool:
+    """Stop the feet that have just come down, as the ground will within a physics step.
+
+    A foot closes its last gap with a speed that is left when it touches.  Torques that stopped it
+    over the whole period would lift it again.  Returns whether any joint velocity was changed.
+    """
+    changed = False
+    for leg in range(LEGS):
+        changed = changed or (legs[leg].gap < DOWN and legs[leg].velocity[2] < -SETTLED)
+    if changed:
+        _reach(m, s, w, legs, 0.0, s.v, True)
+        _reach(m, s, w, legs, 0.0, s.v, False)
+        for leg in range(LEGS):
+            one = legs[leg]
+            if one.gap < DOWN and one.velocity[2] < -SETTLED:
+                x, y, z = one.velocity[0], one.velocity[1], one.velocity[2]
+                for k in range(3):
+                    row = one.inverse[k]
+                    s.v[ROOT + 3 * leg + k] -= row[0] * x + row[1] * y + row[2] * z
+    return changed
 
 
 @inlined
@@ -354,8 +380,8 @@ def _balance(
     one line to the other.  `v_des` are the joint velocities for p.a.
     """
     R, base = w.pose[BASE].R, w.pose[BASE].p
-    for k in range(3):
-        p.chosen[k] = p.a[k]
+    p.chosen[0] = p.chosen[1] = 0.0
+    p.chosen[2] = p.a[2]
     for pair in range(PAIRS):
         if p.weight[pair] > 0.0:
             ux, uy = p.line[pair, 0], p.line[pair, 1]
@@ -368,14 +394,14 @@ def _balance(
             e5 = R[0, 2] * ux + R[1, 2] * uy
             given = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
             given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
-            slope = 0.0
+            x_slope = y_slope = 0.0
             for j in range(m.header[0].nv):
                 y = _row(w, j, 0) * e0 + _row(w, j, 1) * e1 + _row(w, j, 2) * e2
                 y += _row(w, j, 3) * e3 + _row(w, j, 4) * e4 + _row(w, j, 5) * e5
                 if j < 3:
                     given += y * p.a[j]
-                    across = -uy if j == 0 else (ux if j == 1 else 0.0)
-                    slope += y * across
+                    x_slope += y if j == 0 else 0.0
+                    y_slope += y if j == 1 else 0.0
                 elif j < ROOT:
                     k = j - 3
                     given += y * (
@@ -384,12 +410,16 @@ def _balance(
                 else:
                     row = legs[(j - ROOT) // 3].inverse[(j - ROOT) % 3]
                     given += y * (v_des[j] - s.v[j]) / h
-                    slope -= y * (row[1] * ux - row[0] * uy)
+                    x_slope -= y * row[0]
+                    y_slope -= y * row[1]
+            ax, ay = p.along[pair, 0], p.along[pair, 1]
+            given += x_slope * (ax - p.a[0]) + y_slope * (ay - p.a[1])
+            slope = ux * y_slope - uy * x_slope
             amount = 0.0
             if abs(slope) > 1e-9:
                 amount = min(max(-given / slope, -STRONGEST), STRONGEST)
-            p.chosen[0] -= p.weight[pair] * amount * uy
-            p.chosen[1] += p.weight[pair] * amount * ux
+            p.chosen[0] += p.weight[pair] * (ax - amount * uy)
+            p.chosen[1] += p.weight[pair] * (ay + amount * ux)
 
 
 @inlined

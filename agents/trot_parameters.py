@@ -26,5 +26,6 @@ def quadruped_trot() -> NDArray[Any]:
     t["height"] = 0.29
     t["height_rate"], t["tilt_rate"], t["turn_rate"] = 12.0, 12.0, 20.0
     t["speed_rate"], t["swing_rate"] = 15.0, 22.0
+    t["sway"] = 1.0
     t["acceleration"], t["gain"] = 4.0, 0.4
     return trot

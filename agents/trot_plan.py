@@ -29,29 +29,33 @@ def smooth_step(x: float) -> float:
 
 
 @inlined
-def share_load(g: Any, p: Any, legs: Records) -> None:
-    """Which feet stand, how each shares in its pair's load, and how the pairs share the weight."""
-    overlap = g.duty - 0.5
+def share_load(g: Any, p: Any, legs: Records, h: float) -> None:
+    """Which feet stand, how each shares in its pair's load, and how the pairs share the weight.
+
+    A foot that has come down is first held to the ground for a control period, without load.
+    """
     p.frequency = gait_frequency(g, p.command[0], p.command[1])
+    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
+    p.duty = g.duty - g.duty_slope * speed
+    overlap, settled = p.duty - 0.5, h * p.frequency
     for leg in range(LEGS):
         one = legs[leg]
         own = p.phase + 0.5 * g.pair[leg]
         own -= math.floor(own)
         one.phase = own
-        due = own < g.duty or own > 1.0 - g.landing
-        one.stands = 1 if due and one.gap < DOWN else 0
+        one.stands = 1 if settled <= own < p.duty and one.gap < DOWN else 0
     for leg in range(LEGS):
         one = legs[leg]
         other = 1 - g.pair[leg]
         relieved = legs[g.first[other]].stands and legs[g.second[other]].stands
-        if not relieved and one.gap < DOWN and one.phase < g.duty + LATE:
+        if not relieved and one.gap < DOWN and settled <= one.phase < p.duty + LATE:
             one.stands = 1
         one.share = 0.0
         if one.stands:
             one.share = 1.0
             if relieved:
-                rising = smooth_step(one.phase / overlap) if one.phase < g.duty else 0.0
-                one.share = min(rising, smooth_step((g.duty - one.phase) / overlap))
+                one.share = min(one.phase, p.duty - one.phase) / overlap
+                one.share = min(max(one.share, 0.0), 1.0) if one.phase < p.duty else 0.0
     total = 0.0
     for pair in range(PAIRS):
         p.weight[pair] = min(legs[g.first[pair]].share, legs[g.second[pair]].share)
@@ -65,7 +69,7 @@ def share_load(g: Any, p: Any, legs: Records) -> None:
 def steer(g: Any, p: Any, R: Floats) -> None:
     """Where in the step it is, and the base's desired accelerations, balance left aside."""
     half = 0.5 / p.frequency
-    at = p.phase - 0.5 * (g.duty - 0.5)  # since pair 0 took over
+    at = p.phase - 0.5 * (p.duty - 0.5)  # since pair 0 took over
     at -= math.floor(at)
     p.main = 0 if at < 0.5 else 1
     p.since = (at - 0.5 * p.main) / p.frequency
@@ -73,15 +77,24 @@ def steer(g: Any, p: Any, R: Floats) -> None:
     p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
     swing = 0.5 * p.omega * half
     mean = swing / math.sinh(swing)
-    p.factor = mean * math.cosh(p.omega * (p.since - 0.5 * half))
-    p.growth = mean * p.omega * math.sinh(p.omega * (p.since - 0.5 * half))
     p.last = mean * math.cosh(swing)
-    x = g.speed_rate * (p.command[0] * p.factor - p.speed[0])
-    y = g.speed_rate * (p.command[1] * p.factor - p.speed[1])
-    shrink = g.acceleration / max(math.sqrt(x * x + y * y), g.acceleration)
+    p.last_along = 1.0 + g.sway * (p.last - 1.0)
     turning = p.command[2]
-    p.a[0] = shrink * x + p.command[0] * p.growth - turning * p.command[1]
-    p.a[1] = shrink * y + p.command[1] * p.growth + turning * p.command[0]
+    p.a[0] = p.a[1] = 0.0
+    for pair in range(PAIRS):
+        # Through the double support either pair goes on from, or begins before, its own step
+        time = p.since
+        if pair != p.main:
+            time += half if p.since < p.left else -half
+        p.factor[pair] = 1.0 + g.sway * (mean * math.cosh(p.omega * (time - 0.5 * half)) - 1.0)
+        growth = g.sway * mean * p.omega * math.sinh(p.omega * (time - 0.5 * half))
+        x = g.speed_rate * (p.command[0] * p.factor[pair] - p.speed[0])
+        y = g.speed_rate * (p.command[1] * p.factor[pair] - p.speed[1])
+        shrink = g.acceleration / max(math.sqrt(x * x + y * y), g.acceleration)
+        p.along[pair, 0] = shrink * x + p.command[0] * growth - turning * p.command[1]
+        p.along[pair, 1] = shrink * y + p.command[1] * growth + turning * p.command[0]
+        p.a[0] += p.weight[pair] * p.along[pair, 0]
+        p.a[1] += p.weight[pair] * p.along[pair, 1]
     k = g.height_rate
     p.a[2] = k * k * (g.height - p.height) - 2.0 * k * p.speed[2]
     k = g.tilt_rate
@@ -104,9 +117,9 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     along = ux * p.speed[0] + uy * p.speed[1]
     w, left = p.omega, p.left
     c, s = math.cosh(w * left), math.sinh(w * left)
-    lack = (ux * p.command[0] + uy * p.command[1]) * p.factor - along
+    lack = (ux * p.command[0] + uy * p.command[1]) * p.factor[p.main] - along
     change = min(abs(lack) * (1.0 - math.exp(-g.speed_rate * left)), g.acceleration * left)
-    then = along / p.factor * p.last + math.copysign(change, lack)
+    then = along / p.factor[p.main] * p.last_along + math.copysign(change, lack)
     swept = 0.5 * (along + then) * left
     fallen = distance * (c - 1.0) + across / w * s
     falling = across * c + w * distance * s

@@ -14,7 +14,8 @@ TROT = record_type(
         ("first", "i8", (PAIRS,)),  # legs of each pair
         ("second", "i8", (PAIRS,)),
         ("stance", "f8", (LEGS, 2)),  # where each foot stands, from the centre of mass [m]
-        ("duty", "f8"),  # fraction of the cycle that a foot stands
+        ("duty", "f8"),  # fraction of the cycle that a foot stands, at rest ...
+        ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
         ("landing", "f8"),  # fraction of it by which a swinging foot is over its place
         ("clearance", "f8"),  # of a swinging foot [m]
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
@@ -26,6 +27,7 @@ TROT = record_type(
         ("turn_rate", "f8"),  # of the turning speed,
         ("speed_rate", "f8"),  # of the speed along the line between the standing feet,
         ("swing_rate", "f8"),  # and of swinging feet
+        ("sway", "f8"),  # of the pendulum's change of speed, what is let happen along the line
         ("acceleration", "f8"),  # bound on that along the line [m/s^2]
         ("gain", "f8"),  # bound on what one step changes of the velocity [m/s]
     ]
@@ -51,14 +53,15 @@ PLAN = record_type(
     [
         ("phase", "f8"),
         ("frequency", "f8"),  # [Hz]
+        ("duty", "f8"),
         ("command", "f8", (3,)),
         ("main", "i8"),  # the pair that carries
         ("since", "f8"),  # it took over [s]
         ("left", "f8"),  # until the other one does [s]
         ("omega", "f8"),  # of the pendulum [1/s]
-        ("factor", "f8"),  # of the velocity against its mean over a step,
-        ("growth", "f8"),  # its rate [1/s]
-        ("last", "f8"),  # and its value at a step's ends
+        ("factor", "f8", (PAIRS,)),  # of the velocity against its mean over either pair's step,
+        ("last", "f8"),  # its value at a step's ends, across the line ...
+        ("last_along", "f8"),  # ... and along it
         ("center", "f8", (3,)),  # of mass [m]
         ("height", "f8"),  # of the base [m]
         ("speed", "f8", (3,)),  # its velocity [m/s]
@@ -67,9 +70,10 @@ PLAN = record_type(
         ("line", "f8", (PAIRS, 2)),  # from the second foot of a pair to its first, unit
         ("place", "f8", (2,)),  # under the centre of mass when the next pair takes over ...
         ("offset", "f8", (2,)),  # ... and where that pair stands from there [m]
-        ("a", "f8", (3,)),  # desired accelerations of the base [m/s^2]
+        ("along", "f8", (PAIRS, 2)),  # desired acceleration of the base while a pair carries
+        ("a", "f8", (3,)),  # the same as the pairs share the weight [m/s^2]
         ("alpha", "f8", (3,)),  # [rad/s^2]
-        ("chosen", "f8", (3,)),  # with what balance asks for
+        ("chosen", "f8", (3,)),  # acceleration with what balance asks for
         ("weight", "f8", (PAIRS,)),  # shares of the pairs in the load
     ]
 )

@@ -17,7 +17,7 @@ from dynenvs.layout import Records
 HOVER = 3e-4  # height at which a swing ends [m]
 NEAR = 0.02  # height below which a foot whose swing is over comes down [m]
 LANDING_SPEED = 0.5  # at most [m/s]
-PRESSING_SPEED = 3e-3  # a foot that lands goes on until it stands [m/s]
+PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 
 
 @inlined
@@ -25,7 +25,7 @@ def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
     """Velocities of all feet after the period h; velocities are `lag` older than positions."""
     for leg in range(LEGS):
         one = legs[leg]
-        over = one.phase < g.duty or (one.phase > 1.0 - g.landing and one.gap < NEAR)
+        over = one.phase < p.duty or (one.phase > 1.0 - g.landing and one.gap < NEAR)
         if one.stands:
             one.goal[0] = one.goal[1] = 0.0
             one.goal[2] = -one.gap / h
@@ -41,7 +41,7 @@ def _land(g: Any, p: Any, one: Any, h: float) -> None:
 
     In physics steps of equal acceleration a foot goes two thirds of its new velocity's way.
     """
-    left = (1.0 - one.phase) / p.frequency if one.phase > g.duty else 0.0
+    left = (1.0 - one.phase) / p.frequency if one.phase > p.duty else 0.0
     down = one.gap / left if left > 1.5 * h else 1.5 * (one.gap + 3e-5) / h + 0.5 * one.velocity[2]
     one.goal[0] = one.goal[1] = 0.0
     one.goal[2] = -min(max(down, PRESSING_SPEED), LANDING_SPEED)
@@ -51,11 +51,11 @@ def _land(g: Any, p: Any, one: Any, h: float) -> None:
 def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     """From where a steady gait would have lifted the foot to its next place, in a cycloid."""
     f = p.frequency
-    steps = math.floor((one.phase - g.duty) / (h * f) + 1e-9)
+    steps = math.floor((one.phase - p.duty) / (h * f) + 1e-9)
     start = one.phase - steps * h * f
     elapsed = steps * h
     span = max(1.0 - g.landing - start, 0.05) / f
-    since = elapsed + 0.5 * g.duty / f  # it stood below its hip [s]
+    since = elapsed + 0.5 * p.duty / f  # it stood below its hip [s]
     x0, y0 = _turned(g.stance[leg], -p.command[2] * since)
     x0 += p.center[0] - p.command[0] * since
     y0 += p.center[1] - p.command[1] * since
