@@ -89,7 +89,7 @@ def act(
     while i < observations.shape[0]:
         _read(m, s, observations[i], p)
         _survey(m, s, w, g, p, legs, period)
-        share_load(g, p, legs, period)
+        share_load(g, p, legs)
         if _settle(m, s, w, legs):
             _survey(m, s, w, g, p, legs, period)
         steer(g, p, w.pose[BASE].R)

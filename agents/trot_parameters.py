@@ -20,12 +20,14 @@ def quadruped_trot() -> NDArray[Any]:
     t["first"], t["second"] = [0, 1], [3, 2]
     y = robot.HIP_Y + robot.THIGH_Y
     t["stance"] = [(front * robot.HIP_X, left * y) for front, left in robot.LEGS.values()]
-    t["duty"], t["landing"] = 0.58, 0.05
-    t["clearance"] = 0.05
+    t["duty"], t["duty_slope"] = 0.58, 0.04
+    t["arrival"], t["landing"] = 0.01, 0.04
+    t["clearance"] = 0.045
     t["slow_frequency"], t["frequency_slope"] = env.GAIT
-    t["height"] = 0.29
+    t["height"] = 0.285
     t["height_rate"], t["tilt_rate"], t["turn_rate"] = 12.0, 12.0, 20.0
-    t["speed_rate"], t["swing_rate"] = 15.0, 22.0
-    t["sway"] = 1.0
+    t["speed_rate"], t["swing_rate"] = 15.0, 28.0
+    t["sway"] = 0.5
+    t["trim"] = [0.04, 0.04, 0.011]
     t["acceleration"], t["gain"] = 4.0, 0.4
     return trot

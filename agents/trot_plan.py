@@ -29,26 +29,26 @@ def smooth_step(x: float) -> float:
 
 
 @inlined
-def share_load(g: Any, p: Any, legs: Records, h: float) -> None:
+def share_load(g: Any, p: Any, legs: Records) -> None:
     """Which feet stand, how each shares in its pair's load, and how the pairs share the weight.
 
-    A foot that has come down is first held to the ground for a control period, without load.
+    A foot that comes down before it is due is held to the ground without load.
     """
     p.frequency = gait_frequency(g, p.command[0], p.command[1])
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
     p.duty = g.duty - g.duty_slope * speed
-    overlap, settled = p.duty - 0.5, h * p.frequency
+    overlap = p.duty - 0.5
     for leg in range(LEGS):
         one = legs[leg]
         own = p.phase + 0.5 * g.pair[leg]
         own -= math.floor(own)
         one.phase = own
-        one.stands = 1 if settled <= own < p.duty and one.gap < DOWN else 0
+        one.stands = 1 if own < p.duty and one.gap < DOWN else 0
     for leg in range(LEGS):
         one = legs[leg]
         other = 1 - g.pair[leg]
         relieved = legs[g.first[other]].stands and legs[g.second[other]].stands
-        if not relieved and one.gap < DOWN and settled <= one.phase < p.duty + LATE:
+        if not relieved and one.gap < DOWN and one.phase < p.duty + LATE:
             one.stands = 1
         one.share = 0.0
         if one.stands:
@@ -67,7 +67,12 @@ def share_load(g: Any, p: Any, legs: Records, h: float) -> None:
 
 @inlined
 def steer(g: Any, p: Any, R: Floats) -> None:
-    """Where in the step it is, and the base's desired accelerations, balance left aside."""
+    """Where in the step it is, and the base's desired accelerations, balance left aside.
+
+    The command is trimmed first: the pendulum knows nothing of the legs' own momentum.
+    """
+    p.command[0] = (1.0 + g.trim[0]) * p.command[0] + g.trim[2]
+    p.command[1] *= 1.0 + g.trim[1]
     half = 0.5 / p.frequency
     at = p.phase - 0.5 * (p.duty - 0.5)  # since pair 0 took over
     at -= math.floor(at)

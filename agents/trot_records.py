@@ -16,7 +16,8 @@ TROT = record_type(
         ("stance", "f8", (LEGS, 2)),  # where each foot stands, from the centre of mass [m]
         ("duty", "f8"),  # fraction of the cycle that a foot stands, at rest ...
         ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
-        ("landing", "f8"),  # fraction of it by which a swinging foot is over its place
+        ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
+        ("landing", "f8"),  # and by which it is almost down
         ("clearance", "f8"),  # of a swinging foot [m]
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
@@ -29,6 +30,7 @@ TROT = record_type(
         ("swing_rate", "f8"),  # and of swinging feet
         ("sway", "f8"),  # of the pendulum's change of speed, what is let happen along the line
         ("acceleration", "f8"),  # bound on that along the line [m/s^2]
+        ("trim", "f8", (3,)),  # added to the command: of forward and sideways speed, and [m/s]
         ("gain", "f8"),  # bound on what one step changes of the velocity [m/s]
     ]
 )

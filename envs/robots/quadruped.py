@@ -85,7 +85,7 @@ LEGS = {
     "rear_left": (-1.0, 1.0),
     "rear_right": (-1.0, -1.0),
 }
-STANDING = (0.0, 0.85, -1.7)  # abduction, hip, knee [rad]
+STANDING = (0.0, 0.9, -1.8)  # abduction, hip, knee; go1.xml's key "home" [rad]
 
 
 def build() -> Model:
