@@ -21,7 +21,7 @@ def quadruped_trot() -> NDArray[Any]:
     y = robot.HIP_Y + robot.THIGH_Y
     t["stance"] = [(front * robot.HIP_X, left * y) for front, left in robot.LEGS.values()]
     t["duty"], t["duty_slope"] = 0.58, 0.04
-    t["arrival"], t["landing"] = 0.01, 0.04
+    t["arrival"], t["landing"] = 0.015, 0.025
     t["clearance"] = 0.045
     t["slow_frequency"], t["frequency_slope"] = env.GAIT
     t["height"] = 0.285
@@ -29,5 +29,5 @@ def quadruped_trot() -> NDArray[Any]:
     t["speed_rate"], t["swing_rate"] = 15.0, 28.0
     t["sway"] = 0.5
     t["trim"] = [0.04, 0.04, 0.011]
-    t["acceleration"], t["gain"] = 4.0, 0.4
+    t["acceleration"], t["gain"] = 2.0, 0.25
     return trot

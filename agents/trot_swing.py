@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.trot_plan import smooth_step
+from dynenvs.agents.trot_plan import DOWN, smooth_step
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.compiled import inlined
 from dynenvs.layout import Records
@@ -35,6 +35,8 @@ def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
             _swing(g, p, one, leg, h, lag)
             if one.phase > 1.0 - g.landing and one.gap < NEAR:
                 one.goal[2] = _down(p, one, h)
+                if one.gap < DOWN:
+                    one.goal[0] = one.goal[1] = 0.0
 
 
 @inlined
