@@ -29,5 +29,6 @@ def quadruped_trot() -> NDArray[Any]:
     t["speed_rate"], t["swing_rate"] = 15.0, 28.0
     t["sway"] = 0.5
     t["trim"] = [0.04, 0.04, 0.011]
-    t["acceleration"], t["gain"] = 2.0, 0.25
+    t["acceleration"], t["deceleration"] = 2.0, 6.0
+    t["gain"], t["braking"] = 0.25, 0.8
     return trot

@@ -18,6 +18,7 @@ from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
+FARTHEST, WIDEST = 0.24, 0.22  # that legs can reach from below the centre of mass [m]
 LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
 
 
@@ -30,7 +31,7 @@ def smooth_step(x: float) -> float:
 
 @inlined
 def share_load(g: Any, p: Any, legs: Records) -> None:
-    """Which feet stand, how each shares in its pair's load, and how the pairs share the weight.
+    """Where in the step it is, which feet stand, and how feet and pairs share the weight.
 
     A foot that comes down before it is due is held to the ground without load.
     """
@@ -38,6 +39,11 @@ def share_load(g: Any, p: Any, legs: Records) -> None:
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
     p.duty = g.duty - g.duty_slope * speed
     overlap = p.duty - 0.5
+    at = p.phase - 0.5 * overlap  # since pair 0 took over
+    at -= math.floor(at)
+    p.main = 0 if at < 0.5 else 1
+    p.since = (at - 0.5 * p.main) / p.frequency
+    p.left = 0.5 / p.frequency - p.since
     for leg in range(LEGS):
         one = legs[leg]
         own = p.phase + 0.5 * g.pair[leg]
@@ -63,28 +69,26 @@ def share_load(g: Any, p: Any, legs: Records) -> None:
     for pair in range(PAIRS):
         if total > 0.0:
             p.weight[pair] /= total
+        else:  # a foot has lost the ground: go on as planned
+            p.weight[pair] = 1.0 if pair == p.main else 0.0
 
 
 @inlined
 def steer(g: Any, p: Any, R: Floats) -> None:
-    """Where in the step it is, and the base's desired accelerations, balance left aside.
+    """The base's desired accelerations, balance left aside.
 
     The command is trimmed first: the pendulum knows nothing of the legs' own momentum.
     """
     p.command[0] = (1.0 + g.trim[0]) * p.command[0] + g.trim[2]
     p.command[1] *= 1.0 + g.trim[1]
     half = 0.5 / p.frequency
-    at = p.phase - 0.5 * (p.duty - 0.5)  # since pair 0 took over
-    at -= math.floor(at)
-    p.main = 0 if at < 0.5 else 1
-    p.since = (at - 0.5 * p.main) / p.frequency
-    p.left = half - p.since
     p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
     swing = 0.5 * p.omega * half
     mean = swing / math.sinh(swing)
     p.last = mean * math.cosh(swing)
     p.last_along = 1.0 + g.sway * (p.last - 1.0)
     turning = p.command[2]
+    most = _most(g, p)
     p.a[0] = p.a[1] = 0.0
     for pair in range(PAIRS):
         # Through the double support either pair goes on from, or begins before, its own step
@@ -95,7 +99,7 @@ def steer(g: Any, p: Any, R: Floats) -> None:
         growth = g.sway * mean * p.omega * math.sinh(p.omega * (time - 0.5 * half))
         x = g.speed_rate * (p.command[0] * p.factor[pair] - p.speed[0])
         y = g.speed_rate * (p.command[1] * p.factor[pair] - p.speed[1])
-        shrink = g.acceleration / max(math.sqrt(x * x + y * y), g.acceleration)
+        shrink = most / max(math.sqrt(x * x + y * y), most)
         p.along[pair, 0] = shrink * x + p.command[0] * growth - turning * p.command[1]
         p.along[pair, 1] = shrink * y + p.command[1] * growth + turning * p.command[0]
         p.a[0] += p.weight[pair] * p.along[pair, 0]
@@ -123,7 +127,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     w, left = p.omega, p.left
     c, s = math.cosh(w * left), math.sinh(w * left)
     lack = (ux * p.command[0] + uy * p.command[1]) * p.factor[p.main] - along
-    change = min(abs(lack) * (1.0 - math.exp(-g.speed_rate * left)), g.acceleration * left)
+    change = min(abs(lack) * (1.0 - math.exp(-g.speed_rate * left)), _most(g, p) * left)
     then = along / p.factor[p.main] * p.last_along + math.copysign(change, lack)
     swept = 0.5 * (along + then) * left
     fallen = distance * (c - 1.0) + across / w * s
@@ -134,9 +138,22 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     half = 0.5 / p.frequency
     turn = p.command[2] * (left + 0.5 * half)
     ct, st = math.cos(turn), math.sin(turn)
-    wx = ct * p.command[0] - st * p.command[1] - vx / p.last
-    wy = st * p.command[0] + ct * p.command[1] - vy / p.last
-    wx, wy = min(max(wx, -g.gain), g.gain), min(max(wy, -g.gain), g.gain)
+    wx = _change(g, ct * p.command[0] - st * p.command[1], vx / p.last)
+    wy = _change(g, st * p.command[0] + ct * p.command[1], vy / p.last)
     c, s = math.cosh(w * half), w * math.sinh(w * half)
-    p.offset[0] = (vx * c - vx - wx * p.last) / s
-    p.offset[1] = (vy * c - vy - wy * p.last) / s
+    p.offset[0] = min(max((vx * c - vx - wx * p.last) / s, -FARTHEST), FARTHEST)
+    p.offset[1] = min(max((vy * c - vy - wy * p.last) / s, -WIDEST), WIDEST)
+
+
+@inlined
+def _most(g: Any, p: Any) -> float:
+    """Bound on the acceleration along the line: it gathers way gently, too."""
+    wanted = p.command[0] ** 2 + p.command[1] ** 2
+    return g.acceleration if wanted > p.speed[0] ** 2 + p.speed[1] ** 2 else g.deceleration
+
+
+@inlined
+def _change(g: Any, wanted: float, present: float) -> float:
+    """What one step is to change of a mean velocity: it gathers way gently and brakes hard."""
+    most = g.gain if abs(wanted) > abs(present) else g.braking
+    return min(max(wanted - present, -most), most)

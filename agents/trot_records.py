@@ -29,9 +29,11 @@ TROT = record_type(
         ("speed_rate", "f8"),  # of the speed along the line between the standing feet,
         ("swing_rate", "f8"),  # and of swinging feet
         ("sway", "f8"),  # of the pendulum's change of speed, what is let happen along the line
-        ("acceleration", "f8"),  # bound on that along the line [m/s^2]
+        ("acceleration", "f8"),  # bounds on that along the line: gathering way [m/s^2] ...
+        ("deceleration", "f8"),  # ... and braking
         ("trim", "f8", (3,)),  # added to the command: of forward and sideways speed, and [m/s]
-        ("gain", "f8"),  # bound on what one step changes of the velocity [m/s]
+        ("gain", "f8"),  # bound on what one step adds to the velocity [m/s]
+        ("braking", "f8"),  # ... and on what it takes from it [m/s]
     ]
 )
 
