@@ -50,13 +50,16 @@ def short_name(env_id: str) -> str:
     return words[-1].lower() if alone else "-".join(words).lower()
 
 
-def command(text: str) -> float | tuple[float, ...]:
+def speeds_of(text: str) -> float | tuple[float, ...]:
     """A command as people type it: one speed, or several with commas between.
 
     Raises:
         ValueError: not numbers.
     """
-    speeds = tuple(float(part) for part in text.split(","))
+    try:
+        speeds = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"command must be numbers with commas between, got {text!r}") from None
     return speeds[0] if len(speeds) == 1 else speeds
 
 

@@ -19,7 +19,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from dynenvs.agents.controller import Policy
-from dynenvs.agents.episode import Episode, command, environment_id, make, run_episode
+from dynenvs.agents.episode import Episode, environment_id, make, run_episode, speeds_of
 from dynenvs.agents.footsteps import stances, worst_row
 from dynenvs.agents.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.reference import reference_controller
@@ -119,7 +119,7 @@ def measure_gait(env: PlanarWalker, episode: Episode) -> Gait:
     radius = env.model.features["radius"]
     slips, heights = [], []
     for features in legs:
-        loaded = feet.loaded[:, features].any(axis=1)
+        loaded = np.asarray(feet.loaded[:, features].any(axis=1))
         found = list(stances(loaded, feet.gap[:, features].min(axis=1)))
         slips += [_slip(feet, features, radius, *stance) for stance in found]
         for (_, lift_off), (touchdown, _) in pairwise(found):
@@ -236,7 +236,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("env", help="humanoid, quadruped, planar-quadruped, or an id")
     parser.add_argument("--seeds", type=int, default=100, help="episodes, seeded 0, 1, ...")
     parser.add_argument(
-        "--command", type=command, help="speed in m/s, or three speeds with commas; else drawn"
+        "--command", type=speeds_of, help="speed in m/s, or three speeds with commas; else drawn"
     )
     options = parser.parse_args(arguments)
     gaits: list[Gait | Trot] = []

@@ -214,7 +214,7 @@ def _array(value: Any) -> Any:
 class LeggedRobot(DynEnv):
     """Shell of the robots with a free base: a command that may change, what their pictures say."""
 
-    task_type: ClassVar[type[Task]] = LeggedTask
+    task_type: ClassVar[type[Task]] = LeggedTask  # type: ignore[type-abstract]
     task: LeggedTask
 
     def set_command(self, command: ArrayLike) -> None:
