@@ -24,7 +24,7 @@ def quadruped_trot() -> NDArray[Any]:
     t["arrival"], t["landing"] = 0.015, 0.025
     t["clearance"] = 0.045
     t["slow_frequency"], t["frequency_slope"] = env.GAIT
-    t["height"] = 0.285
+    t["height"], t["height_slope"], t["reach"] = 0.285, 0.01, 0.23
     t["height_rate"], t["tilt_rate"], t["turn_rate"] = 12.0, 12.0, 20.0
     t["speed_rate"], t["swing_rate"] = 15.0, 28.0
     t["sway"] = 0.5

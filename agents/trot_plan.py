@@ -18,7 +18,6 @@ from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
-FARTHEST, WIDEST = 0.24, 0.22  # that legs can reach from below the centre of mass [m]
 LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
 
 
@@ -105,7 +104,9 @@ def steer(g: Any, p: Any, R: Floats) -> None:
         p.a[0] += p.weight[pair] * p.along[pair, 0]
         p.a[1] += p.weight[pair] * p.along[pair, 1]
     k = g.height_rate
-    p.a[2] = k * k * (g.height - p.height) - 2.0 * k * p.speed[2]
+    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
+    low = g.height - g.height_slope * speed
+    p.a[2] = k * k * (low - p.height) - 2.0 * k * p.speed[2]
     k = g.tilt_rate
     p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
     p.alpha[1] = -k * k * R[0, 2] - 2.0 * k * p.turning[1]
@@ -141,8 +142,9 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     wx = _change(g, ct * p.command[0] - st * p.command[1], vx / p.last)
     wy = _change(g, st * p.command[0] + ct * p.command[1], vy / p.last)
     c, s = math.cosh(w * half), w * math.sinh(w * half)
-    p.offset[0] = min(max((vx * c - vx - wx * p.last) / s, -FARTHEST), FARTHEST)
-    p.offset[1] = min(max((vy * c - vy - wy * p.last) / s, -WIDEST), WIDEST)
+    x, y = (vx * c - vx - wx * p.last) / s, (vy * c - vy - wy * p.last) / s
+    shrink = g.reach / max(math.sqrt(x * x + y * y), g.reach)
+    p.offset[0], p.offset[1] = shrink * x, shrink * y
 
 
 @inlined

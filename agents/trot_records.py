@@ -22,7 +22,9 @@ TROT = record_type(
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("mass", "f8"),  # of the whole robot [kg]
-        ("height", "f8"),  # of the base above the ground [m]
+        ("height", "f8"),  # of the base above the ground [m] ...
+        ("height_slope", "f8"),  # ... and what it loses with speed [s]
+        ("reach", "f8"),  # of a step, from below the centre of mass [m]
         ("height_rate", "f8"),  # bandwidths [rad/s]: of the height,
         ("tilt_rate", "f8"),  # of roll and pitch,
         ("turn_rate", "f8"),  # of the turning speed,

@@ -12,7 +12,7 @@ from dynenvs.envs.robots import quadruped as robot
 from dynenvs.envs.task import Task
 from dynenvs.model import Model
 
-GAIT = (1.5, 0.2)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (1.5, 0.3)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.
 JOINT_BOUND = 300.0
 
@@ -82,7 +82,7 @@ class QuadrupedEnv(LeggedRobot):
     | 38    | commanded turning speed, to the left            | -0.8     | 0.8      | rad/s |
     | 39-42 | whether each foot carries load                  | 0        | 1        | -     |
 
-    The gait clock belongs to the environment: it turns 1.5 + 0.2 |command| times a second, with
+    The gait clock belongs to the environment: it turns 1.5 + 0.3 |command| times a second, with
     the commanded speed over ground in m/s.  At phase 0 the front left and rear right feet are due
     to carry, at phase 0.5 the others (a trot).
 
