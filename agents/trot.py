@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.agents.trot_legs import BASE, reach
 from dynenvs.agents.trot_plan import DOWN, plan_step, share_load, steer
 from dynenvs.agents.trot_records import LEG, LEGS, PAIRS, PLAN
 from dynenvs.agents.trot_swing import set_goals
@@ -25,7 +26,6 @@ from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged_records import ROOT, TURN
 from dynenvs.inverse import TRACKED, inverse_world
-from dynenvs.joints import integrate
 from dynenvs.kinematics import point_velocity, update_poses
 from dynenvs.layout import (
     Bytes,
@@ -48,7 +48,6 @@ EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
 FASTEST = 40.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 12.0  # acceleration across the line [m/s^2]
 SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
-BASE = 1  # the body
 PLAN_BYTES = PLAN.itemsize
 SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
 
@@ -96,15 +95,7 @@ def act(
         plan_step(g, p, legs)
         set_goals(g, p, legs, period, 0.5 * timestep)
         _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next)
-        for f in range(m.header[0].nf):
-            cost[f] = math.inf
-        sharing = SHARING / (9.81 * g.mass * period) ** 2
-        for leg in range(LEGS):
-            if legs[leg].stands:
-                share = legs[leg].share
-                cost[legs[leg].feature] = sharing * math.sqrt(
-                    (1.0 - share + EVEN) / (share + UNLOADED)
-                )
+        _price(m, g, legs, period, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
@@ -114,6 +105,22 @@ def act(
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
+
+
+@inlined
+def _price(m: ModelView, g: Any, legs: Records, h: float, cost: Floats) -> None:
+    """Costs of the feet's impulses: with these two feet carry loads in proportion to their shares.
+
+    What does not stand is left out: it would be given a load that it cannot carry yet.
+    """
+    for f in range(m.header[0].nf):
+        cost[f] = math.inf
+    sharing = SHARING / (9.81 * g.mass * h) ** 2
+    for leg in range(LEGS):
+        one = legs[leg]
+        if one.stands:
+            unloaded = (1.0 - one.share + EVEN) / (one.share + UNLOADED)
+            cost[one.feature] = sharing * math.sqrt(unloaded)
 
 
 @inlined
@@ -219,8 +226,8 @@ def _settle(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool
     for leg in range(LEGS):
         changed = changed or (legs[leg].gap < DOWN and legs[leg].velocity[2] < -SETTLED)
     if changed:
-        _reach(m, s, w, legs, 0.0, s.v, True)
-        _reach(m, s, w, legs, 0.0, s.v, False)
+        reach(m, s, w, legs, 0.0, s.v, True)
+        reach(m, s, w, legs, 0.0, s.v, False)
         for leg in range(LEGS):
             one = legs[leg]
             if one.gap < DOWN and one.velocity[2] < -SETTLED:
@@ -251,13 +258,13 @@ def _desire(
     """
     for j in range(m.header[0].nv):
         mean[j] = s.v[j]
-    _reach(m, s, w, legs, 2.0 * lookahead, mean, True)
+    reach(m, s, w, legs, 2.0 * lookahead, mean, True)
     span = 0.5 * h + lookahead
     share = 0.5 * (h + 0.5 * h - lookahead) / h  # of the change of velocity, in the mean over it
     for k in range(3):
         p.chosen[k] = p.a[k]
     for _ in range(3):
-        _reach(m, s, w, legs, span, mean, False)
+        reach(m, s, w, legs, span, mean, False)
         _joint_velocities(p, legs, h, v_des)
         R = w.pose[BASE].R
         for k in range(3):
@@ -270,73 +277,6 @@ def _desire(
     _joint_velocities(p, legs, h, v_des)
     for j in range(ROOT, m.header[0].nv):
         v_des[j] = min(max(v_des[j], -FASTEST), FASTEST)
-
-
-@inlined
-def _reach(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    legs: Records,
-    span: float,
-    mean: Floats,
-    standing: bool,
-) -> None:
-    """Arms and inverse Jacobians of the standing, or else the swinging legs, a time `span` on."""
-    integrate(m, s.q, mean, span, w.q_new)
-    update_poses(m, w.q_new, w.pose_new)
-    base = w.pose_new[BASE].p
-    for leg in range(LEGS):
-        one = legs[leg]
-        if (one.stands != 0) == standing:
-            feature, pose = m.features[one.feature], w.pose_new[one.body]
-            x, y, z = rotate(pose.R, feature.center)
-            x, y, z = x + pose.p[0], y + pose.p[1], z + pose.p[2] - feature.radius
-            one.arm[0], one.arm[1], one.arm[2] = x - base[0], y - base[1], z - base[2]
-            a, b, c = _column(m, w, leg, 0, x, y, z)
-            d, e, f = _column(m, w, leg, 1, x, y, z)
-            u, v, t = _column(m, w, leg, 2, x, y, z)
-            _invert(a, b, c, d, e, f, u, v, t, one.inverse)
-
-
-@inlined
-def _column(
-    m: ModelView, w: WorkspaceView, leg: int, joint: int, x: float, y: float, z: float
-) -> tuple[float, float, float]:
-    """Velocity of the point (x, y, z) for a unit rate of one of a leg's joints."""
-    body = m.dofs[ROOT + 3 * leg + joint].body
-    pose = w.pose_new[body]
-    a, b, c = rotate(pose.R, m.bodies[body].axis)
-    rx, ry, rz = x - pose.p[0], y - pose.p[1], z - pose.p[2]
-    return b * rz - c * ry, c * rx - a * rz, a * ry - b * rx
-
-
-@inlined
-def _invert(
-    a: float,
-    b: float,
-    c: float,
-    d: float,
-    e: float,
-    f: float,
-    u: float,
-    v: float,
-    t: float,
-    out: Floats,
-) -> None:
-    """out = inverse of the matrix with columns (a, b, c), (d, e, f), (u, v, t).
-
-    A stretched or folded leg's determinant is kept away from zero: its rates stay finite.
-    """
-    x, y, z = e * t - f * v, f * u - d * t, d * v - e * u
-    determinant = a * x + b * y + c * z
-    least = 1e-4
-    if abs(determinant) < least:
-        determinant = math.copysign(least, determinant)
-    k = 1.0 / determinant
-    out[0, 0], out[0, 1], out[0, 2] = k * x, k * y, k * z
-    out[1, 0], out[1, 1], out[1, 2] = k * (v * c - t * b), k * (t * a - u * c), k * (u * b - v * a)
-    out[2, 0], out[2, 1], out[2, 2] = k * (b * f - c * e), k * (c * d - a * f), k * (a * e - b * d)
 
 
 @inlined
