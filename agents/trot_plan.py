@@ -18,6 +18,7 @@ from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
+LEAST_DUTY = 0.51  # the pairs hand over the load while both are down
 LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
 
 
@@ -36,7 +37,7 @@ def share_load(g: Any, p: Any, legs: Records) -> None:
     """
     p.frequency = gait_frequency(g, p.command[0], p.command[1])
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
-    p.duty = g.duty - g.duty_slope * speed
+    p.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
     overlap = p.duty - 0.5
     at = p.phase - 0.5 * overlap  # since pair 0 took over
     at -= math.floor(at)
