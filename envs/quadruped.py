@@ -86,6 +86,9 @@ class QuadrupedEnv(LeggedRobot):
     the commanded speed over ground in m/s.  At phase 0 the front left and rear right feet are due
     to carry, at phase 0.5 the others (a trot).
 
+    `info` has the mean `velocity` over the control step and the `command`, each (forward,
+    sideways, turning) in the trunk's heading, `torques` [N m] and the feet's `contact_forces` [N].
+
     ## Rewards
     The sum of the terms in `info`, each bounded; a robot that follows its command earns close to
     1 a step, one that stands still while told to walk about nothing.
