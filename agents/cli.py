@@ -15,7 +15,7 @@ from rich.table import Table
 
 import dynenvs
 from dynenvs.agents.demo import play
-from dynenvs.agents.episode import environment_id, make, short_name
+from dynenvs.agents.episode import environment_id, make, short_name, speeds_of
 from dynenvs.registration import ENVIRONMENTS
 
 # What acts in each environment; every environment has its expert.
@@ -23,6 +23,7 @@ EXPERTS = {
     "dynenvs/DoublePendulum-v0": "energy shaping, LQR",
     "dynenvs/PlanarHumanoid-v0": "gait, inverse dynamics",
     "dynenvs/PlanarQuadruped-v0": "gait, inverse dynamics",
+    "dynenvs/Quadruped-v0": "trot, inverse dynamics",
 }
 
 
@@ -51,12 +52,15 @@ def _describe(
 
 @app.command()
 def demo(
-    env: Annotated[str, typer.Argument(help="humanoid, quadruped, pendulum, or an id.")] = (
-        "humanoid"
-    ),
+    env: Annotated[
+        str, typer.Argument(help="humanoid, quadruped, planar-quadruped, pendulum, or an id.")
+    ] = ("humanoid"),
     seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
     command: Annotated[
-        float | None, typer.Option(help="Commanded speed in m/s; drawn if absent.")
+        str | None,
+        typer.Option(
+            help="Commanded speed in m/s, or forward,sideways,turning in m/s and rad/s; else drawn."
+        ),
     ] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
@@ -74,7 +78,8 @@ def demo(
         env_id = environment_id(env)
         window = output is None and not headless and has_display()
         file = None if window else _writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
-        play(env_id, seed=seed, command=command, steps=steps, file=file, console=console)
+        speeds = None if command is None else speeds_of(command)
+        play(env_id, seed=seed, command=speeds, steps=steps, file=file, console=console)
     except (ValueError, OSError, RuntimeError) as error:
         raise UserError(str(error)) from error
 

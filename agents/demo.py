@@ -15,10 +15,12 @@ from rich.table import Table
 
 from dynenvs.agents.episode import Episode, make, run_episode, step_limit
 from dynenvs.agents.film import write_gif
+from dynenvs.agents.legged_measure import measure_trot
 from dynenvs.agents.measure import measure_gait, measure_swing_up
 from dynenvs.agents.reference import reference_controller
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
+from dynenvs.envs.legged_env import LeggedRobot
 from dynenvs.envs.render import Renderer
 from dynenvs.envs.view import frame, open_renderer
 from dynenvs.envs.walker_env import PlanarWalker
@@ -32,7 +34,7 @@ def play(
     env_id: str,
     *,
     seed: int,
-    command: float | None,
+    command: float | tuple[float, ...] | None,
     steps: int | None,
     file: Path | None,
     console: Console,
@@ -42,7 +44,7 @@ def play(
     Args:
         env_id: which environment.
         seed: of the start and the drawn command.
-        command: commanded speed [m/s]; drawn if None.
+        command: commanded speed [m/s], or speeds; drawn if None.
         steps: control steps; the environment's own limit if None.
         file: GIF to write; None opens a window.
         console: where progress and the closing table go.
@@ -117,6 +119,16 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
         table.add_row("falls", str(int(gait.fell)))
         table.add_row("worst penetration", f"{gait.penetration:.1e} m")
         table.add_row("worst stance slip", f"{1e3 * gait.slip:.4f} mm")
+    elif isinstance(env, LeggedRobot):
+        trot = measure_trot(env, episode)
+        told = ", ".join(f"{speed:.2f}" for speed in episode.command)
+        table.add_row("distance", f"{trot.distance:.2f} m")
+        table.add_row("told (forward, sideways m/s, turning rad/s)", told)
+        if math.isfinite(trot.speed_error):
+            table.add_row("mean speed after 2 s, error", f"{trot.speed_error:.3f} m/s")
+        table.add_row("falls", str(int(trot.fell)))
+        table.add_row("worst penetration", f"{trot.penetration:.1e} m")
+        table.add_row("worst stance slip", f"{1e3 * trot.slip:.4f} mm")
     elif isinstance(env, DoublePendulumEnv):
         swing = measure_swing_up(env, episode)
         upright = math.isfinite(swing.upright_after)

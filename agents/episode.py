@@ -26,7 +26,7 @@ class Episode(NamedTuple):
     impulses: Floats  # of the last physics step on each feature's body A [N s], (steps, nf, 3)
     actions: Floats  # as the policy gave them, clipped to [-1, 1], shape (steps, nu)
     rewards: Floats  # shape (steps,)
-    command: float  # [m/s]; NaN where there is none
+    command: Any  # [m/s], or forward, sideways [m/s], turning [rad/s]; NaN where there is none
     end: str  # why the episode ended; "stopped" where the caller stopped it
     fell: bool  # it ended by termination
     residual: float  # worst certificate residual of the contact problems
@@ -41,9 +41,26 @@ class Episode(NamedTuple):
 
 
 def short_name(env_id: str) -> str:
-    """The word that people may type instead of an id: "dynenvs/PlanarHumanoid-v0" is "humanoid"."""
+    """The word that people may type instead of an id: "dynenvs/PlanarHumanoid-v0" is "humanoid".
+
+    Where another environment has that word for its whole name, it is "planar-humanoid".
+    """
     words: list[str] = re.findall("[A-Z][a-z]+", env_id)
-    return words[-1].lower()
+    alone = f"dynenvs/{words[-1]}-v" not in {name[:-1] for name in ENVIRONMENTS}
+    return words[-1].lower() if alone else "-".join(words).lower()
+
+
+def speeds_of(text: str) -> float | tuple[float, ...]:
+    """A command as people type it: one speed, or several with commas between.
+
+    Raises:
+        ValueError: not numbers.
+    """
+    try:
+        speeds = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"command must be numbers with commas between, got {text!r}") from None
+    return speeds[0] if len(speeds) == 1 else speeds
 
 
 def environment_id(name: str) -> str:
@@ -87,7 +104,7 @@ def run_episode(
     policy: Policy,
     *,
     seed: int,
-    command: float | None = None,
+    command: float | tuple[float, ...] | None = None,
     max_steps: int | None = None,
     after_step: Callable[[int], bool] | None = None,
 ) -> Episode:
@@ -97,7 +114,7 @@ def run_episode(
         env: without wrappers.
         policy: what acts, on the observation alone.
         seed: of the reset.
-        command: commanded speed [m/s]; drawn by the environment if None.
+        command: commanded speed [m/s], or speeds; drawn by the environment if None.
         max_steps: stop after so many control steps; the environment's own limit if None.
         after_step: called with the number of steps done; False stops the episode.
     """
@@ -135,7 +152,7 @@ def run_episode(
         impulses=impulses[:step],
         actions=actions[:step],
         rewards=rewards[:step],
-        command=float(info.get("command", np.nan)),
+        command=info.get("command", np.nan),
         end=end,
         fell=fell,
         residual=float(info["residual"]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,11 +19,14 @@ from rich.progress import Progress
 from rich.table import Table
 
 from dynenvs.agents.controller import Policy
-from dynenvs.agents.episode import Episode, environment_id, make, run_episode
+from dynenvs.agents.episode import Episode, environment_id, make, run_episode, speeds_of
+from dynenvs.agents.footsteps import stances, worst_row
+from dynenvs.agents.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.reference import reference_controller
 from dynenvs.compiled import kernel
 from dynenvs.contact.detect import feature_gap
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
+from dynenvs.envs.legged_env import LeggedRobot
 from dynenvs.envs.walker_env import PlanarWalker
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Bytes, Floats, open_model, open_workspace
@@ -30,7 +34,6 @@ from dynenvs.rotation import rotate
 
 SETTLING = 2.0  # time from which on the mean speed is taken [s]
 UPRIGHT = 0.1  # of either link from the vertical [rad]
-LIFTED = 1e-3  # a foot that rises less between two loads never left the ground [m]
 
 Flags = NDArray[np.bool_]
 
@@ -116,9 +119,10 @@ def measure_gait(env: PlanarWalker, episode: Episode) -> Gait:
     radius = env.model.features["radius"]
     slips, heights = [], []
     for features in legs:
-        stances = list(_stances(feet, features))
-        slips += [_slip(feet, features, radius, *stance) for stance in stances]
-        for (_, lift_off), (touchdown, _) in pairwise(stances):
+        loaded = np.asarray(feet.loaded[:, features].any(axis=1))
+        found = list(stances(loaded, feet.gap[:, features].min(axis=1)))
+        slips += [_slip(feet, features, radius, *stance) for stance in found]
+        for (_, lift_off), (touchdown, _) in pairwise(found):
             air = feet.gap[lift_off + 1 : touchdown, features]
             heights.append(float(air.min(axis=1).max()))
     standing = np.sum([feet.loaded[:, features].any(axis=1) for features in legs], axis=0)
@@ -146,25 +150,6 @@ def measure_gait(env: PlanarWalker, episode: Episode) -> Gait:
         returned=float(episode.rewards.sum()),
         simulating=episode.simulating,
     )
-
-
-def _stances(feet: Feet, features: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """First and last loaded step of each stance of one foot.
-
-    Loads between which the foot never rose above LIFTED belong to one stance: a foot that creeps
-    in tiny hops is found out.
-    """
-    steps = np.flatnonzero(feet.loaded[:, features].any(axis=1))
-    if len(steps) == 0:
-        return
-    lowest = feet.gap[:, features].min(axis=1)
-    first = last = int(steps[0])
-    for at in map(int, steps[1:]):
-        if at > last + 1 and float(lowest[last + 1 : at].max()) > LIFTED:
-            yield first, last
-            first = at
-        last = at
-    yield first, last
 
 
 def _slip(feet: Feet, features: NDArray[np.intp], radius: Floats, first: int, last: int) -> float:
@@ -223,13 +208,7 @@ def summary(gaits: list[Gait], dt: float) -> Table:
     """
     table = Table("reading", "worst", "seed", "mean")
 
-    def row(name: str, values: list[float], form: str, scale: float = 1.0, sign: int = 1) -> None:
-        array = np.array(values) * scale
-        unknown = np.isnan(array)
-        seed = int(np.argmax(unknown) if unknown.any() else np.argmax(sign * array))
-        mean = float(np.nanmean(array)) if not unknown.all() else math.nan
-        table.add_row(name, form.format(array[seed]), str(seed), form.format(mean))
-
+    row = partial(worst_row, table)
     alive = sum(gait.end == "time limit" for gait in gaits)
     table.add_row("reached the time limit", f"{alive} of {len(gaits)}", "", "")
     row("steps", [g.steps for g in gaits], "{:.0f}", sign=-1)
@@ -254,25 +233,32 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure the expert's walk over many seeds and print the worst figures."""
     name = "python -m dynenvs.agents.measure"
     parser = argparse.ArgumentParser(prog=name, description=main.__doc__)
-    parser.add_argument("env", help="humanoid, quadruped, or an id")
+    parser.add_argument("env", help="humanoid, quadruped, planar-quadruped, or an id")
     parser.add_argument("--seeds", type=int, default=100, help="episodes, seeded 0, 1, ...")
-    parser.add_argument("--command", type=float, help="speed in m/s; drawn at each reset if absent")
+    parser.add_argument(
+        "--command", type=speeds_of, help="speed in m/s, or three speeds with commas; else drawn"
+    )
     options = parser.parse_args(arguments)
-    gaits = []
+    gaits: list[Gait | Trot] = []
     try:
         env = make(environment_id(options.env))
-        if not isinstance(env, PlanarWalker):
+        if not isinstance(env, PlanarWalker | LeggedRobot):
             raise ValueError(f"{options.env} does not walk; choose a walker")
         policy = reference_controller(env)
         with Progress(transient=True) as progress:
             task = progress.add_task("walking", total=options.seeds)
-            for gait in walks(env, policy, range(options.seeds), command=options.command):
-                gaits.append(gait)
+            for seed in range(options.seeds):
+                episode = run_episode(env, policy, seed=seed, command=options.command)
+                if isinstance(env, LeggedRobot):
+                    gaits.append(measure_trot(env, episode))
+                else:
+                    gaits.append(measure_gait(env, episode))
                 progress.advance(task)
     except ValueError as error:
         parser.error(str(error))
     if gaits:
-        Console().print(summary(gaits, env.dt))
+        table = trot_summary if isinstance(env, LeggedRobot) else summary
+        Console().print(table(gaits, env.dt))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

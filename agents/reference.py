@@ -13,11 +13,16 @@ from dynenvs.agents.gait_parameters import humanoid_gait, quadruped_gait
 from dynenvs.agents.gait_table import SHAPES
 from dynenvs.agents.gaits import ENTRIES
 from dynenvs.agents.pendulum import PendulumController
-from dynenvs.agents.walking import act
+from dynenvs.agents.trot import SCRATCH
+from dynenvs.agents.trot import act as trot
+from dynenvs.agents.trot_parameters import quadruped_trot
+from dynenvs.agents.walking import act as walk
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumTask
+from dynenvs.envs.legged_env import LeggedTask
 from dynenvs.envs.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar_quadruped import PlanarQuadrupedTask
+from dynenvs.envs.quadruped import QuadrupedTask
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker_env import WalkerTask
 from dynenvs.registration import ENVIRONMENTS
@@ -50,7 +55,25 @@ class WalkingController(BatchController):
         gait["shapes"][0] = [shape for _, shape in shapes]
         constants = (gait, task.foot_of_feature, self.period, self.lookahead)
         size = max(task.model.nv, len(task.model.features), ENTRIES)
-        super().__init__(env, act, constants, scratch=(3, size))
+        super().__init__(env, walk, constants, scratch=(3, size))
+
+
+class TrottingController(BatchController):
+    """Trots as commanded by inverse dynamics; acts on the observation alone.
+
+    Args:
+        env: the environment, or vector environment, whose observations it will see.
+        gait: legs, gait and gains, one record of `trot_records.TROT`.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv, gait: NDArray[Any]) -> None:
+        task = env.task
+        assert isinstance(task, LeggedTask)
+        self.gait = gait
+        gait["mass"] = task.model.bodies["mass"].sum()
+        constants = (gait, task.foot_of_feature, task.dt, task.timestep)
+        size = max(task.model.nv, len(task.model.features), SCRATCH)
+        super().__init__(env, trot, constants, scratch=(3, size))
 
 
 def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) -> Policy:
@@ -72,6 +95,8 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
             return WalkingController(inner, humanoid_gait(), SHAPES["humanoid"])
         if isinstance(inner.task, PlanarQuadrupedTask):
             return WalkingController(inner, quadruped_gait(), SHAPES["quadruped"])
+        if isinstance(inner.task, QuadrupedTask):
+            return TrottingController(inner, quadruped_trot())
     raise ValueError(
         f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"
     )

@@ -12,7 +12,7 @@ import pytest
 from batches import assert_same, make_batch, random_actions
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
-from rollouts import every_env, every_walker, make
+from rollouts import every_env, every_planar, make
 
 from dynenvs.envs.base import DynEnv
 
@@ -52,7 +52,7 @@ def test_equals_gymnasiums_vector_environment(name: str, mode: AutoresetMode) ->
     assert_same(batch.step(actions), singles.step(actions))
 
 
-@every_walker
+@every_planar
 def test_commands_for_every_world(name: str) -> None:
     """One for all, or an array with one a world; the next episode draws again."""
     batch = make_batch(name, 4, autoreset_mode="SameStep", max_episode_steps=3)

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from batches import make_batch, random_actions
-from rollouts import bits, every_env, every_walker
+from rollouts import bits, every_env, every_planar
 
 from dynenvs.envs.vector import DynVectorEnv
 
@@ -83,7 +83,7 @@ def test_reset_options_and_seeds(name: str) -> None:
         _refused(batch, lambda seed=seed: batch.reset(seed=seed), "seed")
 
 
-@every_walker
+@every_planar
 def test_commands(name: str) -> None:
     """Out of range, not finite, too many: which world."""
     batch = _prepared(name)

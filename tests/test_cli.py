@@ -55,14 +55,15 @@ def test_demo_films_without_a_display(
     path = tmp_path / f"dynenvs-{name}.gif"
     with Image.open(path) as picture:
         assert picture.size == (demo.FILM_SIZE["width"], demo.FILM_SIZE["height"])
-        assert getattr(picture, "n_frames", 1) in (6, 12)
+        assert getattr(picture, "n_frames", 1) in (6, 8, 12)
         assert picture.info["duration"] == 40
     assert [file.name for file in tmp_path.iterdir()] == [path.name]  # no drafts left
     text = capsys.readouterr().out
     for reading in ("worst LCP residual", "degraded, failed solves", "steps per second"):
         assert reading in text
     if name != "pendulum":
-        for reading in ("distance", "mean speed", "falls", "penetration", "stance slip"):
+        assert ("mean speed" in text) == (name == "humanoid")  # too short to have settled
+        for reading in ("distance", "falls", "penetration", "stance slip"):
             assert reading in text
 
 
@@ -96,6 +97,8 @@ def test_demo_opens_a_window_where_there_is_a_display(
         (("demo", "--output", "nowhere/film.gif"), "there is no folder"),
         (("demo", "--colour"), "No such option"),
         (("bench", "--cases", "boats"), "unknown case 'boats'; choose from: single"),
+        (("demo", "quadruped", "--command", "9,0,0"), "command must be forward in [0.0, 1.5]"),
+        (("demo", "quadruped", "--command", "a,b"), "must be numbers with commas between"),
         (("dance",), "No such command"),
     ],
 )

@@ -11,6 +11,7 @@ from rollouts import (
     action_list,
     bits,
     every_env,
+    every_planar,
     every_walker,
     hold,
     idle,
@@ -111,7 +112,7 @@ def test_bad_constructor_options_are_named(name: str, option: str, value: Any) -
         cls(**{option: value})
 
 
-@every_walker
+@every_planar
 def test_command(name: str) -> None:
     """Drawn within its range; fixed by the constructor or for one episode; checked."""
     env = make(name)
@@ -138,7 +139,7 @@ def test_command(name: str) -> None:
             type(env)(command_range=wrong_range)
 
 
-@every_walker
+@every_planar
 def test_fixed_command_draws_the_same_start(name: str) -> None:
     """A given command changes the command only, not the rest of the drawn start."""
     env = make(name)

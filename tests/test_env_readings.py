@@ -12,6 +12,7 @@ from rollouts import (
     action_list,
     bits,
     every_env,
+    every_planar,
     every_walker,
     hold,
     idle,
@@ -146,7 +147,7 @@ def test_contact_forces_change_the_momentum(name: str) -> None:
     np.testing.assert_allclose(balance / 200, 0.0, atol=0.01 * weight)
 
 
-@every_walker
+@every_planar
 def test_info_is_not_stale(name: str) -> None:
     """Place and speed in info are those of the state that the observation shows."""
     env = make(name)

@@ -20,8 +20,8 @@ from rollouts import (
 
 
 def test_environments_are_registered() -> None:
-    """The three robots of the first release are there."""
-    expected = {"DoublePendulum", "PlanarHumanoid", "PlanarQuadruped"}
+    """All robots are there."""
+    expected = {"DoublePendulum", "PlanarHumanoid", "PlanarQuadruped", "Quadruped"}
     assert {f"dynenvs/{name}-v0" for name in expected} <= set(IDS)
 
 

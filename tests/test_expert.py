@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from rollouts import IDS, WALKERS, make, state_bits
+from rollouts import IDS, PLANAR, make, state_bits
 
 from dynenvs.agents.measure import Gait, walk
 from dynenvs.agents.reference import reference_controller
@@ -21,7 +21,7 @@ from dynenvs.envs.base import DynEnv
 from dynenvs.envs.walker_env import PlanarWalker
 
 every_env = pytest.mark.parametrize("name", IDS)
-every_walker = pytest.mark.parametrize("name", WALKERS)
+every_planar = pytest.mark.parametrize("name", PLANAR)
 Array = np.ndarray
 
 
@@ -192,7 +192,7 @@ def _follow(env: DynEnv, policy: Any, seed: int, steps: int, cast: Any = None) -
     return errors
 
 
-@every_walker
+@every_planar
 @pytest.mark.parametrize("seed", range(4))
 def test_walks_for_three_seconds(name: str, seed: int) -> None:
     """Alive for 300 steps, without a degraded solve, near the command in the last second."""
@@ -200,14 +200,14 @@ def test_walks_for_three_seconds(name: str, seed: int) -> None:
     assert abs(np.mean(errors[200:])) < 0.1
 
 
-@every_walker
+@every_planar
 def test_float32_observations_still_walk(name: str) -> None:
     """What a trainer's cast leaves of an observation is enough."""
     errors = _follow(make(name), expert(name), 7, 300, np.float32)
     assert abs(np.mean(errors[200:])) < 0.1
 
 
-@every_walker
+@every_planar
 def test_walks_at_both_ends_of_the_range(name: str) -> None:
     """The slowest and the fastest command."""
     env = make(name)
@@ -220,7 +220,7 @@ def test_walks_at_both_ends_of_the_range(name: str) -> None:
         assert gait.swings > 0
 
 
-@every_walker
+@every_planar
 def test_walks_with_other_time_steps(name: str) -> None:
     """An expert made for an environment with its own options walks in it."""
     env = type(make(name))(timestep=0.0025, frame_skip=4)
@@ -228,7 +228,7 @@ def test_walks_with_other_time_steps(name: str) -> None:
     assert abs(np.mean(errors[200:])) < 0.1
 
 
-@every_walker
+@every_planar
 def test_earns_close_to_one_a_step(name: str) -> None:
     """The reward of a walker that follows its command."""
     env = make(name)
@@ -262,7 +262,7 @@ def _walk_whole(name: str, seed: int) -> list[str]:
     return _bars(walk(env, expert(name), seed=seed), seed)
 
 
-@every_walker
+@every_planar
 @pytest.mark.parametrize("command", [0.35, 0.6, 0.8])
 def test_one_whole_episode(name: str, command: float) -> None:
     """1,000 steps at a moderate command: every bar of the first release."""
@@ -274,7 +274,7 @@ def test_one_whole_episode(name: str, command: float) -> None:
 
 
 @pytest.mark.slow
-@every_walker
+@every_planar
 def test_100_seeds_meet_the_bars(name: str) -> None:
     """The same 100 times."""
     assert [miss for seed in range(100) for miss in _walk_whole(name, seed)] == []

@@ -50,7 +50,7 @@ def standing(env: PlanarWalker, steps: int = STEPS) -> tuple[Any, Any]:
     return q, impulses
 
 
-@pytest.mark.parametrize("name", ["humanoid", "quadruped"])
+@pytest.mark.parametrize("name", ["humanoid", "planar-quadruped"])
 def test_standing_still_neither_slips_nor_penetrates(name: str) -> None:
     env = walker(name)
     gait = measure_gait(env, episode(env, *standing(env)))
@@ -62,7 +62,7 @@ def test_standing_still_neither_slips_nor_penetrates(name: str) -> None:
     assert math.isnan(gait.speed)
 
 
-@pytest.mark.parametrize("name", ["humanoid", "quadruped"])
+@pytest.mark.parametrize("name", ["humanoid", "planar-quadruped"])
 def test_sliding_feet_slip_by_what_they_slide(name: str) -> None:
     env = walker(name)
     q, impulses = standing(env)
@@ -90,7 +90,7 @@ def test_creeping_in_tiny_hops_is_one_stance() -> None:
 
 def test_a_rolling_sphere_does_not_slip() -> None:
     """The quadruped's feet roll while the metatarsals turn, their centres move by r times angle."""
-    env = walker("quadruped")
+    env = walker("planar-quadruped")
     q, impulses = standing(env)
     pitch = np.linspace(0.0, 0.3, STEPS)
     ankles = [env.model.position_index(f"{leg}_ankle") for leg in env.task.legs]
@@ -189,6 +189,8 @@ def test_episode_records_what_gymnasium_says() -> None:
 
 def test_names() -> None:
     assert short_name("dynenvs/PlanarHumanoid-v0") == "humanoid"
+    assert short_name("dynenvs/PlanarQuadruped-v0") == "planar-quadruped"
+    assert short_name("dynenvs/Quadruped-v0") == environment_id("quadruped")[8:-3].lower()
     for name in ("pendulum", "DoublePendulum", "DoublePendulum-v0", "dynenvs/DoublePendulum-v0"):
         assert environment_id(name) == "dynenvs/DoublePendulum-v0"
     with pytest.raises(ValueError, match="unknown environment 'cat'; choose from: pendulum"):

@@ -29,7 +29,7 @@ AGAINST = 1024  # worlds of the race against EnvPool
 COMPUTED = 100_000  # rounds of the computing loop in a call
 FREE_CORE = 1.5  # what a second thread gives the pure loop at least, where a second core is free
 BUSY = "No second core was free during this race: it says nothing of threads."
-POOLS = ("Walker2d-v5", "Humanoid-v5")
+POOLS = ("Walker2d-v5", "Humanoid-v5", "Ant-v5")
 WALKERS = ("dynenvs/PlanarHumanoid-v0", "dynenvs/PlanarQuadruped-v0")
 
 Batch = Callable[[str, int, int], System]

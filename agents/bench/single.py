@@ -45,8 +45,8 @@ def cases(settings: Settings) -> list[Case]:
         "but InvertedDoublePendulum-v5 and dynenvs/DoublePendulum-v0, which touch nothing.",
         "Control periods and robots differ: simulated seconds a second belong to the comparison. "
         'Euler rows are Gymnasium\'s own environment and model with `integrator="Euler"`. '
-        "dynenvs' walkers are planar, as Walker2d-v5 is; Humanoid-v5 and Ant-v5 are spatial and "
-        "have more joints.",
+        "dynenvs' planar walkers are as Walker2d-v5 is; Quadruped-v0, Humanoid-v5 and Ant-v5 are "
+        "spatial.",
     ]
     title = "Single environment, contact on"
     return [Race("single", title, "environment step", makers, notes)]

@@ -1,0 +1,368 @@
+"""The quadruped's reference controller: a trot by inverse dynamics through the contact LCP.
+
+Two diagonal pairs of feet stand in turn.  A pair that stands holds the base in five of its six
+directions; about the line between its feet the robot is a pendulum.  What is left of the equations
+of motion there, e^T (M_u a + h_u) = 0 with the twist e about that line, knows no contact force: it
+gives the base's acceleration across the line for which roll and pitch follow their reference
+(`_balance`).  The speed across the line then grows as an inverted pendulum's, and the place of the
+next pair of feet brings it back (`trot_plan.py`).  Joint velocities one control period ahead follow
+from the base's and the feet's by the legs' Jacobians, torques from the inverse contact LCP
+(`dynenvs.inverse`).  Nothing is remembered between calls.
+
+Everything is worked out in a frame below the base that has its heading and stands still; arrays of
+the observation are in the order of `envs/quadruped.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.trot_legs import BASE, reach
+from dynenvs.agents.trot_plan import DOWN, plan_step, share_load, steer
+from dynenvs.agents.trot_records import LEG, LEGS, PAIRS, PLAN
+from dynenvs.agents.trot_swing import set_goals
+from dynenvs.compiled import inlined, kernel
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.envs.legged_records import ROOT, TURN
+from dynenvs.inverse import TRACKED, inverse_world
+from dynenvs.kinematics import point_velocity, update_poses
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.progress import claim, leave
+from dynenvs.rotation import rotate
+from dynenvs.views import raw, vector
+
+SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
+EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
+FASTEST = 40.0  # joint velocity that is asked for [rad/s]
+STRONGEST = 12.0  # acceleration across the line [m/s^2]
+SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
+PLAN_BYTES = PLAN.itemsize
+SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
+
+
+@kernel
+def act(
+    packed: Bytes,
+    gaits: Records,
+    feet: Ints,
+    period: float,
+    timestep: float,
+    rows: Bytes,
+    buffers: Bytes,
+    scratch: Floats,
+    observations: Floats,
+    actions: Floats,
+    progress: Ints,
+    thread: int,
+) -> int:
+    """Actions for those of a batch of observations that no other thread has taken.
+
+    observations: shape (n, obs); actions: shape (n, nu).  Each thread has a row, a workspace and
+    scratch memory of its own, shapes (threads, bytes) and (threads, 3, n), n at least nv, nf and
+    SCRATCH.  Returns how many were not tracked exactly.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
+    v_des, cost = scratch[thread, 0], scratch[thread, 1]
+    memory = raw(scratch[thread, 2], 8 * SCRATCH)
+    plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
+    g, p = gaits[0], plan[0]
+    for f in range(m.header[0].nf):
+        if feet[f] >= 0:
+            legs[feet[f]].feature, legs[feet[f]].body = f, m.features[f].body_a
+    lookahead = 0.5 * (period - timestep)  # where the physics steps take inertia, on average
+    missed = 0
+    i = claim(progress, thread, observations.shape[0])
+    while i < observations.shape[0]:
+        _read(m, s, observations[i], p)
+        _survey(m, s, w, g, p, legs, period)
+        share_load(g, p, legs)
+        if _settle(m, s, w, legs):
+            _survey(m, s, w, g, p, legs, period)
+        steer(g, p, w.pose[BASE].R)
+        plan_step(g, p, legs)
+        set_goals(g, p, legs, period, 0.5 * timestep)
+        _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next)
+        _price(m, g, legs, period, cost)
+        status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
+        if status != TRACKED:
+            missed += 1
+        for j in range(actions.shape[1]):
+            a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
+            actions[i, j] = min(max(a, -1.0), 1.0)
+        i = claim(progress, thread, observations.shape[0])
+    leave(progress, thread)
+    return missed
+
+
+@inlined
+def _price(m: ModelView, g: Any, legs: Records, h: float, cost: Floats) -> None:
+    """Costs of the feet's impulses: with these two feet carry loads in proportion to their shares.
+
+    What does not stand is left out: it would be given a load that it cannot carry yet.
+    """
+    for f in range(m.header[0].nf):
+        cost[f] = math.inf
+    sharing = SHARING / (9.81 * g.mass * h) ** 2
+    for leg in range(LEGS):
+        one = legs[leg]
+        if one.stands:
+            unloaded = (1.0 - one.share + EVEN) / (one.share + UNLOADED)
+            cost[one.feature] = sharing * math.sqrt(unloaded)
+
+
+@inlined
+def _read(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
+    """State (below the base, its heading along x), gait phase and command from an observation."""
+    nu = m.header[0].nv - ROOT
+    x, y, z = o[1], o[2], o[3]  # upward: the rotation matrix's last row
+    pitch, roll = math.atan2(-x, math.sqrt(y * y + z * z)), math.atan2(y, z)
+    c, d = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
+    e, f = math.cos(0.5 * roll), math.sin(0.5 * roll)
+    s.q[0] = s.q[1] = 0.0
+    s.q[2] = o[0]
+    s.q[3], s.q[4], s.q[5], s.q[6] = c * e, c * f, d * e, -d * f
+    c, d = math.cos(pitch), math.sin(pitch)
+    e, f = math.cos(roll), math.sin(roll)
+    vx, vy, vz = o[4 + nu], o[5 + nu], o[6 + nu]
+    up = f * vy + e * vz
+    s.v[0], s.v[1], s.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
+    for k in range(3):
+        s.v[3 + k] = o[7 + nu + k]
+    for i in range(nu):
+        s.q[TURN + i] = o[4 + i]
+        s.v[ROOT + i] = o[10 + nu + i]
+    for k in range(m.header[0].nf):
+        s.memory[k].active = 0  # a cold start: the answer depends on the observation alone
+    s.status[0].limits_active = 0
+    at = 10 + 2 * nu
+    turn = math.atan2(o[at], o[at + 1]) / (2.0 * math.pi)
+    p.phase = turn - math.floor(turn)
+    for k in range(3):
+        p.command[k] = o[at + 2 + k]
+
+
+@inlined
+def _survey(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, h: float
+) -> None:
+    """Equations of motion, centre of mass, angular momentum, base and feet of the present state."""
+    update_poses(m, s.q, w.pose)
+    equations_of_motion(m, s, w, s.v, h, w.M)
+    root, origin = w.body[BASE], w.pose[BASE].p
+    p.height = s.q[2]
+    for k in range(3):
+        p.center[k] = origin[k] + root.hc[k] / root.mc
+        p.speed[k] = s.v[k]
+        p.turning[k] = root.v[k]
+    _angular_momentum(m, s, w, p)
+    for leg in range(LEGS):
+        one = legs[leg]
+        feature = m.features[one.feature]
+        pose = w.pose[one.body]
+        x, y, z = rotate(pose.R, feature.center)
+        one.point[0], one.point[1] = x + pose.p[0], y + pose.p[1]
+        one.point[2] = z + pose.p[2] - feature.radius
+        one.gap = one.point[2]
+        point_velocity(m, w, one.body, one.point, one.velocity)
+    for pair in range(PAIRS):
+        a, b = legs[g.first[pair]].point, legs[g.second[pair]].point
+        x, y = a[0] - b[0], a[1] - b[1]
+        length = max(math.sqrt(x * x + y * y), 1e-6)
+        p.line[pair, 0], p.line[pair, 1] = x / length, y / length
+
+
+@inlined
+def _angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> None:
+    """Angular momentum about the ground below the centre of mass, as a velocity of the latter.
+
+    Contact forces do not change it but by where they act: it foretells the pendulum's motion
+    better than the centre's own velocity, which the legs' swing disturbs.
+    """
+    x = y = z = bx = by = bz = 0.0  # of the base's rows: linear momentum and, in its axes, angular
+    for j in range(m.header[0].nv):
+        for k in range(ROOT):
+            part = (w.M[j, k] if j >= k else w.M[k, j]) * s.v[j]
+            if k == 0:
+                x += part
+            elif k == 1:
+                y += part
+            elif k == 2:
+                z += part
+            elif k == 3:
+                bx += part
+            elif k == 4:
+                by += part
+            else:
+                bz += part
+    R, origin = w.pose[BASE].R, w.pose[BASE].p
+    rx, ry = origin[0] - p.center[0], origin[1] - p.center[1]
+    lx = R[0, 0] * bx + R[0, 1] * by + R[0, 2] * bz + ry * z - origin[2] * y
+    ly = R[1, 0] * bx + R[1, 1] * by + R[1, 2] * bz + origin[2] * x - rx * z
+    scale = w.body[BASE].mc * max(p.center[2], 0.05)
+    p.momentum[0], p.momentum[1] = ly / scale, -lx / scale
+
+
+@inlined
+def _settle(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool:
+    """Stop the feet that have just come down, as the ground will within a physics step.
+
+    A foot closes its last gap with a speed that is left when it touches.  Torques that stopped it
+    over the whole period would lift it again.  Returns whether any joint velocity was changed.
+    """
+    changed = False
+    for leg in range(LEGS):
+        changed = changed or (legs[leg].gap < DOWN and legs[leg].velocity[2] < -SETTLED)
+    if changed:
+        reach(m, s, w, legs, 0.0, s.v, True)
+        reach(m, s, w, legs, 0.0, s.v, False)
+        for leg in range(LEGS):
+            one = legs[leg]
+            if one.gap < DOWN and one.velocity[2] < -SETTLED:
+                x, y, z = one.velocity[0], one.velocity[1], one.velocity[2]
+                for k in range(3):
+                    row = one.inverse[k]
+                    s.v[ROOT + 3 * leg + k] -= row[0] * x + row[1] * y + row[2] * z
+    return changed
+
+
+@inlined
+def _desire(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    g: Any,
+    p: Any,
+    legs: Records,
+    h: float,
+    lookahead: float,
+    v_des: Floats,
+    mean: Floats,
+) -> None:
+    """Desired joint velocities after the period h; `mean` is scratch, shape (nv,).
+
+    A standing foot's Jacobian is that of the contact problem, when the last physics step begins; a
+    swinging one's is that of the time which the new velocity belongs to.
+    """
+    for j in range(m.header[0].nv):
+        mean[j] = s.v[j]
+    reach(m, s, w, legs, 2.0 * lookahead, mean, True)
+    span = 0.5 * h + lookahead
+    share = 0.5 * (h + 0.5 * h - lookahead) / h  # of the change of velocity, in the mean over it
+    for k in range(3):
+        p.chosen[k] = p.a[k]
+    for _ in range(3):
+        reach(m, s, w, legs, span, mean, False)
+        _joint_velocities(p, legs, h, v_des)
+        R = w.pose[BASE].R
+        for k in range(3):
+            mean[k] = s.v[k] + share * h * p.a[k]
+            turn = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
+            mean[3 + k] = s.v[3 + k] + share * h * turn
+        for j in range(ROOT, m.header[0].nv):
+            mean[j] = s.v[j] + share * (v_des[j] - s.v[j])
+    _balance(m, s, w, g, p, legs, h, v_des)
+    _joint_velocities(p, legs, h, v_des)
+    for j in range(ROOT, m.header[0].nv):
+        v_des[j] = min(max(v_des[j], -FASTEST), FASTEST)
+
+
+@inlined
+def _joint_velocities(p: Any, legs: Records, h: float, out: Floats) -> None:
+    """Joint velocities that give the feet their goals while the base moves as chosen."""
+    ox, oy, oz = (
+        p.turning[0] + h * p.alpha[0],
+        p.turning[1] + h * p.alpha[1],
+        p.turning[2] + h * p.alpha[2],
+    )
+    vx, vy, vz = (
+        p.speed[0] + h * p.chosen[0],
+        p.speed[1] + h * p.chosen[1],
+        p.speed[2] + h * p.chosen[2],
+    )
+    for leg in range(LEGS):
+        one = legs[leg]
+        r, goal = one.arm, one.goal
+        x = goal[0] - vx - (oy * r[2] - oz * r[1])
+        y = goal[1] - vy - (oz * r[0] - ox * r[2])
+        z = goal[2] - vz - (ox * r[1] - oy * r[0])
+        for k in range(3):
+            row = one.inverse[k]
+            out[ROOT + 3 * leg + k] = row[0] * x + row[1] * y + row[2] * z
+
+
+@inlined
+def _balance(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    g: Any,
+    p: Any,
+    legs: Records,
+    h: float,
+    v_des: Floats,
+) -> None:
+    """The base's acceleration with the part across the line that keeps roll and pitch.
+
+    For either pair, then weighted as the pairs share the load: the ground forces pass smoothly from
+    one line to the other.  `v_des` are the joint velocities for p.a.
+    """
+    R, base = w.pose[BASE].R, w.pose[BASE].p
+    p.chosen[0] = p.chosen[1] = 0.0
+    p.chosen[2] = p.a[2]
+    for pair in range(PAIRS):
+        if p.weight[pair] > 0.0:
+            ux, uy = p.line[pair, 0], p.line[pair, 1]
+            foot = legs[g.first[pair]].point
+            rx, ry, rz = base[0] - foot[0], base[1] - foot[1], base[2] - foot[2]
+            # The twist e about the line, as velocities of the base's six coordinates
+            e0, e1, e2 = uy * rz, -ux * rz, ux * ry - uy * rx
+            e3 = R[0, 0] * ux + R[1, 0] * uy
+            e4 = R[0, 1] * ux + R[1, 1] * uy
+            e5 = R[0, 2] * ux + R[1, 2] * uy
+            given = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
+            given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
+            x_slope = y_slope = 0.0
+            for j in range(m.header[0].nv):
+                y = _row(w, j, 0) * e0 + _row(w, j, 1) * e1 + _row(w, j, 2) * e2
+                y += _row(w, j, 3) * e3 + _row(w, j, 4) * e4 + _row(w, j, 5) * e5
+                if j < 3:
+                    given += y * p.a[j]
+                    x_slope += y if j == 0 else 0.0
+                    y_slope += y if j == 1 else 0.0
+                elif j < ROOT:
+                    k = j - 3
+                    given += y * (
+                        R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
+                    )
+                else:
+                    row = legs[(j - ROOT) // 3].inverse[(j - ROOT) % 3]
+                    given += y * (v_des[j] - s.v[j]) / h
+                    x_slope -= y * row[0]
+                    y_slope -= y * row[1]
+            ax, ay = p.along[pair, 0], p.along[pair, 1]
+            given += x_slope * (ax - p.a[0]) + y_slope * (ay - p.a[1])
+            slope = ux * y_slope - uy * x_slope
+            amount = 0.0
+            if abs(slope) > 1e-9:
+                amount = min(max(-given / slope, -STRONGEST), STRONGEST)
+            p.chosen[0] += p.weight[pair] * (ax - amount * uy)
+            p.chosen[1] += p.weight[pair] * (ay + amount * ux)
+
+
+@inlined
+def _row(w: WorkspaceView, j: int, k: int) -> float:
+    """Entry (j, k) of the mass matrix, of which the lower triangle is stored."""
+    return w.M[j, k] if j >= k else w.M[k, j]

@@ -1,0 +1,264 @@
+"""What robots with a free base share: options, bounds, words, and a command to change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.contact.detect import feature_gap
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.checks import flag, got, interval, number, real_numbers
+from dynenvs.envs.legged import run
+from dynenvs.envs.legged_records import OPTIONS, PLACE, READING, ROOT, TASK
+from dynenvs.envs.task import Task
+from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.kinematics import update_poses
+from dynenvs.layout import POSE, Floats, Ints, open_model
+
+HEIGHT_BOUND = 2.0  # [m]
+SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
+COMMAND_BOUNDS = (-3.0, 3.0)  # [m/s] and [rad/s]
+MOST_PUSH = 200.0  # [N s]
+SPEEDS = ("forward", "sideways", "turning")
+FACTORS = (0.1, 10.0)  # of friction and mass
+LONGEST = 1e6  # between drawn commands or pushes [s]
+
+
+@dataclass(kw_only=True, eq=False)
+class LeggedTask(Task):
+    """A robot with a free base follows commanded speeds on flat ground.
+
+    Args:
+        command: fixed speeds (forward [m/s], sideways to the left [m/s], turning to the left
+            [rad/s]) in the base's heading; drawn at each reset if None.
+        forward_range, sideways_range, turning_range: ranges of the command.
+        command_interval: time after which a drawn command is drawn anew [s]; 0: never.
+        push_impulse: size of horizontal impulses on the base, each in a drawn direction [N s].
+        push_interval: time between them [s].
+        friction_range: factor on all friction coefficients, drawn at each reset.
+        mass_range: factor on each body's mass and inertia, drawn at each reset.
+        terminate_on_fall: whether a fall ends the episode.
+
+    The other arguments are `Task`'s.
+
+    Attributes:
+        pose: joint angles, standing [rad], shape (nu,).
+        feet: names of the geoms that may touch the ground, by leg.
+        gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
+        joint_bound: joint velocity that ends the episode [rad/s].
+        standing: the standing pose with its base at the origin [m, rad], shape (nq,).
+        legs: names of the legs.
+        foot_of_feature: number of the leg whose foot a contact feature belongs to, or -1.
+    """
+
+    command: tuple[float, float, float] | None = None
+    forward_range: tuple[float, float]
+    sideways_range: tuple[float, float]
+    turning_range: tuple[float, float]
+    command_interval: float = 0.0
+    push_impulse: float = 0.0
+    push_interval: float = 3.0
+    friction_range: tuple[float, float] = (1.0, 1.0)
+    mass_range: tuple[float, float] = (1.0, 1.0)
+    terminate_on_fall: bool = True
+
+    run = staticmethod(run)
+    record, option_record, reading_record = TASK, OPTIONS, READING
+    pose: ClassVar[tuple[float, ...]]
+    feet: ClassVar[Mapping[str, tuple[str, ...]]]
+    gait: ClassVar[tuple[float, float]]
+    joint_bound: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        self._check()
+        self.legs = tuple(self.feet)
+        super().__post_init__()
+        base = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+        self.standing = np.array([*base, *self.pose])
+        self.foot_of_feature = self._feet_of_features()
+        self._fill()
+
+    def _check(self) -> None:
+        """Options that only these tasks have."""
+        for name in SPEEDS:
+            unit = "rad/s" if name == "turning" else "m/s"
+            span = interval(getattr(self, f"{name}_range"), f"{name}_range", *COMMAND_BOUNDS, unit)
+            setattr(self, f"{name}_range", span)
+        self.ranges: Floats = np.array([getattr(self, f"{name}_range") for name in SPEEDS])
+        if self.command is not None:
+            self.command = tuple(self._command(self.command, None)[0].tolist())
+        self.command_interval = number(self.command_interval, "command_interval", 0.0, LONGEST, "s")
+        self.push_impulse = number(self.push_impulse, "push_impulse", 0.0, MOST_PUSH, "N s")
+        self.push_interval = number(self.push_interval, "push_interval", 1e-3, LONGEST, "s")
+        self.friction_range = interval(self.friction_range, "friction_range", *FACTORS)
+        self.mass_range = interval(self.mass_range, "mass_range", *FACTORS)
+        self.terminate_on_fall = flag(self.terminate_on_fall, "terminate_on_fall")
+
+    def _fill(self) -> None:
+        """The options that the kernel reads."""
+        options = self.options
+        options["legs"] = len(self.legs)
+        options["terminate_on_fall"] = self.terminate_on_fall
+        options["standing_height"] = self._standing_height()
+        options["command"] = math.nan if self.command is None else self.command
+        options["low_command"], options["high_command"] = self.ranges.T
+        if self.command_interval > 0.0:
+            options["command_steps"] = max(1, round(self.command_interval / self.dt))
+        options["slow_frequency"], options["frequency_slope"] = self.gait
+        options["push_impulse"] = self.push_impulse
+        if self.push_impulse > 0.0:
+            options["push_steps"] = max(1, round(self.push_interval / self.dt))
+        options["low_friction"], options["high_friction"] = self.friction_range
+        options["low_mass"], options["high_mass"] = self.mass_range
+        options["height_bound"], options["joint_bound"] = HEIGHT_BOUND, self.joint_bound
+        options["speed_bound"], options["turn_bound"] = SPEED_BOUND, TURN_BOUND
+
+    def _feet_of_features(self) -> Ints:
+        owner = {geom: leg for leg, names in enumerate(self.feet.values()) for geom in names}
+        geoms = self.model.geoms
+        return np.array(
+            [owner.get(geoms[f.geom_a].name, -1) for f in self.model.features], dtype=np.int64
+        )
+
+    def _standing_height(self) -> float:
+        """Height of the base above the lowest foot in the standing pose [m]."""
+        poses = np.zeros(int(self.model.header.nb), POSE)
+        update_poses(open_model(self.model.packed), self.standing, poses)
+        features = self.model.features
+        return -min(
+            feature_gap(features[f], poses) for f in np.flatnonzero(self.foot_of_feature >= 0)
+        )
+
+    def bounds(self) -> gym.spaces.Box:
+        """Height, upward direction, joints, velocities, phase, command, contacts."""
+        model, legs = self.model, len(self.legs)
+        speed = np.full(model.nv, self.joint_bound)
+        speed[:PLACE], speed[PLACE:ROOT] = SPEED_BOUND, TURN_BOUND
+        lower, upper = model.lower[ROOT:], model.upper[ROOT:]
+        one = np.ones(3)
+        clock = np.ones(2)
+        low, high = self._command_bounds()
+        low = np.concatenate(
+            [[0.0], -one, lower, -speed[:ROOT], -speed[ROOT:], -clock, low, np.zeros(legs)]
+        )
+        high = np.concatenate(
+            [[HEIGHT_BOUND], one, upper, speed[:ROOT], speed[ROOT:], clock, high, np.ones(legs)]
+        )
+        return gym.spaces.Box(low, high, dtype=np.float64)
+
+    def _command_bounds(self) -> tuple[Floats, Floats]:
+        """A range of one speed alone gets room: a space's bounds must differ."""
+        low, high = self.ranges.T.copy()
+        same = low == high
+        low[same] -= 1.0
+        high[same] += 1.0
+        return low, high
+
+    def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
+        """The options, the standing pose and the feet."""
+        return self.options, self.standing, self.foot_of_feature
+
+    def reading_arrays(self) -> dict[str, tuple[int, ...]]:
+        """Torques, contact forces of the feet, mean speeds over the control step, and command."""
+        forces = {"contact_forces": (len(self.legs), 3)}
+        return {**super().reading_arrays(), **forces, "velocity": (3,), "command": (3,)}
+
+    def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
+        """The command for one episode, one for all or one a world."""
+        fields: dict[str, Any] = {}
+        for name, value in options.items():
+            if name != "command":
+                raise ValueError(f"unknown reset option {name!r}; choose from: command")
+            fields.update(self.command_fields(value, count))
+            fields["commanded"] = 1
+        return fields
+
+    def command_fields(self, value: Any, count: int | None) -> dict[str, Floats]:
+        """A command, or one a world, as fields of the worlds' records.
+
+        Raises:
+            ValueError: not three numbers within their ranges.
+        """
+        return dict(zip(SPEEDS, self._command(value, count).T, strict=True))
+
+    def _command(self, value: Any, count: int | None) -> Floats:
+        """The command as an array of shape (1, 3) or (count, 3), checked."""
+        each = count is not None and np.ndim(_array(value)) == 2
+        commands = real_numbers(value, (count, 3) if count and each else (3,), "command")
+        commands = commands.reshape(-1, 3)
+        low, high = self.ranges.T
+        inside = ((low <= commands) & (commands <= high)).all(axis=1)
+        if not inside.all():
+            where = f"; entries {np.flatnonzero(~inside)[:8].tolist()} are not" if each else ""
+            spans = ", ".join(
+                f"{name} in [{a}, {b}]" for name, (a, b) in zip(SPEEDS, self.ranges, strict=True)
+            )
+            raise ValueError(f"command must be {spans}{where}" + got(value))
+        return commands
+
+
+def _array(value: Any) -> Any:
+    """`value` as an array if it can be one."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.empty(0)
+
+
+class LeggedRobot(DynEnv):
+    """Shell of the robots with a free base: a command that may change, what their pictures say."""
+
+    task_type: ClassVar[type[Task]] = LeggedTask  # type: ignore[type-abstract]
+    task: LeggedTask
+
+    def set_command(self, command: ArrayLike) -> None:
+        """Give another command in mid-episode; the next observation shows it.
+
+        Args:
+            command: forward [m/s], sideways [m/s], turning [rad/s], within their ranges.
+
+        Raises:
+            ValueError: not three numbers within their ranges.
+        """
+        for name, value in self.task.command_fields(command, None).items():
+            self.worlds.tasks[name] = value
+        self.worlds.tasks["held"] = 1
+
+    def readings(self) -> dict[str, str]:
+        """Time, speeds against command, residual."""
+        task, status = self.worlds.tasks[0], self.worlds.rows["status"][0]
+        words = {"time": f"{float(status['time']):.2f} s"}
+        for name in SPEEDS:
+            unit = "rad/s" if name == "turning" else "m/s"
+            speed, told = float(task[f"{name}_speed"]), float(task[name])
+            words[name] = f"{speed:.2f} / {told:.2f} {unit}"
+        return {**words, "residual": f"{float(status['residual']):.0e}"}
+
+    @property
+    def focus(self) -> Floats:
+        """The base's place above the ground [m]."""
+        x, y = self.worlds.rows["q"][0, :2]
+        return np.array([x, y, 0.0])
+
+
+class LeggedVectorEnv(DynVectorEnv):
+    """Many robots with a free base at once, whose commands may change."""
+
+    env_type: ClassVar[type[DynEnv]] = LeggedRobot
+    task: LeggedTask
+
+    def set_command(self, command: ArrayLike) -> None:
+        """Give other commands in mid-episode, one for all, shape (3,), or each its own, (n, 3).
+
+        Raises:
+            ValueError: not numbers of such a shape within their ranges.
+        """
+        for name, value in self.task.command_fields(command, self.num_envs).items():
+            self.worlds.tasks[name] = value
+        self.worlds.tasks["held"] = 1

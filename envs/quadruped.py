@@ -1,0 +1,139 @@
+"""dynenvs/Quadruped-v0: a free trunk on four legs follows commanded speeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.legged_env import LeggedRobot, LeggedTask, LeggedVectorEnv
+from dynenvs.envs.robots import quadruped as robot
+from dynenvs.envs.task import Task
+from dynenvs.model import Model
+
+GAIT = (1.5, 0.3)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+# Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.
+JOINT_BOUND = 300.0
+
+
+@cache
+def _model() -> Model:
+    return robot.build()
+
+
+@dataclass(kw_only=True, eq=False)
+class QuadrupedTask(LeggedTask):
+    """The quadruped trots as commanded; arguments are `LeggedTask`'s."""
+
+    forward_range: tuple[float, float] = (0.0, 1.5)
+    sideways_range: tuple[float, float] = (-0.4, 0.4)
+    turning_range: tuple[float, float] = (-0.8, 0.8)
+    timestep: float = 0.005
+    frame_skip: int = 3
+
+    pose = 4 * robot.STANDING
+    feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
+    gait = GAIT
+    joint_bound = JOINT_BOUND
+
+    def build(self) -> Model:
+        """The robot on its ground."""
+        return _model()
+
+
+class QuadrupedEnv(LeggedRobot):
+    """A four-legged robot of 12.7 kg with a free trunk trots as commanded.
+
+    ## Description
+    The trunk is free to move and turn; each leg has three actuated revolute joints (abduction,
+    hip, knee) and a spherical foot of 23 mm.  Trunk, shoulders and knees can touch the ground,
+    too.  Contact is hard, with Coulomb friction (coefficient 0.8, eight directions), solved as an
+    LCP and certified at every step.  Numbers: the Unitree Go1's (`envs/robots/quadruped.py`).
+
+    ## Action Space
+    `Box(-1, 1, (12,), float32)`: torque over effort limit, held for the control period of 15 ms.
+
+    | Num  | Joint                             | Unit at 1 | Limit                 |
+    |------|-----------------------------------|-----------|-----------------------|
+    | 0-2  | front left abduction, hip, knee   | torque    | 23.7, 23.7, 35.55 N m |
+    | 3-5  | front right abduction, hip, knee  | torque    | the same              |
+    | 6-8  | rear left abduction, hip, knee    | torque    | the same              |
+    | 9-11 | rear right abduction, hip, knee   | torque    | the same              |
+
+    ## Observation Space
+    `Box((43,), float64)`; every entry stays within its bounds.  Velocities of the trunk are in its
+    own axes (x forward, y to the left, z up); its heading in the world is not seen.
+
+    | Num   | Observation                                     | Min      | Max      | Unit  |
+    |-------|-------------------------------------------------|----------|----------|-------|
+    | 0     | height of the trunk's centre above the ground   | 0        | 2        | m     |
+    | 1-3   | upward direction in the trunk's axes            | -1       | 1        | -     |
+    | 4     | front left abduction angle                      | -0.863   | 0.863    | rad   |
+    | 5     | front left hip angle, backward                  | -0.686   | 4.501    | rad   |
+    | 6     | front left knee angle                           | -2.818   | -0.888   | rad   |
+    | 7-15  | the same of front right, rear left, rear right  | as above | as above | rad   |
+    | 16-18 | velocity of the trunk's centre                  | -15      | 15       | m/s   |
+    | 19-21 | angular velocity of the trunk                   | -60      | 60       | rad/s |
+    | 22-33 | joint velocities, in the order of the angles    | -300     | 300      | rad/s |
+    | 34-35 | sine and cosine of 2 pi times the gait phase    | -1       | 1        | -     |
+    | 36    | commanded forward speed                         | 0        | 1.5      | m/s   |
+    | 37    | commanded sideways speed, to the left           | -0.4     | 0.4      | m/s   |
+    | 38    | commanded turning speed, to the left            | -0.8     | 0.8      | rad/s |
+    | 39-42 | whether each foot carries load                  | 0        | 1        | -     |
+
+    The gait clock belongs to the environment: it turns 1.5 + 0.3 |command| times a second, with
+    the commanded speed over ground in m/s.  At phase 0 the front left and rear right feet are due
+    to carry, at phase 0.5 the others (a trot).
+
+    `info` has the mean `velocity` over the control step and the `command`, each (forward,
+    sideways, turning) in the trunk's heading, `torques` [N m] and the feet's `contact_forces` [N].
+
+    ## Rewards
+    The sum of the terms in `info`, each bounded; a robot that follows its command earns close to
+    1 a step, one that stands still while told to walk about nothing.
+
+    - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(w / r)^2): e is the error of the
+      mean velocity over the step in the trunk's heading, s = max(0.1 m/s, 0.4 commanded speed);
+      w the error of the turning speed, r = max(0.2 rad/s, 0.4 |commanded turning speed|)
+    - `reward_ease` = 0.1 f (1 - mean square of the action)
+    - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
+      exp(-(sine of the tilt / 0.2)^2)
+
+    ## Starting State
+    Standing, uniform noise of `reset_noise` on joint angles [rad] and velocities [rad/s], the
+    lowest foot on the ground; the command uniform in its ranges; the gait phase 0 or 0.5.
+
+    ## Episode End
+    Terminated by a fall (trunk below 60 % of its standing height or tilted by more than 60
+    degrees, or any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity
+    beyond its bound.  Truncated after `max_episode_steps` control steps, and where a contact
+    problem has no solution (the state then stays the last finite one).  `info["end"]` says which.
+
+    ## Arguments
+    - `command`: fixed speeds (forward [m/s], sideways [m/s], turning [rad/s]); drawn at each reset
+      if None.  `reset(options={"command": (0.8, 0.0, 0.3)})` fixes it for one episode,
+      `set_command` changes it in mid-episode.
+    - `forward_range` = (0, 1.5), `sideways_range` = (-0.4, 0.4) [m/s], `turning_range` =
+      (-0.8, 0.8) [rad/s]: ranges of the command, within [-3, 3].
+    - `command_interval` = 0: time after which a drawn command is drawn anew [s]; 0 for never.
+    - `push_impulse` = 0: size of horizontal impulses on the trunk [N s], at most 200, in drawn
+      directions every `push_interval` = 3 s.
+    - `friction_range` = (1, 1), `mass_range` = (1, 1): factors on friction and on each body's mass,
+      drawn at each reset, within [0.1, 10].
+    - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
+    - `timestep` = 0.005: physics step [s], at most 0.02.
+    - `frame_skip` = 3: physics steps in a control step.
+    - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
+
+    ## Version History
+    - v0: first release.
+    """
+
+    task_type: ClassVar[type[Task]] = QuadrupedTask
+
+
+class QuadrupedVectorEnv(LeggedVectorEnv):
+    """Many quadrupeds at once; see `QuadrupedEnv`."""
+
+    env_type: ClassVar[type[DynEnv]] = QuadrupedEnv
