@@ -12,7 +12,7 @@ from dynenvs.contact.detect import (
 )
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import apply_impulses, solve_problem
-from dynenvs.contact.spots import carry, find_spots, hold, pull_back
+from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
