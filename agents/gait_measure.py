@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dynenvs.agents.gaits import (
     ANKLE_X,
+    ENTRIES,
     HEIGHT,
     HIP_X,
     HIP_Z,
@@ -48,15 +49,29 @@ def _plain(function: Any) -> Callable[..., float]:
 class Robot(NamedTuple):
     """What a plan needs to know of a walker."""
 
+    env_id: str
     model: Model
     gait: NDArray[Any]  # one record of GAIT without shapes
     knee: int  # sign of a bent knee's angle
     sole: float  # length of the sole behind the point that it rolls off from [m]
     friction: float
     commands: Floats  # [m/s], shape (KNOTS,)
+    start: float  # one of them, from which the others follow
     first: dict[int, float]  # entries of the first guess that are not 0
     bounds: dict[int, tuple[float, float]]  # of entries; equal bounds fix one
     scales: dict[int, float]
+
+    @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Bounds of all entries, infinite where there are none."""
+        low = [self.bounds.get(i, (-np.inf, np.inf))[0] for i in range(ENTRIES)]
+        high = [self.bounds.get(i, (-np.inf, np.inf))[1] for i in range(ENTRIES)]
+        return np.array(low), np.array(high)
+
+    @property
+    def scale(self) -> Floats:
+        """By which each entry may change from one command to the next."""
+        return np.array([self.scales.get(i, 1.0) for i in range(ENTRIES)])
 
 
 @kernel
@@ -161,7 +176,7 @@ def _derivatives(q: Floats, step: float) -> tuple[Floats, Floats]:
 def _shares(g: Any) -> Floats:
     """Share of the load on each leg, shape (STEPS, legs)."""
     phases = np.arange(STEPS)[:, None] / STEPS + g["offsets"][: g["legs"]]
-    shares = np.array([[_plain(load_share)(g, p) for p in row] for row in phases % 1.0])
+    shares = np.array([[_plain(load_share)(g, p, math.inf) for p in row] for row in phases % 1.0])
     shares /= shares.sum(axis=1, keepdims=True)
     return np.asarray(shares)
 

@@ -19,7 +19,7 @@ def humanoid_gait() -> NDArray[Any]:
     gait = np.zeros(1, GAIT)
     g = gait[0]
     g["legs"] = 2
-    g["duty"], g["landing"] = 0.57, 0.045
+    g["duty"], g["landing"] = 0.57, 0.0375
     g["slow_frequency"], g["frequency_slope"] = humanoid_env.GAIT
     g["sole_x"], g["sole_z"] = robot.TOE, -robot.ANKLE
     g["heel_x"] = robot.HEEL

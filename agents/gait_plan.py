@@ -1,9 +1,9 @@
-"""Plans the walkers' gaits: `python -m dynenvs.agents.gait_plan` (some minutes).
+"""Plans the walkers' gaits: `python -m dynenvs.agents.gait_plan` (a quarter of an hour).
 
-For each commanded speed the shape of a periodic gait (`gaits.py`) is chosen by nonlinear least
-squares, so that torques change little from one control step to the next and stay within their
-limits, and feet within their friction cones (`gait_measure.py` tells
-them).  The shapes go to `gait_table.py`.
+The shape of a periodic gait (`gaits.py`) is chosen by nonlinear least squares, so that torques
+change little from one control step to the next and stay within their limits, and feet within their
+friction cones (`gait_measure.py` tells them).  Simulation then makes it smoother and finds those
+for the other commands (`gait_polish.py`).  The shapes go to `gait_table.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from rich.progress import track
 from scipy.optimize import least_squares
 
 from dynenvs.agents import gaits as G
-from dynenvs.agents.gait_measure import Measured, Robot, measure
+from dynenvs.agents.gait_measure import Robot, measure
 from dynenvs.agents.gait_parameters import humanoid_gait, quadruped_gait
+from dynenvs.agents.gait_polish import polish
 from dynenvs.agents.gaits import (
     ANKLE_X,
     HEIGHT,
@@ -31,7 +32,7 @@ from dynenvs.layout import Floats
 CLIMB = 37  # commands from the slowest to the fastest
 TRIALS = 6  # other starts for the fastest
 LIKENESS = 0.4  # weight of a neighbour's likeness
-SUBSTEPS = 4  # from one command to the next
+DESCENT = 9  # commands from the fastest to the one to start from
 EASY_CHANGE, MUCH_CHANGE = 0.05, 0.07  # of a torque over its limit in a control step
 SPEED_WEIGHT = 0.4  # against deviations from the command
 EASY_TORQUE = 0.85  # of its limit
@@ -60,15 +61,17 @@ def humanoid() -> Robot:
     robot = planar_humanoid
     low, high = humanoid_env.COMMAND_RANGE
     return Robot(
+        env_id="dynenvs/PlanarHumanoid-v0",
         model=robot.build(),
         gait=humanoid_gait(),
         knee=1,
         sole=robot.TOE - robot.HEEL,
         friction=robot.FRICTION,
         commands=np.linspace(low, high, G.KNOTS),
+        start=1.0,
         first={HEIGHT: 0.82, G.HEEL: 0.25, G.HEEL_START: 0.56, G.HEEL_END: 0.93, G.CLEARANCE: 0.05},
         bounds={
-            ANKLE_X: (-0.1, 0.1),
+            ANKLE_X: (-0.06, 0.06),
             HEIGHT: (0.7, 0.9),
             G.CLEARANCE: (0.05, 0.05),
             G.LIFT: (-0.4, 0.4),
@@ -87,12 +90,14 @@ def quadruped() -> Robot:
     robot = planar_quadruped
     low, high = quadruped_env.COMMAND_RANGE
     return Robot(
+        env_id="dynenvs/PlanarQuadruped-v0",
         model=robot.build(),
         gait=quadruped_gait(),
         knee=-1,
         sole=0.0,
         friction=robot.FRICTION,
         commands=np.linspace(low, high, G.KNOTS),
+        start=high,
         first={HEIGHT: 0.32, G.HEEL_START: 1.0, G.HEEL_END: 2.0, G.CLEARANCE: 0.04},
         bounds={
             ANKLE_X: (-0.05, 0.05),
@@ -133,31 +138,25 @@ def residuals(robot: Robot, shape: Floats, command: float, like: Floats) -> Floa
         SPEED_WEIGHT * (o.speed / command - 1.0) / 0.4,
         0.3 * (o.q[:, 1] / robot.first[HEIGHT] - 1.0) / 0.15,
     ]
-    return np.concatenate([*parts, LIKENESS * (shape - like) / _scales(robot)])
+    return np.concatenate([*parts, LIKENESS * (shape - like) / robot.scale])
 
 
-def _scales(robot: Robot) -> Floats:
-    return np.array([robot.scales.get(i, 1.0) for i in range(G.ENTRIES)])
-
-
-def improve(robot: Robot, start: Floats, command: float, like: Floats) -> tuple[float, Floats]:
-    """(cost, shape) of the best shape near `start` for a command [m/s], tied to `like`."""
-    indices = range(G.ENTRIES)
-    low = np.array([robot.bounds.get(i, (-np.inf, np.inf))[0] for i in indices])
-    high = np.array([robot.bounds.get(i, (-np.inf, np.inf))[1] for i in indices])
+def improve(robot: Robot, start: Floats, command: float) -> tuple[float, Floats]:
+    """(cost, shape) of the best shape near `start` for a command [m/s]."""
+    low, high = robot.limits
     free = low < high
     better = start.copy()
 
     def cost(x: Floats) -> Floats:
         candidate = start.copy()
         candidate[free] = x
-        return residuals(robot, candidate, command, like)
+        return residuals(robot, candidate, command, start)
 
     answer = least_squares(
         cost,
         np.clip(start[free], low[free], high[free]),
         bounds=(low[free], high[free]),
-        x_scale=_scales(robot)[free],
+        x_scale=robot.scale[free],
         max_nfev=60,
     )
     better[free] = answer.x
@@ -165,51 +164,35 @@ def improve(robot: Robot, start: Floats, command: float, like: Floats) -> tuple[
 
 
 def plan(robot: Robot) -> Floats:
-    """Shapes for all commands, shape (KNOTS, ENTRIES).
+    """The shape for `robot.start`.
 
-    The fastest gait leaves least room and is sought first, in small steps from the slowest; the
-    others follow from it, downwards, so that neighbours are alike and can be interpolated.
+    The fastest gait leaves least room and is sought first, in small steps from the slowest; from
+    there back to the start.
     """
     shape = np.zeros(G.ENTRIES)
     for i, value in robot.first.items():
         shape[i] = value
-    fastest = float(robot.commands[-1])
+    slowest, fastest = float(robot.commands[0]), float(robot.commands[-1])
     lowest = np.inf
-    for c in track(np.linspace(robot.commands[0], fastest, CLIMB), "to the fastest gait"):
-        lowest, shape = improve(robot, shape, float(c), shape)
+    for c in track(np.linspace(slowest, fastest, CLIMB), "to the fastest gait"):
+        lowest, shape = improve(robot, shape, float(c))
     generator = np.random.default_rng(0)
     for _ in track(range(TRIALS), "others near it"):
-        trial = shape + _scales(robot) * generator.standard_normal(G.ENTRIES)
+        trial = shape + robot.scale * generator.standard_normal(G.ENTRIES)
         for i, (low, high) in robot.bounds.items():
             trial[i] = shape[i] if low == high else trial[i]
-        found, trial = improve(robot, trial, fastest, shape)
+        found, trial = improve(robot, trial, fastest)
         if found < lowest:
             lowest, shape = found, trial
-    shapes = np.zeros((G.KNOTS, G.ENTRIES))
-    previous = fastest
-    for k in track(range(G.KNOTS)[::-1], "all commands"):
-        like = shape
-        for c in np.linspace(previous, robot.commands[k], SUBSTEPS + 1)[1:]:
-            lowest, shape = improve(robot, shape, float(c), like)
-        previous = float(robot.commands[k])
-        shapes[k] = shape
-        _report(measure(robot, shape, previous), previous, lowest)
-    return shapes
-
-
-def _report(o: Measured, command: float, cost: float) -> None:
-    print(
-        f"{command:.2f} m/s: cost {cost:.2f}, torque {np.abs(o.torque).max():.2f}, "
-        f"change {np.abs(o.change).max():.3f}, friction {np.abs(o.friction).max():.2f}, "
-        f"reach {o.reach.max():.3f}, speed {o.speed.min():.2f} to {o.speed.max():.2f}, "
-        f"height {o.q[:, 1].min():.3f} to {o.q[:, 1].max():.3f}"
-    )
+    for c in track(np.linspace(fastest, robot.start, DESCENT), "to the gait to start from"):
+        lowest, shape = improve(robot, shape, float(c))
+    return shape
 
 
 def write(tables: dict[str, tuple[Floats, Floats]], path: Path) -> None:
     """Write (commands, shapes) of each walker."""
     lines = [
-        '"""Shapes of the planned gaits: a command [m/s] and the entries of `gaits.py`.',
+        '"""Shapes of the planned gaits: commands [m/s] and a row of entries of `gaits.py` each.',
         "",
         "Made by `python -m dynenvs.agents.gait_plan`; do not edit.",
         '"""',
@@ -233,7 +216,7 @@ def main() -> None:
     """Plan both walkers' gaits anew."""
     tables = {}
     for name, robot in (("humanoid", humanoid()), ("quadruped", quadruped())):
-        tables[name] = (robot.commands, plan(robot))
+        tables[name] = (robot.commands, polish(robot, plan(robot)))
     write(tables, Path(__file__).with_name("gait_table.py"))
 
 

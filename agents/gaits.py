@@ -34,6 +34,7 @@ HEEL_SKEW = HEEL + 3  # ... and its skew [1]
 ENTRIES = HEEL + 4
 
 ROLLING = 0.06  # phase before it rises in which a heel sheds its load
+STANDING_PACE = 0.15  # of the hip, from which feet share by the phase alone [m/s]
 KNOTS = 10  # commands at which shapes are given
 
 # A walker's gait and the shape of its legs; one record, made by `reference.py`.
@@ -157,12 +158,18 @@ def hip(
 
 
 @inlined
-def load_share(g: Any, phase: float) -> float:
-    """How much of its load a leg should carry: 0 at touchdown and lift-off, 1 in single support."""
+def load_share(g: Any, phase: float, pace: float) -> float:
+    """How much of its load a leg should carry: 0 at touchdown and lift-off, 1 in single support.
+
+    Before a robot that stands moves on, at a pace [m/s] near 0, its feet share evenly: handed over
+    within a step or two, the load would make a foot slip.
+    """
     if phase >= g.duty:
         return 0.0
     ramp = max(g.duty - 0.5, 0.02)
-    return min(max(min(phase, g.duty - phase) / ramp, 0.0), 1.0)
+    share = min(max(min(phase, g.duty - phase) / ramp, 0.0), 1.0)
+    even = 0.5 * max(1.0 - pace / STANDING_PACE, 0.0)
+    return max(share, even) if phase < 0.5 * g.duty else min(share, 1.0 - even)
 
 
 @inlined

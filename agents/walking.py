@@ -142,10 +142,12 @@ def _desire(
     f = frequency(g, command)
     before, after = phase - (0.5 * h - ahead) * f, phase + ahead * f
     # Hip: forward speed with a bound on its acceleration, height along its curve.  While it
-    # gathers way its deviations are those of shorter strides.
+    # gathers way its gait is that of a slower walk, in shorter strides.
     _, sway, _ = hip(g, shape, HIP_X, X_HARMONICS, before, command / f, command)
     pace = min(max(s.v[0] - sway, 0.0), command)
-    length = min(pace + MARGIN, command) / f
+    gathered = min(pace + MARGIN, command)
+    interpolate(g, gathered, shape)
+    length = gathered / f
     away, _, _ = hip(g, shape, HIP_X, X_HARMONICS, phase, length, command)
     _, sway, _ = hip(g, shape, HIP_X, X_HARMONICS, before, length, command)
     _, _, push = hip(g, shape, HIP_X, X_HARMONICS, after, length, command)
@@ -167,16 +169,33 @@ def _desire(
         _leg(
             s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z, v_des
         )
-        share = load_share(g, own)
-        for f in range(m.header[0].nf):
-            if feet[f] == leg:
-                # Two feet with these costs carry loads in proportion to their shares.
-                cost[f] = sharing * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
-                if m.features[f].center[0] < g.sole_x - BEHIND:
-                    cost[f] /= heel_share(shape, own) + UNLOADED
-                # What is in the air is left out: it would be given a load that it cannot carry yet.
-                if not stands or gap(m, s, g, leg, f) > FLAT:
-                    cost[f] = math.inf
+        _load_costs(m, s, g, shape, feet, leg, own, stands, sharing, pace, cost)
+
+
+@inlined
+def _load_costs(
+    m: ModelView,
+    s: StateView,
+    g: Any,
+    shape: Floats,
+    feet: Ints,
+    leg: int,
+    phase: float,
+    stands: bool,
+    sharing: float,
+    pace: float,
+    cost: Floats,
+) -> None:
+    """Costs of a leg's impulses: two feet then carry loads in proportion to their shares."""
+    share = load_share(g, phase, pace)
+    for f in range(m.header[0].nf):
+        if feet[f] == leg:
+            cost[f] = sharing * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
+            if m.features[f].center[0] < g.sole_x - BEHIND:
+                cost[f] /= heel_share(shape, phase) + UNLOADED
+            # What is in the air is left out: it would be given a load that it cannot carry yet.
+            if not stands or gap(m, s, g, leg, f) > FLAT:
+                cost[f] = math.inf
 
 
 @inlined
