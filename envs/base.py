@@ -185,6 +185,11 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         return {"time": f"{float(self.worlds.rows['status']['time'][0]):.2f} s"}
 
     @property
+    def pace(self) -> tuple[float, float] | None:
+        """Speed forward and the command for it [m/s], of a robot that walks."""
+        return None
+
+    @property
     def focus(self) -> Floats:
         """The point that the camera follows [m], shape (3,)."""
         return np.zeros(3)

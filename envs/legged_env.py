@@ -26,6 +26,7 @@ SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
 COMMAND_BOUNDS = (-3.0, 3.0)  # [m/s] and [rad/s]
 MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
+COMMAND_STEPS = (0.1, 0.05, 0.1)  # of a key in the window [m/s], [m/s], [rad/s]
 FACTORS = (0.1, 10.0)  # of friction and mass
 LONGEST = 1e6  # between drawn commands or pushes [s]
 
@@ -239,6 +240,19 @@ class LeggedRobot(DynEnv):
             speed, told = float(task[f"{name}_speed"]), float(task[name])
             words[name] = f"{speed:.2f} / {told:.2f} {unit}"
         return {**words, "residual": f"{float(status['residual']):.0e}"}
+
+    @property
+    def pace(self) -> tuple[float, float]:
+        """Speed forward and the command for it [m/s]."""
+        task = self.worlds.tasks[0]
+        return float(task["forward_speed"]), float(task["forward"])
+
+    def change_command(self, forward: int, sideways: int, turn: int) -> None:
+        """Step the commanded speeds up (1) or down (-1), within their ranges."""
+        task = self.worlds.tasks[0]
+        told = np.array([float(task[name]) for name in SPEEDS])
+        told += np.array(COMMAND_STEPS) * (forward, sideways, turn)
+        self.set_command(np.clip(told, *self.task.ranges.T))
 
     @property
     def focus(self) -> Floats:

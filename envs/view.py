@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ def frame(env: DynEnv) -> Frame:
     Contact forces [N] are means over the last control step; the poses are taken in memory of
     their own, so that drawing changes nothing of the simulation.
     """
-    row, task = env.worlds.rows[0], env.worlds.tasks[0]
+    row = env.worlds.rows[0]
     model, memory = env.model, env.model.workspace()
     w = open_workspace(open_model(model.packed), memory)
     update_poses(open_model(model.packed), row["q"], w.pose)
@@ -98,7 +98,6 @@ def frame(env: DynEnv) -> Frame:
     for i, feature in enumerate(loaded):
         place(model.features, w.spots, w.pose, int(feature), contact)
         points[i] = contact.point
-    walks = {"speed", "command"} <= set(task.dtype.names or ())  # forward comes first of several
     return Frame(
         rotations=w.pose["R"].copy(),
         positions=w.pose["p"].copy(),
@@ -106,13 +105,8 @@ def frame(env: DynEnv) -> Frame:
         contact_forces=forces[loaded],
         focus=env.focus,
         readings=env.readings(),
-        speed=(_forward(task, "speed"), _forward(task, "command")) if walks else None,
+        speed=env.pace,
     )
-
-
-def _forward(task: Any, name: str) -> float:
-    """A speed of the task's record: its first entry, if it has several."""
-    return float(np.ravel(task[name])[0])
 
 
 def _poses(model: Model, q: Floats) -> NDArray[np.void]:

@@ -136,6 +136,12 @@ class PlanarWalker(DynEnv):
             "residual": f"{float(status['residual']):.0e}",
         }
 
+    @property
+    def pace(self) -> tuple[float, float]:
+        """Speed and command [m/s]."""
+        task = self.worlds.tasks[0]
+        return float(task["speed"]), float(task["command"])
+
     def change_command(self, forward: int, sideways: int, turn: int) -> None:
         """Step the commanded speed up (forward 1) or down (-1), within its range."""
         task = self.worlds.tasks[0]
