@@ -56,7 +56,6 @@ class Robot(NamedTuple):
     sole: float  # length of the sole behind the point that it rolls off from [m]
     friction: float
     commands: Floats  # [m/s], shape (KNOTS,)
-    start: float  # one of them, from which the others follow
     first: dict[int, float]  # entries of the first guess that are not 0
     bounds: dict[int, tuple[float, float]]  # of entries; equal bounds fix one
     scales: dict[int, float]

@@ -2,8 +2,8 @@
 
 The shape of a periodic gait (`gaits.py`) is chosen by nonlinear least squares, so that torques
 change little from one control step to the next and stay within their limits, and feet within their
-friction cones (`gait_measure.py` tells them).  Simulation then makes it smoother and finds those
-for the other commands (`gait_polish.py`).  The shapes go to `gait_table.py`.
+friction cones (`gait_measure.py` tells them).  The humanoid's, whose soles land and roll, is then
+made smoother in simulation (`gait_polish.py`).  The shapes go to `gait_table.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.optimize import least_squares
 from dynenvs.agents import gaits as G
 from dynenvs.agents.gait_measure import Robot, measure
 from dynenvs.agents.gait_parameters import humanoid_gait, quadruped_gait
-from dynenvs.agents.gait_polish import polish
+from dynenvs.agents.gait_polish import LEADING, polish
 from dynenvs.agents.gaits import (
     ANKLE_X,
     HEIGHT,
@@ -32,7 +32,8 @@ from dynenvs.layout import Floats
 CLIMB = 37  # commands from the slowest to the fastest
 TRIALS = 6  # other starts for the fastest
 LIKENESS = 0.4  # weight of a neighbour's likeness
-DESCENT = 9  # commands from the fastest to the one to start from
+SUBSTEPS = 4  # from one command to the next
+DESCENT = 9  # commands from the fastest to a leading one
 EASY_CHANGE, MUCH_CHANGE = 0.05, 0.07  # of a torque over its limit in a control step
 SPEED_WEIGHT = 0.4  # against deviations from the command
 EASY_TORQUE = 0.85  # of its limit
@@ -68,7 +69,6 @@ def humanoid() -> Robot:
         sole=robot.TOE - robot.HEEL,
         friction=robot.FRICTION,
         commands=np.linspace(low, high, G.KNOTS),
-        start=1.0,
         first={HEIGHT: 0.82, G.HEEL: 0.25, G.HEEL_START: 0.56, G.HEEL_END: 0.93, G.CLEARANCE: 0.05},
         bounds={
             ANKLE_X: (-0.06, 0.06),
@@ -97,7 +97,6 @@ def quadruped() -> Robot:
         sole=0.0,
         friction=robot.FRICTION,
         commands=np.linspace(low, high, G.KNOTS),
-        start=high,
         first={HEIGHT: 0.32, G.HEEL_START: 1.0, G.HEEL_END: 2.0, G.CLEARANCE: 0.04},
         bounds={
             ANKLE_X: (-0.05, 0.05),
@@ -141,8 +140,8 @@ def residuals(robot: Robot, shape: Floats, command: float, like: Floats) -> Floa
     return np.concatenate([*parts, LIKENESS * (shape - like) / robot.scale])
 
 
-def improve(robot: Robot, start: Floats, command: float) -> tuple[float, Floats]:
-    """(cost, shape) of the best shape near `start` for a command [m/s]."""
+def improve(robot: Robot, start: Floats, command: float, like: Floats) -> tuple[float, Floats]:
+    """(cost, shape) of the best shape near `start` for a command [m/s], tied to `like`."""
     low, high = robot.limits
     free = low < high
     better = start.copy()
@@ -150,7 +149,7 @@ def improve(robot: Robot, start: Floats, command: float) -> tuple[float, Floats]
     def cost(x: Floats) -> Floats:
         candidate = start.copy()
         candidate[free] = x
-        return residuals(robot, candidate, command, start)
+        return residuals(robot, candidate, command, like)
 
     answer = least_squares(
         cost,
@@ -163,30 +162,49 @@ def improve(robot: Robot, start: Floats, command: float) -> tuple[float, Floats]
     return float(answer.cost), better
 
 
-def plan(robot: Robot) -> Floats:
-    """The shape for `robot.start`.
-
-    The fastest gait leaves least room and is sought first, in small steps from the slowest; from
-    there back to the start.
-    """
+def fastest(robot: Robot) -> Floats:
+    """The shape for the fastest command, which leaves least room, in steps from the slowest."""
     shape = np.zeros(G.ENTRIES)
     for i, value in robot.first.items():
         shape[i] = value
-    slowest, fastest = float(robot.commands[0]), float(robot.commands[-1])
+    top = float(robot.commands[-1])
     lowest = np.inf
-    for c in track(np.linspace(slowest, fastest, CLIMB), "to the fastest gait"):
-        lowest, shape = improve(robot, shape, float(c))
+    for c in track(np.linspace(robot.commands[0], top, CLIMB), "to the fastest gait"):
+        lowest, shape = improve(robot, shape, float(c), shape)
     generator = np.random.default_rng(0)
     for _ in track(range(TRIALS), "others near it"):
         trial = shape + robot.scale * generator.standard_normal(G.ENTRIES)
         for i, (low, high) in robot.bounds.items():
             trial[i] = shape[i] if low == high else trial[i]
-        found, trial = improve(robot, trial, fastest)
+        found, trial = improve(robot, trial, top, trial)
         if found < lowest:
             lowest, shape = found, trial
-    for c in track(np.linspace(fastest, robot.start, DESCENT), "to the gait to start from"):
-        lowest, shape = improve(robot, shape, float(c))
     return shape
+
+
+def lead(robot: Robot, command: float) -> Floats:
+    """The shape for one command [m/s], from the fastest in small steps."""
+    shape = fastest(robot)
+    for c in track(np.linspace(robot.commands[-1], command, DESCENT), f"down to {command} m/s"):
+        _, shape = improve(robot, shape, float(c), shape)
+    return shape
+
+
+def plan(robot: Robot) -> Floats:
+    """Shapes for all commands, shape (KNOTS, ENTRIES).
+
+    They follow from the fastest, downwards, so that neighbours are alike and can be interpolated.
+    """
+    shape = fastest(robot)
+    shapes = np.zeros((G.KNOTS, G.ENTRIES))
+    previous = float(robot.commands[-1])
+    for k in track(range(G.KNOTS)[::-1], "all commands"):
+        like = shape
+        for c in np.linspace(previous, robot.commands[k], SUBSTEPS + 1)[1:]:
+            _, shape = improve(robot, shape, float(c), like)
+        previous = float(robot.commands[k])
+        shapes[k] = shape
+    return shapes
 
 
 def write(tables: dict[str, tuple[Floats, Floats]], path: Path) -> None:
@@ -213,10 +231,12 @@ def write(tables: dict[str, tuple[Floats, Floats]], path: Path) -> None:
 
 
 def main() -> None:
-    """Plan both walkers' gaits anew."""
-    tables = {}
-    for name, robot in (("humanoid", humanoid()), ("quadruped", quadruped())):
-        tables[name] = (robot.commands, polish(robot, plan(robot)))
+    """Plan both walkers' gaits anew; the quadruped's are smooth enough as they are planned."""
+    man, beast = humanoid(), quadruped()
+    tables = {
+        "humanoid": (man.commands, polish(man, lead(man, LEADING))),
+        "quadruped": (beast.commands, plan(beast)),
+    }
     write(tables, Path(__file__).with_name("gait_table.py"))
 
 

@@ -23,6 +23,7 @@ from dynenvs.layout import Floats
 
 WORLDS = 2  # with noise of their own
 STEPS, SETTLING = 460, 200  # control steps walked, and those not looked at
+LEADING = 1.0  # command whose gait is improved first [m/s]
 SUBSTEPS = 4  # from one command to the next
 ROUNDS = 3  # of least squares at each
 EASY_CHANGE, MUCH_CHANGE = 0.06, 0.08  # of a torque over its limit in a control step
@@ -133,13 +134,13 @@ def improve(simulation: Simulation, robot: Robot, start: Floats, command: float)
 
 
 def polish(robot: Robot, planned: Floats) -> Floats:
-    """Shapes for all commands, shape (KNOTS, ENTRIES), from the one planned for `robot.start`."""
+    """Shapes for all commands, shape (KNOTS, ENTRIES), from the one planned for LEADING."""
     simulation = Simulation(robot)
-    first = int(np.argmin(np.abs(robot.commands - robot.start)))
+    first = int(np.argmin(np.abs(robot.commands - LEADING)))
     shapes = np.zeros((KNOTS, ENTRIES))
     shapes[first] = planned
     for _ in range(ROUNDS):
-        shapes[first] = improve(simulation, robot, shapes[first], robot.start)
+        shapes[first] = improve(simulation, robot, shapes[first], float(robot.commands[first]))
     upwards, downwards = range(first + 1, KNOTS), range(first)[::-1]
     for k in track([*upwards, *downwards], "in simulation"):
         before = k - 1 if k > first else k + 1

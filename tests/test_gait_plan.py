@@ -76,7 +76,7 @@ def _improved(
     if how == "plan":
         return (
             lambda x: float(np.sum(gait_plan.residuals(robot, x, command, x) ** 2)),
-            gait_plan.improve(robot, off, command)[1],
+            gait_plan.improve(robot, off, command, off)[1],
         )
     simulation = gait_polish.Simulation(robot)
     return (
