@@ -85,7 +85,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
     1 a step, one that stands still while told to walk about nothing.
 
     - `reward_velocity` = 0.8 f, with f = exp(-(error / scale)^2), the error of the mean speed over
-      the step and scale = max(0.1 m/s, 0.4 command)
+      the step and scale = max(0.1 m/s, 0.5 command)
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_height` = 0.1 f exp(-(relative error of the hip height / 0.15)^2)
 
