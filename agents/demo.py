@@ -27,6 +27,7 @@ from dynenvs.envs.walker_env import PlanarWalker
 
 FRAME_TIME = 0.04  # between pictures [s]
 FILM_LENGTH = 6.0  # what is filmed of a longer episode: its beginning [s]
+WARM_UP = 100  # control steps that are walked before the film begins
 FILM_SIZE = {"width": 640, "height": 360}  # [px]
 
 
@@ -80,9 +81,8 @@ def _show(
     pictures: list[NDArray[np.uint8]] = []
     filmed = round(FILM_LENGTH / env.dt) if renderer.mode == "rgb_array" else math.inf
     policy = reference_controller(env)
-    # Load or compile the machine code now: it is not part of the episode's time
-    policy.predict(env.reset(seed=seed)[0])
-    env.step(np.zeros(env.model.nu, np.float32))
+    # Load or compile the machine code now, the rarely needed too: it is not the episode's time
+    run_episode(env, policy, seed=seed, max_steps=WARM_UP)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, console=console) as progress:
         name = type(env).__name__.removesuffix("Env")
