@@ -141,7 +141,7 @@ def announce(function: Callable[..., Any]) -> None:
     """Say on stderr, once a process, that the first call of a kernel is about to compile it."""
     if not is_compiled(function) and not _announced:
         _announced.add(function.__name__)
-        print("dynenvs: compiling the dynamics (about a minute, once)", file=sys.stderr)
+        print("dynenvs: compiling the dynamics (a minute or two, once)", file=sys.stderr)
 
 
 def merged(function: F) -> F:

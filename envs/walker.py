@@ -47,8 +47,8 @@ from dynenvs.views import matrix, vector
 
 # Reward weights; they sum to 1.  Ease and steadiness count only as far as the command is followed.
 W_VELOCITY, W_EASE, W_HEIGHT = 0.8, 0.1, 0.1
-# Error of the speed, relative to the command, that leaves exp(-1): wide enough for a hip that speeds
-# up and slows down by a quarter within each stride.
+# Error of the speed, relative to the command, that leaves exp(-1): wide enough for a hip that
+# speeds up and slows down by a quarter within each stride.
 SPEED_SCALE = 0.5
 LEAST_SCALE = 0.1  # ... but never narrower than this [m/s]
 HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
