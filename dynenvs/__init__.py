@@ -34,6 +34,7 @@ _HOMES = {
     "aba": "dynenvs.dynamics.aba",
     "totals": "dynenvs.dynamics.energy",
     "forward_dynamics": "dynenvs.methods",
+    "simulate": "dynenvs.integrators",
     "inverse_dynamics": "dynenvs.inverse",
     "solve_lcp": "dynenvs.lcp",
 }
