@@ -96,7 +96,7 @@ def _checks(counts: dict[str, list[Operations]]) -> list[Check]:
         Check(
             "cubic part of CRBM with Cholesky",
             "n^3 / 6",
-            " or ".join(f"{x:g} n^3 / 6" for x in sorted(third)),
+            " or ".join(f"{x:g} n^3 / 6".removeprefix("1 ") for x in sorted(third)),
             "n^3 / 6",
             third == {1},
         ),
@@ -134,8 +134,10 @@ EXPERIMENTS = (
         "state, and products with zeros and ones among them, are free. The paper quotes "
         "Featherstone's hand-optimised programs, which transform by two elementary rotations and "
         "keep one half of symmetric matrices; the code here multiplies six by six matrices as "
-        "the equations do, so its constants are two to three times larger and the crossing "
-        "lies elsewhere. What carries over is the growth: linear against cubic.",
+        "the equations do. That costs the articulated-body method 1.7 times its best figure, and "
+        "the composite one, whose rigid inertias have ten numbers and not thirty-six, more: so "
+        "here the former wins from the start. What carries over is the growth: linear against "
+        "cubic, with the same n^3 / 6.",
         count_all,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,8 @@ def new_figure(size: tuple[float, float]) -> Any:
 
 def section(experiment: Experiment, outcome: Outcome, picture: str | None) -> str:
     """The experiment's part of the page."""
-    lines = [f"## {experiment.title}", "", experiment.about, ""]
+    about = textwrap.fill(experiment.about, 100, break_long_words=False, break_on_hyphens=False)
+    lines = [f"## {experiment.title}", "", about, ""]
     if outcome.checks:
         heads = ["what", "paper", "ours", "must", "holds"]
         rows = [(c.what, c.paper, c.ours, c.bar, c.verdict) for c in outcome.checks]

@@ -21,6 +21,12 @@ HOMES = (  # modules with a tuple EXPERIMENTS, in the page's order
     "cloutier_dynamics",
     "cloutier_motion",
     "cloutier_chains",
+    "integration",
+    "pai_film",
+    "leaving",
+    "contact_scenes",
+    "jain",
+    "rotation_walk",
 )
 
 HEAD = """# The sources' experiments, remade
@@ -29,10 +35,10 @@ Written by `dynenvs reproduce all --markdown`; run it to see what your machine s
 stand behind dynenvs, called by their numbers: 000 Pai, Ascher and Kry, *Forward Dynamics
 Algorithms for Multibody Chains and Contact*; 001 Jain et al. on complementarity in minimal
 coordinates; 002 Bhargava's rotation project; 003 Cloutier, *Properties of robot forward dynamics
-algorithms* (UBC, 1995); 004 Featherstone, *A Beginner's Guide to 6-D Vectors*. Each section sets
+algorithms* (UBC, 1995); 004 Featherstone, *Dynamics* (Summer Screws, 2024). Each section sets
 what the paper reports beside what comes out here, says which of the paper's parameters had to be
-reconstructed, and what cannot be remade. "must" is a bar that was set beforehand; "holds" says
-whether it is met on this run.
+reconstructed, and what cannot be remade. "must" is what a remake has to show; "holds" says whether
+it does on this run. 004 reports no experiment; its identities are tests.
 """
 
 

@@ -5,8 +5,8 @@
 
 Both are of order one and cost one evaluation a step.  The explicit one gains energy without end.
 The semi-implicit one is symplectic where the mass matrix is constant: its energy then swings about
-the start's.  In joint coordinates with velocity-dependent forces it drifts too, several times
-slower than the explicit one (measured on a double pendulum: a third of it).
+the start's.  In joint coordinates, where M and the bias depend on the state, it drifts too, by an
+amount of order dt and of either sign (docs/reproduction.md, 002's figure 4).
 """
 
 from __future__ import annotations

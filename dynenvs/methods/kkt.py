@@ -11,8 +11,10 @@ Nothing is eliminated by hand: a sparse LU finds the order.  All other methods o
 elimination orders of this one matrix.
 
 Cost: O(n) for trees, with a constant some ten times that of the articulated-body method.
-Digits: partial pivoting keeps them about as well as the articulated-body method does; the solver
-knows nothing of the physical scales, so badly scaled units cost some.
+Digits: partial pivoting finds the stable order by itself where light bodies carry heavy ones on one
+axis (errors near eps at any ratio of masses); but it knows nothing of physical scales, and with
+masses of very different size in general position it loses digits that all other methods keep
+(measured: 3e-12 at a ratio of 1e8).
 """
 
 from __future__ import annotations
