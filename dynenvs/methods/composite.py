@@ -20,6 +20,7 @@ import numpy as np
 from dynenvs.methods.dense import cholesky, cholesky_solve, ltdl_solve, lu_solve
 from dynenvs.methods.newton_euler import bias_forces
 from dynenvs.methods.scalars import DOUBLE, Array
+from dynenvs.methods.spatial import cross_matrix
 from dynenvs.methods.tree import Tree
 
 
@@ -29,7 +30,7 @@ def mass_matrix(tree: Tree) -> Array:
     for i in reversed(range(len(composite))):
         above = tree.parent[i]
         if above >= 0:
-            composite[above] = composite[above] + tree.X[i].T @ composite[i] @ tree.X[i]
+            composite[above] = composite[above] + lifted(tree, i, composite[i])
     M = tree.scalars.zeros(tree.nv, tree.nv)
     for i, dofs in enumerate(tree.dofs):
         force = composite[i] @ tree.S[i]
@@ -43,6 +44,30 @@ def mass_matrix(tree: Tree) -> Array:
     for j in range(tree.nv):
         M[j, j] = M[j, j] + tree.armature[j]
     return M
+
+
+def lifted(tree: Tree, i: int, inertia: Array) -> Array:
+    """X^T I X of a rigid inertia by its ten numbers (Featherstone 2008, section 2.13).
+
+    Mass m, moment h = m c and rotational inertia J = I_C + m c x c x^T in body i become, in its
+    parent's frame at distance p, with h' = R h: m, h' + m p and R J R^T + [p x][h' x]^T +
+    [h' x][p x]^T + m [p x][p x]^T.
+    """
+    R, p = tree.rotation[i], tree.position[i]
+    m = inertia[3, 3]
+    h = R @ np.array([inertia[2, 4], inertia[0, 5], inertia[1, 3]])
+    J = R @ inertia[:3, :3] @ R.T
+    # [a x][b x]^T = (a.b) 1 - b a^T, summed over both orders: 2 (p.h) 1 - h p^T - p h^T
+    arm = h + h + m * p
+    outer = np.outer(p, arm)
+    out = tree.scalars.zeros(6, 6)
+    out[:3, :3] = J - (outer + outer.T) / tree.scalars.number(2.0)
+    for k in range(3):
+        out[k, k] = out[k, k] + outer[0, 0] + outer[1, 1] + outer[2, 2]
+        out[3 + k, 3 + k] = m
+    out[:3, 3:] = cross_matrix(h + m * p, tree.scalars)
+    out[3:, :3] = -out[:3, 3:]
+    return out
 
 
 def crb_cholesky(tree: Tree) -> Array:

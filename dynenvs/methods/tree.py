@@ -27,6 +27,7 @@ class Tree:
     Attributes:
         parent: index of each body's parent, -1 for the world, shape (n,).
         dofs: which coordinates each body's joint has, n slices of range(nv).
+        rotation, position: body frames in their parents', of shapes (3, 3) and (3,) [m].
         X: motion transforms from parent to body, each of shape (6, 6).
         S: motion subspaces, each of shape (6, number of the joint's coordinates).
         inertia: rigid inertias, each of shape (6, 6).
@@ -42,6 +43,8 @@ class Tree:
 
     parent: list[int]
     dofs: list[slice]
+    rotation: list[Array]
+    position: list[Array]
     X: list[Array]
     S: list[Array]
     inertia: list[Array]
@@ -97,6 +100,8 @@ def tree_of(
     tree = Tree(
         parent=[int(body.parent) - 1 for body in bodies],
         dofs=[slice(int(body.v_at), int(body.v_at + body.nv)) for body in bodies],
+        rotation=[],
+        position=[],
         X=[],
         S=[],
         inertia=[rigid_inertia(b.mass, b.com, b.inertia, scalars) for b in bodies],
@@ -113,8 +118,10 @@ def tree_of(
     )
     rest = scalars.zeros(6)
     for i, body in enumerate(bodies):
-        X, S, rate = _joint(body, positions, speeds, scalars)
-        tree.X.append(X)
+        R, p, S, rate = _joint(body, positions, speeds, scalars)
+        tree.rotation.append(R)
+        tree.position.append(p)
+        tree.X.append(motion_transform(R, p, scalars))
         tree.S.append(S)
         moving = S @ speeds[tree.dofs[i]]
         velocity = tree.from_parent(i, tree.velocity, rest) + moving
@@ -123,8 +130,8 @@ def tree_of(
     return tree
 
 
-def _joint(body: Any, q: Array, v: Array, scalars: Scalars) -> tuple[Array, Array, Array]:
-    """X from the parent, motion subspace S, and Sdot v in the body's frame."""
+def _joint(body: Any, q: Array, v: Array, scalars: Scalars) -> tuple[Array, Array, Array, Array]:
+    """Rotation and position in the parent, motion subspace S, and Sdot v in the body's frame."""
     turn, shift = scalars.array(np.eye(3)), scalars.zeros(3)
     S, rate = scalars.zeros(6, int(body.nv)), scalars.zeros(6)
     at = int(body.q_at)
@@ -147,7 +154,7 @@ def _joint(body: Any, q: Array, v: Array, scalars: Scalars) -> tuple[Array, Arra
         linear, spin = turn.T @ v[first : first + 3], v[first + 3 : first + 6]
         rate[3:] = -(cross_matrix(spin, scalars) @ linear)
     R = scalars.array(body.rotation)
-    return motion_transform(R @ turn, scalars.array(body.position) + R @ shift, scalars), S, rate
+    return R @ turn, scalars.array(body.position) + R @ shift, S, rate
 
 
 def _about(axis: Array, angle: Any, scalars: Scalars) -> Array:
