@@ -27,11 +27,13 @@ def conjugate_gradients(tree: Tree) -> Array:
     x, r = tree.scalars.zeros(tree.nv), right
     p, rr = r, r @ r
     best, best_rr, since = x, rr, 0
+    zero = tree.scalars.number(0.0)
     for _ in range(ROUNDS * tree.nv):
-        if not rr > tree.scalars.number(0.0) or since > tree.nv:
-            break
         Mp = mass_times(tree, p)
-        step = rr / (p @ Mp)
+        curvature = p @ Mp
+        if not (rr > zero and curvature > zero) or since > tree.nv:  # zero by underflow too
+            break
+        step = rr / curvature
         x = x + step * p
         r = r - step * Mp
         above, rr = rr, r @ r
