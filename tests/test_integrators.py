@@ -6,7 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from trees import Array, close, random_tree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trees import Array, close, derivative, random_tree
 
 from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
@@ -16,6 +18,7 @@ from dynenvs.integrators import (
     SCIPY,
     Euclidean,
     IntegrationError,
+    TreeSystem,
     energies_along,
     simulate,
     simulate_system,
@@ -155,6 +158,18 @@ def test_momentum_is_kept_in_free_flight() -> None:
     end = simulate(model, q, v, 1.0, method="rk4", dt=2e-3)
     close(totals(model, end.q[-1], end.v[-1]).momentum, totals(model, q, v).momentum, 1e-9)
     close(np.linalg.norm(end.q[-1][3:7]), 1.0, 1e-15)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_rate_is_the_slope_of_plus(seed: int) -> None:
+    """qdot of every joint type: d/dh q (+) h v at zero; and plus keeps quaternions' length."""
+    tree = random_tree(seed)
+    q, v = tree.state()
+    system = TreeSystem(tree.model)
+    close(system.rate(q, v), derivative(lambda h: system.plus(q, h * v)), 1e-9)
+    moved = system.plus(q, v)
+    close(system.normalised(moved), moved, 1e-14)
 
 
 @pytest.mark.parametrize("method", FIXED_STEP)

@@ -11,7 +11,7 @@ method, and the subtraction does not bring it back: errors of cond(M) eps.  Here
 
 from __future__ import annotations
 
-from dynenvs.methods.articulated import eliminate
+from dynenvs.methods.articulated import Child, eliminate
 from dynenvs.methods.scalars import Array
 from dynenvs.methods.tree import Tree
 
@@ -21,12 +21,10 @@ def articulated_bad(tree: Tree) -> Array:
     return eliminate(tree, _add_then_subtract)
 
 
-def _add_then_subtract(
-    own: Array, children: list[tuple[Array, Array, Array, Array]], S: Array
-) -> tuple[Array, Array]:
+def _add_then_subtract(own: Array, children: list[Child], S: Array) -> tuple[Array, Array]:
     IA = own
-    for inertia, _, _, X in children:
-        IA = IA + X.T @ inertia @ X
-    for _, U, ratio, X in children:
-        IA = IA - X.T @ (U @ ratio) @ X
+    for child in children:
+        IA = IA + child.lift(child.inertia)
+    for child in children:
+        IA = IA - child.lift(child.taken)
     return IA, IA @ S

@@ -4,14 +4,14 @@ The pivot is summed from two quadratic forms, D = S^T I S + S^T I~ S, where I~ i
 add: the body's own inertia is applied to the joint's axis before large entries of I~ can hide it.
 
 Cost: another quadratic form a joint.
-Digits: meant for light bodies that carry heavy ones.  Measured, it gains nothing over
-`articulated.py` where joints are coaxial but not along coordinate axes (physics.md, section 1,
+Digits: meant for light bodies that carry heavy ones.  Measured, it gains no more than a small factor
+over `articulated.py` where joints are coaxial but not along coordinate axes (physics.md, section 1,
 000): I~ S is zero in exact numbers, and its roundoff is as large as before.
 """
 
 from __future__ import annotations
 
-from dynenvs.methods.articulated import eliminate
+from dynenvs.methods.articulated import Child, eliminate
 from dynenvs.methods.scalars import Array
 from dynenvs.methods.tree import Tree
 
@@ -21,11 +21,9 @@ def articulated_modified(tree: Tree) -> Array:
     return eliminate(tree, _pivot_in_two_parts)
 
 
-def _pivot_in_two_parts(
-    own: Array, children: list[tuple[Array, Array, Array, Array]], S: Array
-) -> tuple[Array, Array]:
+def _pivot_in_two_parts(own: Array, children: list[Child], S: Array) -> tuple[Array, Array]:
     """IA = I + I~, and IA S = I S + I~ S: the pivot S^T IA S then is the sum of two forms."""
     carried = own - own
-    for inertia, U, ratio, X in children:
-        carried = carried + X.T @ (inertia - U @ ratio) @ X
+    for child in children:
+        carried = carried + child.lift(child.inertia - child.taken)
     return own + carried, own @ S + carried @ S

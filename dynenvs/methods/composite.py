@@ -20,7 +20,7 @@ import numpy as np
 from dynenvs.methods.dense import cholesky, cholesky_solve, ltdl_solve, lu_solve
 from dynenvs.methods.newton_euler import bias_forces
 from dynenvs.methods.scalars import DOUBLE, Array
-from dynenvs.methods.spatial import cross_matrix
+from dynenvs.methods.spatial import cross_matrix, turned
 from dynenvs.methods.tree import Tree
 
 
@@ -56,7 +56,7 @@ def lifted(tree: Tree, i: int, inertia: Array) -> Array:
     R, p = tree.rotation[i], tree.position[i]
     m = inertia[3, 3]
     h = R @ np.array([inertia[2, 4], inertia[0, 5], inertia[1, 3]])
-    J = R @ inertia[:3, :3] @ R.T
+    J = turned(inertia[:3, :3], R)
     # [a x][b x]^T = (a.b) 1 - b a^T, summed over both orders: 2 (p.h) 1 - h p^T - p h^T
     arm = h + h + m * p
     outer = np.outer(p, arm)

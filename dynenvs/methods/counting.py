@@ -2,8 +2,8 @@
 
 What does not depend on the state is known beforehand and costs nothing: a product or sum of known
 numbers is known, a product with a known zero or one and a sum with a known zero are no operation.
-That is what a programmer who writes a method out for one robot would save; symmetric halves and
-products shared between passes are not saved, so counts lie above the best published ones.
+That is what a programmer who writes a method out for one robot would save.  Elementary rotations
+and products shared between passes are not, so counts lie above the best published ones.
 """
 
 from __future__ import annotations

@@ -26,6 +26,33 @@ def motion_transform(R: Array, p: Array, scalars: Scalars) -> Array:
     return X
 
 
+def lift_inertia(A: Array, R: Array, p: Array, scalars: Scalars) -> Array:
+    """X^T A X of a symmetric A = [[J, H], [H^T, M]], by blocks and halves, shape (6, 6).
+
+    With primes for blocks turned into the parent's axes, K = H' + p x M':
+    [[J' + p x H'^T - K p x, K], [K^T, M']] (Featherstone 2008, section 7.2.2).
+    """
+    J, H, M = turned(A[:3, :3], R), R @ A[:3, 3:] @ R.T, turned(A[3:, 3:], R)
+    across = cross_matrix(p, scalars)
+    K = H + across @ M
+    out = scalars.zeros(6, 6)
+    for i in range(3):
+        for j in range(i, 3):
+            out[i, j] = out[j, i] = J[i, j] + across[i] @ H[j] - K[i] @ across[:, j]
+    out[:3, 3:], out[3:, :3], out[3:, 3:] = K, K.T, M
+    return out
+
+
+def turned(A: Array, R: Array) -> Array:
+    """R A R^T of a symmetric A, shape (3, 3): one half is computed."""
+    half = R @ A
+    out = half.copy()
+    for i in range(3):
+        for j in range(i, 3):
+            out[i, j] = out[j, i] = half[i] @ R[j]
+    return out
+
+
 def motion_cross(v: Array, scalars: Scalars) -> Array:
     """v x = [[w x, 0], [v x, w x]], shape (6, 6); v x* of forces is its negative transpose."""
     out = scalars.zeros(6, 6)
