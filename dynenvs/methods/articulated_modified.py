@@ -4,9 +4,9 @@ The pivot is summed from two quadratic forms, D = S^T I S + S^T I~ S, where I~ i
 add: the body's own inertia is applied to the joint's axis before large entries of I~ can hide it.
 
 Cost: another quadratic form a joint.
-Digits: meant for light bodies that carry heavy ones.  Measured, it gains no more than a small factor
-over `articulated.py` where joints are coaxial but not along coordinate axes (physics.md, section 1,
-000): I~ S is zero in exact numbers, and its roundoff is as large as before.
+Digits: meant for light bodies that carry heavy ones.  Measured, it gains no more than a small
+factor over `articulated.py` where joints are coaxial but not along coordinate axes (physics.md,
+section 1, 000): I~ S is zero in exact numbers, and its roundoff is as large as before.
 """
 
 from __future__ import annotations
