@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.closures import ROWS, Closures, Loop
 from dynenvs.model import Model
 from dynenvs.pairs import PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
@@ -38,6 +39,7 @@ class ModelBuilder:
         max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
             all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.
             `diagnostics.overflow` counts the steps that needed more.
+        sparse_loops: False computes with all zeros of the closed loops' matrices (to compare).
 
     Example::
 
@@ -54,6 +56,7 @@ class ModelBuilder:
         gravity: Vector = (0.0, 0.0, -9.81),
         directions: int = 8,
         max_contacts: int | None = None,
+        sparse_loops: bool = True,
     ) -> None:
         self.gravity = vector3(gravity, "gravity")
         if directions not in range(2, 65, 2):
@@ -62,6 +65,8 @@ class ModelBuilder:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
         self.directions = directions
         self.max_contacts = max_contacts
+        self.sparse_loops = sparse_loops
+        self._loops: dict[str, Loop] = {}
         self._bodies: dict[str, Body] = {}
         self._geoms: dict[str, Geom] = {}
         self._rules: dict[frozenset[str], PairRule] = {}
@@ -159,6 +164,55 @@ class ModelBuilder:
         check_mass(part.name, part.mass, part.inertia)
         part.joint.check(part.name)
         self._bodies[part.name] = part
+        return self
+
+    def close(
+        self,
+        name: str,
+        body_a: str,
+        body_b: str,
+        *,
+        joint: str = "spherical",
+        position_a: Vector = (0.0, 0.0, 0.0),
+        position_b: Vector = (0.0, 0.0, 0.0),
+        rotation_a: Any = None,
+        rotation_b: Any = None,
+    ) -> ModelBuilder:
+        """Close a loop: hold a frame of one body to one of another by a joint outside the tree.
+
+        The joint is a bilateral constraint (physics.md, section 1, 001, equation 34), met exactly
+        in velocities and positions.  Redundant ones are welcome: in a planar mechanism each pin can
+        be `spherical` or `revolute`.  Set `q` so that the loop is closed; a small gap is closed by
+        the first step.
+
+        Args:
+            name: unique among loops.
+            body_a, body_b: names of bodies, or "world".
+            joint: "spherical" (the frames' origins coincide), "revolute" (their z axes too),
+                "prismatic" (B's frame may slide along z alone) or "fixed".
+            position_a, position_b: of the frames' origins in their bodies [m], shape (3,).
+            rotation_a, rotation_b: of the frames in their bodies, shape (3, 3); none if None.
+
+        Raises:
+            ModelError: the name is taken, or the joint unknown.
+        """
+        if name in self._loops:
+            raise ModelError(f"loop {name!r} exists already; loop names must be unique")
+        if joint not in ROWS:
+            choices = ", ".join(ROWS)
+            raise ModelError(f"loop {name!r}: unknown joint {joint!r}; choose from: {choices}")
+        if body_a == body_b:
+            raise ModelError(f"loop {name!r} joins {body_a!r} with itself")
+        self._loops[name] = Loop(
+            name,
+            joint,
+            body_a,
+            body_b,
+            vector3(position_a, f"position_a of {name!r}"),
+            vector3(position_b, f"position_b of {name!r}"),
+            rotation3(rotation_a, f"rotation_a of {name!r}"),
+            rotation3(rotation_b, f"rotation_b of {name!r}"),
+        )
         return self
 
     # Geoms
@@ -343,6 +397,7 @@ class ModelBuilder:
             gravity=self.gravity,
             directions=self.directions,
             max_contacts=self.max_contacts,
+            closures=Closures(tuple(self._loops.values()), self.sparse_loops),
         )
 
     def _known(self) -> str:

@@ -276,6 +276,8 @@ def inverse_dynamics(
         raise ValueError(f"period must be positive and finite [s], got {period}")
     if not 0.0 <= lookahead <= period:
         raise ValueError(f"lookahead must lie in [0, period] = [0, {period}] s, got {lookahead}")
+    if model.closures.loops:
+        raise ValueError("inverse dynamics of models with closed loops is not available")
     rows, buffer = prepare(model, q, v)
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")

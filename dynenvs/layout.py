@@ -11,7 +11,7 @@ workspace   one per thread: every intermediate quantity of the step
 `open_model`, `open_state` and `open_workspace` turn them into named views; this costs some
 ten nanoseconds and allocates nothing.  Shapes: nb bodies (the world is body 0), nq positions,
 nv velocities, nf contact features (ns of them slots of the np pairs of solids), at most nc contacts
-at once, nr constraint rows, nl variables of the LCP.
+at once, nr constraint rows, nl variables of the LCP, nloops closed loops with ne rows.
 """
 
 from __future__ import annotations
@@ -47,16 +47,17 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
-    "cone", "planar",
+    "cone", "planar", "nloops", "ne", "nsupport",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
-    "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "model_bytes", "q_at", "v_at",
-    "memory_at",
+    "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "support_at",
+    "model_bytes", "q_at", "v_at", "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
     "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
     "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
-    "lcp_at", "lcp_size", "workspace_bytes",
+    "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at",
+    "loop_v_at", "workspace_bytes",
 ]
 # fmt: on
 HEADER = record_type(
@@ -153,6 +154,24 @@ PAIR = record_type(
         ("dx", "f8"),  # their distances [m]
         ("dy", "f8"),
         ("top", "f8"),  # and the highest one [m]
+    ]
+)
+
+# Two frames, one of each body, that a closed loop holds together (`dynenvs.contact.loops`).
+LOOP = record_type(
+    [
+        ("joint", "i8"),  # SPHERICAL, REVOLUTE or PRISMATIC (both about or along z), or FIXED
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("row", "i8"),  # its first row, and how many it has
+        ("rows", "i8"),
+        ("first", "i8"),  # the first row of all that its rows are coupled with by K
+        ("support_at", "i8"),  # where in the list of coordinates are those that move its rows,
+        ("support", "i8"),  # and how many they are
+        ("position_a", "f8", (3,)),  # in the body's frame [m]
+        ("position_b", "f8", (3,)),
+        ("rotation_a", "f8", (3, 3)),
+        ("rotation_b", "f8", (3, 3)),
     ]
 )
 
@@ -357,6 +376,23 @@ class StateView(NamedTuple):
     mass_scale: Floats  # factor on each body's mass and inertia, shape (nb,)
 
 
+class LoopView(NamedTuple):
+    """Named views of a model's closed loops and of what a step computes of them."""
+
+    loops: Records  # LOOP, shape (nloops,)
+    support: Ints  # coordinates that move each loop's rows, loop after loop, shape (nsupport,)
+    J: Floats  # rows of the loops, shape (ne, nv)
+    Y: Floats  # J L^-1: row by row, shape (ne, nv)
+    K: Floats  # Cholesky factor of J M^-1 J^T within its envelope, shape (ne, ne)
+    T: Floats  # the contact rows' coupling with the loops, shape (ne, nr)
+    inverse: Floats  # of the factor's diagonal, zero where a row is redundant, shape (ne,)
+    errors: Floats  # by which the rows miss their closure [m, rad or m/s, rad/s], shape (ne,)
+    start: Floats  # the same at the start of the step, shape (ne,)
+    x: Floats  # scratch, shape (ne,)
+    change: Floats  # scratch, shape (nv,)
+    curve: Floats  # velocity that the loops' curvature asks for, shape (nv,)
+
+
 class WorkspaceView(NamedTuple):
     """Named views of a thread's workspace."""
 
@@ -422,6 +458,8 @@ def fill_offsets(header: Any) -> None:
             ("features_at", nf * FEATURE.itemsize),
             ("pairs_at", header.np * PAIR.itemsize),
             ("heights_at", 8 * header.nheights),
+            ("loops_at", header.nloops * LOOP.itemsize),
+            ("support_at", 8 * header.nsupport),
         ],
     )
     header.state_bytes = place(
@@ -465,6 +503,12 @@ def fill_offsets(header: Any) -> None:
             ("active_at", 8 * nl),
             ("block_at", 8 * nl),
             ("lcp_at", 8 * header.lcp_size),
+            ("loop_J_at", 8 * header.ne * nv),
+            ("loop_Y_at", 8 * header.ne * nv),
+            ("loop_K_at", 8 * header.ne * header.ne),
+            ("loop_T_at", 8 * header.ne * nr),
+            ("loop_vectors_at", 32 * header.ne),
+            ("loop_v_at", 16 * nv if header.ne else 0),
         ],
     )
 
@@ -509,6 +553,27 @@ def open_pairs(m: ModelView, packed: Bytes) -> tuple[Records, Floats]:
     h = m.header[0]
     pairs = vector(packed, h.pairs_at, h.np, PAIR)
     return pairs, vector(packed, h.heights_at, h.nheights, np.float64)
+
+
+@inlined
+def open_loops(m: ModelView, packed: Bytes, buffer: Bytes) -> LoopView:
+    """Closed loops of a model, and their part of a workspace."""
+    h = m.header[0]
+    ne, nv, at = h.ne, h.nv, h.loop_vectors_at
+    return LoopView(
+        vector(packed, h.loops_at, h.nloops, LOOP),
+        vector(packed, h.support_at, h.nsupport, np.int64),
+        matrix(buffer, h.loop_J_at, ne, nv, np.float64),
+        matrix(buffer, h.loop_Y_at, ne, nv, np.float64),
+        matrix(buffer, h.loop_K_at, ne, ne, np.float64),
+        matrix(buffer, h.loop_T_at, ne, h.nr, np.float64),
+        vector(buffer, at, ne, np.float64),
+        vector(buffer, at + 8 * ne, ne, np.float64),
+        vector(buffer, at + 16 * ne, ne, np.float64),
+        vector(buffer, at + 24 * ne, ne, np.float64),
+        vector(buffer, h.loop_v_at, nv, np.float64),
+        vector(buffer, h.loop_v_at + 8 * nv, nv, np.float64),
+    )
 
 
 @inlined

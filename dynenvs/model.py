@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.closures import Closures, fill_loops, supports
 from dynenvs.joints import JOINT_NQ, JOINT_NV
 from dynenvs.layout import (
     BODY,
@@ -16,6 +17,7 @@ from dynenvs.layout import (
     FEATURE,
     HALF_SPACE,
     HEADER,
+    LOOP,
     MEMORY,
     PAIR,
     POINT,
@@ -48,7 +50,8 @@ class Model:
         nq, nv, nu: numbers of positions, velocities and actuated velocities.
         body_names: the world first.  joint_names: joints that move, in order of `v`.
         geoms: the geoms as described.
-        bodies, dofs, features, pairs: read-only record arrays (fields: see `dynenvs.layout`).
+        closures: the closed loops as described.
+        bodies, dofs, features, pairs, loops: read-only record arrays, see `dynenvs.layout`.
         packed: the buffer that kernels read, uint8.
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
@@ -64,7 +67,9 @@ class Model:
         gravity: Floats,
         directions: int,
         max_contacts: int | None,
+        closures: Closures | None = None,
     ) -> None:
+        self.closures = closures or Closures()
         self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
         self.geoms: tuple[Geom, ...] = tuple(geoms)
         self.joints: dict[str, Joint] = {
@@ -84,12 +89,13 @@ class Model:
         self._fill_dofs(bodies)
         self._fill_features(contacts.features)
         self._fill_pairs(contacts.pairs)
+        self._fill_loops()
         self._freeze()
 
     # Packing
 
-    @staticmethod
     def _allocate(
+        self,
         bodies: list[Body],
         contacts: Contacts,
         gravity: Floats,
@@ -114,6 +120,8 @@ class Model:
         header.nr = -(-(header.nc * (1 + tangents) + header.nlimited) // 4) * 4
         header.nl = header.nc * (2 + directions) + header.nlimited
         header.directions = directions
+        header.nloops, header.ne = len(self.closures.loops), self.closures.rows
+        header.nsupport = header.nloops * header.nv  # at most
         header.cone = PYRAMID
         header.gravity[:] = gravity
         angles = 2 * np.pi * np.arange(directions) / directions
@@ -136,6 +144,7 @@ class Model:
         self.dofs = view(h.dofs_at, h.nv, DOF)
         self.features = view(h.features_at, h.nf, FEATURE)
         self.pairs = view(h.pairs_at, h.np, PAIR)
+        self.loops = view(h.loops_at, h.nloops, LOOP)
 
     def _fill_bodies(self, bodies: list[Body]) -> None:
         index = {name: i for i, name in enumerate(self.body_names)}
@@ -235,6 +244,12 @@ class Model:
             record.dx, record.dy = 2 * b.size[:2] / (np.array(b.heights.shape) - 1)
             record.top = b.heights.max()
 
+    def _fill_loops(self) -> None:
+        h = self.header
+        list_of_all = self.packed[h.support_at : h.support_at + 8 * h.nsupport].view(np.int64)
+        found = supports(self.closures, self.body_names, self.bodies, self.dofs)
+        fill_loops(self.closures, found, self.body_names, self.loops, list_of_all)
+
     def _freeze(self) -> None:
         self.packed.flags.writeable = False
         self._open()
@@ -251,7 +266,7 @@ class Model:
         self._workspace_bytes = int(h.workspace_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
-        views = {"header", "bodies", "dofs", "features", "pairs"}
+        views = {"header", "bodies", "dofs", "features", "pairs", "loops"}
         derived = {"lower", "upper", "velocity_limit", "effort_limit", "damping", "armature"}
         made = {"state_dtype", "_at_rest", "_workspace_bytes"}
         return {k: v for k, v in vars(self).items() if k not in views | derived | made}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.contact.loops import bend_velocity, close_loops
 from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
@@ -57,7 +58,13 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
             s.status[0].pivots += answer.pivots
             if done:
                 s.status[0].residual = max(s.status[0].residual, answer.residual)
+                closed = m.header[0].ne > 0
+                if closed:
+                    close_loops(packed, buffer, part)
                 project(m, s, w, answer.contacts, answer.rows, part)
+                if closed:
+                    close_loops(packed, buffer, 0.0)
+                    bend_velocity(packed, buffer)
                 done = commit(m, s, w)
                 answer.posed = 1
         if done:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.contact.detect import measure_gaps, place
+from dynenvs.contact.loops import closure
 from dynenvs.edge import finite_vector
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import CONTACT, FAR, Floats, open_model, open_workspace
@@ -170,6 +171,16 @@ class World:
                     )
                 )
         return found
+
+    @property
+    def closure(self) -> Floats:
+        """By how much the loops' rows are open [m, rad], shape (ne,): zero, but for rounding.
+
+        Of each loop: distances between its frames along B's axes x, y, z, then cosines between
+        axes that are orthogonal when closed, z_A and x_B, z_A and y_B, x_A and y_B (those that its
+        joint holds).
+        """
+        return closure(self.model, self._row, self._buffer)
 
     @property
     def diagnostics(self) -> Diagnostics:

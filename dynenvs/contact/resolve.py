@@ -10,6 +10,7 @@ from dynenvs.contact.detect import (
     select_contacts,
     slot_of,
 )
+from dynenvs.contact.loops import hold_loops, respect_loops
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import apply_impulses, solve_problem
 from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
@@ -57,6 +58,9 @@ def resolve_contacts(
         look_ahead(m, s, w, count, ahead)
     for j in range(nv):
         w.yields[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
+    closed = m.header[0].ne > 0
+    if closed:
+        hold_loops(packed, buffer)
     worst, pivots = 0.0, 0
     status, rows = CERTIFIED, integer(0)
     for _ in range(ROUNDS):
@@ -66,6 +70,8 @@ def resolve_contacts(
         )  # fmt: skip
         rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.J, w.bias_row)
         couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+        if closed and rows > 0:
+            respect_loops(packed, buffer, rows)
         for j in range(nv):
             w.v_new[j] = w.v_free[j]
         status = solve_problem(m, s, w, count, rows, dt)
