@@ -9,7 +9,7 @@ import numpy as np
 
 from dynenvs.closures import ROWS, Closures, Loop
 from dynenvs.model import Model
-from dynenvs.pairs import PairRule, collect_contacts, self_contacts
+from dynenvs.pairs import Contacts, PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
     Body,
     Geom,
@@ -383,6 +383,19 @@ class ModelBuilder:
 
     def build(self) -> Model:
         """The frozen Model; raises a ModelError that names what is wrong."""
+        bodies, geoms, contacts = self.sorted_parts()
+        return Model(
+            bodies,
+            geoms,
+            contacts,
+            gravity=self.gravity,
+            directions=self.directions,
+            max_contacts=self.max_contacts,
+            closures=Closures(tuple(self._loops.values()), self.sparse_loops),
+        )
+
+    def sorted_parts(self) -> tuple[list[Body], list[Geom], Contacts]:
+        """Bodies (parents first), geoms and contact features, checked: what a Model is made of."""
         bodies = self._sorted_bodies()
         for geom in self._geoms.values():
             if geom.body != WORLD and geom.body not in self._bodies:
@@ -390,15 +403,7 @@ class ModelBuilder:
         self._check_moving_masses(bodies)
         geoms = list(self._geoms.values())
         rules = {**self_contacts(bodies, geoms, self._selves), **self._rules}
-        return Model(
-            bodies,
-            geoms,
-            collect_contacts(bodies, geoms, rules),
-            gravity=self.gravity,
-            directions=self.directions,
-            max_contacts=self.max_contacts,
-            closures=Closures(tuple(self._loops.values()), self.sparse_loops),
-        )
+        return bodies, geoms, collect_contacts(bodies, geoms, rules)
 
     def _known(self) -> str:
         return "known bodies: " + ", ".join([WORLD, *self._bodies])

@@ -46,58 +46,63 @@ class Closures:
         return sum(loop.rows for loop in self.loops)
 
 
-def supports(
-    closures: Closures, body_names: Sequence[str], bodies: Any, dofs: Any
-) -> list[list[int]]:
-    """Coordinates that move each loop, in ascending order (all of them, if dense).
-
-    bodies, dofs: records of the model, their `last` and `parent` filled in.
+def fill_loops(closures: Closures, body_names: Sequence[str], records: Any) -> None:
+    """Write the loops into a model's records.
 
     Raises:
-        ModelError: a body is unknown, or no coordinate moves the loop.
+        ModelError: a body is unknown.
     """
-    found = []
-    for loop in closures.loops:
-        path: set[int] = set()
+    row = 0
+    for record, loop in zip(records, closures.loops, strict=True):
         for name in (loop.body_a, loop.body_b):
             if name not in body_names:
                 known = ", ".join(body_names)
                 raise ModelError(f"loop {loop.name!r}: unknown body {name!r}; known: {known}")
-            j = int(bodies[body_names.index(name)].last)
-            while j >= 0:
-                path.add(j)
-                j = int(dofs[j].parent)
-        if not path:
-            raise ModelError(
-                f"loop {loop.name!r}: neither {loop.body_a!r} nor {loop.body_b!r} moves"
-            )
-        found.append(sorted(path) if closures.sparse else list(range(len(dofs))))
-    return found
-
-
-def fill_loops(
-    closures: Closures,
-    found: Sequence[Sequence[int]],
-    body_names: Sequence[str],
-    records: Any,
-    support: NDArray[np.int64],
-) -> None:
-    """Write the loops and the lists of `supports` into a model's records.
-
-    The envelope: rows of two loops are coupled by K = J M^-1 J^T only if some coordinate moves
-    both, and Cholesky's factor has no entries further left than K's first one in each row.
-    """
-    row = at = 0
-    for record, loop, path in zip(records, closures.loops, found, strict=True):
         record.joint = JOINT_TYPES[loop.joint]
         record.body_a = body_names.index(loop.body_a)
         record.body_b = body_names.index(loop.body_b)
         record.row, record.rows = row, loop.rows
-        record.support_at, record.support = at, len(path)
-        support[at : at + len(path)] = path
         record.position_a[:], record.position_b[:] = loop.position_a, loop.position_b
         record.rotation_a[:], record.rotation_b[:] = loop.rotation_a, loop.rotation_b
-        coupled = [k for k, other in enumerate(found) if not set(other).isdisjoint(path)]
-        record.first = records[coupled[0]].row
         row += loop.rows
-        at += len(path)
+
+
+def fill_envelope(
+    closures: Closures,
+    records: Any,
+    bodies: Any,
+    dofs: Any,
+    spans: NDArray[np.int64],
+    lasts: NDArray[np.int64],
+) -> None:
+    """Which entries of the loops' matrices can differ from zero (all of them, unless sparse).
+
+    K = J M^-1 J^T couples two rows only if some coordinate moves both; its factor U has no entries
+    right of the last one of any row above.
+
+    records: of the loops, filled in; spans, lasts: see `dynenvs.layout.LoopView`.
+
+    Raises:
+        ModelError: no coordinate moves a loop.
+    """
+    rows = closures.rows
+    spans[:] = (rows, 0) if closures.sparse else (0, rows)
+    lasts[:] = rows - 1
+    for loop, record in zip(closures.loops, records, strict=True):
+        first, end = record.row, record.row + record.rows
+        moving = 0
+        for body in (record.body_a, record.body_b):
+            j = int(bodies[body].last)
+            while j >= 0:
+                spans[j] = min(spans[j, 0], first), max(spans[j, 1], end)
+                j = int(dofs[j].parent)
+                moving += 1
+        if not moving:
+            raise ModelError(
+                f"loop {loop.name!r}: neither {loop.body_a!r} nor {loop.body_b!r} moves"
+            )
+    if closures.sparse:
+        lasts[:] = 0
+        for first, end in spans[spans[:, 0] < spans[:, 1]]:
+            lasts[first:end] = np.maximum(lasts[first:end], end - 1)
+        np.maximum.accumulate(lasts, out=lasts)

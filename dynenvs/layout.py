@@ -47,11 +47,11 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
-    "cone", "planar", "nloops", "ne", "nsupport",
+    "cone", "planar", "nloops", "ne",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
-    "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "support_at",
-    "model_bytes", "q_at", "v_at", "memory_at",
+    "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "spans_at",
+    "lasts_at", "model_bytes", "q_at", "v_at", "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
     "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
@@ -165,9 +165,6 @@ LOOP = record_type(
         ("body_b", "i8"),
         ("row", "i8"),  # its first row, and how many it has
         ("rows", "i8"),
-        ("first", "i8"),  # the first row of all that its rows are coupled with by K
-        ("support_at", "i8"),  # where in the list of coordinates are those that move its rows,
-        ("support", "i8"),  # and how many they are
         ("position_a", "f8", (3,)),  # in the body's frame [m]
         ("position_b", "f8", (3,)),
         ("rotation_a", "f8", (3, 3)),
@@ -380,10 +377,11 @@ class LoopView(NamedTuple):
     """Named views of a model's closed loops and of what a step computes of them."""
 
     loops: Records  # LOOP, shape (nloops,)
-    support: Ints  # coordinates that move each loop's rows, loop after loop, shape (nsupport,)
-    J: Floats  # rows of the loops, shape (ne, nv)
-    Y: Floats  # J L^-1: row by row, shape (ne, nv)
-    K: Floats  # Cholesky factor of J M^-1 J^T within its envelope, shape (ne, ne)
+    spans: Ints  # the first row that each coordinate moves, and the one after the last, (nv, 2)
+    lasts: Ints  # the last row that each row is coupled with, in K and its factor, shape (ne,)
+    J: Floats  # transposed: the loops' rows as columns, shape (nv, ne)
+    Y: Floats  # L^-T J^T, shape (nv, ne)
+    K: Floats  # Cholesky's factor U of J M^-1 J^T = U^T U within its envelope, shape (ne, ne)
     T: Floats  # the contact rows' coupling with the loops, shape (ne, nr)
     inverse: Floats  # of the factor's diagonal, zero where a row is redundant, shape (ne,)
     errors: Floats  # by which the rows miss their closure [m, rad or m/s, rad/s], shape (ne,)
@@ -459,7 +457,8 @@ def fill_offsets(header: Any) -> None:
             ("pairs_at", header.np * PAIR.itemsize),
             ("heights_at", 8 * header.nheights),
             ("loops_at", header.nloops * LOOP.itemsize),
-            ("support_at", 8 * header.nsupport),
+            ("spans_at", 16 * nv if header.ne else 0),
+            ("lasts_at", 8 * header.ne),
         ],
     )
     header.state_bytes = place(
@@ -562,9 +561,10 @@ def open_loops(m: ModelView, packed: Bytes, buffer: Bytes) -> LoopView:
     ne, nv, at = h.ne, h.nv, h.loop_vectors_at
     return LoopView(
         vector(packed, h.loops_at, h.nloops, LOOP),
-        vector(packed, h.support_at, h.nsupport, np.int64),
-        matrix(buffer, h.loop_J_at, ne, nv, np.float64),
-        matrix(buffer, h.loop_Y_at, ne, nv, np.float64),
+        matrix(packed, h.spans_at, nv, 2, np.int64),
+        vector(packed, h.lasts_at, ne, np.int64),
+        matrix(buffer, h.loop_J_at, nv, ne, np.float64),
+        matrix(buffer, h.loop_Y_at, nv, ne, np.float64),
         matrix(buffer, h.loop_K_at, ne, ne, np.float64),
         matrix(buffer, h.loop_T_at, ne, h.nr, np.float64),
         vector(buffer, at, ne, np.float64),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.closures import Closures, fill_loops, supports
+from dynenvs.closures import Closures, fill_envelope, fill_loops
 from dynenvs.joints import JOINT_NQ, JOINT_NV
 from dynenvs.layout import (
     BODY,
@@ -121,7 +121,6 @@ class Model:
         header.nl = header.nc * (2 + directions) + header.nlimited
         header.directions = directions
         header.nloops, header.ne = len(self.closures.loops), self.closures.rows
-        header.nsupport = header.nloops * header.nv  # at most
         header.cone = PYRAMID
         header.gravity[:] = gravity
         angles = 2 * np.pi * np.arange(directions) / directions
@@ -246,9 +245,12 @@ class Model:
 
     def _fill_loops(self) -> None:
         h = self.header
-        list_of_all = self.packed[h.support_at : h.support_at + 8 * h.nsupport].view(np.int64)
-        found = supports(self.closures, self.body_names, self.bodies, self.dofs)
-        fill_loops(self.closures, found, self.body_names, self.loops, list_of_all)
+        if not h.ne:
+            return
+        spans = self.packed[h.spans_at : h.spans_at + 16 * h.nv].view(np.int64).reshape(-1, 2)
+        lasts = self.packed[h.lasts_at : h.lasts_at + 8 * h.ne].view(np.int64)
+        fill_loops(self.closures, self.body_names, self.loops)
+        fill_envelope(self.closures, self.loops, self.bodies, self.dofs, spans, lasts)
 
     def _freeze(self) -> None:
         self.packed.flags.writeable = False

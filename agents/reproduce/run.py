@@ -26,6 +26,7 @@ HOMES = (  # modules with a tuple EXPERIMENTS, in the page's order
     "leaving",
     "contact_scenes",
     "jain",
+    "jain_forms",
     "rotation_walk",
 )
 

@@ -8,7 +8,8 @@ the LCP that they always have, with
 
 in the place of M^-1: whatever solves an LCP, and its certificate, stays as it is, and contact
 impulses cannot open a loop.  With M = L^T D L, Y_b = L^-T J_b^T and Y = L^-T J^T of the contact
-rows, this is Y <- Y - Y_b K^+ Y_b^T D^-1 Y and nothing else.
+rows, this is Y <- Y - Y_b K^+ Y_b^T D^-1 Y and nothing else.  (In the LCP itself, shifted or split
+into two signs, they would enlarge it, and each pivot would repeat what is done here once.)
 
 Redundant rows (a planar pin has five of rank two) show as vanishing pivots and are left out:
 K's range is what the remaining ones span.  Entries that no coordinate can make non-zero are left
@@ -21,6 +22,7 @@ they miss by the curvature of their surface also turns the velocity, as in the R
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -121,125 +123,129 @@ def loop_errors(loops: Records, poses: Records, errors: Floats) -> float:
 @kernel
 def _fill_rows(m: ModelView, poses: Records, S: Floats, c: LoopView) -> None:
     """J of every row: the derivative of `loop_errors`."""
+    for j in range(m.header[0].nv):
+        for r in range(c.spans[j, 0], c.spans[j, 1]):
+            c.J[j, r] = 0.0
     for i in range(c.loops.shape[0]):
         loop = c.loops[i]
         a, b = poses[loop.body_a], poses[loop.body_b]
         at = _place(a, loop.position_a)
-        r = loop.row
-        for k in range(6):
-            if not _holds(loop.joint, k):
-                continue
-            u, t = _axes(loop, a, b, k)
-            for s in range(loop.support_at, loop.support_at + loop.support):
-                c.J[r, c.support[s]] = 0.0
-            cross = (
-                u[1] * t[2] - u[2] * t[1],
-                u[2] * t[0] - u[0] * t[2],
-                u[0] * t[1] - u[1] * t[0],
-            )
-            for side in range(2):
-                body = loop.body_a if side == 0 else loop.body_b
-                sign = 1.0 if side == 0 else -1.0
-                o = poses[m.bodies[body].root].p
-                x, y, z = at[0] - o[0], at[1] - o[1], at[2] - o[2]
-                j = m.bodies[body].last
-                while j >= 0:
-                    w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
-                    if k < 3:
-                        entry = (
-                            t[0] * (S[j, 3] + w1 * z - w2 * y)
-                            + t[1] * (S[j, 4] + w2 * x - w0 * z)
-                            + t[2] * (S[j, 5] + w0 * y - w1 * x)
-                        )
-                    else:
-                        entry = cross[0] * w0 + cross[1] * w1 + cross[2] * w2
-                    c.J[r, j] += sign * entry
-                    j = m.dofs[j].parent
-            r += 1
+        for side in range(2):
+            body = loop.body_a if side == 0 else loop.body_b
+            sign = 1.0 if side == 0 else -1.0
+            o = poses[m.bodies[body].root].p
+            x, y, z = at[0] - o[0], at[1] - o[1], at[2] - o[2]
+            r = loop.row
+            for k in range(6):
+                if _holds(loop.joint, k):
+                    u, t = _axes(loop, a, b, k)
+                    _add_row(m.bodies[body].last, m.dofs, S, sign, k < 3, x, y, z, u, t, c.J[:, r])
+                    r += 1
+
+
+@inlined
+def _add_row(
+    j: int,
+    dofs: Records,
+    S: Floats,
+    sign: float,
+    distance: bool,
+    x: float,
+    y: float,
+    z: float,
+    u: tuple[float, float, float],
+    t: tuple[float, float, float],
+    row: Floats,
+) -> None:
+    """Add a body's part to a row: t . v at the point (x, y, z), or (u x t) . omega of an angle."""
+    if distance:  # t . (v + omega x r) = t . v + (r x t) . omega
+        u = (x, y, z)
+    g = (
+        u[1] * t[2] - u[2] * t[1],
+        u[2] * t[0] - u[0] * t[2],
+        u[0] * t[1] - u[1] * t[0],
+    )
+    while j >= 0:
+        entry = g[0] * S[j, 0] + g[1] * S[j, 1] + g[2] * S[j, 2]
+        if distance:
+            entry += t[0] * S[j, 3] + t[1] * S[j, 4] + t[2] * S[j, 5]
+        row[j] += sign * entry
+        j = dofs[j].parent
 
 
 @kernel
 def _couple_rows(m: ModelView, L: Floats, yields: Floats, c: LoopView) -> None:
-    """Y = J L^-1 of every row, and K = Y D^-1 Y^T within its envelope."""
-    for i in range(c.loops.shape[0]):
-        loop = c.loops[i]
-        begin, end = loop.support_at, loop.support_at + loop.support
-        for r in range(loop.row, loop.row + loop.rows):
-            y = c.Y[r]
-            for s in range(begin, end):
-                j = c.support[s]
-                y[j] = c.J[r, j] * yields[j]
-            for s in range(end - 1, begin - 1, -1):
-                j = c.support[s]
-                k = m.dofs[j].parent
-                while k >= 0:
-                    y[k] -= L[j, k] * y[j]
-                    k = m.dofs[k].parent
-            for q in range(loop.first, r + 1):
-                total = 0.0
-                for s in range(begin, end):
-                    j = c.support[s]
-                    total += y[j] * L[j, j] * c.Y[q, j]
-                c.K[r, q] = total
+    """Y = L^-T J^T, and the upper triangle of K = Y^T D^-1 Y within its envelope."""
+    nv, Y, K = m.header[0].nv, c.Y, c.K
+    for j in range(nv):
+        for r in range(c.spans[j, 0], c.spans[j, 1]):
+            Y[j, r] = c.J[j, r] * yields[j]
+    for i in range(nv - 1, -1, -1):
+        j = m.dofs[i].parent
+        while j >= 0:
+            factor = L[i, j]
+            for r in range(c.spans[i, 0], c.spans[i, 1]):
+                Y[j, r] -= factor * Y[i, r]
+            j = m.dofs[j].parent
+    for q in range(K.shape[0]):
+        for r in range(q, c.lasts[q] + 1):
+            K[q, r] = 0.0
+    for j in range(nv):
+        end = c.spans[j, 1]
+        for q in range(c.spans[j, 0], end):
+            factor = Y[j, q] * L[j, j]
+            for r in range(q, end):
+                K[q, r] += factor * Y[j, r]
 
 
 @kernel
 def _factor_rows(c: LoopView) -> None:
-    """Cholesky's factor of K in its place, row by row; redundant rows are left out."""
-    for i in range(c.loops.shape[0]):
-        loop = c.loops[i]
-        for r in range(loop.row, loop.row + loop.rows):
-            own = c.K[r, r]
-            pivot = own
-            for q in range(loop.first, r):
-                total = c.K[r, q]
-                for k in range(loop.first, q):
-                    total -= c.K[r, k] * c.K[q, k]
-                total *= c.inverse[q]
-                c.K[r, q] = total
-                pivot -= total * total
-            c.inverse[r] = 1.0 / np.sqrt(pivot) if pivot > REDUNDANT * own else 0.0
+    """Cholesky's factor in K's place, row by row; redundant rows are left out."""
+    K = c.K
+    for q in range(K.shape[0]):
+        c.x[q] = K[q, q]
+    for q in range(K.shape[0]):
+        end = c.lasts[q] + 1
+        redundant = not K[q, q] > REDUNDANT * c.x[q]
+        inverse = 0.0 if redundant else 1.0 / math.sqrt(K[q, q])
+        c.inverse[q] = inverse
+        for r in range(q + 1, end):
+            K[q, r] *= inverse
+        for p in range(q + 1, end):
+            factor = K[q, p]
+            if factor != 0.0:
+                for r in range(p, end):
+                    K[p, r] -= factor * K[q, r]
 
 
 @kernel
 def _substitute(c: LoopView, x: Floats) -> None:
     """x <- K^+ x."""
-    n = c.loops.shape[0]
-    for i in range(n):
-        loop = c.loops[i]
-        for r in range(loop.row, loop.row + loop.rows):
-            total = x[r]
-            for q in range(loop.first, r):
-                total -= c.K[r, q] * x[q]
-            x[r] = total * c.inverse[r]
-    for i in range(n - 1, -1, -1):
-        loop = c.loops[i]
-        for r in range(loop.row + loop.rows - 1, loop.row - 1, -1):
-            x[r] *= c.inverse[r]
-            for q in range(loop.first, r):
-                x[q] -= c.K[r, q] * x[r]
+    K = c.K
+    for q in range(K.shape[0]):
+        x[q] *= c.inverse[q]
+        for r in range(q + 1, c.lasts[q] + 1):
+            x[r] -= K[q, r] * x[q]
+    for q in range(K.shape[0] - 1, -1, -1):
+        total = x[q]
+        for r in range(q + 1, c.lasts[q] + 1):
+            total -= K[q, r] * x[r]
+        x[q] = total * c.inverse[q]
 
 
 @kernel
 def _push(m: ModelView, L: Floats, c: LoopView, v: Floats) -> None:
-    """v += M^-1 J^T x = L^-1 D^-1 Y^T x."""
-    change = c.change
+    """v += M^-1 J^T x = L^-1 D^-1 Y x."""
     for j in range(m.header[0].nv):
-        change[j] = 0.0
-    for i in range(c.loops.shape[0]):
-        loop = c.loops[i]
-        for r in range(loop.row, loop.row + loop.rows):
-            if c.x[r] != 0.0:
-                for s in range(loop.support_at, loop.support_at + loop.support):
-                    j = c.support[s]
-                    change[j] += c.Y[r, j] * c.x[r]
-    for j in range(m.header[0].nv):
-        total = change[j] * L[j, j]
+        total = 0.0
+        for r in range(c.spans[j, 0], c.spans[j, 1]):
+            total += c.Y[j, r] * c.x[r]
+        total *= L[j, j]
         k = m.dofs[j].parent
         while k >= 0:
-            total -= L[j, k] * change[k]
+            total -= L[j, k] * c.change[k]
             k = m.dofs[k].parent
-        change[j] = total
+        c.change[j] = total
         v[j] += total
 
 
@@ -255,13 +261,11 @@ def hold_loops(packed: Bytes, buffer: Bytes) -> int:
     _couple_rows(m, w.L, w.yields, c)
     _factor_rows(c)
     for _ in range(2):
-        for i in range(c.loops.shape[0]):
-            loop = c.loops[i]
-            for r in range(loop.row, loop.row + loop.rows):
-                c.x[r] = 0.0
-                for s in range(loop.support_at, loop.support_at + loop.support):
-                    j = c.support[s]
-                    c.x[r] -= c.J[r, j] * w.v_free[j]
+        for r in range(m.header[0].ne):
+            c.x[r] = 0.0
+        for j in range(m.header[0].nv):
+            for r in range(c.spans[j, 0], c.spans[j, 1]):
+                c.x[r] -= c.J[j, r] * w.v_free[j]
         _substitute(c, c.x)
         _push(m, w.L, c, w.v_free)
     return 0
@@ -275,30 +279,15 @@ def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
     """
     m = open_model(packed)
     w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
+    T, Y = c.T, w.Y
     _gather(w, c, rows)
-    n = c.loops.shape[0]
-    T, K, Y = c.T, c.K, w.Y
-    for i in range(n):
-        loop = c.loops[i]
-        for r in range(loop.row, loop.row + loop.rows):
-            for q in range(loop.first, r):
+    _substitute_all(c, rows)
+    for j in range(m.header[0].nv):
+        for r in range(c.spans[j, 0], c.spans[j, 1]):
+            factor = c.Y[j, r]
+            if factor != 0.0:
                 for k in range(rows):
-                    T[r, k] -= K[r, q] * T[q, k]
-            for k in range(rows):
-                T[r, k] *= c.inverse[r]
-    # Half of the solve suffices: G -= T^T T, and Y needs the other half.
-    for i in range(n - 1, -1, -1):
-        loop = c.loops[i]
-        for r in range(loop.row + loop.rows - 1, loop.row - 1, -1):
-            for k in range(rows):
-                T[r, k] *= c.inverse[r]
-            for q in range(loop.first, r):
-                for k in range(rows):
-                    T[q, k] -= K[r, q] * T[r, k]
-            for s in range(loop.support_at, loop.support_at + loop.support):
-                j = c.support[s]
-                for k in range(rows):
-                    Y[j, k] -= c.Y[r, j] * T[r, k]
+                    Y[j, k] -= factor * T[r, k]
     for r in range(rows):
         for k in range(rows):
             w.G[r, k] = 0.0
@@ -312,18 +301,34 @@ def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
 
 @kernel
 def _gather(w: WorkspaceView, c: LoopView, rows: int) -> None:
-    """T = Y_b D^-1 Y: how the contact rows are coupled with the loops."""
-    for i in range(c.loops.shape[0]):
-        loop = c.loops[i]
-        for r in range(loop.row, loop.row + loop.rows):
+    """T = Y_b^T D^-1 Y: how the contact rows are coupled with the loops."""
+    for r in range(c.K.shape[0]):
+        for k in range(rows):
+            c.T[r, k] = 0.0
+    for j in range(c.J.shape[0]):
+        for r in range(c.spans[j, 0], c.spans[j, 1]):
+            factor = c.Y[j, r] * w.L[j, j]
+            if factor != 0.0:
+                for k in range(rows):
+                    c.T[r, k] += factor * w.Y[j, k]
+
+
+@kernel
+def _substitute_all(c: LoopView, rows: int) -> None:
+    """T <- K^+ T, all contact rows at once."""
+    K, T = c.K, c.T
+    for q in range(K.shape[0]):
+        for k in range(rows):
+            T[q, k] *= c.inverse[q]
+        for r in range(q + 1, c.lasts[q] + 1):
             for k in range(rows):
-                c.T[r, k] = 0.0
-            for s in range(loop.support_at, loop.support_at + loop.support):
-                j = c.support[s]
-                factor = c.Y[r, j] * w.L[j, j]
-                if factor != 0.0:
-                    for k in range(rows):
-                        c.T[r, k] += factor * w.Y[j, k]
+                T[r, k] -= K[q, r] * T[q, k]
+    for q in range(K.shape[0] - 1, -1, -1):
+        for r in range(q + 1, c.lasts[q] + 1):
+            for k in range(rows):
+                T[q, k] -= K[q, r] * T[r, k]
+        for k in range(rows):
+            T[q, k] *= c.inverse[q]
 
 
 @apart("int64(uint8[::1], uint8[::1], float64)")
@@ -345,7 +350,7 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
         for j in range(nv):
             c.curve[j] = 0.0
         _push(m, w.L, c, c.curve)
-    last = np.inf
+    last = math.inf
     for attempt in range(ROUNDS):
         worst = loop_errors(c.loops, w.pose_new, c.errors)
         if worst < CLOSED or not worst < last:
