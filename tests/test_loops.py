@@ -193,7 +193,9 @@ def test_closed_leg_lands_and_stays_closed() -> None:
         world.step(tau)
         assert np.abs(world.closure).max() < 1e-12
         touched += bool(world.contacts and world.contacts[0].impulse[2] > 0)
-        assert all(contact.gap > -1e-9 for contact in world.contacts)
+        # At the impact loop and contact are projected in turns; at rest nothing is left to correct
+        depth = 1e-8 if touched < 100 else 1e-12
+        assert all(contact.gap > -depth for contact in world.contacts)
     told = world.diagnostics
     assert touched > 1000
     assert told.residual < 1e-9

@@ -272,8 +272,8 @@ EXPERIMENTS = (
         WORLD + "The paper's curve is that of two formulations on top of each other; its values "
         "are not printed. Here the tree-augmented one (minimal coordinates) for both heights of "
         "the base, and the fully augmented one (free bodies, hinges as constraints) where it "
-        "touches. Each follows its own positions for five seconds; step by step from the same state their "
-        "velocities are equal (table I).",
+        "touches. Each follows its own positions for five seconds; step by step from the same "
+        "state their velocities are equal (table I).",
         figure_2,
     ),
 )

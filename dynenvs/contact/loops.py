@@ -23,22 +23,18 @@ they miss by the curvature of their surface also turns the velocity, as in the R
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.compiled import apart, kernel
+from dynenvs.contact.loop_rows import fill_rows, loop_errors
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
-    FIXED,
-    PRISMATIC,
-    SPHERICAL,
     Bytes,
     Floats,
     LoopView,
     ModelView,
-    Records,
     WorkspaceView,
     open_loops,
     open_model,
@@ -51,126 +47,6 @@ REDUNDANT = 1e-12  # a pivot of K below this share of its diagonal entry is one 
 CLOSED = 1e-14  # error that is left alone [m, rad]
 ROUNDS = 8  # of Newton's method
 REACH = 0.05  # largest error that one of them corrects at once [m, rad]
-
-
-@inlined
-def _holds(joint: int, k: int) -> bool:
-    """Whether a loop's joint holds component k: 0 to 2 distances, 3 to 5 angles."""
-    if joint == SPHERICAL:
-        return k < 3
-    if joint == PRISMATIC:
-        return k != 2
-    return k < 5 or joint == FIXED
-
-
-@inlined
-def _column(R: Floats, own: Floats, k: int) -> tuple[float, float, float]:
-    """Column k of R own: an axis of a frame in a body, world axes."""
-    x, y, z = own[0, k], own[1, k], own[2, k]
-    return (
-        R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
-        R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
-        R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
-    )
-
-
-@inlined
-def _place(pose: Any, at: Floats) -> tuple[float, float, float]:
-    """A body's point in the world."""
-    R, p, x, y, z = pose.R, pose.p, at[0], at[1], at[2]
-    return (
-        p[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
-        p[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
-        p[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
-    )
-
-
-@inlined
-def _axes(loop: Any, a: Any, b: Any, k: int) -> tuple[tuple[float, float, float], ...]:
-    """The axes of A and of B whose product is component k >= 3; k < 3: B's axis alone, twice."""
-    if k < 3:
-        u = _column(b.R, loop.rotation_b, k)
-        return u, u
-    if k < 5:
-        return _column(a.R, loop.rotation_a, 2), _column(b.R, loop.rotation_b, k - 3)
-    return _column(a.R, loop.rotation_a, 0), _column(b.R, loop.rotation_b, 1)
-
-
-@kernel
-def loop_errors(loops: Records, poses: Records, errors: Floats) -> float:
-    """By how much each row is open [m, rad]; returns the largest.
-
-    Distances from B's to A's frame along B's axes, and cosines between axes that are to be
-    orthogonal: z_A x_B, z_A y_B, x_A y_B.
-    """
-    worst = 0.0
-    for i in range(loops.shape[0]):
-        loop = loops[i]
-        a, b = poses[loop.body_a], poses[loop.body_b]
-        pa, pb = _place(a, loop.position_a), _place(b, loop.position_b)
-        r = loop.row
-        for k in range(6):
-            if _holds(loop.joint, k):
-                u, t = _axes(loop, a, b, k)
-                if k < 3:
-                    u = (pa[0] - pb[0], pa[1] - pb[1], pa[2] - pb[2])
-                errors[r] = u[0] * t[0] + u[1] * t[1] + u[2] * t[2]
-                worst = max(worst, abs(errors[r]))
-                r += 1
-    return worst
-
-
-@kernel
-def _fill_rows(m: ModelView, poses: Records, S: Floats, c: LoopView) -> None:
-    """J of every row: the derivative of `loop_errors`."""
-    for j in range(m.header[0].nv):
-        for r in range(c.spans[j, 0], c.spans[j, 1]):
-            c.J[j, r] = 0.0
-    for i in range(c.loops.shape[0]):
-        loop = c.loops[i]
-        a, b = poses[loop.body_a], poses[loop.body_b]
-        at = _place(a, loop.position_a)
-        for side in range(2):
-            body = loop.body_a if side == 0 else loop.body_b
-            sign = 1.0 if side == 0 else -1.0
-            o = poses[m.bodies[body].root].p
-            x, y, z = at[0] - o[0], at[1] - o[1], at[2] - o[2]
-            r = loop.row
-            for k in range(6):
-                if _holds(loop.joint, k):
-                    u, t = _axes(loop, a, b, k)
-                    _add_row(m.bodies[body].last, m.dofs, S, sign, k < 3, x, y, z, u, t, c.J[:, r])
-                    r += 1
-
-
-@inlined
-def _add_row(
-    j: int,
-    dofs: Records,
-    S: Floats,
-    sign: float,
-    distance: bool,
-    x: float,
-    y: float,
-    z: float,
-    u: tuple[float, float, float],
-    t: tuple[float, float, float],
-    row: Floats,
-) -> None:
-    """Add a body's part to a row: t . v at the point (x, y, z), or (u x t) . omega of an angle."""
-    if distance:  # t . (v + omega x r) = t . v + (r x t) . omega
-        u = (x, y, z)
-    g = (
-        u[1] * t[2] - u[2] * t[1],
-        u[2] * t[0] - u[0] * t[2],
-        u[0] * t[1] - u[1] * t[0],
-    )
-    while j >= 0:
-        entry = g[0] * S[j, 0] + g[1] * S[j, 1] + g[2] * S[j, 2]
-        if distance:
-            entry += t[0] * S[j, 3] + t[1] * S[j, 4] + t[2] * S[j, 5]
-        row[j] += sign * entry
-        j = dofs[j].parent
 
 
 @kernel
@@ -257,7 +133,7 @@ def hold_loops(packed: Bytes, buffer: Bytes) -> int:
     """
     m = open_model(packed)
     w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
-    _fill_rows(m, w.pose, w.S, c)
+    fill_rows(m, w.pose, w.S, c)
     _couple_rows(m, w.L, w.yields, c)
     _factor_rows(c)
     for _ in range(2):
@@ -275,7 +151,8 @@ def hold_loops(packed: Bytes, buffer: Bytes) -> int:
 def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
     """Contact rows whose impulses open no loop: `w.Y` and `w.G` anew, after `hold_loops`.
 
-    All contact rows at once: the inner loops run along them.
+    A row that the loops hold still would be left with roundoff: it becomes exactly zero, and is
+    dropped as any row that no coordinate moves.  The inner loops run along the contact rows.
     """
     m = open_model(packed)
     w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
@@ -288,6 +165,13 @@ def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
             if factor != 0.0:
                 for k in range(rows):
                     Y[j, k] -= factor * T[r, k]
+    for r in range(rows):
+        total = 0.0
+        for j in range(m.header[0].nv):
+            total += Y[j, r] * Y[j, r] * w.L[j, j]
+        if not total > REDUNDANT * w.G[r, r]:
+            for j in range(m.header[0].nv):
+                Y[j, r] = 0.0
     for r in range(rows):
         for k in range(rows):
             w.G[r, k] = 0.0
