@@ -183,7 +183,8 @@ class ModelBuilder:
         The joint is a bilateral constraint (physics.md, section 1, 001, equation 34), met exactly
         in velocities and positions.  Redundant ones are welcome: in a planar mechanism each pin can
         be `spherical` or `revolute`.  Set `q` so that the loop is closed; a small gap is closed by
-        the first step.
+        the first step.  `World` holds loops; `aba`, `forward_dynamics`, `inverse_dynamics` and the
+        like are of the tree alone.
 
         Args:
             name: unique among loops.

@@ -270,7 +270,7 @@ def inverse_dynamics(
             equal if None; infinite for a feature that is not meant to carry anything.
 
     Raises:
-        ValueError: wrong shape, or not finite.
+        ValueError: wrong shape, not finite, or a model with closed loops.
     """
     if not (np.isfinite(period) and period > 0):
         raise ValueError(f"period must be positive and finite [s], got {period}")

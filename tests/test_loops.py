@@ -12,6 +12,7 @@ from trees import Array, close
 from dynenvs.augmented import carried, freed_state, freed_twists, fully_augmented, tree_twists
 from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
+from dynenvs.integrators import simulate
 from dynenvs.inverse import inverse_dynamics
 from dynenvs.model import Model
 from dynenvs.parts import ModelError, free, prismatic, revolute, spherical
@@ -293,6 +294,8 @@ def test_bad_loops_are_told() -> None:
     model = four_bar()
     with pytest.raises(ValueError, match="closed loops"):
         inverse_dynamics(model, model.neutral(), np.zeros(3), np.zeros(3), 0.01)
+    with pytest.raises(ValueError, match="choose lcp"):
+        simulate(model, model.neutral(), np.zeros(3), 0.1, method="rk4", dt=0.01)
     damped = ModelBuilder().body("a", joint=revolute(damping=1.0), mass=1, inertia=(1, 1, 1))
     with pytest.raises(ModelError, match="no damping"):
         fully_augmented(damped.build(), damped)

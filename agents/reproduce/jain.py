@@ -16,6 +16,7 @@ from dynenvs.model import Model
 from dynenvs.parts import revolute
 from dynenvs.world import World
 
+MASS = 1.0  # of a link [kg]
 LENGTH, RADIUS = 6.0, 3.0  # of all links together; a link's radius is RADIUS / n [m]
 FLOOR, WALL = 0.1, 3.9  # faces [m]
 FRICTION = 0.5
@@ -38,7 +39,7 @@ def pendulum(links: int, base: float, form: str = MINIMAL) -> Model:
             f"link{i}",
             parent=f"link{i - 1}" if i else "world",
             joint=revolute(axis=(0, 1, 0), position=(0, 0, -spacing) if i else (0, 0, base)),
-            mass=1.0,
+            mass=MASS,
             com=(0, 0, -spacing / 2),
             inertia=np.full(3, 0.4 * radius**2),
         )

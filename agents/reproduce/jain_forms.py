@@ -12,6 +12,7 @@ from dynenvs.agents.reproduce.jain import (
     DENSE,
     FIGURE,
     FORMS,
+    MASS,
     MINIMAL,
     SECONDS,
     SPARSE,
@@ -33,7 +34,9 @@ TABLE = {  # bodies: seconds of the tree-augmented and the fully-augmented techn
 }
 EVERY = 25  # steps from one compared state to the next
 REPEATS = 5  # of each timed step; the quickest counts, so that other processes do not
-EQUAL = 1e-11  # largest difference of velocities that counts as roundoff [m/s, rad/s]
+SMALL = 12  # bodies up to which velocities must be equal as they are, EQUAL [m/s, rad/s]
+EQUAL = 1e-12
+ROUNDING = 1e-11  # the same for more, as a share of the largest number that the step sums up
 
 
 class Comparison(NamedTuple):
@@ -43,6 +46,7 @@ class Comparison(NamedTuple):
     states: int  # compared
     loaded: int  # of them with a contact that carries something
     difference: float  # worst, of a body's velocities [m/s, rad/s]
+    share: float  # worst, of the largest velocity, or impulse over the mass of a link
     opening: float  # worst distance or cosine by which a hinge is open after the step [m, -]
     residual: float  # worst, of the contact problems
     failed: int
@@ -55,7 +59,7 @@ def compare(links: int, every: int = EVERY, tick: Tick = lambda done: None) -> C
     leader.q[0], leader.v[0] = np.pi / 2, -1.0
     seconds: dict[str, list[float]] = {form: [] for form in FORMS}
     steps = round(SECONDS / STEP)
-    loaded, difference, opening, residual, failed = 0, 0.0, 0.0, 0.0, 0
+    loaded, difference, share, opening, residual, failed = 0, 0.0, 0.0, 0.0, 0.0, 0
     for k in range(steps):
         if k % every == 0:
             q, v = leader.q.copy(), leader.v.copy()
@@ -73,15 +77,17 @@ def compare(links: int, every: int = EVERY, tick: Tick = lambda done: None) -> C
                 told = world.diagnostics
                 residual, failed = max(residual, told.residual), failed + told.failed
                 failed += told.degraded
-            loaded += bool(worlds[MINIMAL].get_state()["memory"]["impulse"].any())
+            impulses = np.abs(worlds[MINIMAL].get_state()["memory"]["impulse"])
+            loaded += bool(impulses.any())
+            scale = max(float(np.abs(found[MINIMAL]).max()), float(impulses.max()) / MASS)
             for form in (DENSE, SPARSE):
                 apart = float(np.abs(found[form] - found[MINIMAL]).max())
-                difference = max(difference, apart)
+                difference, share = max(difference, apart), max(share, apart / scale)
             tick(k / steps)
         leader.step()
     means = {form: 1e6 * float(np.mean(all_)) for form, all_ in seconds.items()}
     states = len(seconds[MINIMAL])
-    return Comparison(means, states, loaded, difference, opening, residual, failed)
+    return Comparison(means, states, loaded, difference, share, opening, residual, failed)
 
 
 def _timed(world: World, state: tuple[Floats, Floats], wrenches: Floats | None) -> float:
@@ -116,7 +122,7 @@ def table_1(tick: Tick) -> Outcome:
     columns = [
         "bodies", "tree-augmented [us a step]", "fully augmented, dense", "with sparsity",
         "ratio, dense", "ratio, with sparsity", "paper's ratio", "states", "with contact",
-        "velocities differ by",
+        "velocities differ by [m/s, rad/s]", "as a share",
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [
@@ -128,6 +134,7 @@ def table_1(tick: Tick) -> Outcome:
             one.states,
             one.loaded,
             f"{one.difference:.0e}",
+            f"{one.share:.0e}",
         ]
         for n, one in found.items()
     ]
@@ -147,7 +154,8 @@ def _checks(
     times: dict[str, dict[int, float]],
 ) -> list[Check]:
     paper = {n: full / tree for n, (tree, full) in TABLE.items()}
-    worst = max(one.difference for one in found.values())
+    worst = max(one.difference for n, one in found.items() if n <= SMALL)
+    share = max(one.share for one in found.values())
     loaded = sum(one.loaded for one in found.values())
     states = sum(one.states for one in found.values())
     residual = max(one.residual for one in found.values())
@@ -158,11 +166,19 @@ def _checks(
 
     return [
         Check(
-            "largest difference of a body's velocity between the formulations, from the same state",
+            "velocities of the formulations after a step from the same state, "
+            f"{SMALL} bodies at most",
             "TA = FA",
-            f"{worst:.0e} in {states} states, {loaded} of them with contact",
-            f"{EQUAL:.0e} m/s, rad/s",
-            worst <= EQUAL and loaded > 0,
+            f"differ by {worst:.0e} m/s, rad/s",
+            f"at most {EQUAL:.0e}",
+            worst <= EQUAL,
+        ),
+        Check(
+            "the same for all, of the largest velocity or impulse over mass",
+            "TA = FA",
+            f"differ by {share:.0e} in {states} states, {loaded} with contact",
+            f"at most {ROUNDING:.0e}",
+            share <= ROUNDING and loaded > 0,
         ),
         Check(
             "fully augmented (dense) over tree-augmented",
@@ -245,7 +261,9 @@ EXPERIMENTS = (
         "with all zeros of the hinges' rows and of K = J M^-1 J^T, as a general solver does "
         "(milder than the paper, which leaves the hinges in the complementarity problem: here a "
         "Cholesky factor takes them out first); 'with sparsity' visits only what the chain couples "
-        "(K is block tridiagonal): neither is a straw man. Both run the same compiled code.",
+        "(K is block tridiagonal): neither is a straw man. Both run the same compiled code. "
+        "Roundoff grows with the chain: with 30 bodies links may jam, and impulses of 1e4 N s "
+        "cancel each other in one step.",
         table_1,
     ),
 )

@@ -45,7 +45,7 @@ from dynenvs.model import Model
 
 REDUNDANT = 1e-12  # a pivot of K below this share of its diagonal entry is one of a redundant row
 CLOSED = 1e-14  # error that is left alone [m, rad]
-ROUNDS = 8  # of Newton's method
+ROUNDS = 20  # of Newton's method; two or three are the rule
 REACH = 0.05  # largest error that one of them corrects at once [m, rad]
 
 

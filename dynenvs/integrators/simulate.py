@@ -76,13 +76,15 @@ def simulate(
 
     Raises:
         ValueError: unknown method or dynamics, a missing or superfluous dt or tolerance, wrong
-            shapes, or not finite.
+            shapes, not finite, or closed loops with a method other than lcp.
         IntegrationError: a step does not converge, or the state is not finite any more.
     """
     start = finite_vector(q, model.nq, "q"), finite_vector(v, model.nv, "v")
     force: Any = tau if tau is None or callable(tau) else finite_vector(tau, model.nv, "tau")
     if method == "lcp":
         return _with_contact(model, *start, duration, dt, force)
+    if model.closures.loops:
+        raise ValueError(f"{method} moves the tree alone; for closed loops choose lcp")
     system = TreeSystem(model, force, dynamics)
     return simulate_system(system, *start, duration, method=method, dt=dt, tolerance=tolerance)
 
