@@ -77,7 +77,7 @@ def _trace(
             gap[k, f] = feature_gap(feature, w.pose)
 
 
-def trace_feet(env: LeggedRobot, episode: Episode) -> Feet:
+def trace_feet(env: LeggedRobot | DynVectorEnv, episode: Episode) -> Feet:
     """Where the contact features were; kinematics only."""
     shape = (episode.steps, len(env.model.features))
     feet = Feet(np.zeros((*shape, 3)), np.zeros((*shape, 3, 3)), np.zeros(shape))
@@ -85,7 +85,7 @@ def trace_feet(env: LeggedRobot, episode: Episode) -> Feet:
     return feet
 
 
-def measure_trot(env: LeggedRobot, episode: Episode) -> Trot:
+def measure_trot(env: LeggedRobot | DynVectorEnv, episode: Episode) -> Trot:
     """Measure a recorded episode of `env`; of each leg's feet the first feature is followed."""
     feet = trace_feet(env, episode)
     loaded = episode.impulses[:, :, 2] > 0.0

@@ -66,9 +66,9 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     x1 += p.place[0] + p.offset[0]
     y1 += p.place[1] + p.offset[1]
     span = whole - g.arrival / f
-    way = _rise(elapsed / span)
-    rate, next_rate = _rise_rate((elapsed - lag) / span), _rise_rate((elapsed - lag + h) / span)
-    rate, next_rate = rate / span, next_rate / span
+    way = _way(g, elapsed / span)
+    rate = _way_rate(g, (elapsed - lag) / span) / span
+    next_rate = _way_rate(g, (elapsed - lag + h) / span) / span
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole)
     one.goal[0] = one.velocity[0] + (x1 - x0) * (next_rate - rate)
@@ -78,9 +78,9 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * _bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * _bump_rate((elapsed - lag) / span) / span
-    next_rate = g.clearance * _bump_rate((elapsed - lag + h) / span) / span
+    up = g.clearance * _bump(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * _bump_rate((elapsed - lag) / span, g.ramp) / span
+    next_rate = g.clearance * _bump_rate((elapsed - lag + h) / span, g.ramp) / span
     one.goal[2] = one.velocity[2] + next_rate - rate
     one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
 
@@ -93,32 +93,81 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 
 
 @inlined
-def _rise(s: float) -> float:
-    """From rest at 0 to rest at 1 with the least greatest jerk: +32, -32, +32 by quarters."""
+def rise(s: float, start: float, end: float) -> float:
+    """From rest at 0 to rest at 1: the acceleration's graph is a line between two short ramps.
+
+    `start` and `end` are the ramps' lengths.  Short ramps leave the long line in between, hence
+    the torques, the least slope (12 without ramps, 32 with ramps of a quarter): let the jerk be
+    where the feet take over the load from each other and torques jump anyway.
+    """
     s = min(max(s, 0.0), 1.0)
-    if s < 0.25:
-        return 16.0 / 3.0 * s * s * s
-    if s < 0.75:
-        return ((8.0 - 16.0 / 3.0 * s) * s - 2.0) * s + 1.0 / 6.0
-    return 1.0 - 16.0 / 3.0 * (1.0 - s) ** 3
+    gain, brake = 6.0 / (1.0 - end), 6.0 / (1.0 - start)
+    if s < start:
+        return gain * s * s * s / (6.0 * start)
+    if s > 1.0 - end:
+        left = 1.0 - s
+        return 1.0 - brake * left * left * left / (6.0 * end)
+    slope = (gain + brake) / (1.0 - start - end)
+    x = s - start
+    return gain * (start * start / 6.0 + x * (0.5 * start + 0.5 * x)) - slope * x * x * x / 6.0
 
 
 @inlined
-def _rise_rate(s: float) -> float:
+def rise_rate(s: float, start: float, end: float) -> float:
+    """Slope of `rise`."""
     s = min(max(s, 0.0), 1.0)
-    if s < 0.25:
-        return 16.0 * s * s
-    if s < 0.75:
-        return 16.0 * s * (1.0 - s) - 2.0
-    return 16.0 * (1.0 - s) * (1.0 - s)
+    gain, brake = 6.0 / (1.0 - end), 6.0 / (1.0 - start)
+    if s < start:
+        return 0.5 * gain * s * s / start
+    if s > 1.0 - end:
+        return 0.5 * brake * (1.0 - s) * (1.0 - s) / end
+    slope = (gain + brake) / (1.0 - start - end)
+    x = s - start
+    return gain * (0.5 * start + x) - 0.5 * slope * x * x
 
 
 @inlined
-def _bump(s: float) -> float:
+def cruise(s: float) -> float:
+    """From rest at 0 to rest at 1 at a nearly constant speed in the middle.
+
+    Acceleration 35 (u^3 - u^5) with u = 1 - 2 s.  A leg that passes below its hip feels the
+    square of its speed there.
+    """
+    s = min(max(s, 0.0), 1.0)
+    u = 1.0 - 2.0 * s
+    square = u * u
+    fifth = square * square * u
+    return 17.5 * (s / 12.0 - (1.0 - fifth) / 40.0 + (1.0 - fifth * square) / 84.0)
+
+
+@inlined
+def cruise_rate(s: float) -> float:
+    """Slope of `cruise`."""
+    s = min(max(s, 0.0), 1.0)
+    square = (1.0 - 2.0 * s) ** 2
+    fourth = square * square
+    return 17.5 * ((1.0 - fourth) / 4.0 - (1.0 - fourth * square) / 6.0)
+
+
+@inlined
+def _way(g: Any, s: float) -> float:
+    """Part of a swing's way over ground that is done after the part s of its time."""
+    return (1.0 - g.cruise) * rise(s, g.take_off, g.slow_down) + g.cruise * cruise(s)
+
+
+@inlined
+def _way_rate(g: Any, s: float) -> float:
+    return (1.0 - g.cruise) * rise_rate(s, g.take_off, g.slow_down) + g.cruise * cruise_rate(s)
+
+
+@inlined
+def _bump(s: float, ramp: float) -> float:
     """Up to 1 and down again with neither speed nor acceleration at the ends."""
-    return _rise(2.0 * s) if s < 0.5 else _rise(2.0 - 2.0 * s)
+    return rise(2.0 * s, ramp, 0.0) if s < 0.5 else rise(2.0 - 2.0 * s, ramp, 0.0)
 
 
 @inlined
-def _bump_rate(s: float) -> float:
-    return 2.0 * _rise_rate(2.0 * s) if s < 0.5 else -2.0 * _rise_rate(2.0 - 2.0 * s)
+def _bump_rate(s: float, ramp: float) -> float:
+    if s < 0.5:
+        return 2.0 * rise_rate(2.0 * s, ramp, 0.0)
+    return -2.0 * rise_rate(2.0 - 2.0 * s, ramp, 0.0)

@@ -29,8 +29,8 @@ class QuadrupedTask(LeggedTask):
     forward_range: tuple[float, float] = (0.0, 1.5)
     sideways_range: tuple[float, float] = (-0.4, 0.4)
     turning_range: tuple[float, float] = (-0.8, 0.8)
-    timestep: float = 0.005
-    frame_skip: int = 3
+    timestep: float = 0.0075
+    frame_skip: int = 2
 
     pose = 4 * robot.STANDING
     feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
