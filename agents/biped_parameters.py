@@ -21,7 +21,8 @@ def humanoid_biped() -> NDArray[Any]:
     b["half_width"] = robot.SOLE_HALF - 0.012
     b["width"], b["width_slope"] = 0.18, 0.6
     b["apart"], b["astride"], b["reach"] = 0.13, 0.5, 0.55
-    b["leg"], b["hip"] = 0.985 * (robot.THIGH + robot.SHANK), robot.HIP_Y
+    leg = robot.THIGH + robot.SHANK
+    b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.97 * leg, 0.06, robot.HIP_Y
     b["duty"], b["arrival"], b["landing"] = 0.6, 0.02, 0.03
     b["clearance"] = 0.05
     b["slow_frequency"], b["frequency_slope"] = env.GAIT

@@ -170,9 +170,11 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
 def steer(g: Any, p: Any, R: Floats, legs: Records, ankle: float) -> None:
     """The base's desired accelerations, the horizontal ones left to balance.
 
-    It is no higher than the standing legs reach.
+    It is no higher than the standing legs reach, now and as far as their feet stay behind in a
+    steady gait.
     """
-    low = g.height
+    trail = 0.5 * math.sqrt(p.ahead[0] * p.ahead[0] + p.ahead[1] * p.ahead[1]) + g.trail
+    low = min(g.height, math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle)
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:

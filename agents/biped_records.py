@@ -21,6 +21,8 @@ BIPED = record_type(
         ("astride", "f8"),  # and at most [m]
         ("reach", "f8"),  # of a step forward or backward [m]
         ("leg", "f8"),  # greatest distance from hip to ankle [m]
+        ("knee", "f8"),  # the same of a steady gait, knees a little bent [m]
+        ("trail", "f8"),  # how much further than half a step a foot stays behind [m]
         ("hip", "f8"),  # hips from the middle [m]
         ("duty", "f8"),  # fraction of the cycle that a foot stands
         ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
