@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.agents.biped import SCRATCH as BIPED_SCRATCH
+from dynenvs.agents.biped import act as stride
+from dynenvs.agents.biped_parameters import humanoid_biped
 from dynenvs.agents.controller import BatchController, Policy
 from dynenvs.agents.gait_parameters import humanoid_gait, quadruped_gait
 from dynenvs.agents.gait_table import SHAPES
@@ -19,6 +23,7 @@ from dynenvs.agents.trot_parameters import quadruped_trot
 from dynenvs.agents.walking import act as walk
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumTask
+from dynenvs.envs.humanoid import HumanoidTask
 from dynenvs.envs.legged_env import LeggedTask
 from dynenvs.envs.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar_quadruped import PlanarQuadrupedTask
@@ -76,6 +81,27 @@ class TrottingController(BatchController):
         super().__init__(env, trot, constants, scratch=(3, size))
 
 
+class StridingController(BatchController):
+    """Walks on two legs as commanded by inverse dynamics; acts on the observation alone.
+
+    Args:
+        env: the environment, or vector environment, whose observations it will see.
+        body: body, gait and gains, one record of `biped_records.BIPED`.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv, body: NDArray[Any]) -> None:
+        task = env.task
+        assert isinstance(task, LeggedTask)
+        self.body = body
+        body["mass"] = task.model.bodies["mass"].sum()
+        features = task.model.features
+        corners = features["center"][:, 2] < 0.999 * body["sole"][0, 2]
+        soles = np.where(corners, task.foot_of_feature, -1)
+        constants = (body, soles, task.dt, task.timestep)
+        size = max(task.model.nv, len(features), BIPED_SCRATCH)
+        super().__init__(env, stride, constants, scratch=(4, size))
+
+
 def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) -> Policy:
     """The expert of an environment.
 
@@ -97,6 +123,8 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
             return WalkingController(inner, quadruped_gait(), SHAPES["quadruped"])
         if isinstance(inner.task, QuadrupedTask):
             return TrottingController(inner, quadruped_trot())
+        if isinstance(inner.task, HumanoidTask):
+            return StridingController(inner, humanoid_biped())
     raise ValueError(
         f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"
     )

@@ -18,13 +18,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.trot_legs import BASE, reach
+from dynenvs.agents.legged_state import BASE, angular_momentum, mass_entry, read_state
+from dynenvs.agents.trot_legs import reach
 from dynenvs.agents.trot_plan import DOWN, plan_step, share_load, steer
 from dynenvs.agents.trot_records import LEG, LEGS, PAIRS, PLAN
 from dynenvs.agents.trot_swing import set_goals
 from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
-from dynenvs.envs.legged_records import ROOT, TURN
+from dynenvs.envs.legged_records import ROOT
 from dynenvs.inverse import TRACKED, inverse_world
 from dynenvs.kinematics import point_velocity, update_poses
 from dynenvs.layout import (
@@ -86,7 +87,7 @@ def act(
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        _read(m, s, observations[i], p)
+        read_state(m, s, observations[i], p)
         _survey(m, s, w, g, p, legs, period)
         share_load(g, p, legs)
         if _settle(m, s, w, legs):
@@ -124,37 +125,6 @@ def _price(m: ModelView, g: Any, legs: Records, h: float, cost: Floats) -> None:
 
 
 @inlined
-def _read(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
-    """State (below the base, its heading along x), gait phase and command from an observation."""
-    nu = m.header[0].nv - ROOT
-    x, y, z = o[1], o[2], o[3]  # upward: the rotation matrix's last row
-    pitch, roll = math.atan2(-x, math.sqrt(y * y + z * z)), math.atan2(y, z)
-    c, d = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
-    e, f = math.cos(0.5 * roll), math.sin(0.5 * roll)
-    s.q[0] = s.q[1] = 0.0
-    s.q[2] = o[0]
-    s.q[3], s.q[4], s.q[5], s.q[6] = c * e, c * f, d * e, -d * f
-    c, d = math.cos(pitch), math.sin(pitch)
-    e, f = math.cos(roll), math.sin(roll)
-    vx, vy, vz = o[4 + nu], o[5 + nu], o[6 + nu]
-    up = f * vy + e * vz
-    s.v[0], s.v[1], s.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
-    for k in range(3):
-        s.v[3 + k] = o[7 + nu + k]
-    for i in range(nu):
-        s.q[TURN + i] = o[4 + i]
-        s.v[ROOT + i] = o[10 + nu + i]
-    for k in range(m.header[0].nf):
-        s.memory[k].active = 0  # a cold start: the answer depends on the observation alone
-    s.status[0].limits_active = 0
-    at = 10 + 2 * nu
-    turn = math.atan2(o[at], o[at + 1]) / (2.0 * math.pi)
-    p.phase = turn - math.floor(turn)
-    for k in range(3):
-        p.command[k] = o[at + 2 + k]
-
-
-@inlined
 def _survey(
     m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, h: float
 ) -> None:
@@ -167,7 +137,7 @@ def _survey(
         p.center[k] = origin[k] + root.hc[k] / root.mc
         p.speed[k] = s.v[k]
         p.turning[k] = root.v[k]
-    _angular_momentum(m, s, w, p)
+    angular_momentum(m, s, w, p)
     for leg in range(LEGS):
         one = legs[leg]
         feature = m.features[one.feature]
@@ -182,37 +152,6 @@ def _survey(
         x, y = a[0] - b[0], a[1] - b[1]
         length = max(math.sqrt(x * x + y * y), 1e-6)
         p.line[pair, 0], p.line[pair, 1] = x / length, y / length
-
-
-@inlined
-def _angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> None:
-    """Angular momentum about the ground below the centre of mass, as a velocity of the latter.
-
-    Contact forces do not change it but by where they act: it foretells the pendulum's motion
-    better than the centre's own velocity, which the legs' swing disturbs.
-    """
-    x = y = z = bx = by = bz = 0.0  # of the base's rows: linear momentum and, in its axes, angular
-    for j in range(m.header[0].nv):
-        for k in range(ROOT):
-            part = (w.M[j, k] if j >= k else w.M[k, j]) * s.v[j]
-            if k == 0:
-                x += part
-            elif k == 1:
-                y += part
-            elif k == 2:
-                z += part
-            elif k == 3:
-                bx += part
-            elif k == 4:
-                by += part
-            else:
-                bz += part
-    R, origin = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry = origin[0] - p.center[0], origin[1] - p.center[1]
-    lx = R[0, 0] * bx + R[0, 1] * by + R[0, 2] * bz + ry * z - origin[2] * y
-    ly = R[1, 0] * bx + R[1, 1] * by + R[1, 2] * bz + origin[2] * x - rx * z
-    scale = w.body[BASE].mc * max(p.center[2], 0.05)
-    p.momentum[0], p.momentum[1] = ly / scale, -lx / scale
 
 
 @inlined
@@ -336,8 +275,8 @@ def _balance(
             given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
             x_slope = y_slope = 0.0
             for j in range(m.header[0].nv):
-                y = _row(w, j, 0) * e0 + _row(w, j, 1) * e1 + _row(w, j, 2) * e2
-                y += _row(w, j, 3) * e3 + _row(w, j, 4) * e4 + _row(w, j, 5) * e5
+                y = mass_entry(w, j, 0) * e0 + mass_entry(w, j, 1) * e1 + mass_entry(w, j, 2) * e2
+                y += mass_entry(w, j, 3) * e3 + mass_entry(w, j, 4) * e4 + mass_entry(w, j, 5) * e5
                 if j < 3:
                     given += y * p.a[j]
                     x_slope += y if j == 0 else 0.0
@@ -360,9 +299,3 @@ def _balance(
                 amount = min(max(-given / slope, -STRONGEST), STRONGEST)
             p.chosen[0] += p.weight[pair] * (ax - amount * uy)
             p.chosen[1] += p.weight[pair] * (ay + amount * ux)
-
-
-@inlined
-def _row(w: WorkspaceView, j: int, k: int) -> float:
-    """Entry (j, k) of the mass matrix, of which the lower triangle is stored."""
-    return w.M[j, k] if j >= k else w.M[k, j]

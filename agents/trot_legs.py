@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dynenvs.agents.legged_state import BASE
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.compiled import inlined
 from dynenvs.envs.legged_records import ROOT
@@ -11,8 +12,6 @@ from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.rotation import rotate
-
-BASE = 1  # the body
 
 
 @inlined

@@ -26,7 +26,7 @@ from dynenvs.envs.codes import (
     TOO_FAST,
 )
 from dynenvs.envs.legged_readings import describe, heading, observe, reward, upright
-from dynenvs.envs.legged_records import PLACE, READING, ROOT, TASK
+from dynenvs.envs.legged_records import BODY, PLACE, READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -77,8 +77,8 @@ def run(
 ) -> None:
     """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
 
-    Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg or -1,
-    and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
+    Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg, BODY or
+    ITSELF, and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
     reading, and the last observation and reading of an episode that STEP_AND_BEGIN followed by
     another; rewards and ends, shape (n,).  `buffers` holds a workspace for each thread.  The
     copies are the caller's: what only this thread touches stays in its core's cache.
@@ -293,6 +293,6 @@ def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
             return FELL
         for f in range(m.header[0].nf):
             total = s.memory[f].total
-            if feet[f] < 0 and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
+            if feet[f] == BODY and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
                 return FELL
     return TIME_LIMIT if t.steps >= o.max_steps else RUNNING

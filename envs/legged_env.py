@@ -15,7 +15,7 @@ from dynenvs.contact.detect import feature_gap
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import flag, got, interval, number, real_numbers
 from dynenvs.envs.legged import run
-from dynenvs.envs.legged_records import OPTIONS, PLACE, READING, ROOT, TASK
+from dynenvs.envs.legged_records import BODY, ITSELF, OPTIONS, PLACE, READING, ROOT, TASK
 from dynenvs.envs.task import Task
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.kinematics import update_poses
@@ -55,7 +55,8 @@ class LeggedTask(Task):
         joint_bound: joint velocity that ends the episode [rad/s].
         standing: the standing pose with its base at the origin [m, rad], shape (nq,).
         legs: names of the legs.
-        foot_of_feature: number of the leg whose foot a contact feature belongs to, or -1.
+        foot_of_feature: number of the leg whose foot a contact feature belongs to; BODY for what
+            else touches the ground, ITSELF for what touches the robot.
     """
 
     command: tuple[float, float, float] | None = None
@@ -123,9 +124,11 @@ class LeggedTask(Task):
     def _feet_of_features(self) -> Ints:
         owner = {geom: leg for leg, names in enumerate(self.feet.values()) for geom in names}
         geoms = self.model.geoms
-        return np.array(
-            [owner.get(geoms[f.geom_a].name, -1) for f in self.model.features], dtype=np.int64
-        )
+        whose = [
+            owner.get(geoms[f.geom_a].name, BODY) if f.body_b == 0 else ITSELF
+            for f in self.model.features
+        ]
+        return np.array(whose, dtype=np.int64)
 
     def _standing_height(self) -> float:
         """Height of the base above the lowest foot in the standing pose [m]."""

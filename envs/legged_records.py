@@ -6,6 +6,9 @@ from dynenvs.layout import record_type
 
 PLACE, TURN, ROOT = 3, 7, 6  # positions of the base, with its quaternion; its velocities
 
+# Whose contact a feature is, if no foot's with the ground: a fall's, or of the robot with itself
+BODY, ITSELF = -1, -2
+
 TASK = record_type(
     [
         ("generator", "u8"),
