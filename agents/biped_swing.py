@@ -11,7 +11,7 @@ from typing import Any
 
 from dynenvs.agents.biped_plan import DOWN, smooth_step
 from dynenvs.agents.biped_records import LEGS, TWIST
-from dynenvs.agents.trot_swing import _bump, _bump_rate, _rise, _rise_rate
+from dynenvs.agents.profiles import bump, bump_rate, rise, rise_rate
 from dynenvs.compiled import inlined
 from dynenvs.layout import Records
 
@@ -21,6 +21,7 @@ LANDING_SPEED = 0.4  # at most [m/s]
 PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 FLATTENING = 1.5  # of a sole on the ground, at most [rad/s]
 LAST = 0.04  # least part of the way that is divided by
+RAMP = 0.25  # of a swing's acceleration, in a part of it
 
 
 @inlined
@@ -84,9 +85,9 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     elapsed = steps * h
     whole = max(1.0 - start, 0.05) / f
     span = whole - g.arrival / f
-    rest = max(1.0 - _rise(elapsed / span), LAST)
-    rate = _rise_rate((elapsed - lag) / span) / span / rest
-    next_rate = _rise_rate((elapsed - lag + h) / span) / span / rest
+    rest = max(1.0 - rise(elapsed / span, RAMP, RAMP), LAST)
+    rate = rise_rate((elapsed - lag) / span, RAMP, RAMP) / span / rest
+    next_rate = rise_rate((elapsed - lag + h) / span, RAMP, RAMP) / span / rest
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole - 2.5)  # in the end the place alone counts
     x, y = p.place[0] - one.point[0], p.place[1] - one.point[1]
@@ -98,9 +99,9 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     one.goal[4] = one.velocity[4] + y * (next_rate - rate)
     one.goal[4] += h * (pull * y + 2.0 * k * (rate * y - one.velocity[4]))
     span = whole - g.landing / f
-    up = g.clearance * _bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * _bump_rate((elapsed - lag) / span) / span
-    next_rate = g.clearance * _bump_rate((elapsed - lag + h) / span) / span
+    up = g.clearance * bump(elapsed / span, RAMP) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * bump_rate((elapsed - lag) / span, RAMP) / span
+    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span, RAMP) / span
     one.goal[5] = one.velocity[5] + next_rate - rate
     one.goal[5] += h * (k * k * (up - one.point[2]) + 2.0 * k * (rate - one.velocity[5]))
     for i in range(2):

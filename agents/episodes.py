@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.controller import Policy
+from dynenvs.agents.controller import Action, Policy
 from dynenvs.agents.episode import Episode
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats
@@ -30,7 +30,7 @@ class _Record:
         self.fell = np.zeros(n, np.bool_)
         self.last: list[dict[str, Any]] = [{} for _ in range(n)]
 
-    def add(self, step: int, actions: Floats, rewards: Floats) -> None:
+    def add(self, step: int, actions: Action, rewards: Floats) -> None:
         """What every world did in a control step."""
         rows = self.worlds.rows
         self.q[:, step], self.impulses[:, step] = rows["q"], rows["memory"]["impulse"]

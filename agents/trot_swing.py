@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.agents.profiles import bump, bump_rate, cruise, cruise_rate, rise, rise_rate
 from dynenvs.agents.trot_plan import DOWN, smooth_step
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.compiled import inlined
@@ -78,9 +79,9 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * _bump(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * _bump_rate((elapsed - lag) / span, g.ramp) / span
-    next_rate = g.clearance * _bump_rate((elapsed - lag + h) / span, g.ramp) / span
+    up = g.clearance * bump(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * bump_rate((elapsed - lag) / span, g.ramp) / span
+    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span, g.ramp) / span
     one.goal[2] = one.velocity[2] + next_rate - rate
     one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
 
@@ -93,63 +94,6 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 
 
 @inlined
-def rise(s: float, start: float, end: float) -> float:
-    """From rest at 0 to rest at 1: the acceleration's graph is a line between two short ramps.
-
-    `start` and `end` are the ramps' lengths.  Short ramps leave the long line in between, hence
-    the torques, the least slope (12 without ramps, 32 with ramps of a quarter): let the jerk be
-    where the feet take over the load from each other and torques jump anyway.
-    """
-    s = min(max(s, 0.0), 1.0)
-    gain, brake = 6.0 / (1.0 - end), 6.0 / (1.0 - start)
-    if s < start:
-        return gain * s * s * s / (6.0 * start)
-    if s > 1.0 - end:
-        left = 1.0 - s
-        return 1.0 - brake * left * left * left / (6.0 * end)
-    slope = (gain + brake) / (1.0 - start - end)
-    x = s - start
-    return gain * (start * start / 6.0 + x * (0.5 * start + 0.5 * x)) - slope * x * x * x / 6.0
-
-
-@inlined
-def rise_rate(s: float, start: float, end: float) -> float:
-    """Slope of `rise`."""
-    s = min(max(s, 0.0), 1.0)
-    gain, brake = 6.0 / (1.0 - end), 6.0 / (1.0 - start)
-    if s < start:
-        return 0.5 * gain * s * s / start
-    if s > 1.0 - end:
-        return 0.5 * brake * (1.0 - s) * (1.0 - s) / end
-    slope = (gain + brake) / (1.0 - start - end)
-    x = s - start
-    return gain * (0.5 * start + x) - 0.5 * slope * x * x
-
-
-@inlined
-def cruise(s: float) -> float:
-    """From rest at 0 to rest at 1 at a nearly constant speed in the middle.
-
-    Acceleration 35 (u^3 - u^5) with u = 1 - 2 s.  A leg that passes below its hip feels the
-    square of its speed there.
-    """
-    s = min(max(s, 0.0), 1.0)
-    u = 1.0 - 2.0 * s
-    square = u * u
-    fifth = square * square * u
-    return 17.5 * (s / 12.0 - (1.0 - fifth) / 40.0 + (1.0 - fifth * square) / 84.0)
-
-
-@inlined
-def cruise_rate(s: float) -> float:
-    """Slope of `cruise`."""
-    s = min(max(s, 0.0), 1.0)
-    square = (1.0 - 2.0 * s) ** 2
-    fourth = square * square
-    return 17.5 * ((1.0 - fourth) / 4.0 - (1.0 - fourth * square) / 6.0)
-
-
-@inlined
 def _way(g: Any, s: float) -> float:
     """Part of a swing's way over ground that is done after the part s of its time."""
     return (1.0 - g.cruise) * rise(s, g.take_off, g.slow_down) + g.cruise * cruise(s)
@@ -158,16 +102,3 @@ def _way(g: Any, s: float) -> float:
 @inlined
 def _way_rate(g: Any, s: float) -> float:
     return (1.0 - g.cruise) * rise_rate(s, g.take_off, g.slow_down) + g.cruise * cruise_rate(s)
-
-
-@inlined
-def _bump(s: float, ramp: float) -> float:
-    """Up to 1 and down again with neither speed nor acceleration at the ends."""
-    return rise(2.0 * s, ramp, 0.0) if s < 0.5 else rise(2.0 - 2.0 * s, ramp, 0.0)
-
-
-@inlined
-def _bump_rate(s: float, ramp: float) -> float:
-    if s < 0.5:
-        return 2.0 * rise_rate(2.0 * s, ramp, 0.0)
-    return -2.0 * rise_rate(2.0 - 2.0 * s, ramp, 0.0)

@@ -31,8 +31,7 @@ def block_height(pair: Any, heights: Floats, i: int, j: int) -> float:
 @inlined
 def block_at(pair: Any, x: float, y: float) -> tuple[int, int]:
     """Numbers of the block below (x, y) of the field's frame."""
-    i = int(math.floor(x / pair.dx + 0.5 * pair.nx))
-    return i, int(math.floor(y / pair.dy + 0.5 * pair.ny))
+    return math.floor(x / pair.dx + 0.5 * pair.nx), math.floor(y / pair.dy + 0.5 * pair.ny)
 
 
 @kernel
@@ -75,9 +74,7 @@ def _slot(i: int, j: int) -> int:
 
 
 @kernel
-def solid_blocks(
-    pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int
-) -> None:
+def solid_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     """All slots of a sphere or capsule against a block field; they come discarded."""
     radius, half = pair.size_a[0], 0.0
     balls = pair.slots // 4
