@@ -94,8 +94,8 @@ def trace_feet(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Feet:
     feet = Feet(np.zeros((*shape, 3)), np.zeros((*shape, 3, 3)), np.zeros(shape))
     points = np.array(model.features["center"])
     # Slots have no point of their own
-    slots = np.arange(len(points)) >= len(points) - model.header.ns
-    points[slots] = [model.geoms[g].position for g in model.features["geom_a"][slots]]
+    for f in range(len(points) - int(model.header.ns), len(points)):
+        points[f] = model.geoms[model.features["geom_a"][f]].position
     _trace(model.packed, model.workspace(), points, episode.q, *feet)
     return feet
 

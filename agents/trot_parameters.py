@@ -32,5 +32,6 @@ def quadruped_trot() -> NDArray[Any]:
     t["sway"] = 0.5
     t["trim"] = [0.025, 0.02, 0.008]
     t["acceleration"], t["deceleration"] = 2.0, 6.0
+    t["touchdown"] = 0.15
     t["gain"], t["braking"] = 0.25, 0.8
     return trot

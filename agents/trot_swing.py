@@ -12,18 +12,32 @@ from typing import Any
 from dynenvs.agents.profiles import bump, bump_rate, cruise, cruise_rate, rise, rise_rate
 from dynenvs.agents.trot_plan import DOWN, smooth_step
 from dynenvs.agents.trot_records import LEGS
+from dynenvs.agents.trot_terrain import swing_over
 from dynenvs.compiled import inlined
-from dynenvs.layout import Records
+from dynenvs.layout import Floats, Records
 
 HOVER = 3e-4  # height at which a swing ends [m]
 NEAR = 0.02  # height below which a foot whose swing is over comes down [m]
 LANDING_SPEED = 0.5  # at most [m/s]
+LANDED = 0.85  # phase from which on a foot that touches terrain stays
 PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 
 
 @inlined
-def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
-    """Velocities of all feet after the period h; velocities are `lag` older than positions."""
+def set_places(g: Any, p: Any, legs: Records) -> None:
+    """Where each foot is to stand next."""
+    for leg in range(LEGS):
+        one = legs[leg]
+        x, y = _turned(g.stance[leg], p.command[2] * (p.left + 0.25 / p.frequency))
+        one.place[0], one.place[1] = x + p.place[0] + p.offset[0], y + p.place[1] + p.offset[1]
+
+
+@inlined
+def set_goals(g: Any, o: Floats, p: Any, legs: Records, h: float, lag: float, base: float) -> None:
+    """Velocities of all feet after the period h; velocities are `lag` older than positions.
+
+    o: observation; base: its base's height in the frame [m].
+    """
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
@@ -32,6 +46,11 @@ def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
         elif one.phase < p.duty:  # late
             one.goal[0] = one.goal[1] = 0.0
             one.goal[2] = _down(p, one, h)
+        elif g.scan_x > 0:
+            swing_over(g, o, p, one, h, base)
+            if one.touches and one.phase > LANDED:
+                one.goal[0] = one.goal[1] = 0.0
+                one.goal[2] = -PRESSING_SPEED
         else:
             _swing(g, p, one, leg, h, lag)
             if one.phase > 1.0 - g.landing and one.gap < NEAR:
@@ -63,9 +82,7 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     x0, y0 = _turned(g.stance[leg], -p.command[2] * since)
     x0 += p.center[0] - p.command[0] * since
     y0 += p.center[1] - p.command[1] * since
-    x1, y1 = _turned(g.stance[leg], p.command[2] * (p.left + 0.25 / f))
-    x1 += p.place[0] + p.offset[0]
-    y1 += p.place[1] + p.offset[1]
+    x1, y1 = one.place[0], one.place[1]
     span = whole - g.arrival / f
     way = _way(g, elapsed / span)
     rate = _way_rate(g, (elapsed - lag) / span) / span

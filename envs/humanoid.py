@@ -18,8 +18,8 @@ JOINT_BOUND = 300.0
 
 
 @cache
-def _model() -> Model:
-    return robot.build()
+def _model(terrain: str, seed: int) -> Model:
+    return robot.build(terrain, seed)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -37,9 +37,14 @@ class HumanoidTask(LeggedTask):
     gait = GAIT
     joint_bound = JOINT_BOUND
 
+    @property
+    def level(self) -> Model:
+        """The robot on level ground."""
+        return _model("flat", 0)
+
     def build(self) -> Model:
         """The robot on its ground."""
-        return _model()
+        return _model(self.terrain, self.terrain_seed)
 
 
 class HumanoidEnv(LeggedRobot):

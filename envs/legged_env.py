@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import POSE, Floats, Ints, open_model
+from dynenvs.model import Model
 
 HEIGHT_BOUND = 2.0  # [m]
 SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
@@ -92,7 +94,7 @@ class LeggedTask(Task):
         super().__post_init__()
         base = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
         self.standing = np.array([*base, *self.pose])
-        self.foot_of_feature = self._feet_of_features()
+        self.foot_of_feature = self.feet_of(self.model)
         self._fill()
 
     def _check(self) -> None:
@@ -136,12 +138,18 @@ class LeggedTask(Task):
         options["height_bound"], options["joint_bound"] = HEIGHT_BOUND, self.joint_bound
         options["speed_bound"], options["turn_bound"] = SPEED_BOUND, TURN_BOUND
 
-    def _feet_of_features(self) -> Ints:
+    @property
+    @abstractmethod
+    def level(self) -> Model:
+        """The robot on level ground."""
+
+    def feet_of(self, model: Model) -> Ints:
+        """What `foot_of_feature` says of this robot's model on some ground."""
         owner = {geom: leg for leg, names in enumerate(self.feet.values()) for geom in names}
-        geoms = self.model.geoms
+        geoms = model.geoms
         whose = [
             owner.get(geoms[f.geom_a].name, BODY) if f.body_b == 0 else ITSELF
-            for f in self.model.features
+            for f in model.features
         ]
         return np.array(whose, dtype=np.int64)
 

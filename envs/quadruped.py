@@ -42,6 +42,11 @@ class QuadrupedTask(LeggedTask):
             self.forward_range = (0.0, 0.6) if self.terrain == "stairs" else (0.0, 1.5)
         super().__post_init__()
 
+    @property
+    def level(self) -> Model:
+        """The robot on level ground."""
+        return _model("flat", 0)
+
     def build(self) -> Model:
         """The robot on its ground."""
         return _model(self.terrain, self.terrain_seed)
