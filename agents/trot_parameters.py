@@ -32,6 +32,7 @@ def quadruped_trot() -> NDArray[Any]:
     t["sway"] = 0.5
     t["trim"] = [0.025, 0.02, 0.008]
     t["acceleration"], t["deceleration"] = 2.0, 6.0
+    t["edge"], t["behind"], t["aside"], t["follow"] = 2.0, 1.5, 6.0, 1.0
     t["touchdown"] = 0.15
     t["gain"], t["braking"] = 0.25, 0.8
     return trot

@@ -110,9 +110,10 @@ def steer(g: Any, p: Any, R: Floats) -> None:
     climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
     p.a[2] = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
     k = g.tilt_rate
-    steep = math.sqrt(1.0 + p.rise[0] * p.rise[0] + p.rise[1] * p.rise[1])
-    p.alpha[0] = k * k * (R[1, 2] + p.rise[1] / steep) - 2.0 * k * p.turning[0]
-    p.alpha[1] = -k * k * (R[0, 2] + p.rise[0] / steep) - 2.0 * k * p.turning[1]
+    x, y = g.follow * p.rise[0], g.follow * p.rise[1]
+    steep = math.sqrt(1.0 + x * x + y * y)
+    p.alpha[0] = k * k * (R[1, 2] + y / steep) - 2.0 * k * p.turning[0]
+    p.alpha[1] = -k * k * (R[0, 2] + x / steep) - 2.0 * k * p.turning[1]
     p.alpha[2] = g.turn_rate * (turning - p.turning[2])
 
 

@@ -20,8 +20,7 @@ from dynenvs.layout import Floats, ModelView, Records, StateView
 UNSEEN = 0.004  # least height of a foot that does not touch: the scan may err so much [m]
 STEP = 0.06  # by which a foothold may be moved, and twice that, in x and y [m]
 MOVES = 5  # in each direction
-EDGE = 2.0  # cost of a range of heights about a foothold, in metres of moving it
-ASIDE = 6.0  # ... and of moving the line between a pair's feet away from where balance wants it
+KNEE, FREE = 0.07, 0.03  # a knee is up to three times so far behind its foot, so high above it [m]
 ALONG = 4  # parts of a swing's way at which the ground is looked at
 MOST = 120.0  # acceleration of a swinging foot [m/s^2]
 APEX = 0.4  # fraction of a swing after which a foot is as high as it gets
@@ -99,6 +98,15 @@ def _range(g: Any, o: Floats, x: float, y: float) -> float:
     return high - low
 
 
+@inlined
+def _behind(g: Any, o: Floats, x: float, y: float) -> float:
+    """How much the ground behind a foothold rises above it, where the knee will be [m]."""
+    highest, here = -math.inf, sight(g, o, x, y)
+    for k in range(3):
+        highest = max(highest, sight(g, o, x - KNEE * (k + 1), y) - here)
+    return max(highest - FREE, 0.0)
+
+
 @kernel
 def choose_footholds(g: Any, o: Floats, p: Any, legs: Records, costs: Floats) -> None:
     """Move the places of the feet that swing away from edges, both of a pair together.
@@ -117,14 +125,17 @@ def choose_footholds(g: Any, o: Floats, p: Any, legs: Records, costs: Floats) ->
             one = a if side == 0 else b
             for k in range(MOVES * MOVES):
                 dx, dy = STEP * (k // MOVES - MOVES // 2), STEP * (k % MOVES - MOVES // 2)
-                rough = EDGE * _range(g, o, one.place[0] + dx, one.place[1] + dy)
-                costs[side * MOVES * MOVES + k] = rough * rough + dx * dx + dy * dy
+                x1, y1 = one.place[0] + dx, one.place[1] + dy
+                rough = g.edge * _range(g, o, x1, y1)
+                high = g.behind * _behind(g, o, x1, y1)
+                cost = rough * rough + high * high + dx * dx + dy * dy
+                costs[side * MOVES * MOVES + k] = cost
         best, first, second = math.inf, 0, 0
         for k in range(MOVES * MOVES):
             one_side = x * (k % MOVES - MOVES // 2) - y * (k // MOVES - MOVES // 2)
             for l in range(MOVES * MOVES):
                 other = x * (l % MOVES - MOVES // 2) - y * (l // MOVES - MOVES // 2)
-                aside = ASIDE * STEP * (one_side + other)
+                aside = g.aside * STEP * (one_side + other)
                 cost = costs[k] + costs[MOVES * MOVES + l] + aside * aside
                 if cost < best:
                     best, first, second = cost, k, l

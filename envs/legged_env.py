@@ -306,7 +306,7 @@ class LeggedRobot(DynEnv):
     def focus(self) -> Floats:
         """The base's place above the ground [m]."""
         x, y = self.worlds.rows["q"][0, :2]
-        return np.array([x, y, 0.0])
+        return np.array([x, y, self.worlds.tasks["ground"][0]])
 
 
 class LeggedVectorEnv(DynVectorEnv):
