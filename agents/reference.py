@@ -129,7 +129,7 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
         if isinstance(inner.task, PlanarQuadrupedTask):
             return WalkingController(inner, quadruped_gait(), SHAPES["quadruped"])
         if isinstance(inner.task, QuadrupedTask):
-            return TrottingController(inner, quadruped_trot())
+            return TrottingController(inner, quadruped_trot(inner.task.terrain))
         if isinstance(inner.task, HumanoidTask):
             return StridingController(inner, humanoid_biped())
     raise ValueError(

@@ -12,8 +12,8 @@ from dynenvs.envs import quadruped as env
 from dynenvs.envs.robots import quadruped as robot
 
 
-def quadruped_trot() -> NDArray[Any]:
-    """Legs, gait and gains of the quadruped, one record of TROT."""
+def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
+    """Legs, gait and gains of the quadruped on a terrain, one record of TROT."""
     trot = np.zeros(1, TROT)
     t = trot[0]
     t["pair"] = [0, 1, 1, 0]  # in the order of `robot.LEGS`
@@ -32,7 +32,9 @@ def quadruped_trot() -> NDArray[Any]:
     t["sway"] = 0.5
     t["trim"] = [0.025, 0.02, 0.008]
     t["acceleration"], t["deceleration"] = 2.0, 6.0
-    t["edge"], t["behind"], t["aside"], t["follow"] = 2.0, 1.5, 6.0, 1.0
+    t["edge"], t["aside"], t["follow"] = 0.7, 6.0, 1.0
     t["touchdown"] = 0.15
     t["gain"], t["braking"] = 0.25, 0.8
+    if terrain != "flat":  # higher over steps; no speeding up towards the end of a step
+        t["height"], t["clearance"], t["sway"] = 0.30, 0.06, 0.0
     return trot

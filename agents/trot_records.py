@@ -38,10 +38,9 @@ TROT = record_type(
         ("acceleration", "f8"),  # bounds on that along the line: gathering way [m/s^2] ...
         ("deceleration", "f8"),  # ... and braking
         ("trim", "f8", (3,)),  # added to the command: of forward and sideways speed, and [m/s]
-        # Costs, in metres of moving a foothold, of a metre by which the ground differs about it,
+        # Costs, in metres of moving a foothold, of a metre by which the ground differs about it
         ("edge", "f8"),
-        ("behind", "f8"),  # by which it rises behind it,
-        ("aside", "f8"),  # and by which a pair's line is moved from where balance wants it
+        ("aside", "f8"),  # ... and by which a pair's line is moved from where balance wants it
         ("follow", "f8"),  # part of the ground's slope that the base takes over
         ("touchdown", "f8"),  # speed of a foot that comes down on terrain [m/s]
         ("scan_x", "i8"),  # points of the height scan forward, 0 if there is none,

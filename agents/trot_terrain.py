@@ -18,9 +18,8 @@ from dynenvs.envs.legged_records import ROOT
 from dynenvs.layout import Floats, ModelView, Records, StateView
 
 UNSEEN = 0.004  # least height of a foot that does not touch: the scan may err so much [m]
-STEP = 0.06  # by which a foothold may be moved, and twice that, in x and y [m]
+STEP = 0.03  # by which a foothold may be moved, and twice that, in x and y [m]
 MOVES = 5  # in each direction
-KNEE, FREE = 0.07, 0.03  # a knee is up to three times so far behind its foot, so high above it [m]
 ALONG = 4  # parts of a swing's way at which the ground is looked at
 MOST = 120.0  # acceleration of a swinging foot [m/s^2]
 APEX = 0.4  # fraction of a swing after which a foot is as high as it gets
@@ -98,15 +97,6 @@ def _range(g: Any, o: Floats, x: float, y: float) -> float:
     return high - low
 
 
-@inlined
-def _behind(g: Any, o: Floats, x: float, y: float) -> float:
-    """How much the ground behind a foothold rises above it, where the knee will be [m]."""
-    highest, here = -math.inf, sight(g, o, x, y)
-    for k in range(3):
-        highest = max(highest, sight(g, o, x - KNEE * (k + 1), y) - here)
-    return max(highest - FREE, 0.0)
-
-
 @kernel
 def choose_footholds(g: Any, o: Floats, p: Any, legs: Records, costs: Floats) -> None:
     """Move the places of the feet that swing away from edges, both of a pair together.
@@ -127,9 +117,7 @@ def choose_footholds(g: Any, o: Floats, p: Any, legs: Records, costs: Floats) ->
                 dx, dy = STEP * (k // MOVES - MOVES // 2), STEP * (k % MOVES - MOVES // 2)
                 x1, y1 = one.place[0] + dx, one.place[1] + dy
                 rough = g.edge * _range(g, o, x1, y1)
-                high = g.behind * _behind(g, o, x1, y1)
-                cost = rough * rough + high * high + dx * dx + dy * dy
-                costs[side * MOVES * MOVES + k] = cost
+                costs[side * MOVES * MOVES + k] = rough * rough + dx * dx + dy * dy
         best, first, second = math.inf, 0, 0
         for k in range(MOVES * MOVES):
             one_side = x * (k % MOVES - MOVES // 2) - y * (k // MOVES - MOVES // 2)
