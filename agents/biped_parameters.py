@@ -17,10 +17,10 @@ def humanoid_biped() -> NDArray[Any]:
     biped = np.zeros(1, BIPED)
     b = biped[0]
     b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
-    b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.02
-    b["half_width"] = robot.SOLE_HALF - 0.012
-    b["width"], b["width_slope"] = 0.18, 0.6
-    b["apart"], b["astride"], b["reach"] = 0.13, 0.5, 0.55
+    b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
+    b["half_width"] = robot.SOLE_HALF - 0.007
+    b["width"], b["width_slope"] = 0.20, 0.6
+    b["apart"], b["astride"], b["reach"] = 0.11, 0.5, 0.55
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.97 * leg, 0.06, robot.HIP_Y
     b["duty"], b["arrival"], b["landing"] = 0.6, 0.02, 0.03

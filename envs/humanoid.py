@@ -12,7 +12,7 @@ from dynenvs.envs.robots import humanoid as robot
 from dynenvs.envs.task import Task
 from dynenvs.model import Model
 
-GAIT = (0.85, 0.15)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (1.0, 0.1)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.
 JOINT_BOUND = 300.0
 
@@ -89,7 +89,7 @@ class HumanoidEnv(LeggedRobot):
     | 56    | commanded turning speed, to the left            | -0.4          | 0.4           | rad/s |
     | 57-58 | whether each foot carries load                  | 0             | 1             | -     |
 
-    The gait clock belongs to the environment: it turns 0.85 + 0.15 |command| times a second, with
+    The gait clock belongs to the environment: it turns 1.0 + 0.1 |command| times a second, with
     the commanded speed over ground in m/s.  At phase 0 the left foot is due to carry, at phase 0.5
     the right one.
 
