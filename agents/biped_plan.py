@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 from dynenvs.agents.biped_records import LEGS
+from dynenvs.agents.curves import smooth_step
 from dynenvs.compiled import inlined
 from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
@@ -27,13 +28,6 @@ DOWN = 2e-5  # height below which a foot carries: one that is still in the air w
 LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down
 FREE = 0.4  # of the double support in which a foot may be loaded as balance likes, from no load
 CLIMB = 4.0  # bound on the base's vertical acceleration [m/s^2]
-
-
-@inlined
-def smooth_step(x: float) -> float:
-    """From 0 to 1, with no slope or curvature at the ends."""
-    x = min(max(x, 0.0), 1.0)
-    return x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
 
 
 @inlined

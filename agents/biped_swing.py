@@ -9,9 +9,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.biped_plan import DOWN, smooth_step
+from dynenvs.agents.biped_plan import DOWN
 from dynenvs.agents.biped_records import LEGS, TWIST
-from dynenvs.agents.trot_swing import _bump, _bump_rate, _rise, _rise_rate
+from dynenvs.agents.curves import (
+    bump,
+    bump_rate,
+    hurry,
+    hurry_rate,
+    rise,
+    rise_rate,
+    smooth_step,
+)
 from dynenvs.compiled import inlined
 from dynenvs.layout import Records
 
@@ -84,9 +92,9 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     elapsed = steps * h
     whole = max(1.0 - start, 0.05) / f
     span = whole - g.arrival / f
-    rest = max(1.0 - _rise(elapsed / span), LAST)
-    rate = _rise_rate((elapsed - lag) / span) / span / rest
-    next_rate = _rise_rate((elapsed - lag + h) / span) / span / rest
+    rest = max(1.0 - rise(hurry(elapsed / span, g.hurry)), LAST)
+    rate = _rate((elapsed - lag) / span, g.hurry) / span / rest
+    next_rate = _rate((elapsed - lag + h) / span, g.hurry) / span / rest
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole - 2.5)  # in the end the place alone counts
     x, y = p.place[0] - one.point[0], p.place[1] - one.point[1]
@@ -98,10 +106,16 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     one.goal[4] = one.velocity[4] + y * (next_rate - rate)
     one.goal[4] += h * (pull * y + 2.0 * k * (rate * y - one.velocity[4]))
     span = whole - g.landing / f
-    up = g.clearance * _bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * _bump_rate((elapsed - lag) / span) / span
-    next_rate = g.clearance * _bump_rate((elapsed - lag + h) / span) / span
+    up = g.clearance * bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * bump_rate((elapsed - lag) / span) / span
+    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span) / span
     one.goal[5] = one.velocity[5] + next_rate - rate
     one.goal[5] += h * (k * k * (up - one.point[2]) + 2.0 * k * (rate - one.velocity[5]))
     for i in range(2):
         one.goal[i] = one.velocity[i] + h * (k * k * one.tilt[i] - 2.0 * k * one.velocity[i])
+
+
+@inlined
+def _rate(s: float, more: float) -> float:
+    """Rate of the way forward: it begins more gently than it ends."""
+    return rise_rate(hurry(s, more)) * hurry_rate(s, more)

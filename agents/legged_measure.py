@@ -53,7 +53,7 @@ class Feet(NamedTuple):
 
     center: Floats  # [m], shape (steps, nf, 3)
     rotation: Floats  # of the feature's body, shape (steps, nf, 3, 3)
-    gap: Floats  # [m], shape (steps, nf)
+    gap: Floats  # [m], shape (steps, nf); infinite for slots
 
 
 @kernel
@@ -65,7 +65,7 @@ def _trace(
     w = open_workspace(m, buffer)
     for k in range(q.shape[0]):
         update_poses(m, q[k], w.pose)
-        for f in range(m.header[0].nf):
+        for f in range(m.header[0].nf - m.header[0].ns):  # slots have no place of their own
             feature = m.features[f]
             pose = w.pose[feature.body_a]
             x, y, z = rotate(pose.R, feature.center)
@@ -80,25 +80,30 @@ def _trace(
 def trace_feet(env: LeggedRobot, episode: Episode) -> Feet:
     """Where the contact features were; kinematics only."""
     shape = (episode.steps, len(env.model.features))
-    feet = Feet(np.zeros((*shape, 3)), np.zeros((*shape, 3, 3)), np.zeros(shape))
+    feet = Feet(np.zeros((*shape, 3)), np.zeros((*shape, 3, 3)), np.full(shape, np.inf))
     _trace(env.model.packed, env.model.workspace(), episode.q, *feet)
     return feet
 
 
 def measure_trot(env: LeggedRobot, episode: Episode) -> Trot:
-    """Measure a recorded episode of `env`; of each leg's feet the first feature is followed."""
+    """Measure a recorded episode of `env`.
+
+    Each point of a foot is followed on its own; a foot swings when none of them carries load.
+    """
     feet = trace_feet(env, episode)
     loaded = episode.impulses[:, :, 2] > 0.0
     slips, heights, landings = [], [], []
     for leg in range(len(env.task.legs)):
-        f = int(np.flatnonzero(env.task.foot_of_feature == leg)[0])
-        found = list(stances(loaded[:, f], feet.gap[:, f]))
-        crept = _crept(feet.center[:, f], feet.rotation[:, f], env.model.features["radius"][f])
-        for first, last in found:
-            way = crept[first : last + 1] - crept[first]
-            slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        own = np.flatnonzero(env.task.foot_of_feature == leg)
+        for f in own:
+            crept = _crept(feet.center[:, f], feet.rotation[:, f], env.model.features["radius"][f])
+            for first, last in stances(loaded[:, f], feet.gap[:, f]):
+                way = crept[first : last + 1] - crept[first]
+                slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        lowest = feet.gap[:, own].min(axis=1)
+        found = list(stances(loaded[:, own].any(axis=1), lowest))
         for (_, lift_off), (touchdown, _) in pairwise(found):
-            heights.append(float(feet.gap[lift_off + 1 : touchdown, f].max()))
+            heights.append(float(lowest[lift_off + 1 : touchdown].max()))
         landings += [first for first, _ in found]
     change = np.abs(np.diff(episode.actions, axis=0)) if episode.steps > 1 else np.zeros((1, 1))
     quiet = change[_away(landings, len(change))]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.trot_plan import DOWN, smooth_step
+from dynenvs.agents.curves import bump, bump_rate, rise, rise_rate, smooth_step
+from dynenvs.agents.trot_plan import DOWN
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.compiled import inlined
 from dynenvs.layout import Records
@@ -66,8 +67,8 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     x1 += p.place[0] + p.offset[0]
     y1 += p.place[1] + p.offset[1]
     span = whole - g.arrival / f
-    way = _rise(elapsed / span)
-    rate, next_rate = _rise_rate((elapsed - lag) / span), _rise_rate((elapsed - lag + h) / span)
+    way = rise(elapsed / span)
+    rate, next_rate = rise_rate((elapsed - lag) / span), rise_rate((elapsed - lag + h) / span)
     rate, next_rate = rate / span, next_rate / span
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole)
@@ -78,9 +79,9 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * _bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * _bump_rate((elapsed - lag) / span) / span
-    next_rate = g.clearance * _bump_rate((elapsed - lag + h) / span) / span
+    up = g.clearance * bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * bump_rate((elapsed - lag) / span) / span
+    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span) / span
     one.goal[2] = one.velocity[2] + next_rate - rate
     one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
 
@@ -90,35 +91,3 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
     """A place over ground, turned about the origin."""
     c, s = math.cos(angle), math.sin(angle)
     return c * place[0] - s * place[1], s * place[0] + c * place[1]
-
-
-@inlined
-def _rise(s: float) -> float:
-    """From rest at 0 to rest at 1 with the least greatest jerk: +32, -32, +32 by quarters."""
-    s = min(max(s, 0.0), 1.0)
-    if s < 0.25:
-        return 16.0 / 3.0 * s * s * s
-    if s < 0.75:
-        return ((8.0 - 16.0 / 3.0 * s) * s - 2.0) * s + 1.0 / 6.0
-    return 1.0 - 16.0 / 3.0 * (1.0 - s) ** 3
-
-
-@inlined
-def _rise_rate(s: float) -> float:
-    s = min(max(s, 0.0), 1.0)
-    if s < 0.25:
-        return 16.0 * s * s
-    if s < 0.75:
-        return 16.0 * s * (1.0 - s) - 2.0
-    return 16.0 * (1.0 - s) * (1.0 - s)
-
-
-@inlined
-def _bump(s: float) -> float:
-    """Up to 1 and down again with neither speed nor acceleration at the ends."""
-    return _rise(2.0 * s) if s < 0.5 else _rise(2.0 - 2.0 * s)
-
-
-@inlined
-def _bump_rate(s: float) -> float:
-    return 2.0 * _rise_rate(2.0 * s) if s < 0.5 else -2.0 * _rise_rate(2.0 - 2.0 * s)
