@@ -22,10 +22,10 @@ def humanoid_biped() -> NDArray[Any]:
     b["width"], b["width_slope"] = 0.20, 0.6
     b["apart"], b["astride"], b["reach"] = 0.11, 0.5, 0.55
     leg = robot.THIGH + robot.SHANK
-    b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.97 * leg, 0.06, robot.HIP_Y
+    b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
     b["duty"], b["arrival"], b["landing"] = 0.55, 0.02, 0.03
     b["hurry"] = 0.2
-    b["clearance"] = 0.05
+    b["clearance"], b["heel"] = 0.045, 0.2
     b["slow_frequency"], b["frequency_slope"] = env.GAIT
     b["height"] = 0.875
     b["height_rate"], b["tilt_rate"], b["turn_rate"] = 10.0, 10.0, 10.0

@@ -43,7 +43,6 @@ BIPED = record_type(
         ("pose", "f8", (UPPER,)),  # of those joints [rad]
         ("swing", "f8", (UPPER,)),  # and how far they swing to each side with speed [rad s/m]
         ("heel", "f8"),  # greatest pitch of a swinging foot, toe down, with speed [rad s/m]
-        ("toe", "f8"),  # and toe up
     ]
 )
 

@@ -28,6 +28,7 @@ NEAR = 0.02  # height below which a foot whose swing is over comes down [m]
 LANDING_SPEED = 0.4  # at most [m/s]
 PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 FLATTENING = 1.5  # of a sole on the ground, at most [rad/s]
+HANGING = 0.8  # part of the swing in which the toe hangs
 LAST = 0.04  # least part of the way that is divided by
 
 
@@ -105,14 +106,23 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     one.goal[3] += h * (pull * x + 2.0 * k * (rate * x - one.velocity[3]))
     one.goal[4] = one.velocity[4] + y * (next_rate - rate)
     one.goal[4] += h * (pull * y + 2.0 * k * (rate * y - one.velocity[4]))
+    # The toe hangs while the foot is well above the ground
+    part, most = HANGING * whole, g.heel * p.command[0]
+    since = elapsed - 0.5 * (whole - part)
+    pitch = most * bump(since / part)
+    turn = most * bump_rate((since - lag) / part) / part
+    next_turn = most * bump_rate((since - lag + h) / part) / part
+    x, y = -math.sin(one.yaw), math.cos(one.yaw)
+    one.goal[0] = one.velocity[0] + x * (next_turn - turn)
+    one.goal[0] += h * k * (k * (one.tilt[0] + x * pitch) + 2.0 * (x * turn - one.velocity[0]))
+    one.goal[1] = one.velocity[1] + y * (next_turn - turn)
+    one.goal[1] += h * k * (k * (one.tilt[1] + y * pitch) + 2.0 * (y * turn - one.velocity[1]))
     span = whole - g.landing / f
     up = g.clearance * bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
     rate = g.clearance * bump_rate((elapsed - lag) / span) / span
     next_rate = g.clearance * bump_rate((elapsed - lag + h) / span) / span
     one.goal[5] = one.velocity[5] + next_rate - rate
     one.goal[5] += h * (k * k * (up - one.point[2]) + 2.0 * k * (rate - one.velocity[5]))
-    for i in range(2):
-        one.goal[i] = one.velocity[i] + h * (k * k * one.tilt[i] - 2.0 * k * one.velocity[i])
 
 
 @inlined

@@ -36,7 +36,7 @@ def rise_rate(s: float) -> float:
 
 @inlined
 def bump(s: float) -> float:
-    """Up to 1 and down again with neither speed nor acceleration at the ends."""
+    """Up to 1 and down again with neither speed nor acceleration at the ends, 0 and 1."""
     return rise(2.0 * s) if s < 0.5 else rise(2.0 - 2.0 * s)
 
 

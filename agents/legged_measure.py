@@ -91,7 +91,7 @@ def measure_trot(env: LeggedRobot, episode: Episode) -> Trot:
     Each point of a foot is followed on its own; a foot swings when none of them carries load.
     """
     feet = trace_feet(env, episode)
-    loaded = episode.impulses[:, :, 2] > 0.0
+    loaded = np.asarray(episode.impulses[:, :, 2] > 0.0)
     slips, heights, landings = [], [], []
     for leg in range(len(env.task.legs)):
         own = np.flatnonzero(env.task.foot_of_feature == leg)
@@ -101,7 +101,7 @@ def measure_trot(env: LeggedRobot, episode: Episode) -> Trot:
                 way = crept[first : last + 1] - crept[first]
                 slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
         lowest = feet.gap[:, own].min(axis=1)
-        found = list(stances(loaded[:, own].any(axis=1), lowest))
+        found = list(stances(np.any(loaded[:, own], axis=1), lowest))
         for (_, lift_off), (touchdown, _) in pairwise(found):
             heights.append(float(lowest[lift_off + 1 : touchdown].max()))
         landings += [first for first, _ in found]

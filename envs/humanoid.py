@@ -36,6 +36,7 @@ class HumanoidTask(LeggedTask):
     feet: ClassVar = {side: (f"{side}_foot",) for side in robot.SIDES}
     gait = GAIT
     joint_bound = JOINT_BOUND
+    speed_scales = (0.15, 0.3)
 
     def build(self) -> Model:
         """The robot on its ground."""
@@ -99,9 +100,11 @@ class HumanoidEnv(LeggedRobot):
     The sum of the terms in `info`, each bounded; a robot that follows its command earns close to
     1 a step, one that stands still while told to walk about nothing.
 
-    - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(w / r)^2): e is the error of the
-      mean velocity over the step in the pelvis' heading, s = max(0.1 m/s, 0.4 commanded speed);
-      w the error of the turning speed, r = max(0.2 rad/s, 0.4 |commanded turning speed|)
+    - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(d / u)^2) exp(-(w / r)^2): e and d
+      are the errors of the mean velocity over the step, forward and sideways in the pelvis'
+      heading, s = max(0.15 m/s, 0.4 commanded speed) and u = max(0.3 m/s, 0.4 commanded speed),
+      as much as a walker sways; w the error of the turning speed, r = max(0.2 rad/s,
+      0.4 |commanded turning speed|)
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)
