@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 from dynenvs.agents.biped_records import LEGS
+from dynenvs.agents.curves import smooth_step
 from dynenvs.compiled import inlined
 from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
@@ -26,14 +27,8 @@ from dynenvs.layout import Floats, Records
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down
 FREE = 0.4  # of the double support in which a foot may be loaded as balance likes, from no load
+CORNER = 1.05  # of a sole's half length and width together, from its middle
 CLIMB = 4.0  # bound on the base's vertical acceleration [m/s^2]
-
-
-@inlined
-def smooth_step(x: float) -> float:
-    """From 0 to 1, with no slope or curvature at the ends."""
-    x = min(max(x, 0.0), 1.0)
-    return x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
 
 
 @inlined
@@ -161,8 +156,11 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
     elif main.stands == 0 and other.stands != 0:
         main.share, other.share = 0.0, 1.0
     c, s = math.cos(yaw), math.sin(yaw)
-    forward = min(max(c * x + s * y, -g.half_length), g.half_length)
-    left = min(max(c * y - s * x, -g.half_width), g.half_width)
+    forward = min(max((c * x + s * y) / g.half_length, -1.0), 1.0)
+    left = min(max((c * y - s * x) / g.half_width, -1.0), 1.0)
+    # Not into a corner of the sole, about which the foot would turn
+    shrink = CORNER / max(math.sqrt(forward * forward + left * left), CORNER)
+    forward, left = shrink * forward * g.half_length, shrink * left * g.half_width
     p.pressure[0], p.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
 
 

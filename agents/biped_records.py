@@ -27,6 +27,7 @@ BIPED = record_type(
         ("duty", "f8"),  # fraction of the cycle that a foot stands
         ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
         ("landing", "f8"),  # and by which it is almost down
+        ("hurry", "f8"),  # by how much faster its way forward ends, and slower begins
         ("clearance", "f8"),  # of a swinging foot [m]
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
@@ -42,7 +43,6 @@ BIPED = record_type(
         ("pose", "f8", (UPPER,)),  # of those joints [rad]
         ("swing", "f8", (UPPER,)),  # and how far they swing to each side with speed [rad s/m]
         ("heel", "f8"),  # greatest pitch of a swinging foot, toe down, with speed [rad s/m]
-        ("toe", "f8"),  # and toe up
     ]
 )
 

@@ -9,9 +9,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.biped_plan import DOWN, smooth_step
+from dynenvs.agents.biped_plan import DOWN
 from dynenvs.agents.biped_records import LEGS, TWIST
-from dynenvs.agents.profiles import bump, bump_rate, rise, rise_rate
+from dynenvs.agents.curves import (
+    bump,
+    bump_rate,
+    hurry,
+    hurry_rate,
+    rise,
+    rise_rate,
+    smooth_step,
+)
 from dynenvs.compiled import inlined
 from dynenvs.layout import Records
 
@@ -20,8 +28,8 @@ NEAR = 0.02  # height below which a foot whose swing is over comes down [m]
 LANDING_SPEED = 0.4  # at most [m/s]
 PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 FLATTENING = 1.5  # of a sole on the ground, at most [rad/s]
+HANGING = 0.8  # part of the swing in which the toe hangs
 LAST = 0.04  # least part of the way that is divided by
-RAMP = 0.25  # of a swing's acceleration, in a part of it
 
 
 @inlined
@@ -85,9 +93,9 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     elapsed = steps * h
     whole = max(1.0 - start, 0.05) / f
     span = whole - g.arrival / f
-    rest = max(1.0 - rise(elapsed / span, RAMP, RAMP), LAST)
-    rate = rise_rate((elapsed - lag) / span, RAMP, RAMP) / span / rest
-    next_rate = rise_rate((elapsed - lag + h) / span, RAMP, RAMP) / span / rest
+    rest = max(1.0 - rise(hurry(elapsed / span, g.hurry)), LAST)
+    rate = _rate((elapsed - lag) / span, g.hurry) / span / rest
+    next_rate = _rate((elapsed - lag + h) / span, g.hurry) / span / rest
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole - 2.5)  # in the end the place alone counts
     x, y = p.place[0] - one.point[0], p.place[1] - one.point[1]
@@ -98,11 +106,26 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     one.goal[3] += h * (pull * x + 2.0 * k * (rate * x - one.velocity[3]))
     one.goal[4] = one.velocity[4] + y * (next_rate - rate)
     one.goal[4] += h * (pull * y + 2.0 * k * (rate * y - one.velocity[4]))
+    # The toe hangs while the foot is well above the ground
+    part, most = HANGING * whole, g.heel * p.command[0]
+    since = elapsed - 0.5 * (whole - part)
+    pitch = most * bump(since / part)
+    turn = most * bump_rate((since - lag) / part) / part
+    next_turn = most * bump_rate((since - lag + h) / part) / part
+    x, y = -math.sin(one.yaw), math.cos(one.yaw)
+    one.goal[0] = one.velocity[0] + x * (next_turn - turn)
+    one.goal[0] += h * k * (k * (one.tilt[0] + x * pitch) + 2.0 * (x * turn - one.velocity[0]))
+    one.goal[1] = one.velocity[1] + y * (next_turn - turn)
+    one.goal[1] += h * k * (k * (one.tilt[1] + y * pitch) + 2.0 * (y * turn - one.velocity[1]))
     span = whole - g.landing / f
-    up = g.clearance * bump(elapsed / span, RAMP) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * bump_rate((elapsed - lag) / span, RAMP) / span
-    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span, RAMP) / span
+    up = g.clearance * bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * bump_rate((elapsed - lag) / span) / span
+    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span) / span
     one.goal[5] = one.velocity[5] + next_rate - rate
     one.goal[5] += h * (k * k * (up - one.point[2]) + 2.0 * k * (rate - one.velocity[5]))
-    for i in range(2):
-        one.goal[i] = one.velocity[i] + h * (k * k * one.tilt[i] - 2.0 * k * one.velocity[i])
+
+
+@inlined
+def _rate(s: float, more: float) -> float:
+    """Rate of the way forward: it begins more gently than it ends."""
+    return rise_rate(hurry(s, more)) * hurry_rate(s, more)

@@ -24,6 +24,7 @@ EXPERTS = {
     "dynenvs/PlanarHumanoid-v0": "gait, inverse dynamics",
     "dynenvs/PlanarQuadruped-v0": "gait, inverse dynamics",
     "dynenvs/Quadruped-v0": "trot, inverse dynamics",
+    "dynenvs/Humanoid-v0": "footsteps, inverse dynamics",
 }
 
 
@@ -53,7 +54,10 @@ def _describe(
 @app.command()
 def demo(
     env: Annotated[
-        str, typer.Argument(help="humanoid, quadruped, planar-quadruped, pendulum, or an id.")
+        str,
+        typer.Argument(
+            help="humanoid, quadruped, planar-humanoid, planar-quadruped, pendulum, or an id."
+        ),
     ] = ("humanoid"),
     seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
     command: Annotated[

@@ -18,6 +18,7 @@ from dynenvs.contact.detect import measure_gaps
 from dynenvs.envs.legged_env import LeggedRobot, LeggedVectorEnv
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Bytes, Floats, open_model, open_workspace
+from dynenvs.model import Model
 from dynenvs.rotation import rotate
 
 SETTLING = 2.0  # time from which on mean speeds are taken [s]
@@ -53,7 +54,7 @@ class Feet(NamedTuple):
 
     center: Floats  # [m], shape (steps, nf, 3)
     rotation: Floats  # of the feature's body, shape (steps, nf, 3, 3)
-    gap: Floats  # [m], shape (steps, nf)
+    gap: Floats  # [m], shape (steps, nf); infinite for slots
 
 
 @kernel
@@ -100,26 +101,32 @@ def trace_feet(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Feet:
     return feet
 
 
-def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
-    """Measure a recorded episode of `env`; of each leg's feet the first feature is followed.
+def _radius(model: Model, f: int) -> float:
+    """Of the ball that a feature is [m]."""
+    geom = model.geoms[model.features["geom_a"][f]]
+    return float(geom.size[0]) if geom.type == "sphere" else float(model.features["radius"][f])
 
-    A foot's height is its distance from the ground, whatever its shape.
+
+def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
+    """Measure a recorded episode of `env`.
+
+    Each point of a foot is followed on its own; a foot swings when none of them carries load.  Its
+    height is its distance from the ground, whatever its shape.
     """
     feet = trace_feet(env, episode)
-    loaded = episode.impulses[:, :, 2] > 0.0
+    loaded = np.asarray(episode.impulses[:, :, 2] > 0.0)
     slips, heights, landings = [], [], []
     for leg in range(len(env.task.legs)):
         own = np.flatnonzero(env.task.foot_of_feature == leg)
-        f, gap = int(own[0]), feet.gap[:, own].min(axis=1)
-        found = list(stances(np.asarray(loaded[:, own].any(axis=1)), gap))
-        model = env.task.model
-        radius = model.geoms[model.features["geom_a"][f]].size[0]
-        crept = _crept(feet.center[:, f], feet.rotation[:, f], radius)
-        for first, last in found:
-            way = crept[first : last + 1] - crept[first]
-            slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        for f in map(int, own):
+            crept = _crept(feet.center[:, f], feet.rotation[:, f], _radius(env.task.model, f))
+            for first, last in stances(loaded[:, f], feet.gap[:, f]):
+                way = crept[first : last + 1] - crept[first]
+                slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        lowest = feet.gap[:, own].min(axis=1)
+        found = list(stances(np.any(loaded[:, own], axis=1), lowest))
         for (_, lift_off), (touchdown, _) in pairwise(found):
-            heights.append(float(gap[lift_off + 1 : touchdown].max()))
+            heights.append(float(lowest[lift_off + 1 : touchdown].max()))
         landings += [first for first, _ in found]
     change = np.abs(np.diff(episode.actions, axis=0)) if episode.steps > 1 else np.zeros((1, 1))
     quiet = change[_away(landings, len(change))]

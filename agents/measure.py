@@ -233,15 +233,20 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure the expert's walk over many seeds and print the worst figures."""
     name = "python -m dynenvs.agents.measure"
     parser = argparse.ArgumentParser(prog=name, description=main.__doc__)
-    parser.add_argument("env", help="humanoid, quadruped, planar-quadruped, or an id")
+    choices = "humanoid, quadruped, planar-humanoid, planar-quadruped, or an id"
+    parser.add_argument("env", help=choices)
     parser.add_argument("--seeds", type=int, default=100, help="episodes, seeded 0, 1, ...")
     parser.add_argument(
         "--command", type=speeds_of, help="speed in m/s, or three speeds with commas; else drawn"
     )
+    parser.add_argument(
+        "--push", type=float, default=0.0, help="impulses on the base every three seconds [N s]"
+    )
     options = parser.parse_args(arguments)
     gaits: list[Gait | Trot] = []
     try:
-        env = make(environment_id(options.env))
+        pushes = {"push_impulse": options.push} if options.push else {}
+        env = make(environment_id(options.env), **pushes)
         if not isinstance(env, PlanarWalker | LeggedRobot):
             raise ValueError(f"{options.env} does not walk; choose a walker")
         policy = reference_controller(env)

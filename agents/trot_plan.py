@@ -23,13 +23,6 @@ LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not
 
 
 @inlined
-def smooth_step(x: float) -> float:
-    """From 0 to 1, with no slope or curvature at the ends."""
-    x = min(max(x, 0.0), 1.0)
-    return x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
-
-
-@inlined
 def share_load(g: Any, p: Any, legs: Records) -> None:
     """Where in the step it is, which feet stand, and how feet and pairs share the weight.
 

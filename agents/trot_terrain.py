@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.trot_plan import smooth_step
+from dynenvs.agents.curves import smooth_step
 from dynenvs.agents.trot_records import PAIRS
 from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.legged_records import ROOT

@@ -12,7 +12,7 @@ from dynenvs.envs.robots import humanoid as robot
 from dynenvs.envs.task import Task
 from dynenvs.model import Model
 
-GAIT = (0.85, 0.15)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+GAIT = (1.0, 0.0)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.
 JOINT_BOUND = 300.0
 
@@ -36,6 +36,7 @@ class HumanoidTask(LeggedTask):
     feet: ClassVar = {side: (f"{side}_foot",) for side in robot.SIDES}
     gait = GAIT
     joint_bound = JOINT_BOUND
+    speed_scales = (0.15, 0.3)
 
     @property
     def level(self) -> Model:
@@ -75,28 +76,27 @@ class HumanoidEnv(LeggedRobot):
     own axes (x forward, y to the left, z up); its heading in the world is not seen.  Positive
     angles turn to the left (yaw), a left limb outward (roll), a hanging limb backward (pitch).
 
-    | Num   | Observation                                     | Min           | Max           | Unit  |
-    |-------|-------------------------------------------------|---------------|---------------|-------|
-    | 0     | height of the point between the hips            | 0             | 2             | m     |
-    | 1-3   | upward direction in the pelvis' axes            | -1            | 1             | -     |
-    | 4-6   | left hip yaw, roll, pitch                       | -.7 -.45 -2   | .7 .75 .7     | rad   |
-    | 7-9   | left knee, ankle pitch, ankle roll              | 0 -.87 -.5    | 2.4 .87 .5    | rad   |
-    | 10-15 | the same of the right leg                       | mirrored      | mirrored      | rad   |
-    | 16-18 | torso yaw, roll, pitch                          | -.8 -.5 -.45  | .8 .5 1       | rad   |
-    | 19-21 | left shoulder pitch, roll, left elbow           | -2.8 -.15 -2.5| 1 1.6 0       | rad   |
-    | 22-24 | the same of the right arm                       | mirrored      | mirrored      | rad   |
-    | 25-27 | velocity of the point between the hips          | -15           | 15            | m/s   |
-    | 28-30 | angular velocity of the pelvis                  | -60           | 60            | rad/s |
-    | 31-51 | joint velocities, in the order of the angles    | -300          | 300           | rad/s |
-    | 52-53 | sine and cosine of 2 pi times the gait phase    | -1            | 1             | -     |
-    | 54    | commanded forward speed                         | 0             | 0.8           | m/s   |
-    | 55    | commanded sideways speed, to the left           | -0.2          | 0.2           | m/s   |
-    | 56    | commanded turning speed, to the left            | -0.4          | 0.4           | rad/s |
-    | 57-58 | whether each foot carries load                  | 0             | 1             | -     |
+    | Num   | Observation                                     | Min          | Max        | Unit  |
+    |-------|-------------------------------------------------|--------------|------------|-------|
+    | 0     | height of the point between the hips            | 0            | 2          | m     |
+    | 1-3   | upward direction in the pelvis' axes            | -1           | 1          | -     |
+    | 4-6   | left hip yaw, roll, pitch                       | -.7 -.45 -2  | .7 .75 .7  | rad   |
+    | 7-9   | left knee, ankle pitch, ankle roll              | 0 -.87 -.5   | 2.4 .87 .5 | rad   |
+    | 10-15 | the same of the right leg                       | mirrored     | mirrored   | rad   |
+    | 16-18 | torso yaw, roll, pitch                          | -.8 -.5 -.45 | .8 .5 1    | rad   |
+    | 19-21 | left shoulder pitch, roll, left elbow           | -2.8 -.15 -2.5 | 1 1.6 0  | rad   |
+    | 22-24 | the same of the right arm                       | mirrored     | mirrored   | rad   |
+    | 25-27 | velocity of the point between the hips          | -15          | 15         | m/s   |
+    | 28-30 | angular velocity of the pelvis                  | -60          | 60         | rad/s |
+    | 31-51 | joint velocities, in the order of the angles    | -300         | 300        | rad/s |
+    | 52-53 | sine and cosine of 2 pi times the gait phase    | -1           | 1          | -     |
+    | 54    | commanded forward speed                         | 0            | 0.8        | m/s   |
+    | 55    | commanded sideways speed, to the left           | -0.2         | 0.2        | m/s   |
+    | 56    | commanded turning speed, to the left            | -0.4         | 0.4        | rad/s |
+    | 57-58 | whether each foot carries load                  | 0            | 1          | -     |
 
-    The gait clock belongs to the environment: it turns 0.85 + 0.15 |command| times a second, with
-    the commanded speed over ground in m/s.  At phase 0 the left foot is due to carry, at phase 0.5
-    the right one.
+    The gait clock belongs to the environment: it turns once a second.  At phase 0 the left foot is
+    due to carry, at phase 0.5 the right one.
 
     `info` has the mean `velocity` over the control step and the `command`, each (forward,
     sideways, turning) in the pelvis' heading, `torques` [N m] and the feet's `contact_forces` [N].
@@ -105,9 +105,11 @@ class HumanoidEnv(LeggedRobot):
     The sum of the terms in `info`, each bounded; a robot that follows its command earns close to
     1 a step, one that stands still while told to walk about nothing.
 
-    - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(w / r)^2): e is the error of the
-      mean velocity over the step in the pelvis' heading, s = max(0.1 m/s, 0.4 commanded speed);
-      w the error of the turning speed, r = max(0.2 rad/s, 0.4 |commanded turning speed|)
+    - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(d / u)^2) exp(-(w / r)^2): e and d
+      are the errors of the mean velocity over the step, forward and sideways in the pelvis'
+      heading, s = max(0.15 m/s, 0.4 commanded speed) and u = max(0.3 m/s, 0.4 commanded speed),
+      as much as a walker sways; w the error of the turning speed, r = max(0.2 rad/s,
+      0.4 |commanded turning speed|)
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)

@@ -60,6 +60,8 @@ class LeggedTask(Task):
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         joint_bound: joint velocity that ends the episode [rad/s].
+        speed_scales: least errors of forward and sideways speed that leave exp(-1) of the reward,
+            each: as much as the base sways within a stride [m/s].
         standing: the standing pose with its base at the origin [m, rad], shape (nq,).
         legs: names of the legs.
         scan: points of the height scan forward and sideways, SCAN_SPACING apart.
@@ -87,6 +89,7 @@ class LeggedTask(Task):
     gait: ClassVar[tuple[float, float]]
     joint_bound: ClassVar[float]
     scan: ClassVar[tuple[int, int]] = (17, 11)
+    speed_scales: ClassVar[tuple[float, float]] = (0.1, 0.1)
 
     def __post_init__(self) -> None:
         self._check()
@@ -130,6 +133,7 @@ class LeggedTask(Task):
         if self.command_interval > 0.0:
             options["command_steps"] = max(1, round(self.command_interval / self.dt))
         options["slow_frequency"], options["frequency_slope"] = self.gait
+        options["least_forward_scale"], options["least_sideways_scale"] = self.speed_scales
         options["push_impulse"] = self.push_impulse
         if self.push_impulse > 0.0:
             options["push_steps"] = max(1, round(self.push_interval / self.dt))

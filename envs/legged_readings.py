@@ -16,8 +16,8 @@ from dynenvs.views import matrix, vector
 
 # Reward weights; they sum to 1.  Ease and posture count only as far as the command is followed.
 W_VELOCITY, W_EASE, W_POSTURE = 0.8, 0.1, 0.1
-SPEED_SCALE = 0.4  # error of a speed, relative to the command, that leaves exp(-1)
-LEAST_SPEED_SCALE = 0.1  # ... but never narrower than these [m/s]
+# Error of a speed, relative to the command, that leaves exp(-1); the task says how narrow it may be
+SPEED_SCALE = 0.4
 LEAST_TURN_SCALE = 0.2  # [rad/s]
 HEIGHT_SCALE = 0.15  # relative error of the base's height that leaves exp(-1)
 TILT_SCALE = 0.2  # sine of its tilt that does
@@ -121,7 +121,8 @@ def reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
     """The terms into the task; their sum."""
     speed = math.sqrt(t.forward * t.forward + t.sideways * t.sideways)
     dx, dy = t.forward_speed - t.forward, t.sideways_speed - t.sideways
-    following = closeness(math.sqrt(dx * dx + dy * dy), max(LEAST_SPEED_SCALE, SPEED_SCALE * speed))
+    following = closeness(dx, max(o.least_forward_scale, SPEED_SCALE * speed))
+    following *= closeness(dy, max(o.least_sideways_scale, SPEED_SCALE * speed))
     scale = max(LEAST_TURN_SCALE, SPEED_SCALE * abs(t.turning))
     following *= closeness(t.turning_speed - t.turning, scale)
     tilt = math.sqrt(max(1.0 - upright(s) * upright(s), 0.0))

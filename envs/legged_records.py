@@ -56,6 +56,8 @@ OPTIONS = record_type(
         ("command_steps", "i8"),  # control steps after which it is drawn anew, 0: never
         ("slow_frequency", "f8"),  # of the gait at speed 0 [Hz]
         ("frequency_slope", "f8"),  # more of it for each m/s [Hz s/m]
+        ("least_forward_scale", "f8"),  # of errors of the speed that the reward lets pass [m/s]
+        ("least_sideways_scale", "f8"),
         ("push_impulse", "f8"),  # on the base [N s]
         ("push_steps", "i8"),  # control steps between pushes, 0: none
         ("low_friction", "f8"),  # factors on friction and masses

@@ -37,8 +37,8 @@ UPPER_ARM, FOREARM, HAND = 0.2817 * SCALE, 0.2689 * SCALE, 0.0862 * SCALE  # [m]
 FOOT = 0.152 * HEIGHT  # [m]
 HIP_Y = 0.085  # hips from the middle [m]
 SHOULDER_Y, SHOULDER_Z = 0.185, MIDDLE_TRUNK + UPPER_TRUNK - 0.06  # from the lumbar joint [m]
-HEEL, TOE, SOLE_HALF = -0.055, 0.165, 0.045  # of the sole, from the ankle [m]
-SHOE = 0.042  # radius of the capsule that touches the other leg [m]
+HEEL, TOE, SOLE_HALF = -0.055, 0.165, 0.05  # of the sole, from the ankle [m]
+SHOE = 0.045  # radius of the capsule that touches the other leg [m]
 FRICTION = 0.8
 
 
