@@ -23,7 +23,8 @@ def humanoid_biped() -> NDArray[Any]:
     b["apart"], b["astride"], b["reach"] = 0.11, 0.5, 0.55
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
-    b["duty"], b["arrival"], b["landing"] = 0.55, 0.02, 0.03
+    b["duty"], b["duty_slope"] = 0.60, 0.08
+    b["arrival"], b["landing"] = 0.02, 0.03
     b["hurry"] = 0.2
     b["clearance"], b["heel"] = 0.045, 0.2
     b["slow_frequency"], b["frequency_slope"] = env.GAIT

@@ -25,6 +25,7 @@ from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
+LEAST_DUTY = 0.52  # the feet hand over the load while both are down
 LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down
 FREE = 0.4  # of the double support in which a foot may be loaded as balance likes, from no load
 CORNER = 1.05  # of a sole's half length and width together, from its middle
@@ -36,8 +37,10 @@ def keep_time(g: Any, p: Any, legs: Records) -> None:
     """Where in the step it is, and which feet stand."""
     p.frequency = gait_frequency(g, p.command[0], p.command[1])
     p.step = 0.5 / p.frequency
-    p.overlap = 0.5 * (g.duty - 0.5) / p.frequency
-    at = p.phase - 0.5 * (g.duty - 0.5)  # since the first leg took over
+    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
+    p.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
+    p.overlap = 0.5 * (p.duty - 0.5) / p.frequency
+    at = p.phase - 0.5 * (p.duty - 0.5)  # since the first leg took over
     at -= math.floor(at)
     p.main = 0 if at < 0.5 else 1
     p.side = 1.0 if p.main == 0 else -1.0
@@ -48,10 +51,10 @@ def keep_time(g: Any, p: Any, legs: Records) -> None:
         own = p.phase + 0.5 * leg
         own -= math.floor(own)
         one.phase = own
-        one.stands = 1 if own < g.duty and one.gap < DOWN else 0
+        one.stands = 1 if own < p.duty and one.gap < DOWN else 0
     for leg in range(LEGS):
         one, other = legs[leg], legs[1 - leg]
-        if other.stands == 0 and one.gap < DOWN and one.phase < g.duty + LATE:
+        if other.stands == 0 and one.gap < DOWN and one.phase < p.duty + LATE:
             one.stands = 1
     if legs[p.main].stands == 0 and legs[1 - p.main].stands != 0:
         # The next foot is late: the old one carries on, as at its step's very end
@@ -141,10 +144,10 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
         ox, oy = other.point[0] - fx, other.point[1] - fy
         part = (x * ox + y * oy) / max(ox * ox + oy * oy, 1e-6)
         newer, older = (main, other) if main.phase < other.phase else (other, main)
-        passed = newer.phase / max(g.duty - 0.5, 1e-3)
+        passed = newer.phase / max(p.duty - 0.5, 1e-3)
         low = smooth_step((passed - 1.0 + FREE) / FREE)  # of the newer one's share
         high = smooth_step(passed / FREE)
-        if newer.phase > g.duty:  # early: it only rests
+        if newer.phase > p.duty:  # early: it only rests
             low = high = 0.0
         if p.since < p.left:
             part = 1.0 - part

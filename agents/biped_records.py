@@ -24,7 +24,8 @@ BIPED = record_type(
         ("knee", "f8"),  # the same of a steady gait, knees a little bent [m]
         ("trail", "f8"),  # how much further than half a step a foot stays behind [m]
         ("hip", "f8"),  # hips from the middle [m]
-        ("duty", "f8"),  # fraction of the cycle that a foot stands
+        ("duty", "f8"),  # fraction of the cycle that a foot stands, at rest ...
+        ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
         ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
         ("landing", "f8"),  # and by which it is almost down
         ("hurry", "f8"),  # by how much faster its way forward ends, and slower begins
@@ -71,6 +72,7 @@ PLAN = record_type(
     [
         ("phase", "f8"),
         ("frequency", "f8"),  # [Hz]
+        ("duty", "f8"),
         ("command", "f8", (3,)),
         ("main", "i8"),  # the leg that carries
         ("side", "f8"),  # 1 if that is the left one, else -1

@@ -39,7 +39,7 @@ def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
         one = legs[leg]
         if one.stands:
             _stay(one, h)
-        elif one.phase < g.duty:  # late
+        elif one.phase < p.duty:  # late
             _settle_down(p, g, one, h)
         else:
             _swing(g, p, one, h, lag)
@@ -79,7 +79,7 @@ def _down(p: Any, g: Any, one: Any, h: float) -> float:
 
     In physics steps of equal acceleration a foot goes two thirds of its new velocity's way.
     """
-    left = (1.0 - one.phase) / p.frequency if one.phase > g.duty else 0.0
+    left = (1.0 - one.phase) / p.frequency if one.phase > p.duty else 0.0
     down = one.gap / left if left > 1.5 * h else 1.5 * (one.gap + 3e-5) / h + 0.5 * one.velocity[5]
     return -min(max(down, PRESSING_SPEED), LANDING_SPEED)
 
@@ -88,7 +88,7 @@ def _down(p: Any, g: Any, one: Any, h: float) -> float:
 def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
     """From where the foot is to its next place, up and down, toe down and up again."""
     f = p.frequency
-    steps = math.floor((one.phase - g.duty) / (h * f) + 1e-9)
+    steps = math.floor((one.phase - p.duty) / (h * f) + 1e-9)
     start = one.phase - steps * h * f
     elapsed = steps * h
     whole = max(1.0 - start, 0.05) / f

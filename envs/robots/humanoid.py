@@ -82,13 +82,13 @@ DRIVES = {
     "hip_pitch": Drive("y", (-2.0, 0.70), 190.0, 9.0, 1.0, 0.0633),
     "knee": Drive("y", (0.0, 2.40), 190.0, 18.0, 1.0, 0.0633),
     "ankle_pitch": Drive("y", (-0.87, 0.87), 120.0, 12.0, 1.0, 0.0251),
-    "ankle_roll": Drive("x", (-0.5, 0.5), 40.0, 12.0, 0.5, 0.0100),
+    "ankle_roll": Drive("x", (-0.5, 0.5), 40.0, 12.0, 1.0, 0.0251),
     "torso_yaw": Drive("z", (-0.8, 0.8), 90.0, 9.0, 1.0, 0.0251),
     "torso_roll": Drive("x", (-0.5, 0.5), 150.0, 9.0, 1.0, 0.0633),
     "torso_pitch": Drive("y", (-0.45, 1.0), 210.0, 9.0, 1.0, 0.0633),
-    "shoulder_pitch": Drive("y", (-2.8, 1.0), 90.0, 18.0, 0.5, 0.0100),
-    "shoulder_roll": Drive("x", (-0.15, 1.6), 90.0, 18.0, 0.5, 0.0100),
-    "elbow": Drive("y", (-2.5, 0.0), 70.0, 18.0, 0.5, 0.0100),
+    "shoulder_pitch": Drive("y", (-2.8, 1.0), 90.0, 18.0, 2.0, 0.0251),
+    "shoulder_roll": Drive("x", (-0.15, 1.6), 90.0, 18.0, 2.0, 0.0251),
+    "elbow": Drive("y", (-2.5, 0.0), 70.0, 18.0, 1.0, 0.0251),
 }
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 SIDES = {"left": 1.0, "right": -1.0}
@@ -247,7 +247,8 @@ def _add_torso(builder: ModelBuilder) -> None:
         ("head", (0.0, 0.0, neck + HEAD)),
     )
     _body(builder, "torso", waist, _joint("", "torso_pitch", 1.0, (0.0, 0.0, 0.0)), mass)
-    _capsule(builder, "waist", "torso", (0.0, -0.04, 0.03), (0.0, 0.04, 0.03), 0.09, collide=False)
+    belly = (0.0, 0.0, 0.02), (0.0, 0.0, SHOULDER_Z - 0.1)
+    _capsule(builder, "belly", "torso", *belly, 0.1, collide=False)
     chest = SHOULDER_Z - 0.07
     _capsule(builder, "chest", "torso", (0.0, -0.075, chest), (0.0, 0.075, chest), 0.115)
     builder.capsule(
