@@ -77,9 +77,9 @@ def act(
     """Actions for those of a batch of observations that no other thread has taken.
 
     models: the robot on level ground, a copy for each thread, which puts the ground where its feet
-    stand, shape (threads, bytes); observations: shape (n, obs); actions: shape (n, nu).  Each thread has a row, a workspace and
-    scratch memory of its own, shapes (threads, bytes) and (threads, 3, n), n at least nv, nf and
-    SCRATCH.  Returns how many were not tracked exactly.
+    stand, shape (threads, bytes); observations: shape (n, obs); actions: shape (n, nu).  Each
+    thread has a row, a workspace and scratch memory of its own, shapes (threads, bytes) and
+    (threads, 3, n), n at least nv, nf and SCRATCH.  Returns how many were not tracked exactly.
     """
     m = open_model(models[thread])
     s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
