@@ -37,5 +37,6 @@ def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     t["lead"] = 0.05
     t["gain"], t["braking"] = 0.25, 0.8
     if terrain != "flat":  # higher over steps; no speeding up towards the end of a step
-        t["height"], t["clearance"], t["sway"] = 0.30, 0.06, 0.0
+        t["height"] = 0.30 if terrain == "slope" else 0.31
+        t["clearance"], t["sway"], t["landing"], t["lead"] = 0.06, 0.0, 0.0, 0.0
     return trot
