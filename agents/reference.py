@@ -24,7 +24,7 @@ from dynenvs.agents.walking import act as walk
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumTask
 from dynenvs.envs.humanoid import HumanoidTask
-from dynenvs.envs.legged_env import LeggedTask
+from dynenvs.envs.legged_env import SCAN_SPACING, LeggedTask
 from dynenvs.envs.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar_quadruped import PlanarQuadrupedTask
 from dynenvs.envs.quadruped import QuadrupedTask
@@ -75,10 +75,17 @@ class TrottingController(BatchController):
         task = env.task
         assert isinstance(task, LeggedTask)
         self.gait = gait
-        gait["mass"] = task.model.bodies["mass"].sum()
-        constants = (gait, task.foot_of_feature, task.dt, task.timestep)
-        size = max(task.model.nv, len(task.model.features), SCRATCH)
-        super().__init__(env, trot, constants, scratch=(3, size))
+        level = task.level
+        gait["mass"] = level.bodies["mass"].sum()
+        if task.terrain != "flat":
+            gait["scan_x"], gait["scan_y"] = task.scan
+            gait["scan_spacing"] = SCAN_SPACING
+            gait["scan_at"] = 2 * level.nu + 15 + len(task.legs)
+        feet = task.feet_of(level)
+        size = max(level.nv, len(level.features), SCRATCH)
+        super().__init__(env, trot, (), scratch=(3, size), model=level)
+        models = np.tile(level.packed, (self.num_threads, 1))
+        self._constants = (models, gait, feet, task.dt, task.timestep)
 
 
 class StridingController(BatchController):
@@ -122,7 +129,7 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
         if isinstance(inner.task, PlanarQuadrupedTask):
             return WalkingController(inner, quadruped_gait(), SHAPES["quadruped"])
         if isinstance(inner.task, QuadrupedTask):
-            return TrottingController(inner, quadruped_trot())
+            return TrottingController(inner, quadruped_trot(inner.task.terrain))
         if isinstance(inner.task, HumanoidTask):
             return StridingController(inner, humanoid_biped())
     raise ValueError(

@@ -100,10 +100,13 @@ def steer(g: Any, p: Any, R: Floats) -> None:
     k = g.height_rate
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
     low = g.height - g.height_slope * speed
-    p.a[2] = k * k * (low - p.height) - 2.0 * k * p.speed[2]
+    climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
+    p.a[2] = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
     k = g.tilt_rate
-    p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
-    p.alpha[1] = -k * k * R[0, 2] - 2.0 * k * p.turning[1]
+    x, y = g.follow * p.rise[0], g.follow * p.rise[1]
+    steep = math.sqrt(1.0 + x * x + y * y)
+    p.alpha[0] = k * k * (R[1, 2] + y / steep) - 2.0 * k * p.turning[0]
+    p.alpha[1] = -k * k * (R[0, 2] + x / steep) - 2.0 * k * p.turning[1]
     p.alpha[2] = g.turn_rate * (turning - p.turning[2])
 
 

@@ -9,21 +9,43 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.curves import bump, bump_rate, rise, rise_rate, smooth_step
+from dynenvs.agents.profiles import (
+    bump,
+    bump_rate,
+    cruise,
+    cruise_rate,
+    rise,
+    rise_rate,
+    smooth_step,
+)
 from dynenvs.agents.trot_plan import DOWN
 from dynenvs.agents.trot_records import LEGS
+from dynenvs.agents.trot_terrain import swing_over
 from dynenvs.compiled import inlined
-from dynenvs.layout import Records
+from dynenvs.layout import Floats, Records
 
 HOVER = 3e-4  # height at which a swing ends [m]
 NEAR = 0.02  # height below which a foot whose swing is over comes down [m]
 LANDING_SPEED = 0.5  # at most [m/s]
+LANDED = 0.85  # phase from which on a foot that touches terrain stays
 PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 
 
 @inlined
-def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
-    """Velocities of all feet after the period h; velocities are `lag` older than positions."""
+def set_places(g: Any, p: Any, legs: Records) -> None:
+    """Where each foot is to stand next."""
+    for leg in range(LEGS):
+        one = legs[leg]
+        x, y = _turned(g.stance[leg], p.command[2] * (p.left + 0.25 / p.frequency))
+        one.place[0], one.place[1] = x + p.place[0] + p.offset[0], y + p.place[1] + p.offset[1]
+
+
+@inlined
+def set_goals(g: Any, o: Floats, p: Any, legs: Records, h: float, lag: float, base: float) -> None:
+    """Velocities of all feet after the period h; velocities are `lag` older than positions.
+
+    o: observation; base: its base's height in the frame [m].
+    """
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
@@ -32,6 +54,11 @@ def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
         elif one.phase < p.duty:  # late
             one.goal[0] = one.goal[1] = 0.0
             one.goal[2] = _down(p, one, h)
+        elif g.scan_x > 0:
+            swing_over(g, o, p, one, h, base)
+            if one.touches and one.phase > LANDED:
+                one.goal[0] = one.goal[1] = 0.0
+                one.goal[2] = -PRESSING_SPEED
         else:
             _swing(g, p, one, leg, h, lag)
             if one.phase > 1.0 - g.landing and one.gap < NEAR:
@@ -63,13 +90,11 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     x0, y0 = _turned(g.stance[leg], -p.command[2] * since)
     x0 += p.center[0] - p.command[0] * since
     y0 += p.center[1] - p.command[1] * since
-    x1, y1 = _turned(g.stance[leg], p.command[2] * (p.left + 0.25 / f))
-    x1 += p.place[0] + p.offset[0]
-    y1 += p.place[1] + p.offset[1]
+    x1, y1 = one.place[0], one.place[1]
     span = whole - g.arrival / f
-    way = rise(elapsed / span)
-    rate, next_rate = rise_rate((elapsed - lag) / span), rise_rate((elapsed - lag + h) / span)
-    rate, next_rate = rate / span, next_rate / span
+    way = _way(g, elapsed / span)
+    rate = _way_rate(g, (elapsed - lag) / span) / span
+    next_rate = _way_rate(g, (elapsed - lag + h) / span) / span
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole)
     one.goal[0] = one.velocity[0] + (x1 - x0) * (next_rate - rate)
@@ -79,9 +104,9 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * bump_rate((elapsed - lag) / span) / span
-    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span) / span
+    up = g.clearance * bump(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * bump_rate((elapsed - lag) / span, g.ramp) / span
+    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span, g.ramp) / span
     one.goal[2] = one.velocity[2] + next_rate - rate
     one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
 
@@ -91,3 +116,14 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
     """A place over ground, turned about the origin."""
     c, s = math.cos(angle), math.sin(angle)
     return c * place[0] - s * place[1], s * place[0] + c * place[1]
+
+
+@inlined
+def _way(g: Any, s: float) -> float:
+    """Part of a swing's way over ground that is done after the part s of its time."""
+    return (1.0 - g.cruise) * rise(s, g.take_off, g.slow_down) + g.cruise * cruise(s)
+
+
+@inlined
+def _way_rate(g: Any, s: float) -> float:
+    return (1.0 - g.cruise) * rise_rate(s, g.take_off, g.slow_down) + g.cruise * cruise_rate(s)

@@ -16,6 +16,7 @@ from dynenvs.layout import (
     FEATURE,
     HALF_SPACE,
     HEADER,
+    HEIGHT_FIELD,
     MEMORY,
     PAIR,
     POINT,
@@ -231,7 +232,8 @@ class Model:
                 heights[begin[b.name] : end] = b.heights.ravel()
             record.heights_at = begin[b.name]
             record.nx, record.ny = b.heights.shape
-            record.dx, record.dy = 2 * b.size[:2] / (np.array(b.heights.shape) - 1)
+            parts = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
+            record.dx, record.dy = 2 * b.size[:2] / parts
             record.top = b.heights.max()
 
     def _freeze(self) -> None:

@@ -18,8 +18,8 @@ JOINT_BOUND = 300.0
 
 
 @cache
-def _model() -> Model:
-    return robot.build()
+def _model(terrain: str, seed: int) -> Model:
+    return robot.build(terrain, seed)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -38,9 +38,24 @@ class HumanoidTask(LeggedTask):
     joint_bound = JOINT_BOUND
     speed_scales = (0.15, 0.3)
 
+    @property
+    def level(self) -> Model:
+        """The robot on level ground."""
+        return _model("flat", 0)
+
+    def _check(self) -> None:
+        if self.terrain != "flat":
+            raise ValueError(f"terrain must be 'flat' for the humanoid, got {self.terrain!r}")
+        super()._check()
+
+    @property
+    def level(self) -> Model:
+        """The robot on level ground."""
+        return _model()
+
     def build(self) -> Model:
         """The robot on its ground."""
-        return _model()
+        return _model(self.terrain, self.terrain_seed)
 
 
 class HumanoidEnv(LeggedRobot):

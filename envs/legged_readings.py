@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.compiled import inlined
+from dynenvs.envs.ground import FLAT, ground_height, scan
 from dynenvs.envs.legged_records import PLACE, READING, ROOT, TURN
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.layout import Bytes, Floats, Ints, ModelView, StateView
@@ -25,26 +26,26 @@ READING_BYTES = READING.itemsize
 
 
 @inlined
-def heading(s: StateView) -> float:
-    """Direction of the base's x axis over ground [rad]."""
-    w, x, y, z = s.q[3], s.q[4], s.q[5], s.q[6]
-    return math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
-
-
-@inlined
 def upright(s: StateView) -> float:
     """Cosine of the base's tilt."""
     return 1.0 - 2.0 * (s.q[4] * s.q[4] + s.q[5] * s.q[5])
 
 
 @inlined
-def observe(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, observation: Floats) -> None:
+def observe(
+    packed: Bytes, m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, observation: Floats
+) -> None:
     """Height, upward direction, joints, velocities, phase, command and contacts, within bounds.
 
-    Directions and the base's velocities are in its own axes; the world's heading is not seen.
+    Directions and the base's velocities are in its own axes; the world's heading is not seen.  On
+    terrain the height scan follows.
     """
     nu = m.header[0].nv - ROOT
-    observation[0] = min(max(s.q[2], 0.0), o.height_bound)
+    below = 0.0
+    if o.terrain != FLAT:
+        below = ground_height(packed, o.terrain, o.slope, s.q[0], s.q[1])
+        scan(packed, s, o, observation, 15 + 2 * nu + o.legs)
+    observation[0] = min(max(s.q[2] - below, 0.0), o.height_bound)
     _observe_base(s, o, observation, nu)
     for i in range(nu):
         # A joint may stand a rounding error behind its stop.
@@ -126,7 +127,7 @@ def reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
     following *= closeness(t.turning_speed - t.turning, scale)
     tilt = math.sqrt(max(1.0 - upright(s) * upright(s), 0.0))
     posture = closeness(tilt, TILT_SCALE)
-    posture *= closeness(s.q[2] / o.standing_height - 1.0, HEIGHT_SCALE)
+    posture *= closeness((s.q[2] - t.ground) / o.standing_height - 1.0, HEIGHT_SCALE)
     t.reward_velocity = W_VELOCITY * following
     t.reward_ease = W_EASE * following * ease(action)
     t.reward_posture = W_POSTURE * following * posture

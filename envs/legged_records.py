@@ -23,6 +23,7 @@ TASK = record_type(
         ("x", "f8"),  # base at the end of the previous step [m]
         ("y", "f8"),
         ("heading", "f8"),  # [rad]
+        ("ground", "f8"),  # its mean height about the base [m]
         ("x_speed", "f8"),  # means over the last control step, world axes [m/s]
         ("y_speed", "f8"),
         ("forward_speed", "f8"),  # ... and along the heading
@@ -42,6 +43,12 @@ OPTIONS = record_type(
         ("noise", "f8"),  # of joint angles [rad] and velocities [rad/s] at reset
         ("legs", "i8"),
         ("terminate_on_fall", "i8"),
+        ("terrain", "i8"),  # its number among `terrain.TERRAINS`
+        ("slope", "f8"),  # rise of a sloping ground along x
+        ("footprint", "f8", (2,)),  # where feet stand, from the base forward and sideways [m]
+        ("scan_x", "i8"),  # points of the height scan forward and sideways, 0 on flat ground
+        ("scan_y", "i8"),
+        ("scan_spacing", "f8"),  # [m]
         ("standing_height", "f8"),  # of the base above the ground [m]
         ("command", "f8", (3,)),  # of every episode, or NaN: drawn
         ("low_command", "f8", (3,)),

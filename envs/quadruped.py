@@ -18,28 +18,38 @@ JOINT_BOUND = 300.0
 
 
 @cache
-def _model() -> Model:
-    return robot.build()
+def _model(terrain: str, seed: int) -> Model:
+    return robot.build(terrain, seed)
 
 
 @dataclass(kw_only=True, eq=False)
 class QuadrupedTask(LeggedTask):
     """The quadruped trots as commanded; arguments are `LeggedTask`'s."""
 
-    forward_range: tuple[float, float] = (0.0, 1.5)
+    forward_range: tuple[float, float] | None = None  # type: ignore[assignment]
     sideways_range: tuple[float, float] = (-0.4, 0.4)
     turning_range: tuple[float, float] = (-0.8, 0.8)
-    timestep: float = 0.005
-    frame_skip: int = 3
+    timestep: float = 0.0075
+    frame_skip: int = 2
 
     pose = 4 * robot.STANDING
     feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
     gait = GAIT
     joint_bound = JOINT_BOUND
 
+    def __post_init__(self) -> None:
+        if self.forward_range is None:
+            self.forward_range = (0.0, 0.6) if self.terrain == "stairs" else (0.0, 1.5)
+        super().__post_init__()
+
+    @property
+    def level(self) -> Model:
+        """The robot on level ground."""
+        return _model("flat", 0)
+
     def build(self) -> Model:
         """The robot on its ground."""
-        return _model()
+        return _model(self.terrain, self.terrain_seed)
 
 
 class QuadrupedEnv(LeggedRobot):

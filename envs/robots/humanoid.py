@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.builder import ModelBuilder
+from dynenvs.envs.terrain import add_ground
 from dynenvs.model import Model
 from dynenvs.parts import Joint, free, revolute
 
@@ -115,7 +116,7 @@ class Mass(NamedTuple):
     inertia: NDArray[np.float64]
 
 
-def build() -> Model:
+def build(terrain: str = "flat", terrain_seed: int = 0) -> Model:
     """The model: q = (pelvis' place and quaternion, left leg, right leg, torso, left arm, right).
 
     The pelvis' frame lies between the hips.  Positive angles turn about +x (a left limb outward),
@@ -123,7 +124,7 @@ def build() -> Model:
     """
     # The most that touched in a million random steps, termination off, with some to spare
     builder = ModelBuilder(max_contacts=32)
-    builder.half_space("floor", friction=FRICTION)
+    add_ground(builder, terrain, terrain_seed, FRICTION)
     lower = _lump(("lower_trunk", (0.0, 0.0, LOWER_TRUNK)))
     builder.body(
         "pelvis", joint=free("root"), mass=lower.mass, com=lower.com, inertia=lower.inertia
