@@ -19,7 +19,7 @@ import math
 from typing import Any
 
 from dynenvs.agents.biped_records import LEGS
-from dynenvs.agents.profiles import smooth_step
+from dynenvs.agents.curves import smooth_step
 from dynenvs.compiled import inlined
 from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records

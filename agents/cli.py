@@ -66,6 +66,10 @@ def demo(
             help="Commanded speed in m/s, or forward,sideways,turning in m/s and rad/s; else drawn."
         ),
     ] = None,
+    terrain: Annotated[
+        str | None,
+        typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
     ] = None,
@@ -83,7 +87,8 @@ def demo(
         window = output is None and not headless and has_display()
         file = None if window else _writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
         speeds = None if command is None else speeds_of(command)
-        play(env_id, seed=seed, command=speeds, steps=steps, file=file, console=console)
+        options = {} if terrain is None else {"terrain": terrain}
+        play(env_id, seed=seed, command=speeds, steps=steps, file=file, console=console, **options)
     except (ValueError, OSError, RuntimeError) as error:
         raise UserError(str(error)) from error
 

@@ -6,7 +6,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import load_env_creator
 
 from dynenvs.agents.controller import Action, Policy
 from dynenvs.agents.episode import Episode
@@ -59,6 +61,13 @@ class _Record:
             failed=int(last["failed"]),
             simulating=simulating * steps / max(int(self.steps.sum()), 1),
         )
+
+
+def make_batch(env_id: str, count: int, **options: Any) -> DynVectorEnv:
+    """So many worlds of an environment, without wrappers."""
+    env = load_env_creator(str(gym.spec(env_id).vector_entry_point))(num_envs=count, **options)
+    assert isinstance(env, DynVectorEnv)
+    return env
 
 
 def run_episodes(

@@ -17,7 +17,8 @@ from dynenvs.compiled import kernel
 from dynenvs.contact.detect import measure_gaps
 from dynenvs.envs.legged_env import LeggedRobot, LeggedVectorEnv
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import HALF_SPACE, Bytes, Floats, open_model, open_workspace
+from dynenvs.layout import Bytes, Floats, open_model, open_workspace
+from dynenvs.model import Model
 from dynenvs.rotation import rotate
 
 SETTLING = 2.0  # time from which on mean speeds are taken [s]
@@ -100,35 +101,32 @@ def trace_feet(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Feet:
     return feet
 
 
+def _radius(model: Model, f: int) -> float:
+    """Of the ball that a feature is [m]."""
+    geom = model.geoms[model.features["geom_a"][f]]
+    return float(geom.size[0]) if geom.type == "sphere" else float(model.features["radius"][f])
+
+
 def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
     """Measure a recorded episode of `env`.
 
-    A foot's height is its distance from the ground, whatever its shape.  The points of a sole are
-    followed each on its own; a foot swings when none of them carries load.
+    Each point of a foot is followed on its own; a foot swings when none of them carries load.  Its
+    height is its distance from the ground, whatever its shape.
     """
     feet = trace_feet(env, episode)
     loaded = np.asarray(episode.impulses[:, :, 2] > 0.0)
     slips, heights, landings = [], [], []
     for leg in range(len(env.task.legs)):
         own = np.flatnonzero(env.task.foot_of_feature == leg)
-        model = env.task.model
-        gap = feet.gap[:, own].min(axis=1)
-        down = np.asarray(loaded[:, own].any(axis=1))
-        found = list(stances(down, gap))
-        for f in own:
-            radius = model.geoms[model.features["geom_a"][f]].size[0]
-            if model.features["kind"][f] == HALF_SPACE:
-                radius, its, height = model.features["radius"][f], loaded[:, f], feet.gap[:, f]
-            elif f == own[0]:  # one of a ball's many ways to touch rough ground
-                its, height = down, gap
-            else:
-                continue
-            crept = _crept(feet.center[:, f], feet.rotation[:, f], radius)
-            for first, last in stances(its, height):
+        for f in map(int, own):
+            crept = _crept(feet.center[:, f], feet.rotation[:, f], _radius(env.task.model, f))
+            for first, last in stances(loaded[:, f], feet.gap[:, f]):
                 way = crept[first : last + 1] - crept[first]
                 slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        lowest = feet.gap[:, own].min(axis=1)
+        found = list(stances(np.any(loaded[:, own], axis=1), lowest))
         for (_, lift_off), (touchdown, _) in pairwise(found):
-            heights.append(float(gap[lift_off + 1 : touchdown].max()))
+            heights.append(float(lowest[lift_off + 1 : touchdown].max()))
         landings += [first for first, _ in found]
     change = np.abs(np.diff(episode.actions, axis=0)) if episode.steps > 1 else np.zeros((1, 1))
     quiet = change[_away(landings, len(change))]

@@ -34,6 +34,7 @@ def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     t["acceleration"], t["deceleration"] = 2.0, 6.0
     t["edge"], t["aside"], t["follow"] = 0.7, 6.0, 1.0
     t["touchdown"] = 0.15
+    t["lead"] = 0.05
     t["gain"], t["braking"] = 0.25, 0.8
     if terrain != "flat":  # higher over steps; no speeding up towards the end of a step
         t["height"], t["clearance"], t["sway"] = 0.30, 0.06, 0.0

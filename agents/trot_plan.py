@@ -134,7 +134,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     p.place[1] = p.center[1] + uy * swept + ux * fallen
     vx, vy = ux * then - uy * falling, uy * then + ux * falling
     half = 0.5 / p.frequency
-    turn = p.command[2] * (left + 0.5 * half)
+    turn = p.command[2] * (left + 0.5 * half + g.lead)
     ct, st = math.cos(turn), math.sin(turn)
     wx = _change(g, ct * p.command[0] - st * p.command[1], vx / p.last)
     wy = _change(g, st * p.command[0] + ct * p.command[1], vy / p.last)

@@ -47,6 +47,7 @@ TROT = record_type(
         ("scan_y", "i8"),  # and sideways,
         ("scan_spacing", "f8"),  # their distance [m]
         ("scan_at", "i8"),  # first entry in the observation
+        ("lead", "f8"),  # by which a step turns the velocity ahead: it follows late [s]
         ("gain", "f8"),  # bound on what one step adds to the velocity [m/s]
         ("braking", "f8"),  # ... and on what it takes from it [m/s]
     ]

@@ -9,15 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.profiles import (
-    bump,
-    bump_rate,
-    cruise,
-    cruise_rate,
-    rise,
-    rise_rate,
-    smooth_step,
-)
+from dynenvs.agents.curves import cruise, cruise_rate, glide, glide_rate, hop, hop_rate, smooth_step
 from dynenvs.agents.trot_plan import DOWN
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.agents.trot_terrain import swing_over
@@ -104,9 +96,9 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * bump(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * bump_rate((elapsed - lag) / span, g.ramp) / span
-    next_rate = g.clearance * bump_rate((elapsed - lag + h) / span, g.ramp) / span
+    up = g.clearance * hop(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * hop_rate((elapsed - lag) / span, g.ramp) / span
+    next_rate = g.clearance * hop_rate((elapsed - lag + h) / span, g.ramp) / span
     one.goal[2] = one.velocity[2] + next_rate - rate
     one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
 
@@ -121,9 +113,9 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 @inlined
 def _way(g: Any, s: float) -> float:
     """Part of a swing's way over ground that is done after the part s of its time."""
-    return (1.0 - g.cruise) * rise(s, g.take_off, g.slow_down) + g.cruise * cruise(s)
+    return (1.0 - g.cruise) * glide(s, g.take_off, g.slow_down) + g.cruise * cruise(s)
 
 
 @inlined
 def _way_rate(g: Any, s: float) -> float:
-    return (1.0 - g.cruise) * rise_rate(s, g.take_off, g.slow_down) + g.cruise * cruise_rate(s)
+    return (1.0 - g.cruise) * glide_rate(s, g.take_off, g.slow_down) + g.cruise * cruise_rate(s)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.profiles import smooth_step
+from dynenvs.agents.curves import smooth_step
 from dynenvs.agents.trot_records import PAIRS
 from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.legged_records import ROOT
@@ -167,5 +167,6 @@ def swing_over(g: Any, o: Floats, p: Any, one: Any, h: float, base: float) -> No
         k = g.swing_rate
         up = k * k * (top + 0.5 * g.clearance - z) - 2.0 * k * speed
     else:
-        up = _toward(down - z, speed, -g.touchdown, max(left, 2.0 * h))
+        time = max(left - g.landing / p.frequency, 2.0 * h)
+        up = _toward(down - z, speed, -g.touchdown, time)
     one.goal[2] = speed + h * min(max(up, -MOST), MOST)

@@ -123,7 +123,7 @@ def place_on_terrain(
             if feet[f] >= 0:
                 lowest = min(lowest, w.gaps[f])
         s.q[2] -= lowest
-        if lowest < NEAR_ENOUGH:
+        if abs(lowest) < NEAR_ENOUGH:
             break
 
 

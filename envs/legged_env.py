@@ -88,8 +88,8 @@ class LeggedTask(Task):
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
     joint_bound: ClassVar[float]
-    speed_scales: ClassVar[tuple[float, float]] = (0.1, 0.1)
     scan: ClassVar[tuple[int, int]] = (17, 11)
+    speed_scales: ClassVar[tuple[float, float]] = (0.1, 0.1)
 
     def __post_init__(self) -> None:
         self._check()

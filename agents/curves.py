@@ -1,4 +1,4 @@
-"""Courses of a swinging foot: from rest to rest, and up and down again, as functions of time."""
+"""Smooth curves that swinging feet follow, as functions of the part of their time that is over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,21 @@ def smooth_step(x: float) -> float:
 
 
 @inlined
-def rise(s: float, start: float, end: float) -> float:
+def hurry(s: float, more: float) -> float:
+    """Time that begins at the rate 1 - more and ends at 1 + more: from 0 to 1 as s."""
+    s = min(max(s, 0.0), 1.0)
+    return s + more * s * (s - 1.0)
+
+
+@inlined
+def hurry_rate(s: float, more: float) -> float:
+    """Its derivative."""
+    s = min(max(s, 0.0), 1.0)
+    return 1.0 + more * (2.0 * s - 1.0)
+
+
+@inlined
+def glide(s: float, start: float, end: float) -> float:
     """From rest at 0 to rest at 1: the acceleration's graph is a line between two short ramps.
 
     `start` and `end` are the ramps' lengths.  Short ramps leave the long line in between, hence
@@ -33,8 +47,8 @@ def rise(s: float, start: float, end: float) -> float:
 
 
 @inlined
-def rise_rate(s: float, start: float, end: float) -> float:
-    """Slope of `rise`."""
+def glide_rate(s: float, start: float, end: float) -> float:
+    """Slope of `glide`."""
     s = min(max(s, 0.0), 1.0)
     gain, brake = 6.0 / (1.0 - end), 6.0 / (1.0 - start)
     if s < start:
@@ -70,14 +84,14 @@ def cruise_rate(s: float) -> float:
 
 
 @inlined
-def bump(s: float, ramp: float) -> float:
+def hop(s: float, ramp: float) -> float:
     """Up to 1 and down again with neither speed nor acceleration at the ends."""
-    return rise(2.0 * s, ramp, 0.0) if s < 0.5 else rise(2.0 - 2.0 * s, ramp, 0.0)
+    return glide(2.0 * s, ramp, 0.0) if s < 0.5 else glide(2.0 - 2.0 * s, ramp, 0.0)
 
 
 @inlined
-def bump_rate(s: float, ramp: float) -> float:
-    """Slope of `bump`."""
+def hop_rate(s: float, ramp: float) -> float:
+    """Slope of `hop`."""
     if s < 0.5:
-        return 2.0 * rise_rate(2.0 * s, ramp, 0.0)
-    return -2.0 * rise_rate(2.0 - 2.0 * s, ramp, 0.0)
+        return 2.0 * glide_rate(2.0 * s, ramp, 0.0)
+    return -2.0 * glide_rate(2.0 - 2.0 * s, ramp, 0.0)
