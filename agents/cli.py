@@ -1,4 +1,5 @@
-"""The command `dynenvs`: `demo` shows an expert at work, `list` what there is, `bench` how fast."""
+"""The command `dynenvs`: `demo` shows an expert at work, `list` what there is, `bench` how fast,
+`reproduce` what the sources report."""
 
 from __future__ import annotations
 
@@ -137,6 +138,39 @@ def bench_command(
     try:
         bench(chosen(cases), settings, Console(), out=out, page=markdown)
     except (ValueError, OSError) as error:
+        raise UserError(str(error)) from error
+
+
+@app.command("reproduce")
+def reproduce_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments; all if absent.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for data files and figures.")] = Path(
+        "dynenvs-reproduce"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with a folder of figures beside it.")
+    ] = None,
+    names_only: Annotated[
+        bool, typer.Option("--list", help="Say what experiments there are.")
+    ] = False,
+) -> None:
+    """Remake the sources' tables and figures, and set them beside what the sources say."""
+    from dynenvs.agents.bench.peers import MissingPeer
+    from dynenvs.agents.reproduce.run import chosen, reproduce
+
+    console = Console()
+    try:
+        experiments = chosen(names or [])
+        if names_only:
+            table = Table("experiment", "what it remakes")
+            for experiment in experiments:
+                table.add_row(experiment.name, experiment.title)
+            console.print(table)
+        else:
+            reproduce(experiments, console, out=out, page=markdown)
+    except (ValueError, OSError, MissingPeer) as error:
         raise UserError(str(error)) from error
 
 
