@@ -131,6 +131,10 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
         if isinstance(inner.task, QuadrupedTask):
             return TrottingController(inner, quadruped_trot(inner.task.terrain))
         if isinstance(inner.task, HumanoidTask):
+            if inner.task.terrain != "flat":
+                raise ValueError(
+                    f"the humanoid's expert walks on flat ground, not on {inner.task.terrain!r}"
+                )
             return StridingController(inner, humanoid_biped())
     raise ValueError(
         f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"

@@ -51,8 +51,10 @@ def survivors(
         policy = reference_controller(envs)
         observations, _ = envs.reset(seed=0)
         alive = np.ones(seeds, np.bool_)
+        actions = np.zeros((seeds, envs.task.model.nu), np.float32)
         for _ in range(steps):
-            observations, _, fell, failed, _ = envs.step(policy.predict(observations)[0])
+            actions[alive] = policy.predict(observations[alive])[0]
+            observations, _, fell, failed, _ = envs.step(actions)
             alive &= ~(fell | failed)
             if not alive.any():
                 break

@@ -207,7 +207,7 @@ def test_walks_as_commanded(command: tuple[float, float, float]) -> None:
     "options",
     [
         {"timestep": 0.0025, "frame_skip": 6},
-        {"timestep": 0.0075, "frame_skip": 2},
+        {"timestep": 0.005, "frame_skip": 3},
         {"friction_range": (0.6, 0.6), "mass_range": (0.95, 1.05)},
         {"push_impulse": 10.0, "push_interval": 1.0},
     ],
@@ -220,6 +220,12 @@ def test_walks_with_other_options(options: dict[str, Any]) -> None:
     assert trot.end == "time limit"
     assert trot.speed_error < 0.1
     assert (trot.degraded, trot.failed) == (0, 0)
+
+
+def test_no_expert_off_the_flat() -> None:
+    """It says so instead of walking blindly."""
+    with pytest.raises(ValueError, match="flat ground, not on 'rough'"):
+        reference_controller(humanoid(terrain="rough"))
 
 
 def test_float32_observations_still_walk() -> None:
