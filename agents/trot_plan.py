@@ -18,6 +18,7 @@ from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
+BOUNCE = 5e-4  # height up to which the other foot of a pair that stands does, too [m]
 LEAST_DUTY = 0.51  # the pairs hand over the load while both are down
 LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
 
@@ -43,6 +44,10 @@ def share_load(g: Any, p: Any, legs: Records) -> None:
         own -= math.floor(own)
         one.phase = own
         one.stands = 1 if own < p.duty and one.gap < DOWN else 0
+    for pair in range(PAIRS):  # a foot that bounced must not leave its pair's other one alone
+        a, b = legs[g.first[pair]], legs[g.second[pair]]
+        if a.stands != b.stands and max(a.gap, b.gap) < BOUNCE and max(a.phase, b.phase) < p.duty:
+            a.stands = b.stands = 1
     for leg in range(LEGS):
         one = legs[leg]
         other = 1 - g.pair[leg]
