@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from rollouts import idle
 
+from dynenvs.agents import survival
 from dynenvs.agents.episode import run_episode
 from dynenvs.agents.legged_measure import Trot, measure_trot
 from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.survival import survivors
+from dynenvs.agents.survival import plot, survivors
 from dynenvs.envs.humanoid import HumanoidEnv
 from dynenvs.envs.legged_env import LeggedRobot
 from dynenvs.envs.legged_records import BODY, ITSELF
@@ -262,6 +265,22 @@ def test_survivors_are_counted() -> None:
     alive = survivors("dynenvs/Humanoid-v0", [0.0, 200.0], seeds=4, steps=260)
     assert alive[0] == 1.0
     assert alive[1] < 0.5
+
+
+def test_the_curve_is_drawn(tmp_path: Path) -> None:
+    """A picture, and no draft left beside it."""
+    pytest.importorskip("matplotlib")
+    plot(tmp_path / "curve.png", "Humanoid-v0", [0.0, 10.0, 20.0], [1.0, 0.9, 0.2])
+    with Image.open(tmp_path / "curve.png") as picture:
+        assert min(picture.size) > 200
+    assert [file.name for file in tmp_path.iterdir()] == ["curve.png"]
+
+
+def test_survival_names_what_takes_no_pushes(capsys: pytest.CaptureFixture[str]) -> None:
+    """The planar walkers have no such option."""
+    with pytest.raises(SystemExit):
+        survival.main(["planar-humanoid", "--seeds", "1"])
+    assert "push" in capsys.readouterr().err
 
 
 @pytest.mark.slow
