@@ -80,6 +80,8 @@ BODY = record_type(
         ("parallel", "i8"),
         ("in_plane", "i8"),  # whether, besides, R turns about the y axis alone
         ("sign", "f8"),  # of this joint's angle in that sum
+        ("principal", "i8"),  # 1, 2, 3: turns about its parent's x, y or z, nothing else; or 0
+        ("offset", "i8"),  # whether `position` is not zero
         ("plane_moment", "f8"),  # of inertia about the world's y axis, of planar models [kg m^2]
         ("rest", "f8", (3, 3)),
         ("even", "f8", (3, 3)),
