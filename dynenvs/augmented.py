@@ -36,9 +36,13 @@ def fully_augmented(tree: Model, parts: ModelBuilder, *, sparse: bool = True) ->
     Returns a model with the same bodies, geoms and contact features, in the same order.
 
     Raises:
-        ModelError: a joint has a stop, damping or armature, which free bodies do not have.
+        ModelError: a joint has a stop, damping or armature, which free bodies do not have; a body
+            lacks mass or a moment of inertia, which free ones need.
     """
     bodies, geoms, contacts = parts.sorted_parts()
+    for body in bodies:
+        if not (body.mass > 0.0 and np.linalg.eigvalsh(body.inertia)[0] > 0.0):
+            raise ModelError(f"body {body.name!r} turns without inertia or moves without mass")
     by_name = {body.name: body for body in bodies}
     loops = list(tree.closures.loops)
     loops += [

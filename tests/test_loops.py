@@ -14,6 +14,7 @@ from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
 from dynenvs.integrators import simulate
 from dynenvs.inverse import inverse_dynamics
+from dynenvs.layout import open_loops, open_model
 from dynenvs.model import Model
 from dynenvs.parts import ModelError, free, prismatic, revolute, spherical
 from dynenvs.world import World
@@ -25,14 +26,14 @@ TURN = np.array([[1.0, 0, 0], [0, 0, 1.0], [0, -1.0, 0]])  # frames with their z
 
 
 def rod(mass: float, length: float, axis: int) -> Array:
-    """Principal moments of a thin rod along an axis."""
+    """Principal moments of a slender rod along an axis."""
     moments = np.full(3, mass * length**2 / 12)
-    moments[axis] = 0.0
+    moments[axis] = 1e-4 * mass
     return moments
 
 
-def four_bar(joint: str = "spherical", **options: Any) -> Model:
-    """A parallelogram that hangs from two pivots: q = (angle, -angle, angle) closes it."""
+def four_bar_parts(joint: str = "spherical", **options: Any) -> ModelBuilder:
+    """A parallelogram that hangs from two pivots: q = (angle, angle, -angle) closes it."""
     a, c = CRANK, COUPLER
     builder = ModelBuilder(directions=2, **options)
     crank = {"mass": CRANK_MASS, "com": (0, 0, -a / 2), "inertia": rod(CRANK_MASS, a, 2)}
@@ -50,7 +51,12 @@ def four_bar(joint: str = "spherical", **options: Any) -> Model:
         "pin", "coupler", "rocker", joint=joint, position_a=(c, 0, 0), position_b=(0, 0, -a),
         rotation_a=TURN, rotation_b=TURN,
     )  # fmt: skip
-    return builder.build()
+    return builder
+
+
+def four_bar(joint: str = "spherical", **options: Any) -> Model:
+    """The model of `four_bar_parts`."""
+    return four_bar_parts(joint, **options).build()
 
 
 def set_angle(world: World, angle: float) -> None:
@@ -63,15 +69,44 @@ def energy(world: World) -> float:
     return float(totals(world.model, world.q, world.v).energy)
 
 
-def reference(angle: float, seconds: float) -> Array:
-    """Angle and rate of the parallelogram (physics.md, section 2) after some time."""
+def acceleration(angle: float) -> float:
+    """Of the parallelogram's cranks (physics.md, section 2) [rad/s^2]."""
     inertia = 2 / 3 * CRANK_MASS * CRANK**2 + COUPLER_MASS * CRANK**2
-    rate = G * (CRANK_MASS + COUPLER_MASS) * CRANK / inertia
+    return -G * (CRANK_MASS + COUPLER_MASS) * CRANK * np.sin(angle) / inertia
+
+
+def reference(angle: float, seconds: float) -> Array:
+    """Angle and rate of the parallelogram after some time."""
     found = solve_ivp(
-        lambda t, y: (y[1], -rate * np.sin(y[0])), (0, seconds), (angle, 0.0),
+        lambda t, y: (y[1], acceleration(y[0])), (0, seconds), (angle, 0.0),
         rtol=1e-12, atol=1e-12,
     )  # fmt: skip
     return np.array(found.y[:, -1])
+
+
+@pytest.mark.parametrize("joint", ["spherical", "revolute"])
+def test_four_bar_starts_from_rest_as_its_closed_form(joint: str) -> None:
+    """One step is dt times the acceleration, to roundoff."""
+    world = World(four_bar(joint), timestep=1e-3)
+    set_angle(world, 0.9)
+    world.step()
+    close(world.v, 1e-3 * acceleration(0.9) * np.array([1, 1, -1]), 1e-13)
+
+
+def test_a_weld_holds_the_four_bar_still() -> None:
+    """Another loop between the pinned bodies, redundant in part."""
+    c, s = np.cos(0.9), np.sin(0.9)
+    builder = four_bar_parts()
+    builder.close(
+        "weld", "coupler", "rocker", joint="fixed", position_a=(COUPLER, 0, 0),
+        position_b=(0, 0, -CRANK), rotation_b=np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]]),
+    )  # fmt: skip
+    world = World(builder.build(), timestep=1e-3)
+    set_angle(world, 0.9)
+    assert np.abs(world.closure).max() < 1e-12
+    world.step(steps=100)
+    close(world.v, np.zeros(3), 1e-12)
+    close(world.q, np.array([0.9, 0.9, -0.9]), 1e-12)
 
 
 @pytest.mark.parametrize("joint", ["spherical", "revolute"])
@@ -247,6 +282,27 @@ def test_fully_augmented_equals_minimal(seed: int) -> None:
         assert np.abs(freed.closure).max() < 1e-12
 
 
+@pytest.mark.parametrize("joint", ["spherical", "revolute"])
+def test_fully_augmented_equals_tree_augmented(joint: str) -> None:
+    """The four-bar as a tree with a loop, and as three free bodies with four joints."""
+    builder = four_bar_parts(joint)
+    tree = builder.build()
+    for angle in (0.3, 1.0, -0.8):
+        q, v = np.array([angle, angle, -angle]), np.array([2.0, 2.0, -2.0])
+        world = World(tree, timestep=1e-3)
+        world.reset(q, v)
+        world.step()
+        m = open_model(tree.packed)
+        curve = open_loops(m, tree.packed, world._buffer).curve
+        expected = tree_twists(tree, q, world.v - curve)
+        freed = World(fully_augmented(tree, builder), timestep=1e-3)
+        state = freed_state(tree, q, v)
+        freed.reset(*state)
+        freed.wrenches[:] = carried(tree, q, v)
+        freed.step()
+        close(freed_twists(freed, state[0]), expected, 1e-12)
+
+
 def test_four_bar_accelerates_as_mujoco_says() -> None:
     """One short step against an equality constraint made stiff."""
     mujoco = pytest.importorskip("mujoco")
@@ -299,3 +355,6 @@ def test_bad_loops_are_told() -> None:
     damped = ModelBuilder().body("a", joint=revolute(damping=1.0), mass=1, inertia=(1, 1, 1))
     with pytest.raises(ModelError, match="no damping"):
         fully_augmented(damped.build(), damped)
+    thin = ModelBuilder().body("a", joint=revolute(), mass=1, inertia=(0, 1, 1))
+    with pytest.raises(ModelError, match="'a' turns without inertia"):
+        fully_augmented(thin.build(), thin)

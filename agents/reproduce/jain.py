@@ -196,7 +196,8 @@ def figure_2(tick: Tick) -> Outcome:
         for (name, (_, height)), color in zip(curves.items(), ("#4a5463", "#c8553d"), strict=True):
             panel.plot(t, height, color=color, label=f"base {name}, tree-augmented")
         label = "base as drawn, fully augmented"
-        panel.plot(t, free_height, color="#3d6fc8", ls="--", lw=1.0, label=label)
+        style = {"color": "#3d6fc8", "mfc": "none", "ms": 5, "markevery": 125}
+        panel.plot(t, free_height, "o", label=label, **style)
         panel.axhline(
             FLOOR + RADIUS / 3, color="gray", lw=0.8, ls="--", label="resting on the floor"
         )
