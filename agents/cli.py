@@ -1,4 +1,4 @@
-"""The command `dynenvs`: `demo` shows an expert at work, `list` what there is, `bench` how fast."""
+"""The command `dynenvs`: an expert at work, what there is, how fast, and how right it is."""
 
 from __future__ import annotations
 
@@ -129,6 +129,29 @@ def bench_command(
         bench(chosen(cases), settings, Console(), out=out, page=markdown)
     except (ValueError, OSError) as error:
         raise UserError(str(error)) from error
+
+
+@app.command("verify")
+def verify_command(
+    scenes: Annotated[
+        str | None, typer.Option(help="Families of scenes, with commas between; all if absent.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for verify.json and verify.png.")] = Path(
+        "dynenvs-verify"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with the plot beside it.")
+    ] = None,
+) -> None:
+    """Run scenes with known answers here and in other simulators that are installed."""
+    from dynenvs.agents.verify.families import missed, verify
+
+    try:
+        rows = verify(scenes, Console(), out=out, page=markdown)
+    except (ValueError, OSError) as error:
+        raise UserError(str(error)) from error
+    if count := missed(rows):
+        raise UserError(f"{count} of {len(rows)} readings miss their bar")
 
 
 def has_display() -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.layout import CONE, PYRAMID
 from dynenvs.model import Model
 from dynenvs.pairs import PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
@@ -26,6 +27,7 @@ from dynenvs.parts import (
 )
 
 WORLD = "world"
+CONES = {"pyramid": PYRAMID, "exact": CONE}
 
 
 class ModelBuilder:
@@ -35,6 +37,8 @@ class ModelBuilder:
         gravity: acceleration [m/s^2], world axes, z up.
         directions: friction directions of each contact's pyramid: 2 for models that move in the
             x-z plane, any even number from 4 in three dimensions.
+        cone: of friction: "pyramid", or "exact" for the quadratic cone (the pyramid is solved first
+            all the same).  In the plane they are one.
         max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
             all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.
             `diagnostics.overflow` counts the steps that needed more.
@@ -53,6 +57,7 @@ class ModelBuilder:
         *,
         gravity: Vector = (0.0, 0.0, -9.81),
         directions: int = 8,
+        cone: str = "pyramid",
         max_contacts: int | None = None,
     ) -> None:
         self.gravity = vector3(gravity, "gravity")
@@ -60,7 +65,10 @@ class ModelBuilder:
             raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
         if max_contacts is not None and not max_contacts >= 1:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
+        if cone not in CONES:
+            raise ModelError(f"unknown friction cone {cone!r}; choose from: {', '.join(CONES)}")
         self.directions = directions
+        self.cone = CONES[cone]
         self.max_contacts = max_contacts
         self._bodies: dict[str, Body] = {}
         self._geoms: dict[str, Geom] = {}
@@ -342,6 +350,7 @@ class ModelBuilder:
             collect_contacts(bodies, geoms, rules),
             gravity=self.gravity,
             directions=self.directions,
+            cone=self.cone,
             max_contacts=self.max_contacts,
         )
 

@@ -63,6 +63,7 @@ class Model:
         *,
         gravity: Floats,
         directions: int,
+        cone: int,
         max_contacts: int | None,
     ) -> None:
         self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
@@ -78,7 +79,9 @@ class Model:
             for i, body in enumerate(bodies, 1)
             if body.joint.type != "fixed"
         }
-        self.packed: Bytes = self._allocate(bodies, contacts, gravity, directions, max_contacts)
+        self.packed: Bytes = self._allocate(
+            bodies, contacts, gravity, directions, cone, max_contacts
+        )
         self._open()
         self._fill_bodies(bodies)
         self._fill_dofs(bodies)
@@ -94,6 +97,7 @@ class Model:
         contacts: Contacts,
         gravity: Floats,
         directions: int,
+        cone: int,
         max_contacts: int | None,
     ) -> Bytes:
         kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
@@ -114,7 +118,7 @@ class Model:
         header.nr = -(-(header.nc * (1 + tangents) + header.nlimited) // 4) * 4
         header.nl = header.nc * (2 + directions) + header.nlimited
         header.directions = directions
-        header.cone = PYRAMID
+        header.cone = cone if directions > 2 else PYRAMID
         header.gravity[:] = gravity
         angles = 2 * np.pi * np.arange(directions) / directions
         # Exact zeros and ones: the directions of opposite sense must be exact opposites.
