@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.layout import CONE, PYRAMID
+from dynenvs.laws import laws
 from dynenvs.model import Model
 from dynenvs.pairs import PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
@@ -27,7 +27,6 @@ from dynenvs.parts import (
 )
 
 WORLD = "world"
-CONES = {"pyramid": PYRAMID, "exact": CONE}
 
 
 class ModelBuilder:
@@ -39,6 +38,10 @@ class ModelBuilder:
             x-z plane, any even number from 4 in three dimensions.
         cone: of friction: "pyramid", or "exact" for the quadratic cone (the pyramid is solved first
             all the same).  In the plane they are one.
+        restitution: "newton" (of velocities) or "poisson" (of impulses; on the pyramid only): the
+            law by which parts bounce whose `restitution` is not zero (if less than 0.5 m apart at
+            the start of the step).
+        impacts: where several parts meet, "simultaneous", or "sequential", fastest pair first.
         max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
             all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.
             `diagnostics.overflow` counts the steps that needed more.
@@ -58,6 +61,8 @@ class ModelBuilder:
         gravity: Vector = (0.0, 0.0, -9.81),
         directions: int = 8,
         cone: str = "pyramid",
+        restitution: str = "newton",
+        impacts: str = "simultaneous",
         max_contacts: int | None = None,
     ) -> None:
         self.gravity = vector3(gravity, "gravity")
@@ -65,10 +70,8 @@ class ModelBuilder:
             raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
         if max_contacts is not None and not max_contacts >= 1:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
-        if cone not in CONES:
-            raise ModelError(f"unknown friction cone {cone!r}; choose from: {', '.join(CONES)}")
         self.directions = directions
-        self.cone = CONES[cone]
+        self.laws = laws(cone, restitution, impacts)
         self.max_contacts = max_contacts
         self._bodies: dict[str, Body] = {}
         self._geoms: dict[str, Geom] = {}
@@ -350,7 +353,7 @@ class ModelBuilder:
             collect_contacts(bodies, geoms, rules),
             gravity=self.gravity,
             directions=self.directions,
-            cone=self.cone,
+            laws=self.laws,
             max_contacts=self.max_contacts,
         )
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.joints import JOINT_NQ, JOINT_NV
+from dynenvs.laws import Laws
 from dynenvs.layout import (
     BODY,
     BOX,
+    CONE,
     DOF,
     FEATURE,
     HALF_SPACE,
@@ -19,6 +21,7 @@ from dynenvs.layout import (
     MEMORY,
     PAIR,
     POINT,
+    POISSON,
     PYRAMID,
     SPHERE,
     STATUS,
@@ -63,7 +66,7 @@ class Model:
         *,
         gravity: Floats,
         directions: int,
-        cone: int,
+        laws: Laws,
         max_contacts: int | None,
     ) -> None:
         self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
@@ -80,7 +83,7 @@ class Model:
             if body.joint.type != "fixed"
         }
         self.packed: Bytes = self._allocate(
-            bodies, contacts, gravity, directions, cone, max_contacts
+            bodies, contacts, gravity, directions, laws, max_contacts
         )
         self._open()
         self._fill_bodies(bodies)
@@ -97,7 +100,7 @@ class Model:
         contacts: Contacts,
         gravity: Floats,
         directions: int,
-        cone: int,
+        laws: Laws,
         max_contacts: int | None,
     ) -> Bytes:
         kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
@@ -118,7 +121,12 @@ class Model:
         header.nr = -(-(header.nc * (1 + tangents) + header.nlimited) // 4) * 4
         header.nl = header.nc * (2 + directions) + header.nlimited
         header.directions = directions
-        header.cone = cone if directions > 2 else PYRAMID
+        header.cone = laws.cone if directions > 2 else PYRAMID
+        header.impacts = laws.impacts
+        if any(feature.restitution > 0.0 for feature in contacts.features):
+            header.restitution = laws.restitution
+            if (header.cone, header.restitution) == (CONE, POISSON):
+                raise ModelError("Poisson's restitution needs the pyramid: choose cone='pyramid'")
         header.gravity[:] = gravity
         angles = 2 * np.pi * np.arange(directions) / directions
         # Exact zeros and ones: the directions of opposite sense must be exact opposites.

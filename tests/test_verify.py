@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from dynenvs.agents.bench.peers import MissingPeer
-from dynenvs.agents.verify import families, impacts, rolling, sliding
+from dynenvs.agents.verify import bouncing, families, impacts, rolling, sliding
 from dynenvs.agents.verify.ours import Ours
 from dynenvs.agents.verify.report import Row
 from dynenvs.agents.verify.scene import (
@@ -31,7 +31,7 @@ from dynenvs.agents.verify.scene import (
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
-@pytest.mark.parametrize("family", [sliding, rolling, impacts])
+@pytest.mark.parametrize("family", [sliding, rolling, impacts, bouncing])
 def test_scenes_meet_their_bars(family: families.Family, cone: str) -> None:
     """Every judged reading of the quick families."""
     found = list(family.readings(partial(Ours, cone=cone)))
@@ -45,7 +45,7 @@ def test_scenes_meet_their_bars(family: families.Family, cone: str) -> None:
 @pytest.mark.parametrize("family", list(families.FAMILIES))
 def test_all_families_meet_their_bars(family: str) -> None:
     """The long ones too."""
-    for name in ("dynenvs", "dynenvs, exact cone"):
+    for name in ("dynenvs", "dynenvs, exact cone", families.ONE_BY_ONE):
         for reading in families.FAMILIES[family](families.SYSTEMS[name]):
             judged = reading.bar is not None and ("exact" in name or not reading.exact)
             assert not judged or reading.error <= (reading.bar or 0.0), (name, reading)
@@ -112,7 +112,7 @@ def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert families.missed(rows) == 1
     found = json.loads((tmp_path / "verify.json").read_text())
     assert [row["errors"]["dynenvs"] for row in found["rows"]][1:] == [0.5, 0.5, None]
-    assert found["skipped"] == ["Other: `pip install it` first"]
+    assert found["skipped"] == ["Other, made-up: `pip install it` first"]
     text = page.read_text()
     assert "| a scene | bad [m] | 0 | 1.0e-09 | **5.0e-01** |" in text
     assert "| a scene | good [m] | 1 | 1.0e-09 | 1.0e-12 |" in text

@@ -13,7 +13,7 @@ from dynenvs.agents.bench.families import chosen_from
 from dynenvs.agents.bench.machine import describe
 from dynenvs.agents.bench.peers import MissingPeer
 from dynenvs.agents.bench.report import draft, write_json
-from dynenvs.agents.verify import free_motion, impacts, rest, rolling, sliding
+from dynenvs.agents.verify import bouncing, free_motion, impacts, rest, rolling, sliding
 from dynenvs.agents.verify.in_dart import InDart
 from dynenvs.agents.verify.in_mujoco import InMujoco
 from dynenvs.agents.verify.ours import Ours
@@ -25,11 +25,14 @@ FAMILIES: dict[str, Family] = {
     "sliding": sliding.readings,
     "rolling": rolling.readings,
     "impacts": impacts.readings,
+    "bouncing": bouncing.readings,
     "free": free_motion.readings,
 }
+ONE_BY_ONE = "dynenvs, one by one"
 SYSTEMS: dict[str, Callable[..., Any]] = {
     "dynenvs": Ours,
     "dynenvs, exact cone": partial(Ours, cone="exact"),
+    ONE_BY_ONE: partial(Ours, impacts="sequential"),
     "MuJoCo": InMujoco,
     "DART": InDart,
 }
@@ -79,11 +82,13 @@ def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]
     skipped = []
     for family in families:
         for system, make in SYSTEMS.items():
+            if system == ONE_BY_ONE and family != "bouncing":
+                continue  # nothing bounces there: it would be the same
             with console.status(f"{family}, {system}"):
                 try:
                     _collect(family, system, make, rows)
                 except MissingPeer as error:
-                    skipped.append(f"{system}: {error}")
+                    skipped.append(f"{system}, {family}: {error}")
     return list(rows.values()), list(dict.fromkeys(skipped))
 
 

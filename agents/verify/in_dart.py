@@ -26,13 +26,13 @@ class InDart:
             floor = dart.dynamics.Skeleton("floor")
             _, body = floor.createWeldJointAndBodyNodePair()
             shape = dart.dynamics.BoxShape([20.0, 20.0, 2.0])
-            self._touch(body, shape, (0.0, 0.0, -1.0), scene.friction)
+            self._touch(body, shape, (0.0, 0.0, -1.0), scene)
             world.addSkeleton(floor)
         self._bodies: list[Any] = []
         for i, solid in enumerate(scene.solids):
-            self._bodies.append(self._add(i, solid, scene.friction))
+            self._bodies.append(self._add(i, solid, scene))
 
-    def _add(self, i: int, solid: Solid, friction: float) -> Any:
+    def _add(self, i: int, solid: Solid, scene: Scene) -> Any:
         dart, hinge = self._dart, solid.hinge
         com = np.array(hinge.center if hinge else (0.0, 0.0, 0.0))
         if hinge and hinge.parent is not None:
@@ -58,16 +58,18 @@ class InDart:
         for offset in solid.offsets:
             center = np.add(com, offset)
             if solid.box:
-                self._touch(body, dart.dynamics.BoxShape(2 * np.array(solid.box)), center, friction)
+                self._touch(body, dart.dynamics.BoxShape(2 * np.array(solid.box)), center, scene)
             elif solid.radius:
-                self._touch(body, dart.dynamics.SphereShape(solid.radius), center, friction)
+                self._touch(body, dart.dynamics.SphereShape(solid.radius), center, scene)
         return body
 
     @staticmethod
-    def _touch(body: Any, shape: Any, place: Any, friction: float) -> None:
+    def _touch(body: Any, shape: Any, place: Any, scene: Scene) -> None:
         node = body.createShapeNode(shape)
         node.createCollisionAspect()
-        node.createDynamicsAspect().setFrictionCoeff(friction)
+        aspect = node.createDynamicsAspect()
+        aspect.setFrictionCoeff(scene.friction)
+        aspect.setRestitutionCoeff(scene.restitution)
         node.setRelativeTranslation(list(place))
 
     def step(self, count: int = 1) -> None:

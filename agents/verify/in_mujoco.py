@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.bench.peers import peer
+from dynenvs.agents.bench.peers import MissingPeer, peer
 from dynenvs.agents.verify.scene import Scene, Solid, State
 
 
@@ -15,6 +15,8 @@ class InMujoco:
 
     def __init__(self, scene: Scene) -> None:
         self._mujoco = peer("mujoco")
+        if scene.restitution > 0.0:
+            raise MissingPeer("it has no coefficient of restitution")
         ground = '<geom type="plane" size="100 100 1"/>' if scene.floor else ""
         roots = [
             self._body(scene, i)

@@ -27,7 +27,7 @@ class Ours:
             builder.half_space("floor", friction=scene.friction)
         self._names = [f"solid{i}" for i in range(len(scene.solids))]
         for name, solid in zip(self._names, scene.solids, strict=True):
-            self._add(builder, name, solid, scene.friction)
+            self._add(builder, name, solid, scene)
         self.world = World(builder.build(), timestep=scene.timestep)
         self._ids = [self.world.model.body_id(name) for name in self._names]
         self._centers = [
@@ -42,7 +42,7 @@ class Ours:
             else:
                 q[:3], v[:6] = solid.position, (*solid.velocity, *solid.spin)
 
-    def _add(self, builder: ModelBuilder, name: str, solid: Solid, friction: float) -> None:
+    def _add(self, builder: ModelBuilder, name: str, solid: Solid, scene: Scene) -> None:
         hinge = solid.hinge
         com = (0.0, 0.0, 0.0)
         joint, parent = free(), "world"
@@ -53,7 +53,8 @@ class Ours:
         builder.body(name, parent=parent, joint=joint, mass=solid.mass, com=com,
                      inertia=solid.inertia)  # fmt: skip
         for k, offset in enumerate(solid.offsets):
-            skin, options = f"{name}_skin{k}", {"friction": friction}
+            skin = f"{name}_skin{k}"
+            options = {"friction": scene.friction, "restitution": scene.restitution}
             place = np.add(com, offset)
             if solid.box:
                 builder.box(skin, name, half_size=solid.box, position=place, **options)

@@ -28,7 +28,10 @@ as much as their step allows, and the row is there to be seen.
 Each simulator gets the same bodies, step and coefficients. dynenvs: the default friction pyramid
 of eight directions, or what the column names. MuJoCo: elliptic cones, `impratio` 10, Newton's
 solver to 1e-12; its contacts are soft by design, so a block sinks and creeps a little. DART: its
-own collision detector, boxed LCP, sleeping switched off.
+own collision detector, boxed LCP, sleeping switched off. "One by one" takes impacts in sequence,
+the fastest pair first; the others take all that happen at once together, and both answers to
+Newton's cradle keep momentum and energy. MuJoCo and DART see a contact only once the parts overlap,
+so what they show after a single step (Painleve's rod) is the rod before it jams.
 """
 
 
@@ -68,7 +71,7 @@ def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
     names = systems(rows)
     table = Table("scene", "quantity", "expected", "bar", *names)
     for column in table.columns[2:]:
-        column.justify = "right"
+        column.justify, column.min_width = "right", 7
     last = ""
     for row in rows:
         cells = [

@@ -47,6 +47,7 @@ class Scene(NamedTuple):
     floor: bool = True
     gravity: Triple = (0.0, 0.0, -G)  # [m/s^2]
     friction: float = 0.5
+    restitution: float = 0.0
 
 
 class State(NamedTuple):
