@@ -27,7 +27,9 @@ def _bounce(make: Make) -> Iterator[Reading]:
     for _ in range(round(2.0 / dt)):
         simulation.step()
         path.append(float(simulation.read().position[0, 2]) - 0.1)
-    peaks = [b for a, b, c in zip(path, path[1:], path[2:], strict=False) if a < b >= c]
+    peaks = [
+        b for a, b, c in zip(path, path[1:], path[2:], strict=False) if a < b >= c and b > 0.02
+    ]
     third = peaks[2] if len(peaks) > 2 else float("inf")
     name = "ball bounces, e = 0.8"
     yield Reading(name, "third height / exact [1]", 1.0, third / (height * e**6), 1e-2)

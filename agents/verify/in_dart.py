@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class InDart:
         node.createCollisionAspect()
         aspect = node.createDynamicsAspect()
         aspect.setFrictionCoeff(scene.friction)
-        aspect.setRestitutionCoeff(scene.restitution)
+        aspect.setRestitutionCoeff(sqrt(scene.restitution))  # it multiplies those of a pair
         node.setRelativeTranslation(list(place))
 
     def step(self, count: int = 1) -> None:

@@ -30,8 +30,8 @@ of eight directions, or what the column names. MuJoCo: elliptic cones, `impratio
 solver to 1e-12; its contacts are soft by design, so a block sinks and creeps a little. DART: its
 own collision detector, boxed LCP, sleeping switched off. "One by one" takes impacts in sequence,
 the fastest pair first; the others take all that happen at once together, and both answers to
-Newton's cradle keep momentum and energy. MuJoCo and DART see a contact only once the parts overlap,
-so what they show after a single step (Painleve's rod) is the rod before it jams.
+Newton's cradle keep momentum and energy. Painleve's rod is read after one
+step, in which an impulse stops its tip in dynenvs; MuJoCo and DART slow it down over some twenty.
 """
 
 
@@ -169,6 +169,6 @@ def plot(path: Path, rows: Sequence[Row], names: Sequence[str]) -> None:
     panel.set_yticks(heights, [f"{row.scene}: {row.quantity}" for row in rows], fontsize=7)
     panel.set_xlabel("error, in the quantity's unit (black: dynenvs must stay left of it)")
     panel.grid(axis="x", alpha=0.3)
-    panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(names), frameon=False)
+    figure.legend(loc="outside upper center", ncols=len(names), frameon=False)
     with draft(path) as file:
         figure.savefig(file, dpi=80)
