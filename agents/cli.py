@@ -1,4 +1,5 @@
-"""The command `dynenvs`: an expert at work, what there is, how fast, and how right it is."""
+"""The command `dynenvs`: `demo` shows an expert at work, `list` what there is, `bench` how fast,
+`verify` how right, `reproduce` what the sources report."""
 
 from __future__ import annotations
 
@@ -152,6 +153,39 @@ def verify_command(
         raise UserError(str(error)) from error
     if count := missed(rows):
         raise UserError(f"{count} of {len(rows)} readings miss their bar")
+
+
+@app.command("reproduce")
+def reproduce_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments; all if absent.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for data files and figures.")] = Path(
+        "dynenvs-reproduce"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with a folder of figures beside it.")
+    ] = None,
+    names_only: Annotated[
+        bool, typer.Option("--list", help="Say what experiments there are.")
+    ] = False,
+) -> None:
+    """Remake the sources' tables and figures, and set them beside what the sources say."""
+    from dynenvs.agents.bench.peers import MissingPeer
+    from dynenvs.agents.reproduce.run import chosen, reproduce
+
+    console = Console()
+    try:
+        experiments = chosen(names or [])
+        if names_only:
+            table = Table("experiment", "what it remakes")
+            for experiment in experiments:
+                table.add_row(experiment.name, experiment.title)
+            console.print(table)
+        else:
+            reproduce(experiments, console, out=out, page=markdown)
+    except (ValueError, OSError, MissingPeer) as error:
+        raise UserError(str(error)) from error
 
 
 def has_display() -> bool:

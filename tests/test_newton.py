@@ -70,8 +70,8 @@ def _model(directions: int) -> Model:
     return builder.build()
 
 
-def run(problem: Problem, modes: Array | None = None, *, slides: bool = False) -> Answer:
-    """Newton's method, from all open or from `modes`; from Gauss-Seidel if it `slides`."""
+def run(problem: Problem, modes: Array | None = None, *, mixed: bool = False) -> Answer:
+    """Newton's method, from all open or from `modes`; from Gauss-Seidel if `mixed`."""
     header = open_model(_model(problem.directions).packed).header
     rows = len(problem.bias)
     blocks = problem.blocks.copy()
@@ -79,7 +79,7 @@ def run(problem: Problem, modes: Array | None = None, *, slides: bool = False) -
     p, u = np.zeros(rows), np.zeros(rows)
     scale = velocity_scale(header, blocks, len(blocks), problem.G, problem.bias, FLOOR)
     residual, _ = newton(
-        header, blocks, len(blocks), problem.G, problem.bias, rows, scale, slides,
+        header, blocks, len(blocks), problem.G, problem.bias, rows, scale, mixed,
         np.zeros(rows, UNKNOWN), np.zeros((rows, rows)), np.zeros(rows, np.int64),
         np.zeros(rows), np.zeros(rows), p, u,
     )  # fmt: skip
@@ -236,14 +236,14 @@ def soles(rng: np.random.Generator) -> Problem:
     return Problem(8, blocks, J @ factor @ factor.T @ J.T / 16, J @ v)
 
 
-@pytest.mark.parametrize("slides", [False, True])
-def test_soles_are_settled(slides: bool) -> None:
+@pytest.mark.parametrize("mixed", [False, True])
+def test_soles_are_settled(mixed: bool) -> None:
     """Redundant corners that stick, slip and lift: 98 of 100 problems, and by the laws."""
     rng = np.random.default_rng(5)
     settled = 0
     for _ in range(200):
         problem = soles(rng)
-        answer = run(problem, slides=slides)
+        answer = run(problem, mixed=mixed)
         if answer.residual <= 1e-12:
             settled += 1
             scale = max(np.abs(problem.bias).max(), FLOOR)

@@ -34,7 +34,7 @@ from dynenvs.lcp.solve import WARM_RESIDUAL
 SWEEPS = 4  # of mode changes from the last modes
 ROUNDS = 3  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
 PLANAR_ROUNDS = 1  # the cascade is quick there
-RELAXATIONS = 10  # ... and the first with these
+RELAXATIONS = 12  # ... and the first with these
 TRIES = 2  # sweeps of mode changes after each
 REFINEMENTS = 4
 PROXIMAL = 1e-9  # relative to the diagonal of G
@@ -51,7 +51,7 @@ def newton(
     bias: Floats,
     rows: int,
     scale: float,
-    slides: bool,
+    mixed: bool,
     unknowns: Records,
     K: Floats,
     order: Ints,
@@ -64,12 +64,12 @@ def newton(
 
     blocks: modes to start from, receives those of the answer and its slips; n: their number
     G, bias: shapes (rows, rows), (rows,) or larger; scale: see `velocity_scale` [m/s]
-    slides: the modes are not worth a try, because something slid: start with Gauss-Seidel
+    mixed: the modes to start from are not worth a try: start with Gauss-Seidel
     unknowns, K, order, right, x: scratch
     Returns (natural residual of the LCP, infinite if the modes did not settle; sweeps).
     """
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
-    if not slides:
+    if not mixed:
         residual, sweeps = settle(
             header, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,
             p, u,

@@ -26,7 +26,7 @@ def solve_problem(
     answer = w.answer[0]
     answer.residual, answer.pivots, answer.sweeps = 0.0, 0, 0
     if rows > 0:
-        blocks, slides = _recall(m, s, w, count, rows)
+        blocks, mixed = _recall(m, s, w, count, rows)
         scale = velocity_scale(
             m.header, w.blocks, blocks, w.G, w.bias_row, least_speed(m.header, dt)
         )
@@ -38,7 +38,7 @@ def solve_problem(
             w.bias_row,
             rows,
             scale,
-            slides,
+            mixed,
             w.unknowns,
             w.A,
             w.active,
@@ -68,10 +68,11 @@ def _recall(
 ) -> tuple[int, bool]:
     """List contacts and limits as blocks in the modes that their last active sets tell of.
 
-    Returns their number, and whether a contact with two tangents slid in the last step.
+    Returns their number, and whether one with two tangents is about to part: to guess that all
+    hold is then not worth a try.
     """
     directions = m.header[0].directions
-    slides = False
+    mixed = False
     r = 0
     for i in range(count):
         contact, block = w.contacts[i], w.blocks[i]
@@ -79,10 +80,8 @@ def _recall(
         block.row, block.tangents, block.friction = r, contact.tangents, contact.friction
         # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
         # load in many ways, and each turns the body differently.  Memory must not choose.
-        bits = s.memory[contact.feature].active
-        if contact.tangents == 2:
-            slides = slides or (bits >> (1 + directions)) & 1 != 0
-            bits = 0
+        bits = s.memory[contact.feature].active if contact.tangents < 2 else 0
+        mixed = mixed or (contact.tangents == 2 and w.bias_row[r] >= 0.0)
         block.mode = recall_mode(directions, bits, w.bias_row[r] < 0.0)
         r += 1 + contact.tangents
     n = count
@@ -96,7 +95,7 @@ def _recall(
         block = w.blocks[i]
         if not w.G[block.row, block.row] > 0.0:
             block.mode = OPEN
-    return n, slides
+    return n, mixed
 
 
 @inlined
