@@ -3,9 +3,10 @@
     K* contains (u_n + mu |u_t|, u_t),  perpendicular to  (p_n, p_t) in K,   K: |p_t| <= mu p_n
 
 is Coulomb's law on the quadratic cone; without the correction mu |u_t| (the convex relaxation) a
-sliding body would lift.  The start is the pyramid's answer: where nothing slips it is this one too,
+sliding body would lift.  The pyramid's answer comes first: where nothing slips it is this one too,
 for the pyramid lies within the cone.  Elsewhere Newton's method on Alart and Curnier's function
-turns the friction against the slip; where that does not settle, it starts again from the impulses
+starts from no impulses: of many ways to share a load it comes to the same one whatever the heading,
+which the pyramid's answer would not.  Where it does not settle, it starts again from the impulses
 of some sweeps of projected Gauss-Seidel.
 
 Sources: De Saxce and Feng, The bipotential method (1998); Alart and Curnier, A mixed formulation
@@ -52,11 +53,17 @@ def solve_cones(
     """Impulses `p` and velocities `u` = G p + bias of all rows on the exact cones.
 
     blocks: the contacts and limits, receive their modes and slips; n: their number
-    p: impulses to start from, shape (rows,)
+    p: impulses that may be the answer already, shape (rows,)
     scale: the certificate's velocity scale [m/s]
     best, K, order, right, x: scratch
     Returns (natural residual, iterations of Newton's method).
     """
+    _velocities(G, bias, rows, p, u)
+    residual = certify_cones(blocks, n, G, scale, p, u)
+    if residual <= EXACT:
+        return residual, 0
+    for r in range(rows):
+        p[r] = 0.0
     residual, iterations = _descend(blocks, n, G, bias, rows, scale, best, K, order, right, x, p, u)
     sweeps = SWEEPS
     for attempt in range(ROUNDS):

@@ -17,7 +17,7 @@ def solve_on_cones(
 ) -> int:
     """Impulses of the rows and contacts on the exact cones; residual to `w.answer`.
 
-    Starts from the impulses that stand in `w.impulse_row`.  Returns the status.
+    The impulses that stand in `w.impulse_row` stay if they hold already.  Returns the status.
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
