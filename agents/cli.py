@@ -25,6 +25,7 @@ EXPERTS = {
     "dynenvs/PlanarHumanoid-v0": "gait, inverse dynamics",
     "dynenvs/PlanarQuadruped-v0": "gait, inverse dynamics",
     "dynenvs/Quadruped-v0": "trot, inverse dynamics",
+    "dynenvs/Humanoid-v0": "footsteps, inverse dynamics",
 }
 
 
@@ -54,7 +55,10 @@ def _describe(
 @app.command()
 def demo(
     env: Annotated[
-        str, typer.Argument(help="humanoid, quadruped, planar-quadruped, pendulum, or an id.")
+        str,
+        typer.Argument(
+            help="humanoid, quadruped, planar-humanoid, planar-quadruped, pendulum, or an id."
+        ),
     ] = ("humanoid"),
     seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
     command: Annotated[
@@ -62,6 +66,10 @@ def demo(
         typer.Option(
             help="Commanded speed in m/s, or forward,sideways,turning in m/s and rad/s; else drawn."
         ),
+    ] = None,
+    terrain: Annotated[
+        str | None,
+        typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
     ] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
@@ -80,7 +88,8 @@ def demo(
         window = output is None and not headless and has_display()
         file = None if window else _writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
         speeds = None if command is None else speeds_of(command)
-        play(env_id, seed=seed, command=speeds, steps=steps, file=file, console=console)
+        options = {} if terrain is None else {"terrain": terrain}
+        play(env_id, seed=seed, command=speeds, steps=steps, file=file, console=console, **options)
     except (ValueError, OSError, RuntimeError) as error:
         raise UserError(str(error)) from error
 

@@ -12,6 +12,7 @@ from dynenvs.compiled import announce
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats, Ints
+from dynenvs.model import Model
 from dynenvs.progress import begin_round, new_progress
 from dynenvs.threads import available_threads, share
 
@@ -43,6 +44,7 @@ class BatchController:
             observations, actions, progress, thread).
         constants: what the expert knows.
         scratch: shape of a thread's scratch memory.
+        model: what the expert knows of the robot, if not the environment's.
     """
 
     def __init__(
@@ -51,8 +53,9 @@ class BatchController:
         act: Callable[..., int],
         constants: tuple[Any, ...],
         scratch: tuple[int, ...],
+        model: Model | None = None,
     ) -> None:
-        self.model = env.task.model
+        self.model = model or env.task.model
         if isinstance(env, DynVectorEnv):
             self.num_threads = env.num_threads
         else:

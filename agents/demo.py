@@ -39,6 +39,7 @@ def play(
     steps: int | None,
     file: Path | None,
     console: Console,
+    **options: Any,
 ) -> None:
     """Run the expert for one episode before somebody's eyes.
 
@@ -49,12 +50,15 @@ def play(
         steps: control steps; the environment's own limit if None.
         file: GIF to write; None opens a window.
         console: where progress and the closing table go.
+        options: of the environment.
 
     Raises:
-        ValueError: a command out of range, or for an environment without one; no expert.
+        ValueError: an option that it does not have; a command out of range, or for an environment
+            without one; no expert.
         RuntimeError: no window could be opened.
     """
-    options: dict[str, Any] = {} if steps is None else {"max_episode_steps": steps}
+    if steps is not None:
+        options["max_episode_steps"] = steps
     if command is not None:
         options["command"] = command
     env = make(env_id, **options, **(FILM_SIZE if file else {}))

@@ -41,9 +41,9 @@ class Episode(NamedTuple):
 
 
 def short_name(env_id: str) -> str:
-    """The word that people may type instead of an id: "dynenvs/PlanarHumanoid-v0" is "humanoid".
+    """The word that people may type instead of an id: "dynenvs/DoublePendulum-v0" is "pendulum".
 
-    Where another environment has that word for its whole name, it is "planar-humanoid".
+    Where another environment has that word for its whole name, all words: "planar-humanoid".
     """
     words: list[str] = re.findall("[A-Z][a-z]+", env_id)
     alone = f"dynenvs/{words[-1]}-v" not in {name[:-1] for name in ENVIRONMENTS}

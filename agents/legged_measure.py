@@ -14,10 +14,11 @@ from rich.table import Table
 from dynenvs.agents.episode import Episode
 from dynenvs.agents.footsteps import stances, worst_row
 from dynenvs.compiled import kernel
-from dynenvs.contact.detect import feature_gap
-from dynenvs.envs.legged_env import LeggedRobot
+from dynenvs.contact.detect import measure_gaps
+from dynenvs.envs.legged_env import LeggedRobot, LeggedVectorEnv
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Bytes, Floats, open_model, open_workspace
+from dynenvs.model import Model
 from dynenvs.rotation import rotate
 
 SETTLING = 2.0  # time from which on mean speeds are taken [s]
@@ -53,56 +54,83 @@ class Feet(NamedTuple):
 
     center: Floats  # [m], shape (steps, nf, 3)
     rotation: Floats  # of the feature's body, shape (steps, nf, 3, 3)
-    gap: Floats  # [m], shape (steps, nf)
+    gap: Floats  # [m], shape (steps, nf); infinite for slots
 
 
 @kernel
 def _trace(
-    packed: Bytes, buffer: Bytes, q: Floats, center: Floats, rotation: Floats, gap: Floats
+    packed: Bytes,
+    buffer: Bytes,
+    points: Floats,
+    q: Floats,
+    center: Floats,
+    rotation: Floats,
+    gap: Floats,
 ) -> None:
-    """Place, rotation and gap of every feature for a series of positions, shape (steps, nq)."""
+    """Place, rotation and gap of every feature for a series of positions, shape (steps, nq).
+
+    points: where the features are followed, in the axes of their bodies, shape (nf, 3).
+    """
     m = open_model(packed)
     w = open_workspace(m, buffer)
     for k in range(q.shape[0]):
         update_poses(m, q[k], w.pose)
+        measure_gaps(packed, buffer)
         for f in range(m.header[0].nf):
             feature = m.features[f]
             pose = w.pose[feature.body_a]
-            x, y, z = rotate(pose.R, feature.center)
+            x, y, z = rotate(pose.R, points[f])
             center[k, f, 0], center[k, f, 1] = x + pose.p[0], y + pose.p[1]
             center[k, f, 2] = z + pose.p[2]
             for i in range(3):
                 for j in range(3):
                     rotation[k, f, i, j] = pose.R[i, j]
-            gap[k, f] = feature_gap(feature, w.pose)
+            gap[k, f] = w.gaps[f]
 
 
-def trace_feet(env: LeggedRobot, episode: Episode) -> Feet:
+def trace_feet(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Feet:
     """Where the contact features were; kinematics only."""
-    shape = (episode.steps, len(env.model.features))
+    model = env.task.model
+    shape = (episode.steps, len(model.features))
     feet = Feet(np.zeros((*shape, 3)), np.zeros((*shape, 3, 3)), np.zeros(shape))
-    _trace(env.model.packed, env.model.workspace(), episode.q, *feet)
+    points = np.array(model.features["center"])
+    # Slots have no point of their own
+    for f in range(len(points) - int(model.header.ns), len(points)):
+        points[f] = model.geoms[model.features["geom_a"][f]].position
+    _trace(model.packed, model.workspace(), points, episode.q, *feet)
     return feet
 
 
-def measure_trot(env: LeggedRobot, episode: Episode) -> Trot:
-    """Measure a recorded episode of `env`; of each leg's feet the first feature is followed."""
+def _radius(model: Model, f: int) -> float:
+    """Of the ball that a feature is [m]."""
+    geom = model.geoms[model.features["geom_a"][f]]
+    return float(geom.size[0]) if geom.type == "sphere" else float(model.features["radius"][f])
+
+
+def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
+    """Measure a recorded episode of `env`.
+
+    Each point of a foot is followed on its own; a foot swings when none of them carries load.  Its
+    height is its distance from the ground, whatever its shape.
+    """
     feet = trace_feet(env, episode)
-    loaded = episode.impulses[:, :, 2] > 0.0
+    loaded = np.asarray(episode.impulses[:, :, 2] > 0.0)
     slips, heights, landings = [], [], []
     for leg in range(len(env.task.legs)):
-        f = int(np.flatnonzero(env.task.foot_of_feature == leg)[0])
-        found = list(stances(loaded[:, f], feet.gap[:, f]))
-        crept = _crept(feet.center[:, f], feet.rotation[:, f], env.model.features["radius"][f])
-        for first, last in found:
-            way = crept[first : last + 1] - crept[first]
-            slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        own = np.flatnonzero(env.task.foot_of_feature == leg)
+        for f in map(int, own):
+            crept = _crept(feet.center[:, f], feet.rotation[:, f], _radius(env.task.model, f))
+            for first, last in stances(loaded[:, f], feet.gap[:, f]):
+                way = crept[first : last + 1] - crept[first]
+                slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        lowest = feet.gap[:, own].min(axis=1)
+        found = list(stances(np.any(loaded[:, own], axis=1), lowest))
         for (_, lift_off), (touchdown, _) in pairwise(found):
-            heights.append(float(feet.gap[lift_off + 1 : touchdown, f].max()))
+            heights.append(float(lowest[lift_off + 1 : touchdown].max()))
         landings += [first for first, _ in found]
     change = np.abs(np.diff(episode.actions, axis=0)) if episode.steps > 1 else np.zeros((1, 1))
     quiet = change[_away(landings, len(change))]
-    speeds = _mean_velocity(episode, round(SETTLING / env.dt), env.dt)
+    speeds = _mean_velocity(episode, round(SETTLING / env.task.dt), env.task.dt)
     error = speeds - np.asarray(episode.command)
     way = episode.q[-1, :2] - episode.start[:2]
     return Trot(

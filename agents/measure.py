@@ -20,6 +20,7 @@ from rich.table import Table
 
 from dynenvs.agents.controller import Policy
 from dynenvs.agents.episode import Episode, environment_id, make, run_episode, speeds_of
+from dynenvs.agents.episodes import make_batch, run_episodes
 from dynenvs.agents.footsteps import stances, worst_row
 from dynenvs.agents.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.reference import reference_controller
@@ -32,6 +33,7 @@ from dynenvs.kinematics import update_poses
 from dynenvs.layout import Bytes, Floats, open_model, open_workspace
 from dynenvs.rotation import rotate
 
+SIDE_BY_SIDE = 50  # episodes in one batch
 SETTLING = 2.0  # time from which on the mean speed is taken [s]
 UPRIGHT = 0.1  # of either link from the vertical [rad]
 
@@ -233,27 +235,37 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure the expert's walk over many seeds and print the worst figures."""
     name = "python -m dynenvs.agents.measure"
     parser = argparse.ArgumentParser(prog=name, description=main.__doc__)
-    parser.add_argument("env", help="humanoid, quadruped, planar-quadruped, or an id")
+    choices = "humanoid, quadruped, planar-humanoid, planar-quadruped, or an id"
+    parser.add_argument("env", help=choices)
     parser.add_argument("--seeds", type=int, default=100, help="episodes, seeded 0, 1, ...")
     parser.add_argument(
         "--command", type=speeds_of, help="speed in m/s, or three speeds with commas; else drawn"
     )
+    parser.add_argument(
+        "--push", type=float, default=0.0, help="impulses on the base every three seconds [N s]"
+    )
+    parser.add_argument("--terrain", help="flat, slope, rough or stairs, of legged robots")
     options = parser.parse_args(arguments)
     gaits: list[Gait | Trot] = []
     try:
-        env = make(environment_id(options.env))
+        chosen = {"push_impulse": options.push, "terrain": options.terrain}
+        chosen = {name: value for name, value in chosen.items() if value}
+        env_id = environment_id(options.env)
+        env = make(env_id, **chosen)
         if not isinstance(env, PlanarWalker | LeggedRobot):
             raise ValueError(f"{options.env} does not walk; choose a walker")
-        policy = reference_controller(env)
         with Progress(transient=True) as progress:
             task = progress.add_task("walking", total=options.seeds)
-            for seed in range(options.seeds):
-                episode = run_episode(env, policy, seed=seed, command=options.command)
-                if isinstance(env, LeggedRobot):
-                    gaits.append(measure_trot(env, episode))
-                else:
-                    gaits.append(measure_gait(env, episode))
-                progress.advance(task)
+            for first in range(0, options.seeds, SIDE_BY_SIDE):
+                count = min(SIDE_BY_SIDE, options.seeds - first)
+                batch = make_batch(env_id, count, **chosen)
+                policy = reference_controller(batch)
+                for episode in run_episodes(batch, policy, seed=first, command=options.command):
+                    if isinstance(env, LeggedRobot):
+                        gaits.append(measure_trot(env, episode))
+                    else:
+                        gaits.append(measure_gait(env, episode))
+                    progress.advance(task)
     except ValueError as error:
         parser.error(str(error))
     if gaits:

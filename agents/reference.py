@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.agents.biped import SCRATCH as BIPED_SCRATCH
+from dynenvs.agents.biped import act as stride
+from dynenvs.agents.biped_parameters import humanoid_biped
 from dynenvs.agents.controller import BatchController, Policy
 from dynenvs.agents.gait_parameters import humanoid_gait, quadruped_gait
 from dynenvs.agents.gait_table import SHAPES
@@ -19,7 +23,8 @@ from dynenvs.agents.trot_parameters import quadruped_trot
 from dynenvs.agents.walking import act as walk
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumTask
-from dynenvs.envs.legged_env import LeggedTask
+from dynenvs.envs.humanoid import HumanoidTask
+from dynenvs.envs.legged_env import SCAN_SPACING, LeggedTask
 from dynenvs.envs.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar_quadruped import PlanarQuadrupedTask
 from dynenvs.envs.quadruped import QuadrupedTask
@@ -70,10 +75,38 @@ class TrottingController(BatchController):
         task = env.task
         assert isinstance(task, LeggedTask)
         self.gait = gait
-        gait["mass"] = task.model.bodies["mass"].sum()
-        constants = (gait, task.foot_of_feature, task.dt, task.timestep)
-        size = max(task.model.nv, len(task.model.features), SCRATCH)
-        super().__init__(env, trot, constants, scratch=(3, size))
+        level = task.level
+        gait["mass"] = level.bodies["mass"].sum()
+        if task.terrain != "flat":
+            gait["scan_x"], gait["scan_y"] = task.scan
+            gait["scan_spacing"] = SCAN_SPACING
+            gait["scan_at"] = 2 * level.nu + 15 + len(task.legs)
+        feet = task.feet_of(level)
+        size = max(level.nv, len(level.features), SCRATCH)
+        super().__init__(env, trot, (), scratch=(3, size), model=level)
+        models = np.tile(level.packed, (self.num_threads, 1))
+        self._constants = (models, gait, feet, task.dt, task.timestep)
+
+
+class StridingController(BatchController):
+    """Walks on two legs as commanded by inverse dynamics; acts on the observation alone.
+
+    Args:
+        env: the environment, or vector environment, whose observations it will see.
+        body: body, gait and gains, one record of `biped_records.BIPED`.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv, body: NDArray[Any]) -> None:
+        task = env.task
+        assert isinstance(task, LeggedTask)
+        self.body = body
+        body["mass"] = task.model.bodies["mass"].sum()
+        features = task.model.features
+        corners = features["center"][:, 2] < 0.999 * body["sole"][0, 2]
+        soles = np.where(corners, task.foot_of_feature, -1)
+        constants = (body, soles, task.dt, task.timestep)
+        size = max(task.model.nv, len(features), BIPED_SCRATCH)
+        super().__init__(env, stride, constants, scratch=(4, size))
 
 
 def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) -> Policy:
@@ -96,7 +129,13 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
         if isinstance(inner.task, PlanarQuadrupedTask):
             return WalkingController(inner, quadruped_gait(), SHAPES["quadruped"])
         if isinstance(inner.task, QuadrupedTask):
-            return TrottingController(inner, quadruped_trot())
+            return TrottingController(inner, quadruped_trot(inner.task.terrain))
+        if isinstance(inner.task, HumanoidTask):
+            if inner.task.terrain != "flat":
+                raise ValueError(
+                    f"the humanoid's expert walks on flat ground, not on {inner.task.terrain!r}"
+                )
+            return StridingController(inner, humanoid_biped())
     raise ValueError(
         f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"
     )

@@ -18,13 +18,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.trot_legs import BASE, reach
+import numpy as np
+
+from dynenvs.agents.legged_state import BASE, angular_momentum, mass_entry, read_state
+from dynenvs.agents.trot_legs import reach
 from dynenvs.agents.trot_plan import DOWN, plan_step, share_load, steer
 from dynenvs.agents.trot_records import LEG, LEGS, PAIRS, PLAN
-from dynenvs.agents.trot_swing import set_goals
+from dynenvs.agents.trot_swing import set_goals, set_places
+from dynenvs.agents.trot_terrain import MOVES, choose_footholds, feel, look
 from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
-from dynenvs.envs.legged_records import ROOT, TURN
+from dynenvs.envs.legged_records import ROOT
 from dynenvs.inverse import TRACKED, inverse_world
 from dynenvs.kinematics import point_velocity, update_poses
 from dynenvs.layout import (
@@ -49,12 +53,15 @@ FASTEST = 40.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 12.0  # acceleration across the line [m/s^2]
 SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
 PLAN_BYTES = PLAN.itemsize
-SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
+COSTS = 2 * MOVES * MOVES
+COSTS_AT = 8 * -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)
+SCRATCH = COSTS + COSTS_AT // 8  # doubles that plan and legs take
 
 
 @kernel
 def act(
     packed: Bytes,
+    models: Bytes,
     gaits: Records,
     feet: Ints,
     period: float,
@@ -69,15 +76,17 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    observations: shape (n, obs); actions: shape (n, nu).  Each thread has a row, a workspace and
-    scratch memory of its own, shapes (threads, bytes) and (threads, 3, n), n at least nv, nf and
-    SCRATCH.  Returns how many were not tracked exactly.
+    models: the robot on level ground, a copy for each thread, which puts the ground where its feet
+    stand, shape (threads, bytes); observations: shape (n, obs); actions: shape (n, nu).  Each
+    thread has a row, a workspace and scratch memory of its own, shapes (threads, bytes) and
+    (threads, 3, n), n at least nv, nf and SCRATCH.  Returns how many were not tracked exactly.
     """
-    m = open_model(packed)
+    m = open_model(models[thread])
     s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
     v_des, cost = scratch[thread, 0], scratch[thread, 1]
     memory = raw(scratch[thread, 2], 8 * SCRATCH)
     plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
+    costs = vector(memory, COSTS_AT, COSTS, np.float64)
     g, p = gaits[0], plan[0]
     for f in range(m.header[0].nf):
         if feet[f] >= 0:
@@ -86,14 +95,21 @@ def act(
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        _read(m, s, observations[i], p)
-        _survey(m, s, w, g, p, legs, period)
+        o = observations[i]
+        read_state(m, s, o, p)
+        p.rise[0] = p.rise[1] = 0.0
+        if g.scan_x > 0:
+            look(g, s, o, p)
+        _survey(m, s, w, g, o, p, legs, period)
         share_load(g, p, legs)
         if _settle(m, s, w, legs):
-            _survey(m, s, w, g, p, legs, period)
+            _survey(m, s, w, g, o, p, legs, period)
         steer(g, p, w.pose[BASE].R)
         plan_step(g, p, legs)
-        set_goals(g, p, legs, period, 0.5 * timestep)
+        set_places(g, p, legs)
+        if g.scan_x > 0:
+            choose_footholds(g, o, p, legs, costs)
+        set_goals(g, o, p, legs, period, 0.5 * timestep, s.q[2])
         _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next)
         _price(m, g, legs, period, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
@@ -124,39 +140,8 @@ def _price(m: ModelView, g: Any, legs: Records, h: float, cost: Floats) -> None:
 
 
 @inlined
-def _read(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
-    """State (below the base, its heading along x), gait phase and command from an observation."""
-    nu = m.header[0].nv - ROOT
-    x, y, z = o[1], o[2], o[3]  # upward: the rotation matrix's last row
-    pitch, roll = math.atan2(-x, math.sqrt(y * y + z * z)), math.atan2(y, z)
-    c, d = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
-    e, f = math.cos(0.5 * roll), math.sin(0.5 * roll)
-    s.q[0] = s.q[1] = 0.0
-    s.q[2] = o[0]
-    s.q[3], s.q[4], s.q[5], s.q[6] = c * e, c * f, d * e, -d * f
-    c, d = math.cos(pitch), math.sin(pitch)
-    e, f = math.cos(roll), math.sin(roll)
-    vx, vy, vz = o[4 + nu], o[5 + nu], o[6 + nu]
-    up = f * vy + e * vz
-    s.v[0], s.v[1], s.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
-    for k in range(3):
-        s.v[3 + k] = o[7 + nu + k]
-    for i in range(nu):
-        s.q[TURN + i] = o[4 + i]
-        s.v[ROOT + i] = o[10 + nu + i]
-    for k in range(m.header[0].nf):
-        s.memory[k].active = 0  # a cold start: the answer depends on the observation alone
-    s.status[0].limits_active = 0
-    at = 10 + 2 * nu
-    turn = math.atan2(o[at], o[at + 1]) / (2.0 * math.pi)
-    p.phase = turn - math.floor(turn)
-    for k in range(3):
-        p.command[k] = o[at + 2 + k]
-
-
-@inlined
 def _survey(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, h: float
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, o: Floats, p: Any, legs: Records, h: float
 ) -> None:
     """Equations of motion, centre of mass, angular momentum, base and feet of the present state."""
     update_poses(m, s.q, w.pose)
@@ -167,52 +152,27 @@ def _survey(
         p.center[k] = origin[k] + root.hc[k] / root.mc
         p.speed[k] = s.v[k]
         p.turning[k] = root.v[k]
-    _angular_momentum(m, s, w, p)
+    angular_momentum(m, s, w, p)
     for leg in range(LEGS):
         one = legs[leg]
         feature = m.features[one.feature]
         pose = w.pose[one.body]
         x, y, z = rotate(pose.R, feature.center)
         one.point[0], one.point[1] = x + pose.p[0], y + pose.p[1]
-        one.point[2] = z + pose.p[2] - feature.radius
-        one.gap = one.point[2]
+        one.point[2] = z + pose.p[2]
+        if g.scan_x > 0:
+            feel(m, g, o, p, one, leg, s.q[2])
+        else:
+            one.normal[0], one.normal[1], one.normal[2] = 0.0, 0.0, 1.0
+            one.point[2] -= feature.radius
+            one.gap = one.point[2]
         point_velocity(m, w, one.body, one.point, one.velocity)
     for pair in range(PAIRS):
         a, b = legs[g.first[pair]].point, legs[g.second[pair]].point
         x, y = a[0] - b[0], a[1] - b[1]
         length = max(math.sqrt(x * x + y * y), 1e-6)
         p.line[pair, 0], p.line[pair, 1] = x / length, y / length
-
-
-@inlined
-def _angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> None:
-    """Angular momentum about the ground below the centre of mass, as a velocity of the latter.
-
-    Contact forces do not change it but by where they act: it foretells the pendulum's motion
-    better than the centre's own velocity, which the legs' swing disturbs.
-    """
-    x = y = z = bx = by = bz = 0.0  # of the base's rows: linear momentum and, in its axes, angular
-    for j in range(m.header[0].nv):
-        for k in range(ROOT):
-            part = (w.M[j, k] if j >= k else w.M[k, j]) * s.v[j]
-            if k == 0:
-                x += part
-            elif k == 1:
-                y += part
-            elif k == 2:
-                z += part
-            elif k == 3:
-                bx += part
-            elif k == 4:
-                by += part
-            else:
-                bz += part
-    R, origin = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry = origin[0] - p.center[0], origin[1] - p.center[1]
-    lx = R[0, 0] * bx + R[0, 1] * by + R[0, 2] * bz + ry * z - origin[2] * y
-    ly = R[1, 0] * bx + R[1, 1] * by + R[1, 2] * bz + origin[2] * x - rx * z
-    scale = w.body[BASE].mc * max(p.center[2], 0.05)
-    p.momentum[0], p.momentum[1] = ly / scale, -lx / scale
+        p.ascent[pair] = (a[2] - b[2]) / length if g.scan_x > 0 else 0.0
 
 
 @inlined
@@ -324,20 +284,20 @@ def _balance(
     p.chosen[2] = p.a[2]
     for pair in range(PAIRS):
         if p.weight[pair] > 0.0:
-            ux, uy = p.line[pair, 0], p.line[pair, 1]
+            ux, uy, uz = p.line[pair, 0], p.line[pair, 1], p.ascent[pair]
             foot = legs[g.first[pair]].point
             rx, ry, rz = base[0] - foot[0], base[1] - foot[1], base[2] - foot[2]
             # The twist e about the line, as velocities of the base's six coordinates
-            e0, e1, e2 = uy * rz, -ux * rz, ux * ry - uy * rx
-            e3 = R[0, 0] * ux + R[1, 0] * uy
-            e4 = R[0, 1] * ux + R[1, 1] * uy
-            e5 = R[0, 2] * ux + R[1, 2] * uy
+            e0, e1, e2 = uy * rz - uz * ry, uz * rx - ux * rz, ux * ry - uy * rx
+            e3 = R[0, 0] * ux + R[1, 0] * uy + R[2, 0] * uz
+            e4 = R[0, 1] * ux + R[1, 1] * uy + R[2, 1] * uz
+            e5 = R[0, 2] * ux + R[1, 2] * uy + R[2, 2] * uz
             given = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
             given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
             x_slope = y_slope = 0.0
             for j in range(m.header[0].nv):
-                y = _row(w, j, 0) * e0 + _row(w, j, 1) * e1 + _row(w, j, 2) * e2
-                y += _row(w, j, 3) * e3 + _row(w, j, 4) * e4 + _row(w, j, 5) * e5
+                y = mass_entry(w, j, 0) * e0 + mass_entry(w, j, 1) * e1 + mass_entry(w, j, 2) * e2
+                y += mass_entry(w, j, 3) * e3 + mass_entry(w, j, 4) * e4 + mass_entry(w, j, 5) * e5
                 if j < 3:
                     given += y * p.a[j]
                     x_slope += y if j == 0 else 0.0
@@ -360,9 +320,3 @@ def _balance(
                 amount = min(max(-given / slope, -STRONGEST), STRONGEST)
             p.chosen[0] += p.weight[pair] * (ax - amount * uy)
             p.chosen[1] += p.weight[pair] * (ay + amount * ux)
-
-
-@inlined
-def _row(w: WorkspaceView, j: int, k: int) -> float:
-    """Entry (j, k) of the mass matrix, of which the lower triangle is stored."""
-    return w.M[j, k] if j >= k else w.M[k, j]

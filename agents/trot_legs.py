@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dynenvs.agents.legged_state import BASE
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.compiled import inlined
 from dynenvs.envs.legged_records import ROOT
@@ -11,8 +12,6 @@ from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.rotation import rotate
-
-BASE = 1  # the body
 
 
 @inlined
@@ -34,7 +33,9 @@ def reach(
         if (one.stands != 0) == standing:
             feature, pose = m.features[one.feature], w.pose_new[one.body]
             x, y, z = rotate(pose.R, feature.center)
-            x, y, z = x + pose.p[0], y + pose.p[1], z + pose.p[2] - feature.radius
+            n, radius = one.normal, feature.radius
+            x, y = x + pose.p[0] - radius * n[0], y + pose.p[1] - radius * n[1]
+            z = z + pose.p[2] - radius * n[2]
             one.arm[0], one.arm[1], one.arm[2] = x - base[0], y - base[1], z - base[2]
             a, b, c = _column(m, w, leg, 0, x, y, z)
             d, e, f = _column(m, w, leg, 1, x, y, z)

@@ -18,15 +18,9 @@ from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
+BOUNCE = 5e-4  # height up to which the other foot of a pair that stands does, too [m]
 LEAST_DUTY = 0.51  # the pairs hand over the load while both are down
 LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
-
-
-@inlined
-def smooth_step(x: float) -> float:
-    """From 0 to 1, with no slope or curvature at the ends."""
-    x = min(max(x, 0.0), 1.0)
-    return x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
 
 
 @inlined
@@ -50,6 +44,10 @@ def share_load(g: Any, p: Any, legs: Records) -> None:
         own -= math.floor(own)
         one.phase = own
         one.stands = 1 if own < p.duty and one.gap < DOWN else 0
+    for pair in range(PAIRS):  # a foot that bounced must not leave its pair's other one alone
+        a, b = legs[g.first[pair]], legs[g.second[pair]]
+        if a.stands != b.stands and max(a.gap, b.gap) < BOUNCE and max(a.phase, b.phase) < p.duty:
+            a.stands = b.stands = 1
     for leg in range(LEGS):
         one = legs[leg]
         other = 1 - g.pair[leg]
@@ -107,10 +105,13 @@ def steer(g: Any, p: Any, R: Floats) -> None:
     k = g.height_rate
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
     low = g.height - g.height_slope * speed
-    p.a[2] = k * k * (low - p.height) - 2.0 * k * p.speed[2]
+    climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
+    p.a[2] = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
     k = g.tilt_rate
-    p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
-    p.alpha[1] = -k * k * R[0, 2] - 2.0 * k * p.turning[1]
+    x, y = g.follow * p.rise[0], g.follow * p.rise[1]
+    steep = math.sqrt(1.0 + x * x + y * y)
+    p.alpha[0] = k * k * (R[1, 2] + y / steep) - 2.0 * k * p.turning[0]
+    p.alpha[1] = -k * k * (R[0, 2] + x / steep) - 2.0 * k * p.turning[1]
     p.alpha[2] = g.turn_rate * (turning - p.turning[2])
 
 
@@ -138,7 +139,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     p.place[1] = p.center[1] + uy * swept + ux * fallen
     vx, vy = ux * then - uy * falling, uy * then + ux * falling
     half = 0.5 / p.frequency
-    turn = p.command[2] * (left + 0.5 * half)
+    turn = p.command[2] * (left + 0.5 * half + g.lead)
     ct, st = math.cos(turn), math.sin(turn)
     wx = _change(g, ct * p.command[0] - st * p.command[1], vx / p.last)
     wy = _change(g, st * p.command[0] + ct * p.command[1], vy / p.last)

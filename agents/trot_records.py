@@ -19,6 +19,10 @@ TROT = record_type(
         ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
         ("landing", "f8"),  # and by which it is almost down
         ("clearance", "f8"),  # of a swinging foot [m]
+        ("take_off", "f8"),  # fractions of a swing in which its acceleration over ground grows ...
+        ("slow_down", "f8"),  # ... and dies away,
+        ("cruise", "f8"),  # share of even speed in it
+        ("ramp", "f8"),  # and of half of it in which that upward does
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("mass", "f8"),  # of the whole robot [kg]
@@ -34,6 +38,16 @@ TROT = record_type(
         ("acceleration", "f8"),  # bounds on that along the line: gathering way [m/s^2] ...
         ("deceleration", "f8"),  # ... and braking
         ("trim", "f8", (3,)),  # added to the command: of forward and sideways speed, and [m/s]
+        # Costs, in metres of moving a foothold, of a metre by which the ground differs about it
+        ("edge", "f8"),
+        ("aside", "f8"),  # ... and by which a pair's line is moved from where balance wants it
+        ("follow", "f8"),  # part of the ground's slope that the base takes over
+        ("touchdown", "f8"),  # speed of a foot that comes down on terrain [m/s]
+        ("scan_x", "i8"),  # points of the height scan forward, 0 if there is none,
+        ("scan_y", "i8"),  # and sideways,
+        ("scan_spacing", "f8"),  # their distance [m]
+        ("scan_at", "i8"),  # first entry in the observation
+        ("lead", "f8"),  # by which a step turns the velocity ahead: it follows late [s]
         ("gain", "f8"),  # bound on what one step adds to the velocity [m/s]
         ("braking", "f8"),  # ... and on what it takes from it [m/s]
     ]
@@ -45,10 +59,13 @@ LEG = record_type(
         ("feature", "i8"),
         ("phase", "f8"),  # since the foot was due to carry, in [0, 1)
         ("gap", "f8"),  # [m]
+        ("touches", "i8"),  # on terrain: its contact flag
+        ("normal", "f8", (3,)),  # of the ground
         ("stands", "i8"),
         ("share", "f8"),  # of its pair's load, in [0, 1]
         ("point", "f8", (3,)),  # lowest point of the foot, in the heading's frame [m]
         ("velocity", "f8", (3,)),  # [m/s]
+        ("place", "f8", (2,)),  # where it is to stand next [m]
         ("goal", "f8", (3,)),  # its velocity after the period [m/s]
         ("arm", "f8", (3,)),  # from the base to the point then [m]
         ("inverse", "f8", (3, 3)),  # of its Jacobian then
@@ -73,7 +90,9 @@ PLAN = record_type(
         ("speed", "f8", (3,)),  # its velocity [m/s]
         ("turning", "f8", (3,)),  # [rad/s]
         ("momentum", "f8", (2,)),  # velocity that stands for the angular momentum [m/s]
-        ("line", "f8", (PAIRS, 2)),  # from the second foot of a pair to its first, unit
+        ("line", "f8", (PAIRS, 2)),  # over ground from the second foot of a pair to its first, unit
+        ("ascent", "f8", (PAIRS,)),  # of that line
+        ("rise", "f8", (2,)),  # slopes of the ground forward and sideways
         ("place", "f8", (2,)),  # under the centre of mass when the next pair takes over ...
         ("offset", "f8", (2,)),  # ... and where that pair stands from there [m]
         ("along", "f8", (PAIRS, 2)),  # desired acceleration of the base while a pair carries

@@ -9,20 +9,35 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.trot_plan import DOWN, smooth_step
+from dynenvs.agents.curves import cruise, cruise_rate, glide, glide_rate, hop, hop_rate, smooth_step
+from dynenvs.agents.trot_plan import DOWN
 from dynenvs.agents.trot_records import LEGS
+from dynenvs.agents.trot_terrain import swing_over
 from dynenvs.compiled import inlined
-from dynenvs.layout import Records
+from dynenvs.layout import Floats, Records
 
 HOVER = 3e-4  # height at which a swing ends [m]
 NEAR = 0.02  # height below which a foot whose swing is over comes down [m]
 LANDING_SPEED = 0.5  # at most [m/s]
+LANDED = 0.85  # phase from which on a foot that touches terrain stays
 PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 
 
 @inlined
-def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
-    """Velocities of all feet after the period h; velocities are `lag` older than positions."""
+def set_places(g: Any, p: Any, legs: Records) -> None:
+    """Where each foot is to stand next."""
+    for leg in range(LEGS):
+        one = legs[leg]
+        x, y = _turned(g.stance[leg], p.command[2] * (p.left + 0.25 / p.frequency))
+        one.place[0], one.place[1] = x + p.place[0] + p.offset[0], y + p.place[1] + p.offset[1]
+
+
+@inlined
+def set_goals(g: Any, o: Floats, p: Any, legs: Records, h: float, lag: float, base: float) -> None:
+    """Velocities of all feet after the period h; velocities are `lag` older than positions.
+
+    o: observation; base: its base's height in the frame [m].
+    """
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
@@ -31,6 +46,11 @@ def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
         elif one.phase < p.duty:  # late
             one.goal[0] = one.goal[1] = 0.0
             one.goal[2] = _down(p, one, h)
+        elif g.scan_x > 0:
+            swing_over(g, o, p, one, h, base)
+            if one.touches and one.phase > LANDED:
+                one.goal[0] = one.goal[1] = 0.0
+                one.goal[2] = -PRESSING_SPEED
         else:
             _swing(g, p, one, leg, h, lag)
             if one.phase > 1.0 - g.landing and one.gap < NEAR:
@@ -62,13 +82,11 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     x0, y0 = _turned(g.stance[leg], -p.command[2] * since)
     x0 += p.center[0] - p.command[0] * since
     y0 += p.center[1] - p.command[1] * since
-    x1, y1 = _turned(g.stance[leg], p.command[2] * (p.left + 0.25 / f))
-    x1 += p.place[0] + p.offset[0]
-    y1 += p.place[1] + p.offset[1]
+    x1, y1 = one.place[0], one.place[1]
     span = whole - g.arrival / f
-    way = _rise(elapsed / span)
-    rate, next_rate = _rise_rate((elapsed - lag) / span), _rise_rate((elapsed - lag + h) / span)
-    rate, next_rate = rate / span, next_rate / span
+    way = _way(g, elapsed / span)
+    rate = _way_rate(g, (elapsed - lag) / span) / span
+    next_rate = _way_rate(g, (elapsed - lag + h) / span) / span
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole)
     one.goal[0] = one.velocity[0] + (x1 - x0) * (next_rate - rate)
@@ -78,9 +96,9 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * _bump(elapsed / span) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * _bump_rate((elapsed - lag) / span) / span
-    next_rate = g.clearance * _bump_rate((elapsed - lag + h) / span) / span
+    up = g.clearance * hop(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * hop_rate((elapsed - lag) / span, g.ramp) / span
+    next_rate = g.clearance * hop_rate((elapsed - lag + h) / span, g.ramp) / span
     one.goal[2] = one.velocity[2] + next_rate - rate
     one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
 
@@ -93,32 +111,11 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 
 
 @inlined
-def _rise(s: float) -> float:
-    """From rest at 0 to rest at 1 with the least greatest jerk: +32, -32, +32 by quarters."""
-    s = min(max(s, 0.0), 1.0)
-    if s < 0.25:
-        return 16.0 / 3.0 * s * s * s
-    if s < 0.75:
-        return ((8.0 - 16.0 / 3.0 * s) * s - 2.0) * s + 1.0 / 6.0
-    return 1.0 - 16.0 / 3.0 * (1.0 - s) ** 3
+def _way(g: Any, s: float) -> float:
+    """Part of a swing's way over ground that is done after the part s of its time."""
+    return (1.0 - g.cruise) * glide(s, g.take_off, g.slow_down) + g.cruise * cruise(s)
 
 
 @inlined
-def _rise_rate(s: float) -> float:
-    s = min(max(s, 0.0), 1.0)
-    if s < 0.25:
-        return 16.0 * s * s
-    if s < 0.75:
-        return 16.0 * s * (1.0 - s) - 2.0
-    return 16.0 * (1.0 - s) * (1.0 - s)
-
-
-@inlined
-def _bump(s: float) -> float:
-    """Up to 1 and down again with neither speed nor acceleration at the ends."""
-    return _rise(2.0 * s) if s < 0.5 else _rise(2.0 - 2.0 * s)
-
-
-@inlined
-def _bump_rate(s: float) -> float:
-    return 2.0 * _rise_rate(2.0 * s) if s < 0.5 else -2.0 * _rise_rate(2.0 - 2.0 * s)
+def _way_rate(g: Any, s: float) -> float:
+    return (1.0 - g.cruise) * glide_rate(s, g.take_off, g.slow_down) + g.cruise * cruise_rate(s)

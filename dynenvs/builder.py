@@ -250,6 +250,43 @@ class ModelBuilder:
             position: of the grid's middle at height zero [m].
             options: as for `sphere`.
         """
+        return self._field(name, body, "height_field", heights, half_size, position, **options)
+
+    def block_field(
+        self,
+        name: str,
+        body: str = WORLD,
+        *,
+        heights: Any,
+        half_size: tuple[float, float],
+        position: Vector = (0, 0, 0),
+        **options: Any,
+    ) -> ModelBuilder:
+        """Add ground with steps: upright blocks side by side, endlessly deep, with flat tops.
+
+        Spheres and capsules touch it, with its edges and corners as sharp as they are.
+
+        Args:
+            name: unique among geoms.
+            body: the body that carries it.
+            heights: of the blocks' tops, shape (nx, ny), both at least 2 [m]; the outermost blocks
+                go on without end.
+            half_size: all blocks together span +-half_size in x and y [m].
+            position: of their middle at height zero [m].
+            options: as for `sphere`.
+        """
+        return self._field(name, body, "block_field", heights, half_size, position, **options)
+
+    def _field(
+        self,
+        name: str,
+        body: str,
+        kind: str,
+        heights: Any,
+        half_size: tuple[float, float],
+        position: Vector,
+        **options: Any,
+    ) -> ModelBuilder:
         grid = np.array(heights, dtype=np.float64)
         if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
             raise ModelError(
@@ -258,9 +295,7 @@ class ModelBuilder:
             )
         x, y = half_size
         self._positive(name, half_size=min(x, y))
-        return self._geom(
-            name, body, "height_field", (x, y, 0), position, None, heights=grid, **options
-        )
+        return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
 
     def _geom(
         self,

@@ -27,6 +27,7 @@ from dynenvs.rotation import (
     rotation_vector,
     sine_cosine,
     turn_about,
+    turn_about_principal,
 )
 
 JOINT_NQ = (0, 1, 1, 4, 7)
@@ -68,7 +69,9 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
 @merged
 def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
-    dx, dy, dz = rotate(parent.R, body.position)
+    dx, dy, dz = 0.0, 0.0, 0.0
+    if body.offset:
+        dx, dy, dz = rotate(parent.R, body.position)
     at = body.q_at
     if body.parallel:
         s, c = parent.sine, parent.cosine
@@ -85,7 +88,10 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
             dx, dy, dz = dx + sx * q[at], dy + sy * q[at], dz + sz * q[at]
     elif body.joint == REVOLUTE:
         s, c = sine_cosine(q[at])
-        turn_about(parent.R, body.rest, body.even, body.odd, s, c, pose.R)
+        if body.principal:
+            turn_about_principal(parent.R, body.principal, body.odd, s, c, pose.R)
+        else:
+            turn_about(parent.R, body.rest, body.even, body.odd, s, c, pose.R)
     elif body.joint == SPHERICAL or body.joint == FREE:
         matmul3(parent.R, body.rest, pose.frame)
         if body.joint == FREE:

@@ -34,7 +34,7 @@ Records = NDArray[Any]
 # Joint types
 FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
 # Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
-POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD = range(6)
+POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD = range(7)
 # Friction cones
 PYRAMID, CONE = range(2)
 # Laws of restitution (none where nothing bounces), and what happens where several parts meet
@@ -83,6 +83,8 @@ BODY = record_type(
         ("parallel", "i8"),
         ("in_plane", "i8"),  # whether, besides, R turns about the y axis alone
         ("sign", "f8"),  # of this joint's angle in that sum
+        ("principal", "i8"),  # 1, 2, 3: turns about its parent's x, y or z, nothing else; or 0
+        ("offset", "i8"),  # whether `position` is not zero
         ("plane_moment", "f8"),  # of inertia about the world's y axis, of planar models [kg m^2]
         ("rest", "f8", (3, 3)),
         ("even", "f8", (3, 3)),
@@ -137,7 +139,7 @@ FEATURE = record_type(
 PAIR = record_type(
     [
         ("kind_a", "i8"),  # SPHERE, CAPSULE or BOX
-        ("kind_b", "i8"),  # CAPSULE, BOX or HEIGHT_FIELD
+        ("kind_b", "i8"),  # CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
         ("body_a", "i8"),
         ("body_b", "i8"),
         ("first", "i8"),  # first slot
@@ -150,7 +152,7 @@ PAIR = record_type(
         ("rotation_b", "f8", (3, 3)),
         # A's centre further than this from B (from B's centre, if it is no box) is far [m]
         ("reach", "f8"),
-        ("heights_at", "i8"),  # of a height field: its first height, points along x and y,
+        ("heights_at", "i8"),  # of a field: its first height, points (blocks) along x and y,
         ("nx", "i8"),
         ("ny", "i8"),
         ("dx", "f8"),  # their distances [m]

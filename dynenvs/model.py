@@ -18,6 +18,7 @@ from dynenvs.layout import (
     FEATURE,
     HALF_SPACE,
     HEADER,
+    HEIGHT_FIELD,
     MEMORY,
     PAIR,
     POINT,
@@ -173,6 +174,7 @@ class Model:
             record.position[:] = position
             record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
             axes.append(_fill_turn(record, axes[parent]))
+            record.principal, record.offset = _principal(record), record.position.any()
             record.in_plane = _is_in_plane(record) and (parent == 0 or self.bodies[parent].in_plane)
             record.mass = body.mass
             record.com[:] = body.com
@@ -244,7 +246,8 @@ class Model:
                 heights[begin[b.name] : end] = b.heights.ravel()
             record.heights_at = begin[b.name]
             record.nx, record.ny = b.heights.shape
-            record.dx, record.dy = 2 * b.size[:2] / (np.array(b.heights.shape) - 1)
+            parts = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
+            record.dx, record.dy = 2 * b.size[:2] / parts
             record.top = b.heights.max()
 
     def _freeze(self) -> None:
@@ -365,6 +368,14 @@ class _Axis(NamedTuple):
 
 def _is_y(axis: NDArray[np.float64]) -> bool:
     return bool(abs(axis[0]) < 1e-15 and abs(axis[2]) < 1e-15)
+
+
+def _principal(body: Any) -> int:
+    """Which of its parent's axes a revolute body turns about: 1, 2, 3; 0 for any other."""
+    if body.joint != JOINT_TYPES["revolute"] or (body.rotation != np.eye(3)).any():
+        return 0
+    units = np.abs(body.axis) == 1.0
+    return int(np.argmax(units)) + 1 if units.any() else 0
 
 
 def _is_in_plane(body: Any) -> bool:

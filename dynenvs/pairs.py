@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.layout import BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, POINT, SPHERE
+from dynenvs.layout import BLOCK_FIELD, BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, POINT, SPHERE
 from dynenvs.parts import Body, Geom, ModelError
 
 ROUND = (POINT, SPHERE)
-GROUND = {HALF_SPACE, HEIGHT_FIELD}
-RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, HALF_SPACE: 3, HEIGHT_FIELD: 3}
+GROUND = {HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD}
+RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, **dict.fromkeys(GROUND, 3)}
 # Slots of each pair of solids (what they are: `dynenvs.contact.geometry`), and how many of them
 # touch at once
 SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
@@ -120,6 +120,9 @@ def self_contacts(
 
 def _slots(a: Geom, b: Geom) -> tuple[int, int]:
     """How many slots a pair of solids has, and how many of them are used at once."""
+    if b.kind == BLOCK_FIELD:
+        balls = _balls_over_blocks(a, b)
+        return 4 * balls, 2 * balls
     if b.heights is not None:
         if a.kind == CAPSULE:  # balls as close to each other as the heights
             spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
@@ -127,6 +130,21 @@ def _slots(a: Geom, b: Geom) -> tuple[int, int]:
             return count, count
         return (8, 8) if a.kind == BOX else (1, 1)
     return SLOTS.get((a.kind, b.kind), (1, 1))
+
+
+def _balls_over_blocks(a: Geom, b: Geom) -> int:
+    """Balls by which a geom touches the blocks of a field; each of them can touch four blocks."""
+    assert b.heights is not None
+    least = (b.size[:2] / np.array(b.heights.shape)).min()  # half of a block's breadth
+    if a.kind == BOX:
+        raise ModelError(f"box {a.name!r} cannot touch block field {b.name!r}; exclude the pair")
+    if a.size[0] > least:
+        raise ModelError(
+            f"radius {a.size[0]} of {a.name!r} is more than half the breadth of the blocks of "
+            f"{b.name!r}, {least}"
+        )
+    # Closer together than their radius: an edge between two reaches in by an eighth of it at most
+    return max(2, math.ceil(2 * a.size[1] / a.size[0]) + 1) if a.kind == CAPSULE else 1
 
 
 def _trees(bodies: list[Body]) -> dict[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.layout import (
+    BLOCK_FIELD,
     BOX,
     CAPSULE,
     FIXED,
@@ -40,6 +41,7 @@ GEOM_TYPES = {
     "box": BOX,
     "half_space": HALF_SPACE,
     "height_field": HEIGHT_FIELD,
+    "block_field": BLOCK_FIELD,
 }
 
 
@@ -173,7 +175,8 @@ class Geom:
 
     `size`: (radius, 0, 0) of a sphere; (radius, half length, 0) of a capsule along its local z;
     half edges of a box.  A half space is solid below its local z = 0, a height field below its
-    `heights` [m] at a regular grid, shape (nx, ny), that spans +-size[:2].
+    `heights` [m] at a regular grid, shape (nx, ny), that spans +-size[:2]; a block field is made of
+    upright blocks, nx by ny, with flat tops at `heights`, that together span the same.
     """
 
     name: str

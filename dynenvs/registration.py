@@ -11,6 +11,7 @@ ENVIRONMENTS = {
     "dynenvs/PlanarHumanoid-v0": ("planar_humanoid:PlanarHumanoid", 800.0),
     "dynenvs/PlanarQuadruped-v0": ("planar_quadruped:PlanarQuadruped", 900.0),
     "dynenvs/Quadruped-v0": ("quadruped:Quadruped", 900.0),
+    "dynenvs/Humanoid-v0": ("humanoid:Humanoid", 600.0),
 }
 
 

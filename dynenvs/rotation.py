@@ -66,6 +66,21 @@ def turn_about(
 
 
 @inlined
+def turn_about_principal(
+    R: Floats, axis: int, odd: Floats, s: float, c: float, out: Floats
+) -> None:
+    """`turn_about` for an axis x, y or z (1, 2, 3): one column stays; the same bits."""
+    a, b = (1, 2) if axis == 1 else ((2, 0) if axis == 2 else (0, 1))
+    kept = axis - 1
+    t = s * odd[b, a]
+    for i in range(3):
+        u, v = R[i, a], R[i, b]
+        out[i, kept] = R[i, kept]
+        out[i, a] = u * c + v * t
+        out[i, b] = v * c - u * t
+
+
+@inlined
 def quaternion_matrix(quaternion: Floats, out: Floats) -> None:
     """Rotation matrix of a quaternion, shape (4,), normalised on the way."""
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]

@@ -25,8 +25,9 @@ from dynenvs.envs.codes import (
     TIME_LIMIT,
     TOO_FAST,
 )
-from dynenvs.envs.legged_readings import describe, heading, observe, reward, upright
-from dynenvs.envs.legged_records import PLACE, READING, ROOT, TASK
+from dynenvs.envs.ground import FLAT, heading_of, local_ground, place_on_terrain
+from dynenvs.envs.legged_readings import describe, observe, reward, upright
+from dynenvs.envs.legged_records import BODY, PLACE, READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -77,8 +78,8 @@ def run(
 ) -> None:
     """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
 
-    Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg or -1,
-    and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
+    Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg, BODY or
+    ITSELF, and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
     reading, and the last observation and reading of an episode that STEP_AND_BEGIN followed by
     another; rewards and ends, shape (n,).  `buffers` holds a workspace for each thread.  The
     copies are the caller's: what only this thread touches stays in its core's cache.
@@ -88,7 +89,7 @@ def run(
     stride = h.workspace_bytes + APART
     buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
     nu = h.nv - ROOT
-    seen = 2 * nu + 15 + o.legs
+    seen = 2 * nu + 15 + o.legs + o.scan_x * o.scan_y
     told = READING_BYTES + 8 * (nu + 3 * o.legs + 6)
     i = claim(progress, thread, chosen.shape[0])
     while i < chosen.shape[0]:
@@ -105,11 +106,11 @@ def run(
             ends[i] = task[0].end
             if order == STEP_AND_BEGIN and task[0].end != RUNNING:
                 last = vector(last_observations, 8 * i * seen, seen, np.float64)
-                observe(m, s, task[0], o, feet, last)
+                observe(packed, m, s, task[0], o, feet, last)
                 last_reading = vector(last_readings, i * told, told, np.uint8)
                 describe(m, s, task[0], o, feet, action, last_reading)
-                _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
-            observe(m, s, task[0], o, feet, observation)
+                _begin(packed, m, s, buffer, task, o, standing, feet, fresh, row, action)
+            observe(packed, m, s, task[0], o, feet, observation)
             describe(m, s, task[0], o, feet, action, reading)
         copy_words(observations, copied_observations, seen * i, seen)
         copy_words(readings, copied_readings, told // 8 * i, told // 8)
@@ -134,7 +135,7 @@ def _carry_out(
 ) -> float:
     """Begin or step, as ordered; returns the reward."""
     if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
-        _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
+        _begin(packed, m, s, buffer, task, o, standing, feet, fresh, row, action)
         return 0.0
     if order == OBSERVE:
         action[:] = 0.0  # no torque acted before this state
@@ -151,6 +152,7 @@ def gait_frequency(options: Any, forward: float, sideways: float) -> float:
 
 @kernel
 def _begin(
+    packed: Bytes,
     m: ModelView,
     s: StateView,
     buffer: Bytes,
@@ -164,6 +166,7 @@ def _begin(
 ) -> None:
     """A standing pose with noise, the lowest foot on the ground; command, phase and world drawn.
 
+    On terrain also the place and the heading.
     The generator is the task's first field; the clock starts in either double support.
     """
     t, generator = task[0], task["generator"]
@@ -183,16 +186,20 @@ def _begin(
     for i in range(ROOT, m.header[0].nv):
         s.q[i + 1] += uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
-    poses = open_poses(m, buffer)
-    update_poses(m, s.q, poses)
-    lowest = math.inf
-    for f in range(m.header[0].nf):
-        if feet[f] >= 0:
-            lowest = min(lowest, feature_gap(m.features[f], poses))
-    s.q[2] -= lowest
+    if o.terrain != FLAT:
+        place_on_terrain(packed, s, buffer, o, generator, feet)
+    else:
+        poses = open_poses(m, buffer)
+        update_poses(m, s.q, poses)
+        lowest = math.inf
+        for f in range(m.header[0].nf):
+            if feet[f] >= 0:
+                lowest = min(lowest, feature_gap(m.features[f], poses))
+        s.q[2] -= lowest
+    t.ground = local_ground(packed, s, o)
     t.steps = 0
     t.end = RUNNING
-    t.x, t.y, t.heading = s.q[0], s.q[1], heading(s)
+    t.x, t.y, t.heading = s.q[0], s.q[1], heading_of(s)
     t.x_speed = t.y_speed = 0.0
     t.forward_speed = t.sideways_speed = t.turning_speed = 0.0
     t.reward_velocity = t.reward_ease = t.reward_posture = 0.0
@@ -245,6 +252,7 @@ def _advance(
     t.phase += period * gait_frequency(o, t.forward, t.sideways)
     t.phase -= math.floor(t.phase)
     _travel(s, t, period)
+    t.ground = local_ground(packed, s, o)
     earned = reward(s, t, o, action)
     t.end = _end(m, s, t, o, feet) if solved else FAILED_STEP
     if o.command_steps > 0 and t.held == 0 and t.steps % o.command_steps == 0:
@@ -265,7 +273,7 @@ def _push(s: StateView, task: Records, o: Any) -> None:
 @inlined
 def _travel(s: StateView, t: Any, period: float) -> None:
     """Mean velocities over the control step, in world axes and in the mean heading."""
-    now = heading(s)
+    now = heading_of(s)
     turned = now - t.heading
     turned -= 2.0 * math.pi * math.floor(turned / (2.0 * math.pi) + 0.5)
     mean = t.heading + 0.5 * turned
@@ -286,13 +294,13 @@ def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
             bound = o.speed_bound if i < PLACE else o.turn_bound
         if abs(s.v[i]) > bound:
             return TOO_FAST
-    if s.q[2] > o.height_bound:
+    if s.q[2] - t.ground > o.height_bound:
         return TOO_FAST
     if o.terminate_on_fall:
-        if s.q[2] < FALL_HEIGHT * o.standing_height or upright(s) < FALL_TILT:
+        if s.q[2] - t.ground < FALL_HEIGHT * o.standing_height or upright(s) < FALL_TILT:
             return FELL
         for f in range(m.header[0].nf):
             total = s.memory[f].total
-            if feet[f] < 0 and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
+            if feet[f] == BODY and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
                 return FELL
     return TIME_LIMIT if t.steps >= o.max_steps else RUNNING

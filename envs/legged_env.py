@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,15 +12,16 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.contact.detect import feature_gap
 from dynenvs.envs.base import DynEnv
-from dynenvs.envs.checks import flag, got, interval, number, real_numbers
+from dynenvs.envs.checks import choice, flag, got, interval, number, real_numbers, whole
 from dynenvs.envs.legged import run
-from dynenvs.envs.legged_records import OPTIONS, PLACE, READING, ROOT, TASK
+from dynenvs.envs.legged_records import BODY, ITSELF, OPTIONS, PLACE, READING, ROOT, TASK
 from dynenvs.envs.task import Task
+from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import POSE, Floats, Ints, open_model
+from dynenvs.model import Model
 
 HEIGHT_BOUND = 2.0  # [m]
 SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
@@ -28,12 +30,13 @@ MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
 COMMAND_STEPS = (0.1, 0.05, 0.1)  # of a key in the window [m/s], [m/s], [rad/s]
 FACTORS = (0.1, 10.0)  # of friction and mass
+SCAN_SPACING = 0.06  # [m]
 LONGEST = 1e6  # between drawn commands or pushes [s]
 
 
 @dataclass(kw_only=True, eq=False)
 class LeggedTask(Task):
-    """A robot with a free base follows commanded speeds on flat ground.
+    """A robot with a free base follows commanded speeds on flat ground or terrain.
 
     Args:
         command: fixed speeds (forward [m/s], sideways to the left [m/s], turning to the left
@@ -45,6 +48,10 @@ class LeggedTask(Task):
         friction_range: factor on all friction coefficients, drawn at each reset.
         mass_range: factor on each body's mass and inertia, drawn at each reset.
         terminate_on_fall: whether a fall ends the episode.
+        terrain: "flat", "slope" (of 10 degrees), "rough" (heights drawn from 0 to 4 cm every
+            20 cm) or "stairs" (hills and pits of 6 steps, 8 cm high and 30 cm deep).  Each episode
+            begins at a drawn place of it with a drawn heading; all worlds share one terrain.
+        terrain_seed: what the terrain itself is drawn by.
 
     The other arguments are `Task`'s.
 
@@ -53,9 +60,13 @@ class LeggedTask(Task):
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         joint_bound: joint velocity that ends the episode [rad/s].
+        speed_scales: least errors of forward and sideways speed that leave exp(-1) of the reward,
+            each: as much as the base sways within a stride [m/s].
         standing: the standing pose with its base at the origin [m, rad], shape (nq,).
         legs: names of the legs.
-        foot_of_feature: number of the leg whose foot a contact feature belongs to, or -1.
+        scan: points of the height scan forward and sideways, SCAN_SPACING apart.
+        foot_of_feature: number of the leg whose foot a contact feature belongs to; BODY for what
+            else touches the ground, ITSELF for what touches the robot.
     """
 
     command: tuple[float, float, float] | None = None
@@ -68,6 +79,8 @@ class LeggedTask(Task):
     friction_range: tuple[float, float] = (1.0, 1.0)
     mass_range: tuple[float, float] = (1.0, 1.0)
     terminate_on_fall: bool = True
+    terrain: str = "flat"
+    terrain_seed: int = 0
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
@@ -75,6 +88,8 @@ class LeggedTask(Task):
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
     joint_bound: ClassVar[float]
+    scan: ClassVar[tuple[int, int]] = (17, 11)
+    speed_scales: ClassVar[tuple[float, float]] = (0.1, 0.1)
 
     def __post_init__(self) -> None:
         self._check()
@@ -82,7 +97,7 @@ class LeggedTask(Task):
         super().__post_init__()
         base = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
         self.standing = np.array([*base, *self.pose])
-        self.foot_of_feature = self._feet_of_features()
+        self.foot_of_feature = self.feet_of(self.model)
         self._fill()
 
     def _check(self) -> None:
@@ -99,6 +114,8 @@ class LeggedTask(Task):
         self.push_interval = number(self.push_interval, "push_interval", 1e-3, LONGEST, "s")
         self.friction_range = interval(self.friction_range, "friction_range", *FACTORS)
         self.mass_range = interval(self.mass_range, "mass_range", *FACTORS)
+        self.terrain = choice(self.terrain, "terrain", TERRAINS)
+        self.terrain_seed = whole(self.terrain_seed, "terrain_seed", 0, 2**63 - 1)
         self.terminate_on_fall = flag(self.terminate_on_fall, "terminate_on_fall")
 
     def _fill(self) -> None:
@@ -106,12 +123,17 @@ class LeggedTask(Task):
         options = self.options
         options["legs"] = len(self.legs)
         options["terminate_on_fall"] = self.terminate_on_fall
-        options["standing_height"] = self._standing_height()
+        options["terrain"], options["slope"] = NUMBERS[self.terrain], math.tan(SLOPE)
+        if self.terrain != "flat":
+            options["scan_x"], options["scan_y"] = self.scan
+            options["scan_spacing"] = SCAN_SPACING
+        options["standing_height"], options["footprint"] = self._stand()
         options["command"] = math.nan if self.command is None else self.command
         options["low_command"], options["high_command"] = self.ranges.T
         if self.command_interval > 0.0:
             options["command_steps"] = max(1, round(self.command_interval / self.dt))
         options["slow_frequency"], options["frequency_slope"] = self.gait
+        options["least_forward_scale"], options["least_sideways_scale"] = self.speed_scales
         options["push_impulse"] = self.push_impulse
         if self.push_impulse > 0.0:
             options["push_steps"] = max(1, round(self.push_interval / self.dt))
@@ -120,36 +142,66 @@ class LeggedTask(Task):
         options["height_bound"], options["joint_bound"] = HEIGHT_BOUND, self.joint_bound
         options["speed_bound"], options["turn_bound"] = SPEED_BOUND, TURN_BOUND
 
-    def _feet_of_features(self) -> Ints:
-        owner = {geom: leg for leg, names in enumerate(self.feet.values()) for geom in names}
-        geoms = self.model.geoms
-        return np.array(
-            [owner.get(geoms[f.geom_a].name, -1) for f in self.model.features], dtype=np.int64
-        )
+    @property
+    @abstractmethod
+    def level(self) -> Model:
+        """The robot on level ground."""
 
-    def _standing_height(self) -> float:
-        """Height of the base above the lowest foot in the standing pose [m]."""
+    def feet_of(self, model: Model) -> Ints:
+        """What `foot_of_feature` says of this robot's model on some ground."""
+        owner = {geom: leg for leg, names in enumerate(self.feet.values()) for geom in names}
+        geoms = model.geoms
+        whose = [
+            owner.get(geoms[f.geom_a].name, BODY) if f.body_b == 0 else ITSELF
+            for f in model.features
+        ]
+        return np.array(whose, dtype=np.int64)
+
+    def _stand(self) -> tuple[float, Floats]:
+        """Standing: the base's height above the lowest foot, and the farthest |x|, |y| of feet [m].
+
+        Those of the feet's geoms, whatever the ground.
+        """
         poses = np.zeros(int(self.model.header.nb), POSE)
         update_poses(open_model(self.model.packed), self.standing, poses)
-        features = self.model.features
-        return -min(
-            feature_gap(features[f], poses) for f in np.flatnonzero(self.foot_of_feature >= 0)
-        )
+        names = [name for feet in self.feet.values() for name in feet]
+        lowest, far = math.inf, np.zeros(2)
+        for geom in self.model.geoms:
+            if geom.name in names:
+                pose = poses[self.model.body_id(geom.body)]
+                R = pose["R"] @ geom.rotation
+                center = pose["R"] @ geom.position + pose["p"]
+                far = np.maximum(far, np.abs(center[:2]))
+                down = np.abs(R[2]) @ geom.size if geom.type == "box" else geom.size[0]
+                lowest = min(lowest, center[2] - down)
+        return -float(lowest), far
 
     def bounds(self) -> gym.spaces.Box:
-        """Height, upward direction, joints, velocities, phase, command, contacts."""
+        """Height, upward direction, joints, velocities, phase, command, contacts, height scan."""
         model, legs = self.model, len(self.legs)
         speed = np.full(model.nv, self.joint_bound)
         speed[:PLACE], speed[PLACE:ROOT] = SPEED_BOUND, TURN_BOUND
         lower, upper = model.lower[ROOT:], model.upper[ROOT:]
         one = np.ones(3)
+        points = 0 if self.terrain == "flat" else math.prod(self.scan)
+        sight = np.full(points, HEIGHT_BOUND)
         clock = np.ones(2)
         low, high = self._command_bounds()
         low = np.concatenate(
-            [[0.0], -one, lower, -speed[:ROOT], -speed[ROOT:], -clock, low, np.zeros(legs)]
+            [[0.0], -one, lower, -speed[:ROOT], -speed[ROOT:], -clock, low, np.zeros(legs), -sight]
         )
         high = np.concatenate(
-            [[HEIGHT_BOUND], one, upper, speed[:ROOT], speed[ROOT:], clock, high, np.ones(legs)]
+            [
+                [HEIGHT_BOUND],
+                one,
+                upper,
+                speed[:ROOT],
+                speed[ROOT:],
+                clock,
+                high,
+                np.ones(legs),
+                sight,
+            ]
         )
         return gym.spaces.Box(low, high, dtype=np.float64)
 
@@ -258,7 +310,7 @@ class LeggedRobot(DynEnv):
     def focus(self) -> Floats:
         """The base's place above the ground [m]."""
         x, y = self.worlds.rows["q"][0, :2]
-        return np.array([x, y, 0.0])
+        return np.array([x, y, self.worlds.tasks["ground"][0]])
 
 
 class LeggedVectorEnv(DynVectorEnv):

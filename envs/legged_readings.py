@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.compiled import inlined
+from dynenvs.envs.ground import FLAT, ground_height, scan
 from dynenvs.envs.legged_records import PLACE, READING, ROOT, TURN
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.layout import Bytes, Floats, Ints, ModelView, StateView
@@ -15,20 +16,13 @@ from dynenvs.views import matrix, vector
 
 # Reward weights; they sum to 1.  Ease and posture count only as far as the command is followed.
 W_VELOCITY, W_EASE, W_POSTURE = 0.8, 0.1, 0.1
-SPEED_SCALE = 0.4  # error of a speed, relative to the command, that leaves exp(-1)
-LEAST_SPEED_SCALE = 0.1  # ... but never narrower than these [m/s]
+# Error of a speed, relative to the command, that leaves exp(-1); the task says how narrow it may be
+SPEED_SCALE = 0.4
 LEAST_TURN_SCALE = 0.2  # [rad/s]
 HEIGHT_SCALE = 0.15  # relative error of the base's height that leaves exp(-1)
 TILT_SCALE = 0.2  # sine of its tilt that does
 
 READING_BYTES = READING.itemsize
-
-
-@inlined
-def heading(s: StateView) -> float:
-    """Direction of the base's x axis over ground [rad]."""
-    w, x, y, z = s.q[3], s.q[4], s.q[5], s.q[6]
-    return math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
 
 
 @inlined
@@ -38,13 +32,20 @@ def upright(s: StateView) -> float:
 
 
 @inlined
-def observe(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, observation: Floats) -> None:
+def observe(
+    packed: Bytes, m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, observation: Floats
+) -> None:
     """Height, upward direction, joints, velocities, phase, command and contacts, within bounds.
 
-    Directions and the base's velocities are in its own axes; the world's heading is not seen.
+    Directions and the base's velocities are in its own axes; the world's heading is not seen.  On
+    terrain the height scan follows.
     """
     nu = m.header[0].nv - ROOT
-    observation[0] = min(max(s.q[2], 0.0), o.height_bound)
+    below = 0.0
+    if o.terrain != FLAT:
+        below = ground_height(packed, o.terrain, o.slope, s.q[0], s.q[1])
+        scan(packed, s, o, observation, 15 + 2 * nu + o.legs)
+    observation[0] = min(max(s.q[2] - below, 0.0), o.height_bound)
     _observe_base(s, o, observation, nu)
     for i in range(nu):
         # A joint may stand a rounding error behind its stop.
@@ -120,12 +121,13 @@ def reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
     """The terms into the task; their sum."""
     speed = math.sqrt(t.forward * t.forward + t.sideways * t.sideways)
     dx, dy = t.forward_speed - t.forward, t.sideways_speed - t.sideways
-    following = closeness(math.sqrt(dx * dx + dy * dy), max(LEAST_SPEED_SCALE, SPEED_SCALE * speed))
+    following = closeness(dx, max(o.least_forward_scale, SPEED_SCALE * speed))
+    following *= closeness(dy, max(o.least_sideways_scale, SPEED_SCALE * speed))
     scale = max(LEAST_TURN_SCALE, SPEED_SCALE * abs(t.turning))
     following *= closeness(t.turning_speed - t.turning, scale)
     tilt = math.sqrt(max(1.0 - upright(s) * upright(s), 0.0))
     posture = closeness(tilt, TILT_SCALE)
-    posture *= closeness(s.q[2] / o.standing_height - 1.0, HEIGHT_SCALE)
+    posture *= closeness((s.q[2] - t.ground) / o.standing_height - 1.0, HEIGHT_SCALE)
     t.reward_velocity = W_VELOCITY * following
     t.reward_ease = W_EASE * following * ease(action)
     t.reward_posture = W_POSTURE * following * posture

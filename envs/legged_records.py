@@ -6,6 +6,9 @@ from dynenvs.layout import record_type
 
 PLACE, TURN, ROOT = 3, 7, 6  # positions of the base, with its quaternion; its velocities
 
+# Whose contact a feature is, if no foot's with the ground: a fall's, or of the robot with itself
+BODY, ITSELF = -1, -2
+
 TASK = record_type(
     [
         ("generator", "u8"),
@@ -20,6 +23,7 @@ TASK = record_type(
         ("x", "f8"),  # base at the end of the previous step [m]
         ("y", "f8"),
         ("heading", "f8"),  # [rad]
+        ("ground", "f8"),  # its mean height about the base [m]
         ("x_speed", "f8"),  # means over the last control step, world axes [m/s]
         ("y_speed", "f8"),
         ("forward_speed", "f8"),  # ... and along the heading
@@ -39,6 +43,12 @@ OPTIONS = record_type(
         ("noise", "f8"),  # of joint angles [rad] and velocities [rad/s] at reset
         ("legs", "i8"),
         ("terminate_on_fall", "i8"),
+        ("terrain", "i8"),  # its number among `terrain.TERRAINS`
+        ("slope", "f8"),  # rise of a sloping ground along x
+        ("footprint", "f8", (2,)),  # where feet stand, from the base forward and sideways [m]
+        ("scan_x", "i8"),  # points of the height scan forward and sideways, 0 on flat ground
+        ("scan_y", "i8"),
+        ("scan_spacing", "f8"),  # [m]
         ("standing_height", "f8"),  # of the base above the ground [m]
         ("command", "f8", (3,)),  # of every episode, or NaN: drawn
         ("low_command", "f8", (3,)),
@@ -46,6 +56,8 @@ OPTIONS = record_type(
         ("command_steps", "i8"),  # control steps after which it is drawn anew, 0: never
         ("slow_frequency", "f8"),  # of the gait at speed 0 [Hz]
         ("frequency_slope", "f8"),  # more of it for each m/s [Hz s/m]
+        ("least_forward_scale", "f8"),  # of errors of the speed that the reward lets pass [m/s]
+        ("least_sideways_scale", "f8"),
         ("push_impulse", "f8"),  # on the base [N s]
         ("push_steps", "i8"),  # control steps between pushes, 0: none
         ("low_friction", "f8"),  # factors on friction and masses

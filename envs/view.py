@@ -130,7 +130,7 @@ def _view_height(model: Model) -> float:
     for geom in model.geoms:
         body = model.body_id(geom.body)
         if body == 0:
-            floor = floor or geom.type in ("half_space", "height_field")
+            floor = floor or geom.type in ("half_space", "height_field", "block_field")
             continue
         pose = poses[body]
         half = geom.size[1] * geom.rotation[:, 2] if geom.type == "capsule" else np.zeros(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import gymnasium as gym
@@ -12,8 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 import dynenvs
+from dynenvs.agents.reference import reference_controller
 from dynenvs.contact.detect import measure_gaps
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.humanoid import HumanoidTask
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import open_model, open_state, open_workspace
 
@@ -81,9 +84,16 @@ def idle(env: DynEnv, step: int) -> NDArray[np.float32]:
 
 
 def hold(env: DynEnv, step: int) -> NDArray[np.float32]:
-    """A stiff spring and damper to the starting pose of a walker; a limp pendulum hangs."""
+    """A stiff spring and damper to the starting pose of a walker; a limp pendulum hangs.
+
+    No spring keeps a humanoid upright: its expert walks on the spot.
+    """
     if not is_walker(env):
         return idle(env, step)
+    if isinstance(env.task, HumanoidTask):
+        seen = env.worlds.observations[0].copy()
+        seen[54:57] = 0.0  # the command
+        return _expert(type(env)).predict(seen)[0]
     model, row = env.model, env.worlds.rows[0]
     effort = model.effort_limit[model.actuated]
     mass = np.array([model.bodies["mass"].sum()])
@@ -93,6 +103,11 @@ def hold(env: DynEnv, step: int) -> NDArray[np.float32]:
     error = env.task.standing[at] - row["q"][at]  # type: ignore[attr-defined]
     torque = stiffness * error - damping * row["v"][model.actuated]
     return np.clip(torque / effort, -1, 1).astype(np.float32)
+
+
+@cache
+def _expert(kind: type[DynEnv]) -> Any:
+    return reference_controller(kind())
 
 
 # Bits

@@ -47,7 +47,7 @@ def test_every_environment_has_the_expert_that_the_list_names(env_id: str) -> No
     assert hasattr(reference_controller(env_id), "predict")
 
 
-@pytest.mark.parametrize("name", ["humanoid", "quadruped", "pendulum"])
+@pytest.mark.parametrize("name", ["humanoid", "planar-humanoid", "quadruped", "pendulum"])
 def test_demo_films_without_a_display(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -62,7 +62,7 @@ def test_demo_films_without_a_display(
     for reading in ("worst LCP residual", "degraded, failed solves", "steps per second"):
         assert reading in text
     if name != "pendulum":
-        assert ("mean speed" in text) == (name == "humanoid")  # too short to have settled
+        assert ("mean speed" in text) == (name == "planar-humanoid")  # too short to have settled
         for reading in ("distance", "falls", "penetration", "stance slip"):
             assert reading in text
 
@@ -90,7 +90,11 @@ def test_demo_opens_a_window_where_there_is_a_display(
     ("arguments", "message"),
     [
         (("demo", "cat"), "unknown environment 'cat'; choose from: pendulum"),
-        (("demo", "--command", "7"), "command must be a number in [0.3, 1.2] m/s, got 7.0"),
+        (("demo", "--command", "7,0,0"), "command must be forward in [0.0, 0.8]"),
+        (
+            ("demo", "planar-humanoid", "--command", "7"),
+            "must be a number in [0.3, 1.2] m/s, got 7",
+        ),
         (("demo", "pendulum", "--command", "1"), "has no option 'command'"),
         (("demo", "--steps", "0"), "--steps"),
         (("demo", "--output", "film.mp4"), "must end in .gif"),

@@ -14,7 +14,9 @@ import pytest
 from rollouts import IDS, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
 
 STEPS, MANY = 3_000, 100_000
-LEVER = 0.1  # of the last link [m]: what turns at omega sinks by up to LEVER (omega dt)^2 / 2
+# Of the last link [m]: what turns at omega sinks by up to LEVER (omega dt)^2 / 2
+LEVER = {"dynenvs/Humanoid-v0": 0.84}  # two shanks that meet
+SHORT_LEVER = 0.1  # of all others
 
 
 class Tally(NamedTuple):
@@ -95,7 +97,7 @@ def _check(tally: Tally, name: str, what: str) -> None:
     assert tally.overflow == 0
     assert "no solution of the contact problem" not in tally.ends
     assert tally.degraded <= tally.steps // 100_000
-    assert tally.depth <= 0.5 * LEVER * (tally.fastest * tally.timestep) ** 2
+    assert tally.depth <= 0.5 * LEVER.get(name, SHORT_LEVER) * (tally.fastest * tally.timestep) ** 2
 
 
 def _cases(policies: dict[str, Any]) -> list[Any]:

@@ -50,7 +50,7 @@ def standing(env: PlanarWalker, steps: int = STEPS) -> tuple[Any, Any]:
     return q, impulses
 
 
-@pytest.mark.parametrize("name", ["humanoid", "planar-quadruped"])
+@pytest.mark.parametrize("name", ["planar-humanoid", "planar-quadruped"])
 def test_standing_still_neither_slips_nor_penetrates(name: str) -> None:
     env = walker(name)
     gait = measure_gait(env, episode(env, *standing(env)))
@@ -62,7 +62,7 @@ def test_standing_still_neither_slips_nor_penetrates(name: str) -> None:
     assert math.isnan(gait.speed)
 
 
-@pytest.mark.parametrize("name", ["humanoid", "planar-quadruped"])
+@pytest.mark.parametrize("name", ["planar-humanoid", "planar-quadruped"])
 def test_sliding_feet_slip_by_what_they_slide(name: str) -> None:
     env = walker(name)
     q, impulses = standing(env)
@@ -71,7 +71,7 @@ def test_sliding_feet_slip_by_what_they_slide(name: str) -> None:
 
 
 def test_sliding_back_and_forth_is_slip_too() -> None:
-    env = walker("humanoid")
+    env = walker("planar-humanoid")
     q, impulses = standing(env)
     q[:, 0] = 0.002 * np.sin(np.linspace(0.0, np.pi, STEPS))
     assert measure_gait(env, episode(env, q, impulses)).slip == pytest.approx(0.002, rel=1e-2)
@@ -79,7 +79,7 @@ def test_sliding_back_and_forth_is_slip_too() -> None:
 
 def test_creeping_in_tiny_hops_is_one_stance() -> None:
     """A foot that unloads without leaving the ground, and moves on meanwhile, slips."""
-    env = walker("humanoid")
+    env = walker("planar-humanoid")
     q, impulses = standing(env)
     hop = slice(20, 25)
     impulses[hop] = 0.0
@@ -108,7 +108,7 @@ def test_a_rolling_sphere_does_not_slip() -> None:
 
 def test_swing_clearance_and_single_support() -> None:
     """One leg bends and comes down again while the other one stands."""
-    env = walker("humanoid")
+    env = walker("planar-humanoid")
     q, impulses = standing(env)
     swing = slice(10, 40)
     impulses[swing, env.task.foot_of_feature == 0] = 0.0
@@ -128,7 +128,7 @@ def test_swing_clearance_and_single_support() -> None:
 
 
 def test_penetration_speed_and_torque_change() -> None:
-    env = walker("humanoid")
+    env = walker("planar-humanoid")
     q, impulses = standing(env, 400)
     q[:, 0] = 0.01 * np.arange(400)
     q[7, 1] -= 1e-4
@@ -173,7 +173,7 @@ class Still:
 
 def test_episode_records_what_gymnasium_says() -> None:
     """The recorded fall of a walker without torques agrees with a plain loop."""
-    env = walker("humanoid")
+    env = walker("planar-humanoid")
     recorded = run_episode(env, Still(env.model.nu), seed=3, command=0.7)
     assert recorded.fell
     assert (recorded.command, recorded.end) == (0.7, "fall")
@@ -188,7 +188,8 @@ def test_episode_records_what_gymnasium_says() -> None:
 
 
 def test_names() -> None:
-    assert short_name("dynenvs/PlanarHumanoid-v0") == "humanoid"
+    assert short_name("dynenvs/PlanarHumanoid-v0") == "planar-humanoid"
+    assert short_name("dynenvs/Humanoid-v0") == environment_id("humanoid")[8:-3].lower()
     assert short_name("dynenvs/PlanarQuadruped-v0") == "planar-quadruped"
     assert short_name("dynenvs/Quadruped-v0") == environment_id("quadruped")[8:-3].lower()
     for name in ("pendulum", "DoublePendulum", "DoublePendulum-v0", "dynenvs/DoublePendulum-v0"):

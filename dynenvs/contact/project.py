@@ -22,7 +22,7 @@ from dynenvs.contact.spots import find_spots
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import FAR, Floats, Ints, ModelView, Records, StateView, WorkspaceView
-from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
+from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.rotation import rotate
 from dynenvs.views import raw
 
@@ -38,11 +38,13 @@ TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another
 @inlined
 def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
     """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
+    if rows > 0:
+        multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
     known = -1  # number of marked rows whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
         worst, marked, same = _errors(
-            m.dofs, m.features, w.spots, w.contacts, count, rows, w.J, w.G, w.v_new, w.q_new,
+            m.dofs, m.features, w.spots, w.contacts, count, rows, w.J, w.G, w.v_row, w.q_new,
             w.pose, w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active, known,
         )  # fmt: skip
         if worst < ROUNDOFF:
@@ -105,7 +107,7 @@ def _errors(
     rows: int,
     J: Floats,
     G: Floats,
-    v: Floats,
+    speeds: Floats,
     q: Floats,
     poses: Records,
     poses_new: Records,
@@ -117,7 +119,7 @@ def _errors(
 ) -> tuple[float, int, bool]:
     """Position error of each row into `errors`, and the rows that take part into `marks`.
 
-    pressed: bit j is set if coordinate j presses against its stop
+    speeds: velocities of the rows; pressed: bit j is set if coordinate j presses against its stop
     known: number of rows marked before, or -1.  Returns (largest error, number of rows marked,
     whether they are those of before).
     """
@@ -133,7 +135,7 @@ def _errors(
             continue
         announced = 0.0
         if contact.impulse[0] > 0.0:
-            announced = max(0.0, contact.gap + dt * _velocity(J, r, v))
+            announced = max(0.0, contact.gap + dt * speeds[r])
         elif gap >= 0.0:
             continue
         errors[r] = announced - gap
@@ -141,7 +143,7 @@ def _errors(
         n, same = _mark(marks, n, r, known, same, G)
         if contact.stick > 0 and feature.body_b == 0:
             start, pose = poses[feature.body_a], poses_new[feature.body_a]
-            _tangential_errors(contact, start, pose, J, v, dt, errors)
+            _tangential_errors(contact, start, pose, speeds, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors[k]))
                 n, same = _mark(marks, n, k, known, same, G)
@@ -175,14 +177,6 @@ def _cosine(a: Floats, b: Floats) -> float:
 
 
 @inlined
-def _velocity(J: Floats, r: int, v: Floats) -> float:
-    total = 0.0
-    for j in range(v.shape[0]):
-        total += J[r, j] * v[j]
-    return total
-
-
-@inlined
 def _mark(marks: Ints, n: int, r: int, known: int, same: bool, G: Floats) -> tuple[int, bool]:
     """Row r takes part, if anything can move it."""
     if not G[r, r] > 0.0:
@@ -194,7 +188,7 @@ def _mark(marks: Ints, n: int, r: int, known: int, same: bool, G: Floats) -> tup
 
 @merged
 def _tangential_errors(
-    contact: Any, start: Any, pose: Any, J: Floats, v: Floats, dt: float, errors: Floats
+    contact: Any, start: Any, pose: Any, speeds: Floats, dt: float, errors: Floats
 ) -> None:
     """Announced minus actual tangential displacement of a sticking contact on the world.
 
@@ -208,7 +202,7 @@ def _tangential_errors(
         t = contact.t1 if k == 0 else contact.t2
         r = contact.row + 1 + k
         moved = t[0] * dx + t[1] * dy + t[2] * dz
-        announced = _velocity(J, r, v)
+        announced = speeds[r]
         if contact.radius > 0.0:
             announced += _rolling(start.R, pose.R, contact.normal, contact.radius, t, dt)
         errors[r] = dt * announced - moved

@@ -9,6 +9,7 @@ from dynenvs.contact.newton import newton, velocity_scale
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.lcp.dense import multiply
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
 
@@ -146,11 +147,9 @@ def apply_impulses(
     dofs: Records, Y: Floats, L: Floats, p: Floats, rows: int, change: Floats, v: Floats
 ) -> None:
     """v += W J^T p = L^-1 D^-1 Y p, shape (nv,), for the rows' impulses p; `change` is scratch."""
+    multiply(Y, dofs.shape[0], rows, p, change)
     for j in range(dofs.shape[0]):
-        total = 0.0
-        for r in range(rows):
-            total += Y[j, r] * p[r]
-        total *= L[j, j]
+        total = change[j] * L[j, j]
         i = dofs[j].parent
         while i >= 0:
             total -= L[j, i] * change[i]

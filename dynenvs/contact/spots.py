@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.contact.geometry.block_field import solid_blocks
 from dynenvs.contact.geometry.box_box import box_box
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
@@ -12,6 +13,7 @@ from dynenvs.contact.geometry.height_field import solid_field
 from dynenvs.contact.geometry.segment import clamp
 from dynenvs.contact.geometry.spot import Point, back, discard
 from dynenvs.layout import (
+    BLOCK_FIELD,
     BOX,
     CAPSULE,
     HEIGHT_FIELD,
@@ -82,7 +84,7 @@ def _turn(R: Floats, own: Floats, out: Floats) -> None:
 @inlined
 def _near(pair: Any, center: Point) -> bool:
     """Whether A's bounding sphere, its centre in B's body frame, is near B (near its bounding
-    sphere, if it is no box); always, over a height field."""
+    sphere, if it is no box); always, over a field."""
     p = pair.position_b
     x, y, z = center[0] - p[0], center[1] - p[1], center[2] - p[2]
     if pair.kind_b == BOX:
@@ -98,6 +100,8 @@ def _near(pair: Any, center: Point) -> bool:
 def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     if pair.kind_b == HEIGHT_FIELD:
         solid_field(pair, a, b, heights, spots, first)
+    elif pair.kind_b == BLOCK_FIELD:
+        solid_blocks(pair, a, b, heights, spots, first)
     elif pair.kind_b == CAPSULE:
         if pair.kind_a == CAPSULE:
             capsule_capsule(pair, a, b, spots, first)

@@ -161,6 +161,29 @@ def substitute_symmetric(factors: Matrix, m: int, right: Vector, x: Vector) -> N
 
 
 @kernel
+def multiply(matrix: Matrix, rows: int, columns: int, x: Vector, out: Vector) -> None:
+    """out = matrix x, shapes (>= rows, >= columns), (>= columns,), (>= rows,).
+
+    Each sum runs in order; four of them run side by side, since each waits for its last addition.
+    """
+    whole = rows - rows % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for j in range(columns):
+            value = x[j]
+            a += matrix[i, j] * value
+            b += matrix[i + 1, j] * value
+            c += matrix[i + 2, j] * value
+            d += matrix[i + 3, j] * value
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
+    for i in range(whole, rows):
+        total = 0.0
+        for j in range(columns):
+            total += matrix[i, j] * x[j]
+        out[i] = total
+
+
+@kernel
 def add_product(high: float, low: float, a: float, x: float) -> tuple[float, float]:
     """Add a x to the sum high + low as if in twice the working precision; returns the new sum.
 

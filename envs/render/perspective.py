@@ -48,7 +48,7 @@ class PerspectiveView:
         self._surfaces = [
             Surface(geom)
             for geom in model.geoms
-            if geom.type == "height_field" and model.body_id(geom.body) == 0
+            if model.body_id(geom.body) == 0 and _is_terrain(geom)
         ]
         self._grounded = scene.floor is not None or bool(self._surfaces)
         self._floor = math.nan if scene.floor is None else float(scene.floor.position[2])
@@ -67,8 +67,9 @@ class PerspectiveView:
         sun, sky = light(SUN, SUN_BLUR, pieces), light(SKY, SKY_BLUR, pieces)
         self._ground.fill(np.inf)
         for surface in self._surfaces:
-            seen = np.empty_like(surface.points)
-            draw_surface(camera, surface.points, surface.normals, seen, self._ground, self._normal)
+            points, normals = surface.near(target)
+            seen = np.empty_like(points)
+            draw_surface(camera, points, normals, seen, self._ground, self._normal)
         haze, tile = HAZE * self.view_height, round_step(TILE * self.view_height)
         first, last = cast(camera, pieces, self._depth, self._code, self._spans)
         paint_background(
@@ -87,6 +88,12 @@ class PerspectiveView:
         pieces["center"] = np.einsum("nij,nj->ni", R, pieces["center"]) + p
         pieces["R"] = R @ pieces["R"]
         return pieces
+
+
+def _is_terrain(geom: Geom) -> bool:
+    """Whether a geom is ground other than a level floor."""
+    sloping = geom.type == "half_space" and geom.rotation[2, 2] < 1.0 - 1e-9
+    return sloping or geom.type in ("height_field", "block_field")
 
 
 def _pieces(model: Model) -> Iterator[Any]:

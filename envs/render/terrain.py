@@ -1,4 +1,4 @@
-"""Height fields in the picture: their triangles, drawn with depth and smooth normals."""
+"""Terrain in the picture: its triangles, drawn with depth and normals."""
 
 from __future__ import annotations
 
@@ -14,31 +14,85 @@ from dynenvs.parts import Geom
 
 Array = NDArray[Any]
 
+REACH = 12.0  # distance from the robot up to which terrain is drawn [m]
 NEAR = 0.05  # corners nearer than this hide their triangles [m]
 
 
 class Surface:
-    """The corners of a height field's triangles, world axes.
+    """Ground fixed in the world that is no level floor, as a net of triangles about a place.
 
     Args:
-        geom: a height field fixed in the world.
-
-    Attributes:
-        points: [m], shape (nx, ny, 3).
-        normals: unit, shape (nx, ny, 3).
+        geom: a height field, block field or sloping half space.
     """
 
     def __init__(self, geom: Geom) -> None:
-        heights = geom.heights
-        assert heights is not None
-        nx, ny = heights.shape
-        x, y = np.linspace(-1, 1, nx) * geom.size[0], np.linspace(-1, 1, ny) * geom.size[1]
-        grid = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1)
-        along_x, along_y = np.gradient(heights, x, y)
-        normals = np.stack([-along_x, -along_y, np.ones_like(heights)], axis=-1)
-        normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-        self.points = np.ascontiguousarray(grid @ geom.rotation.T + geom.position)
-        self.normals = np.ascontiguousarray(normals @ geom.rotation.T)
+        self.geom = geom
+        self._drawn: tuple[int, int] | None = None
+
+    def near(self, target: Array) -> tuple[Array, Array]:
+        """Corners [m] and unit normals of the ground about `target`, each of shape (nx, ny, 3)."""
+        local = self.geom.rotation.T @ (target - self.geom.position)
+        heights, size = self.geom.heights, self.geom.size
+        if heights is None:
+            spacing, first = np.ones(2), np.zeros(2)
+        elif self.geom.type == "block_field":
+            spacing, first = 2 * size[:2] / heights.shape, -size[:2]
+        else:
+            spacing, first = 2 * size[:2] / (np.array(heights.shape) - 1), -size[:2]
+        middle = np.rint((local[:2] - first) / spacing).astype(int)
+        if self._drawn != (middle[0], middle[1]):
+            self._drawn = (int(middle[0]), int(middle[1]))
+            reach = np.ceil(REACH / spacing).astype(int)
+            i = np.arange(middle[0] - reach[0], middle[0] + reach[0] + 1)
+            j = np.arange(middle[1] - reach[1], middle[1] + reach[1] + 1)
+            net = _blocks if self.geom.type == "block_field" else _net
+            points, normals = net(heights, i, j, spacing)
+            points[..., :2] += first
+            self._points = np.ascontiguousarray(points @ self.geom.rotation.T + self.geom.position)
+            self._normals = np.ascontiguousarray(normals @ self.geom.rotation.T)
+        return self._points, self._normals
+
+
+def _sample(heights: Array | None, i: Array, j: Array) -> Array:
+    """Heights at rows i and columns j, the border's beyond it; zero of a plane."""
+    if heights is None:
+        return np.zeros((len(i), len(j)))
+    clipped = np.clip(i, 0, heights.shape[0] - 1), np.clip(j, 0, heights.shape[1] - 1)
+    return np.asarray(heights[np.ix_(*clipped)])
+
+
+def _net(heights: Array | None, i: Array, j: Array, spacing: Array) -> tuple[Array, Array]:
+    """Of a height field or plane: smooth normals."""
+    z, x, y = _sample(heights, i, j), i * spacing[0], j * spacing[1]
+    points = np.stack([*np.meshgrid(x, y, indexing="ij"), z], axis=-1)
+    along_x, along_y = np.gradient(z, x, y)
+    normals = np.stack([-along_x, -along_y, np.ones_like(z)], axis=-1)
+    return points, normals / np.linalg.norm(normals, axis=-1, keepdims=True)
+
+
+def _blocks(heights: Array | None, i: Array, j: Array, spacing: Array) -> tuple[Array, Array]:
+    """Of a block field: each block's four corners twice, for its top and for the walls about it."""
+    z = np.repeat(np.repeat(_sample(heights, i, j), 4, axis=0), 4, axis=1)
+    corners = np.array([0, 0, 1, 1])
+    x = spacing[0] * (i[:, None] + corners).ravel()
+    y = spacing[1] * (j[:, None] + corners).ravel()
+    points = np.stack([*np.meshgrid(x, y, indexing="ij"), z], axis=-1)
+    normals = np.zeros_like(points)
+    normals[..., 2] = 1.0
+    wall = np.array([-1.0, 0.0, 0.0, 1.0])  # which way out of the block, where there is a wall
+    wall_x, wall_y = np.tile(wall, len(i))[:, None], np.tile(wall, len(j))[None, :]
+    _face(normals, 0, z, wall_x, 0)
+    _face(normals, 1, z, np.broadcast_to(wall_y, z.shape), 1)
+    return points, normals
+
+
+def _face(normals: Array, axis: int, z: Array, wall: Array, k: int) -> None:
+    """Turn the normals at walls across `axis` to where the ground falls."""
+    back, ahead = np.roll(z, 1, axis), np.roll(z, -1, axis)
+    step = np.where(wall > 0, z - ahead, np.where(wall < 0, back - z, 0.0))
+    there = step != 0.0
+    normals[there] = 0.0
+    normals[there, k] = np.sign(step[there])
 
 
 @kernel

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dynenvs.builder import ModelBuilder
+from dynenvs.envs.terrain import add_ground
 from dynenvs.model import Model
 from dynenvs.parts import free, revolute
 
@@ -88,13 +89,14 @@ LEGS = {
 STANDING = (0.0, 0.9, -1.8)  # abduction, hip, knee; go1.xml's key "home" [rad]
 
 
-def build() -> Model:
+def build(terrain: str = "flat", terrain_seed: int = 0) -> Model:
     """The model: q = (trunk's place and quaternion, then abduction, hip, knee of each of LEGS).
 
-    Positive angles turn about +x (abduction; a left leg outward) and +y (a limb backward).
+    The ground is one of `terrain.TERRAINS`.  Positive angles turn about +x (abduction; a left leg
+    outward) and +y (a limb backward).
     """
     builder = ModelBuilder()
-    builder.half_space("floor", friction=FRICTION)
+    add_ground(builder, terrain, terrain_seed, FRICTION)
     builder.body(
         "trunk",
         joint=free("root"),

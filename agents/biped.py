@@ -1,0 +1,328 @@
+"""The humanoid's reference controller: it walks by inverse dynamics through the contact LCP.
+
+The plan (`biped_plan.py`) says where the next foot goes and where under the soles the ground should
+push.  Feet, base height and attitude, torso and arms have accelerations that follow from their own
+goals; the base's two horizontal ones are then what the equations of motion leave: about the desired
+centre of pressure the ground's forces have no horizontal moment, e^T (M_u a + h_u) = 0 for the
+twists e about two axes through it (`_balance`).  So the swinging limbs' momentum is taken into
+account as it is.  Joint velocities one control period ahead follow from the base's and the feet's
+by the legs' Jacobians, torques from the inverse contact LCP (`dynenvs.inverse`).  Nothing is
+remembered between calls.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.biped_legs import find_sole, leg_rates, reach
+from dynenvs.agents.biped_plan import DOWN, keep_time, place_pressure, plan_step, steer
+from dynenvs.agents.biped_records import JOINTS, LEG, LEGS, PLAN, TWIST, UPPER
+from dynenvs.agents.biped_swing import set_goals
+from dynenvs.agents.legged_state import BASE, angular_momentum, mass_entry, read_state
+from dynenvs.compiled import inlined, kernel
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.envs.legged_records import ROOT, TURN
+from dynenvs.inverse import TRACKED, inverse_world
+from dynenvs.kinematics import update_poses
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.progress import claim, leave
+from dynenvs.rotation import rotate
+from dynenvs.views import raw, vector
+
+SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
+EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
+FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]
+FASTEST = 20.0  # joint velocity that is asked for [rad/s]
+STRONGEST = 8.0  # horizontal acceleration of the base [m/s^2]
+SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
+PLAN_BYTES = PLAN.itemsize
+SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
+
+
+@kernel
+def act(
+    packed: Bytes,
+    bodies: Records,
+    soles: Ints,
+    period: float,
+    timestep: float,
+    rows: Bytes,
+    buffers: Bytes,
+    scratch: Floats,
+    observations: Floats,
+    actions: Floats,
+    progress: Ints,
+    thread: int,
+) -> int:
+    """Actions for those of a batch of observations that no other thread has taken.
+
+    soles: leg of each feature that is a corner of its sole, else -1; observations: shape (n, obs);
+    actions: shape (n, nu).  Each thread has a row, a workspace and scratch memory of its own,
+    shapes (threads, bytes) and (threads, 4, n), n at least nv, nf and SCRATCH.  Returns how many
+    were not tracked exactly.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
+    v_des, cost, twist = scratch[thread, 0], scratch[thread, 1], scratch[thread, 3]
+    memory = raw(scratch[thread, 2], 8 * SCRATCH)
+    plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
+    g, p = bodies[0], plan[0]
+    for f in range(m.header[0].nf):
+        if soles[f] >= 0:
+            legs[soles[f]].body = m.features[f].body_a
+    for leg in range(LEGS):
+        legs[leg].first = ROOT + JOINTS * leg
+    lookahead = 0.5 * (period - timestep)  # where the physics steps take inertia, on average
+    missed = 0
+    i = claim(progress, thread, observations.shape[0])
+    while i < observations.shape[0]:
+        read_state(m, s, observations[i], p)
+        _survey(m, s, w, g, p, legs, soles, period)
+        keep_time(g, p, legs)
+        if _settle(m, s, w, g, legs, twist):
+            _survey(m, s, w, g, p, legs, soles, period)
+        plan_step(g, p, legs)
+        place_pressure(g, p, legs)
+        steer(g, p, w.pose[BASE].R, legs, -g.sole[2])
+        set_goals(g, p, legs, period, 0.5 * timestep)
+        _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next, twist)
+        _price(m, w, g, legs, soles, period, cost)
+        status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
+        if status != TRACKED:
+            missed += 1
+        for j in range(actions.shape[1]):
+            a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
+            actions[i, j] = min(max(a, -1.0), 1.0)
+        i = claim(progress, thread, observations.shape[0])
+    leave(progress, thread)
+    return missed
+
+
+@inlined
+def _price(
+    m: ModelView, w: WorkspaceView, g: Any, legs: Records, soles: Ints, h: float, cost: Floats
+) -> None:
+    """Costs of the corners' impulses: the feet then carry loads in proportion to their shares.
+
+    What does not stand is left out: it would be given a load that it cannot carry yet.
+    """
+    sharing = SHARING / (9.81 * g.mass * h) ** 2
+    for f in range(m.header[0].nf):
+        cost[f] = math.inf
+        if soles[f] >= 0:
+            one = legs[soles[f]]
+            pose = w.pose[one.body]
+            _, _, z = rotate(pose.R, m.features[f].center)
+            if one.stands and z + pose.p[2] < FLAT:
+                unloaded = (1.0 - one.share + EVEN) / (one.share + UNLOADED)
+                cost[f] = sharing * math.sqrt(unloaded)
+
+
+@inlined
+def _survey(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    g: Any,
+    p: Any,
+    legs: Records,
+    soles: Ints,
+    h: float,
+) -> None:
+    """Equations of motion, centre of mass, angular momentum, base and feet of the present state."""
+    update_poses(m, s.q, w.pose)
+    equations_of_motion(m, s, w, s.v, h, w.M)
+    root, origin = w.body[BASE], w.pose[BASE].p
+    p.height = s.q[2]
+    for k in range(3):
+        p.center[k] = origin[k] + root.hc[k] / root.mc
+        p.speed[k] = s.v[k]
+        p.turning[k] = root.v[k]
+    angular_momentum(m, s, w, p)
+    for leg in range(LEGS):
+        find_sole(m, w, g, soles, leg, legs[leg])
+
+
+@inlined
+def _settle(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records, twist: Floats
+) -> bool:
+    """Stop the feet that have just come down, as the ground will within a physics step.
+
+    A foot closes its last gap with a speed that is left when it touches.  Torques that stopped it
+    over the whole period would lift it again.  Returns whether any joint velocity was changed.
+    """
+    changed = False
+    for leg in range(LEGS):
+        changed = changed or (legs[leg].gap < DOWN and legs[leg].velocity[5] < -SETTLED)
+    if changed:
+        reach(m, s, w, g, legs, 0.0, s.v, True)
+        reach(m, s, w, g, legs, 0.0, s.v, False)
+        for leg in range(LEGS):
+            one = legs[leg]
+            if one.gap < DOWN and one.velocity[5] < -SETTLED:
+                for k in range(JOINTS):
+                    total = 0.0
+                    for r in range(TWIST):
+                        total += one.inverse[k, r] * one.velocity[r]
+                    s.v[one.first + k] -= total
+    return changed
+
+
+@inlined
+def _desire(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    g: Any,
+    p: Any,
+    legs: Records,
+    h: float,
+    lookahead: float,
+    v_des: Floats,
+    mean: Floats,
+    twist: Floats,
+) -> None:
+    """Desired joint velocities after the period h; `mean` is scratch, shape (nv,).
+
+    A standing foot's Jacobian is that of the contact problem, when the last physics step begins; a
+    swinging one's is that of the time which the new velocity belongs to.
+    """
+    _pose(m, s, g, p, h, v_des)
+    for j in range(m.header[0].nv):
+        mean[j] = s.v[j]
+    reach(m, s, w, g, legs, 2.0 * lookahead, mean, True)
+    span = 0.5 * h + lookahead
+    share = 0.5 * (h + 0.5 * h - lookahead) / h  # of the change of velocity, in the mean over it
+    for k in range(3):
+        p.chosen[k] = p.a[k]
+    for _ in range(2):
+        reach(m, s, w, g, legs, span, mean, False)
+        _joint_velocities(p, legs, h, twist, v_des)
+        R = w.pose[BASE].R
+        for k in range(3):
+            mean[k] = s.v[k] + share * h * p.a[k]
+            turn = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
+            mean[3 + k] = s.v[3 + k] + share * h * turn
+        for j in range(ROOT, m.header[0].nv):
+            mean[j] = s.v[j] + share * (v_des[j] - s.v[j])
+    _balance(m, s, w, p, legs, h, v_des)
+    _joint_velocities(p, legs, h, twist, v_des)
+    for j in range(ROOT, m.header[0].nv):
+        v_des[j] = min(max(v_des[j], -FASTEST), FASTEST)
+
+
+@inlined
+def _pose(m: ModelView, s: StateView, g: Any, p: Any, h: float, v_des: Floats) -> None:
+    """Torso and arms hold their pose; arms swing against the legs."""
+    angle = 2.0 * math.pi * p.phase
+    rate = 2.0 * math.pi * p.frequency
+    k = g.posture_rate
+    c, d = math.cos(angle), math.sin(angle)
+    for i in range(UPPER):
+        j = ROOT + JOINTS * LEGS + i
+        size = g.swing[i] * p.command[0]
+        angle_error = g.pose[i] + size * c - s.q[TURN - ROOT + j]
+        rate_error = -rate * size * d - s.v[j]
+        pull = -rate * rate * size * c + k * k * angle_error + 2.0 * k * rate_error
+        v_des[j] = s.v[j] + h * pull
+
+
+@inlined
+def _joint_velocities(p: Any, legs: Records, h: float, twist: Floats, out: Floats) -> None:
+    """Joint velocities of the legs that give the soles their goals while the base moves so."""
+    ox, oy, oz = (
+        p.turning[0] + h * p.alpha[0],
+        p.turning[1] + h * p.alpha[1],
+        p.turning[2] + h * p.alpha[2],
+    )
+    vx, vy, vz = (
+        p.speed[0] + h * p.chosen[0],
+        p.speed[1] + h * p.chosen[1],
+        p.speed[2] + h * p.chosen[2],
+    )
+    for leg in range(LEGS):
+        one = legs[leg]
+        r, goal = one.arm, one.goal
+        twist[0], twist[1], twist[2] = goal[0] - ox, goal[1] - oy, goal[2] - oz
+        twist[3] = goal[3] - vx - (oy * r[2] - oz * r[1])
+        twist[4] = goal[4] - vy - (oz * r[0] - ox * r[2])
+        twist[5] = goal[5] - vz - (ox * r[1] - oy * r[0])
+        leg_rates(one, twist, out)
+
+
+@inlined
+def _balance(
+    m: ModelView, s: StateView, w: WorkspaceView, p: Any, legs: Records, h: float, v_des: Floats
+) -> None:
+    """The base's horizontal acceleration for which the ground pushes at p.pressure.
+
+    `v_des` are the joint velocities for p.a.
+    """
+    gx, xx, xy = _moment(m, s, w, p, legs, h, v_des, 1.0, 0.0)
+    gy, yx, yy = _moment(m, s, w, p, legs, h, v_des, 0.0, 1.0)
+    determinant = xx * yy - xy * yx
+    ax = ay = 0.0
+    if abs(determinant) > 1e-9:
+        ax, ay = (gy * xy - gx * yy) / determinant, (gx * yx - gy * xx) / determinant
+    size = math.sqrt(ax * ax + ay * ay)
+    shrink = STRONGEST / max(size, STRONGEST)
+    p.chosen[0], p.chosen[1] = p.a[0] + shrink * ax, p.a[1] + shrink * ay
+    p.chosen[2] = p.a[2]
+
+
+@inlined
+def _moment(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    p: Any,
+    legs: Records,
+    h: float,
+    v_des: Floats,
+    ux: float,
+    uy: float,
+) -> tuple[float, float, float]:
+    """Moment about the axis (ux, uy) through p.pressure that the motion for p.a asks of the ground.
+
+    And what it gains with the base's accelerations forward and sideways, the feet's goals kept.
+    """
+    R, base = w.pose[BASE].R, w.pose[BASE].p
+    rx, ry, rz = base[0] - p.pressure[0], base[1] - p.pressure[1], base[2]
+    # The twist e about the axis, as velocities of the base's six coordinates
+    e0, e1, e2 = uy * rz, -ux * rz, ux * ry - uy * rx
+    e3 = R[0, 0] * ux + R[1, 0] * uy
+    e4 = R[0, 1] * ux + R[1, 1] * uy
+    e5 = R[0, 2] * ux + R[1, 2] * uy
+    given = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
+    given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
+    x_slope = y_slope = 0.0
+    for j in range(m.header[0].nv):
+        y = mass_entry(w, j, 0) * e0 + mass_entry(w, j, 1) * e1 + mass_entry(w, j, 2) * e2
+        y += mass_entry(w, j, 3) * e3 + mass_entry(w, j, 4) * e4 + mass_entry(w, j, 5) * e5
+        if j < 3:
+            given += y * p.a[j]
+            x_slope += y if j == 0 else 0.0
+            y_slope += y if j == 1 else 0.0
+        elif j < ROOT:
+            k = j - 3
+            given += y * (R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2])
+        else:
+            given += y * (v_des[j] - s.v[j]) / h
+            if j < ROOT + JOINTS * LEGS:
+                row = legs[(j - ROOT) // JOINTS].inverse[(j - ROOT) % JOINTS]
+                x_slope -= y * row[3]
+                y_slope -= y * row[4]
+    return given, x_slope, y_slope
