@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dynenvs.agents.controller import Policy
+import numpy as np
+
+from dynenvs.agents.controller import Action, Policy
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.standing import StandingController
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.layout import Floats
 
 SHIPPED = Path(__file__).with_name("policies")
 NAMES = ("expert", "random", "standing")
@@ -47,6 +50,30 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
     model: Any = load_model(path, env_id)
     policy: Policy = model
     return policy
+
+
+class Chance:
+    """Uniform random actions, for one environment or a batch.
+
+    Args:
+        env: where it acts.
+        seed: of its random numbers.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv, seed: int) -> None:
+        self.size = env.task.model.nu
+        self.generator = np.random.default_rng(seed)
+
+    def predict(
+        self,
+        observation: Floats,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Action, Any]:
+        """Actions, shape (nu,) or (n, nu)."""
+        shape = (*np.shape(observation)[:-1], self.size)
+        return self.generator.uniform(-1.0, 1.0, shape).astype(np.float32), state
 
 
 def shipped(env_id: str) -> list[str]:

@@ -13,6 +13,7 @@ from dynenvs.agents.controller import Policy
 from dynenvs.agents.rollout import make_batch, run_all
 
 FIRST_SEED = 1_000_000  # of the evaluation's episodes: no training begins there
+WATCHED_SEED = 2_000_000  # of evaluations by which a run chooses its best policy
 WORLDS = 250  # side by side
 
 
@@ -43,15 +44,21 @@ class References(NamedTuple):
 
 
 def evaluate(
-    env_id: str, policy: Policy | str | None, episodes: int = 100, threads: int | None = None
+    env_id: str,
+    policy: Policy | str | None,
+    episodes: int = 100,
+    threads: int | None = None,
+    *,
+    first_seed: int = FIRST_SEED,
 ) -> Evaluation:
-    """Run an agent over the seeds FIRST_SEED, FIRST_SEED + 1, ...
+    """Run an agent over the seeds `first_seed`, `first_seed + 1`, ...
 
     Args:
         env_id: which environment.
         policy: what acts, deterministically, or its name (`actors.actor`); None acts at random.
         episodes: how many.
         threads: of the simulator.
+        first_seed: of the episodes.
 
     Raises:
         ValueError: no such agent, or one of another environment.
@@ -62,7 +69,7 @@ def evaluate(
         count = min(WORLDS, episodes - first)
         envs = make_batch(env_id, count, threads)
         acts = actor(policy, envs, env_id) if isinstance(policy, str) else policy
-        runs += run_all(envs, acts, range(FIRST_SEED + first, FIRST_SEED + first + count))
+        runs += run_all(envs, acts, range(first_seed + first, first_seed + first + count))
     return Evaluation(
         returns=[run.returned for run in runs],
         lengths=[run.steps for run in runs],
@@ -73,10 +80,13 @@ def evaluate(
 
 
 @cache
-def references(env_id: str, episodes: int = 100, threads: int | None = None) -> References:
+def references(
+    env_id: str, episodes: int = 100, threads: int | None = None, first_seed: int = FIRST_SEED
+) -> References:
     """Mean returns of standing and of the expert, over the seeds of `evaluate`."""
     standing, expert = (
-        evaluate(env_id, who, episodes, threads).mean_return for who in ("standing", "expert")
+        evaluate(env_id, who, episodes, threads, first_seed=first_seed).mean_return
+        for who in ("standing", "expert")
     )
     return References(standing, expert)
 

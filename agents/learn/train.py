@@ -17,7 +17,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from dynenvs.agents.evaluate import evaluate, references, summary
+from dynenvs.agents.evaluate import WATCHED_SEED, evaluate, references, summary
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint, save_checkpoint
 from dynenvs.agents.learn.machine import machine
@@ -108,8 +108,9 @@ class Watch(BaseCallback):
         """Evaluate; write `last.zip`, the log and, where it is better, `best.zip`."""
         log, envs = self.log, self.training_env
         assert isinstance(envs, Rewards)
-        result = evaluate(self.env_id, self.model, EPISODES)
-        score = references(self.env_id, EPISODES).score(result.mean_return)
+        result = evaluate(self.env_id, self.model, EPISODES, first_seed=WATCHED_SEED)
+        between = references(self.env_id, EPISODES, first_seed=WATCHED_SEED)
+        score = between.score(result.mean_return)
         self.logger.record("eval/score", score)
         self.logger.record("eval/mean_reward", result.mean_return)
         self.logger.record("eval/mean_ep_length", float(np.mean(result.lengths)))
@@ -196,7 +197,17 @@ def train(
     left = settings["n_timesteps"] - model.num_timesteps
     model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
     env.close()
+    log["final"] = finish(env_id, folder / "best.zip")
+    write_json(folder / "log.json", log)
     return log
+
+
+def finish(env_id: str, path: Path) -> dict[str, Any]:
+    """How good a policy is over the seeds by which it was not chosen, with its references."""
+    result = evaluate(env_id, str(path))
+    between = references(env_id)
+    means = {name: value for name, value in summary(result).items() if value == value}
+    return {"score": between.score(result.mean_return), **means, **between._asdict()}
 
 
 def _new_model(
