@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -90,7 +91,7 @@ def collect(
     for run in parts.episodes(count):
         total, returns = total + run.steps, returns + run.returned
     mean = returns / count
-    spec = gym.spec(env_id)
+    spec = copy.deepcopy(gym.spec(env_id))  # the registry's own must stay as it is
     spec.kwargs = dict(options)
     scores = _references(env_id, agent, noise, threads, mean, count, options)
     metadata = _metadata(env_id, agent, noise, seed, count, scores, author, email)

@@ -34,8 +34,8 @@ COLUMNS = (
 HEAD = """\
 # Results
 
-Written by `dynenvs results` from the logs in `results/`; `evaluate --json`, `clone` and `train` make
-them.
+Written by `dynenvs results` from the logs in `results/`; `dynenvs evaluate`, `clone` and `train`
+make them.
 
 The score is (R - R_standing) / (R_expert - R_standing), of mean returns over 100 episodes of fixed
 seeds that no training begins with: 0 for holding the standing pose (the pendulum: for hanging), 1
