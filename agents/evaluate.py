@@ -50,6 +50,7 @@ def evaluate(
     threads: int | None = None,
     *,
     first_seed: int = FIRST_SEED,
+    **options: Any,
 ) -> Evaluation:
     """Run an agent over the seeds `first_seed`, `first_seed + 1`, ...
 
@@ -59,6 +60,7 @@ def evaluate(
         episodes: how many.
         threads: of the simulator.
         first_seed: of the episodes.
+        options: the environment's.
 
     Raises:
         ValueError: no such agent, or one of another environment.
@@ -67,7 +69,7 @@ def evaluate(
     runs = []
     for first in range(0, episodes, WORLDS):
         count = min(WORLDS, episodes - first)
-        envs = make_batch(env_id, count, threads)
+        envs = make_batch(env_id, count, threads, **options)
         acts = actor(policy, envs, env_id) if isinstance(policy, str) else policy
         runs += run_all(envs, acts, range(first_seed + first, first_seed + first + count))
     return Evaluation(
@@ -81,11 +83,16 @@ def evaluate(
 
 @cache
 def references(
-    env_id: str, episodes: int = 100, threads: int | None = None, first_seed: int = FIRST_SEED
+    env_id: str,
+    episodes: int = 100,
+    threads: int | None = None,
+    *,
+    first_seed: int = FIRST_SEED,
+    **options: Any,
 ) -> References:
     """Mean returns of standing and of the expert, over the seeds of `evaluate`."""
     standing, expert = (
-        evaluate(env_id, who, episodes, threads, first_seed=first_seed).mean_return
+        evaluate(env_id, who, episodes, threads, first_seed=first_seed, **options).mean_return
         for who in ("standing", "expert")
     )
     return References(standing, expert)

@@ -101,6 +101,11 @@ def test_metadata_and_environment() -> None:
     assert "total_steps=25" in repr(episode)
     observation, _ = env.reset(seed=7)
     np.testing.assert_array_equal(observation, episode.observations[0])
+    start, _ = next(episodes(dataset))
+    kept = env.unwrapped.get_state()
+    env.reset(seed=99)
+    env.unwrapped.set_state({k: start.state[k].view(kept[k].dtype) for k in kept})
+    np.testing.assert_array_equal(env.unwrapped.worlds.observations[0], observation)
     assert gym.spec(HUMANOID).kwargs == kwargs  # Gymnasium's registry is as it was
     assert made.name in minari.list_local_datasets()
 

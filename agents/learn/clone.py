@@ -32,14 +32,15 @@ TAIL = 300  # last steps of an episode cut off by time whose returns are not kno
 class Settings(NamedTuple):
     """How a policy is cloned; the same for every environment."""
 
-    net_arch: tuple[int, ...] = (256, 256, 256)
+    net_arch: tuple[int, ...] = (192, 192, 192)
     activation: str = "ELU"
     learning_rate: float = 1e-3  # at first; falls linearly to zero
     batch_size: int = 256
     worlds: int = 50  # side by side in DAgger
     round_steps: int = 50  # control steps of each world between two lessons
     gradient_steps: int = 600  # of a lesson
-    last_steps: int = 8000  # of the last lesson, and of behaviour cloning three times as many
+    last_steps: int = 14000  # of the last lesson, and of behaviour cloning twice as many
+    value_steps: int = 3000  # of the value function
     gamma: float = 0.99  # of the value function
     reward_scale: float = 0.05  # as PPO is trained with (settings.yml)
 
@@ -113,7 +114,7 @@ def clone(
     model = new_model(env_id, settings, seed)
     policy = model.policy
     _scale(policy, examples.observations)
-    steps = 3 * settings.last_steps
+    steps = 2 * settings.last_steps
     pupil = Pupil(policy.parameters(), settings, steps)
     loss = pupil.learn(_distance(policy, examples), len(examples.observations), steps)
     report(len(examples.observations), loss)
@@ -191,8 +192,8 @@ def fit_value(model: PPO, settings: Settings, runs: list[Run]) -> float:
         return ((found - values[chosen]) ** 2).mean()
 
     parameters = [*policy.mlp_extractor.value_net.parameters(), *policy.value_net.parameters()]
-    pupil = Pupil(parameters, settings, settings.last_steps)
-    return pupil.learn(loss, len(values), settings.last_steps)
+    pupil = Pupil(parameters, settings, settings.value_steps)
+    return pupil.learn(loss, len(values), settings.value_steps)
 
 
 def _distance(

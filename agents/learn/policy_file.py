@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import zipfile
@@ -14,6 +15,7 @@ from typing import Any
 
 import gymnasium as gym
 import stable_baselines3
+import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
@@ -142,3 +144,25 @@ def extract(path: Path, name: str, target: Path) -> bool:
         with archive.open(name) as source, target.open("wb") as file:
             shutil.copyfileobj(source, file)
     return True
+
+
+def slim(path: Path, target: Path) -> None:
+    """Copy a policy without optimizers' memory and run state, compressed: what is needed to act.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    wanted = ("data", "pytorch_variables.pth", "_stable_baselines3_version", NOTE)
+    with (
+        written_whole(target) as draft,
+        zipfile.ZipFile(path) as archive,
+        zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as small,
+    ):
+        for name in archive.namelist():
+            if name.endswith("optimizer.pth"):
+                state = torch.load(io.BytesIO(archive.read(name)), weights_only=True)
+                fresh = io.BytesIO()
+                torch.save({**state, "state": {}}, fresh)
+                small.writestr(name, fresh.getvalue())
+            elif name in wanted or name.endswith(".pth"):
+                small.writestr(name, archive.read(name))
