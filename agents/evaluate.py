@@ -133,9 +133,8 @@ def summary(result: Evaluation) -> dict[str, float]:
 def table(env_id: str, results: dict[str, Evaluation], between: References) -> Table:
     """One row an agent."""
     episodes = len(next(iter(results.values())).returns)
-    shown = Table(
-        "agent", "score", "return", "worst", "length", "falls", "speed error, m/s", "effort"
-    )
+    shown = Table("agent", "score", "return", "worst", "length", "falls", "m/s off", "effort")
+    shown.columns[2].no_wrap = True
     shown.title = f"{env_id}, {episodes} episodes"
     for name, result in results.items():
         means = summary(result)

@@ -1,4 +1,4 @@
-"""The agent that merely stays: it holds the standing pose and takes no notice of its command.
+"""The agent that merely stays: it holds its joints still and takes no notice of its command.
 
 Its return is the zero of the score, so that staying alive counts for nothing.
 """
@@ -20,14 +20,13 @@ from dynenvs.inverse import inverse_dynamics
 from dynenvs.layout import Floats
 from dynenvs.model import Model
 
-RETURN_RATE = 5.0  # at which a joint comes back to its place [1/s]
-
 
 class StandingController:
-    """Torques that hold a walker's joints in its standing pose, by inverse dynamics.
+    """Torques that keep a walker's joints at rest, by inverse dynamics: it begins standing.
 
-    A pendulum, which has nothing to stand on, is left hanging: zero torque.  Acts on the
-    observation alone.
+    Speed zero suits any set of standing feet; to go back to a pose, several feet on the ground
+    would have to slide.  A pendulum, which has nothing to stand on, is left hanging: zero torque.
+    Acts on the observation alone.
 
     Args:
         env: the environment, or vector environment, whose observations it will see.
@@ -57,10 +56,8 @@ class StandingController:
         assert isinstance(task, WalkerTask | LeggedTask)
         read = free_state if isinstance(task, LeggedTask) else planar_state
         q, v = read(model, observation)
-        pose = task.standing[-model.nu :]
-        goal = RETURN_RATE * (pose - q[-model.nu :])
         lookahead = 0.5 * (task.dt - task.timestep)  # where the physics steps take inertia
-        tau = inverse_dynamics(model, q, v, goal, task.dt, lookahead=lookahead).tau
+        tau = inverse_dynamics(model, q, v, np.zeros(model.nu), task.dt, lookahead=lookahead).tau
         torques: Floats = np.clip(tau / model.effort_limit[model.actuated], -1.0, 1.0)
         return torques
 

@@ -272,6 +272,15 @@ def test_bad_input_is_told_in_a_line(
     assert message in text
 
 
+def test_a_missing_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "dynenvs.agents.data.dataset")
+    monkeypatch.setitem(sys.modules, "minari", None)
+    assert run(monkeypatch, "replay", "humanoid") == 2
+    assert 'pip install "dynenvs[data]"' in capsys.readouterr().err
+
+
 def test_a_broken_dataset_is_told(root: Path) -> None:
     made = collect(PENDULUM, 1, max_episode_steps=5)
     file = made.path / "data" / "metadata.json"

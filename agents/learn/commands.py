@@ -48,12 +48,12 @@ def evaluate(
     file = None if video is None else writable(video)
     agents = agent or [*NAMES, *shipped(env_id)]
     console = Console()
-    results = {}
-    with console.status("standing and expert, for the score"):
-        between = measure.references(env_id, episodes, threads)
-    for name in agents:
+    known = {}
+    for name in dict.fromkeys(("standing", "expert", *agents)):
         with console.status(name):
-            results[name] = measure.evaluate(env_id, name, episodes, threads)
+            known[name] = measure.evaluate(env_id, name, episodes, threads)
+    between = measure.References(*(known[name].mean_return for name in ("standing", "expert")))
+    results = {name: known[name] for name in agents}
     console.print(measure.table(env_id, results, between))
     if json is not None:
         write_json(json, measure.as_json(env_id, results, between))

@@ -38,7 +38,7 @@ Written by `dynenvs results` from the logs in `results/`; `dynenvs evaluate`, `c
 make them.
 
 The score is (R - R_standing) / (R_expert - R_standing), of mean returns over 100 episodes of fixed
-seeds that no training begins with: 0 for holding the standing pose (the pendulum: for hanging), 1
+seeds that no training begins with: 0 for standing still (the pendulum: for hanging), 1
 for the expert.  Policies act deterministically.  A return is a mean, with its standard deviation
 over the episodes; of several seeds the means over seeds stand here, and the least and the greatest
 score in brackets.  "Effort" is the mean square of the actions, "minutes" the wall-clock time with
