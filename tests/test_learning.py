@@ -84,8 +84,10 @@ def test_ppo_resumes_bitwise(tmp_path: Path) -> None:
     """Stopped after half of its steps and resumed, a run ends in the same bits."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     log = train("ppo", PENDULUM, settings(), whole, seed=3, threads=1)
-    half = train("ppo", PENDULUM, settings(), broken, seed=3, minutes=0.0, threads=1)
-    assert 0 < half["curve"][-1]["steps"] < 512
+    none = train("ppo", PENDULUM, settings(), broken, seed=3, minutes=0.0, threads=1)
+    assert [point["steps"] for point in none["curve"]] == [0]
+    train("ppo", PENDULUM, settings(), broken, resume=True, threads=1)
+    assert weights(broken / "last.zip") == weights(whole / "last.zip")
 
     class Stop(Exception):
         pass
@@ -317,18 +319,19 @@ def test_settings() -> None:
     chosen = load_settings("ppo", HUMANOID, dict(map(parse_change, ["gamma=0.9", "n_envs=2e2"])))
     assert (chosen["gamma"], chosen["n_envs"]) == (0.9, 200)
     chosen = load_settings("ppo", HUMANOID, {"learning_rate": "lin_2e-4"})
-    options = constructor_options(chosen)
+    options = constructor_options(chosen, 6)
     assert options["learning_rate"](0.5) == pytest.approx(1e-4)
     chosen = load_settings("ppo", HUMANOID, {"policy_kwargs.net_arch": [7]})
-    assert constructor_options(chosen)["policy_kwargs"]["net_arch"] == [7]
+    assert constructor_options(chosen, 6)["policy_kwargs"]["net_arch"] == [7]
     for changes, message in (
         ({"gama": 0.9}, "no setting 'gama'; choose from: batch_size"),
+        ({"noise_std": 0.1}, "no setting 'noise_std'"),
         ({"n_envs": 0}, "n_envs must be a whole number"),
         ({"learning_rate": "exp_1"}, "learning_rate must be"),
         ({"policy_kwargs.activation": "Tan"}, "policy_kwargs"),
     ):
         with pytest.raises(ValueError, match=message):
-            constructor_options(load_settings("ppo", HUMANOID, changes))
+            constructor_options(load_settings("ppo", HUMANOID, changes), 6)
     with pytest.raises(ValueError, match="name=value"):
         parse_change("gamma")
 
@@ -338,7 +341,7 @@ def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
     from dynenvs.registration import ENVIRONMENTS
 
     for env_id in ENVIRONMENTS:
-        options = constructor_options(load_settings(algorithm, env_id))
+        options = constructor_options(load_settings(algorithm, env_id), 3)
         assert options["policy_kwargs"]["features_extractor_class"] is Standardize
 
 

@@ -1,8 +1,9 @@
 """The trainers' settings: one YAML file in rl-zoo's format, and what the command line changes.
 
 Under each algorithm an entry an environment, `default` for all others; names are those of
-stable-baselines3's constructors, beside `n_envs`, `n_timesteps` and `reward_scale` (a factor on
-the rewards that the algorithm sees).  "lin_3e-4" is a rate that falls linearly to zero.
+stable-baselines3's constructors, beside `n_envs`, `n_timesteps`, `noise_std` (Gaussian noise on
+TD3's actions) and `reward_scale` (a factor on the rewards that the algorithm sees).  "lin_3e-4" is
+a rate that falls linearly to zero.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
+from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.utils import LinearSchedule
 
 from dynenvs.agents.learn.network import policy_options
 from dynenvs.agents.learn.policy_file import algorithm_class
 
 FILE = Path(__file__).with_name("settings.yml")
-OWN = ("n_envs", "n_timesteps", "reward_scale", "policy", "policy_kwargs")
+OWN = ("n_envs", "n_timesteps", "reward_scale", "policy", "policy_kwargs", "noise_std")
 FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
 
 
@@ -54,6 +57,8 @@ def load_settings(
         else:
             settings[name] = value
     known = {*OWN, *inspect.signature(cls).parameters} - {"env", "_init_setup_model", "seed"}
+    if "action_noise" not in known:
+        known.remove("noise_std")
     for name in settings:
         if name not in known:
             raise ValueError(
@@ -79,8 +84,12 @@ def parse_change(text: str) -> tuple[str, Any]:
         raise ValueError(f"a setting is name=value, got {text!r}") from None
 
 
-def constructor_options(settings: dict[str, Any]) -> dict[str, Any]:
+def constructor_options(settings: dict[str, Any], actions: int) -> dict[str, Any]:
     """Arguments of the algorithm's constructor, without `env`.
+
+    Args:
+        settings: as `load_settings` gives them.
+        actions: how many entries an action has.
 
     Raises:
         ValueError: a schedule that is none.
@@ -93,6 +102,9 @@ def constructor_options(settings: dict[str, Any]) -> dict[str, Any]:
         kwargs = policy_options(**settings["policy_kwargs"])
     except AttributeError as error:
         raise ValueError(f"policy_kwargs: {error}") from error
+    if settings.get("noise_std"):
+        spread = np.full(actions, float(settings["noise_std"]))
+        options["action_noise"] = NormalActionNoise(np.zeros(actions), spread)
     return {"policy": settings["policy"], "policy_kwargs": kwargs, **options}
 
 

@@ -70,11 +70,13 @@ class Watch(BaseCallback):
         *,
         moments: Moments | None,
         minutes: float | None,
+        threads: int | None,
         report: Any,
     ) -> None:
         super().__init__()
         self.env_id, self.folder, self.log = env_id, folder, log
         self.moments, self.minutes, self.report = moments, minutes, report
+        self.threads, self.over = threads, False
         steps = log["settings"]["n_timesteps"]
         self.due = [round(steps * (k + 1) / EVALUATIONS) for k in range(EVALUATIONS)]
         self.before = 60.0 * log["minutes"]  # of a run that is resumed [s]
@@ -83,20 +85,22 @@ class Watch(BaseCallback):
     def _on_step(self) -> bool:
         if self.moments is not None:
             self.moments.add(self.locals["new_obs"])
-        return self.minutes is None or self.elapsed < 60.0 * self.minutes
+        return not self.over
 
     def _on_rollout_start(self) -> None:
         if self.moments is not None:
             set_moments(self.model.policy, self.moments.mean, self.moments.scale)
         curve = self.log["curve"]
         done = curve[-1]["steps"] if curve else 0
-        if any(done < step <= self.num_timesteps for step in self.due):
+        # One that is stopped ends here, as a whole; the step that is begun then is not kept
+        self.over = self.minutes is not None and self.elapsed >= 60.0 * self.minutes
+        if self.over or any(done < step <= self.num_timesteps for step in self.due):
             self.look()
         self.report(self.num_timesteps, self.log)
 
     def _on_training_end(self) -> None:
         curve = self.log["curve"]
-        if not curve or curve[-1]["steps"] < self.num_timesteps:
+        if not self.over and (not curve or curve[-1]["steps"] < self.num_timesteps):
             self.look()
 
     @property
@@ -108,8 +112,9 @@ class Watch(BaseCallback):
         """Evaluate; write `last.zip`, the log and, where it is better, `best.zip`."""
         log, envs = self.log, self.training_env
         assert isinstance(envs, Rewards)
-        result = evaluate(self.env_id, self.model, EPISODES, first_seed=WATCHED_SEED)
-        between = references(self.env_id, EPISODES, first_seed=WATCHED_SEED)
+        options: Any = {"threads": self.threads, "first_seed": WATCHED_SEED}
+        result = evaluate(self.env_id, self.model, EPISODES, **options)
+        between = references(self.env_id, EPISODES, **options)
         score = between.score(result.mean_return)
         self.logger.record("eval/score", score)
         self.logger.record("eval/mean_reward", result.mean_return)
@@ -160,7 +165,7 @@ def train(
         seed: of weights, worlds and noise.
         begin_from: zip of a policy to go on from, a cloned one, say.
         resume: go on from the folder's `last.zip`.
-        minutes: stop then.
+        minutes: stop then, between two rollouts.
         threads: of torch and of the simulator; on one, PPO resumes bitwise.
         report: told the steps and the log.
 
@@ -193,7 +198,9 @@ def train(
         model, moments = _new_model(algorithm, env_id, settings, env, seed, begin_from)
     folder.mkdir(parents=True, exist_ok=True)
     model.set_logger(configure(str(folder / "tensorboard"), _formats()))
-    watch = Watch(env_id, folder, log, moments=moments, minutes=minutes, report=report)
+    watch = Watch(
+        env_id, folder, log, moments=moments, minutes=minutes, threads=threads, report=report
+    )
     left = settings["n_timesteps"] - model.num_timesteps
     model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
     env.close()
@@ -219,7 +226,7 @@ def _new_model(
     begin_from: Path | None,
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
-    options = constructor_options(settings)
+    options = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
     if begin_from is not None:
         del options["policy"], options["policy_kwargs"]
         model = load_model(begin_from, env_id, env=env, seed=seed, **options)
