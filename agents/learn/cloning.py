@@ -59,7 +59,7 @@ def clone_to_file(
     if threads is not None:
         torch.set_num_threads(threads)
     set_random_seed(seed)
-    begin = time.perf_counter()
+    begin, stand = time.perf_counter(), machine()
     curve: list[dict[str, float]] = []
 
     def note(steps: int, loss: float) -> None:
@@ -83,7 +83,7 @@ def clone_to_file(
         "dataset": dataset,
         "relabelled": relabel,
         "settings": settings._asdict(),
-        "machine": machine(),
+        "machine": stand,
         "minutes": minutes,
         "losses": curve,
         "final": finish(env_id, path),
