@@ -1,4 +1,4 @@
-"""The command `dynenvs`: `demo`, `list` and `bench`; those of data and learning are theirs."""
+"""The command `dynenvs`: `demo`, `list`, `bench`, `reproduce`; data and learning have their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import dynenvs
 from dynenvs.agents.data import commands as data
 from dynenvs.agents.demo import play, writable
 from dynenvs.agents.episode import environment_id, make, short_name, speeds_of
-from dynenvs.agents.errors import told_plainly
+from dynenvs.agents.errors import UserError, told_plainly
 from dynenvs.agents.learn import commands as learn
 from dynenvs.registration import ENVIRONMENTS
 
@@ -134,6 +134,40 @@ def bench_command(
 
     settings = Settings(repeats or (3 if quick else 7), seconds or (0.02 if quick else 0.2), quick)
     bench(chosen(cases), settings, Console(), out=out, page=markdown)
+
+
+@app.command("reproduce")
+@told_plainly
+def reproduce_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments; all if absent.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for data files and figures.")] = Path(
+        "dynenvs-reproduce"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with a folder of figures beside it.")
+    ] = None,
+    names_only: Annotated[
+        bool, typer.Option("--list", help="Say what experiments there are.")
+    ] = False,
+) -> None:
+    """Remake the sources' tables and figures, and set them beside what the sources say."""
+    from dynenvs.agents.bench.peers import MissingPeer
+    from dynenvs.agents.reproduce.run import chosen, reproduce
+
+    console = Console()
+    experiments = chosen(names or [])
+    if names_only:
+        table = Table("experiment", "what it remakes")
+        for experiment in experiments:
+            table.add_row(experiment.name, experiment.title)
+        console.print(table)
+        return
+    try:
+        reproduce(experiments, console, out=out, page=markdown)
+    except MissingPeer as error:
+        raise UserError(str(error)) from error
 
 
 def has_display() -> bool:

@@ -33,6 +33,8 @@ _HOMES = {
     "crba": "dynenvs.dynamics.crba",
     "aba": "dynenvs.dynamics.aba",
     "totals": "dynenvs.dynamics.energy",
+    "forward_dynamics": "dynenvs.methods",
+    "simulate": "dynenvs.integrators",
     "inverse_dynamics": "dynenvs.inverse",
     "solve_lcp": "dynenvs.lcp",
 }

@@ -34,6 +34,38 @@ JOINT_NV = (0, 1, 1, 3, 6)
 
 
 @merged
+def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
+    """`place_body` where all turns are about the y axis: the zeros are not worked out."""
+    at = body.q_at
+    x, z = body.position[0], body.position[2]
+    dx = parent.R[0, 0] * x + parent.R[0, 2] * z
+    dz = parent.R[2, 0] * x + parent.R[2, 2] * z
+    s, c = parent.sine, parent.cosine
+    angle = parent.angle
+    if body.joint == REVOLUTE:
+        angle += body.sign * q[at]
+        s, c = sine_cosine(angle)
+    pose.angle, pose.sine, pose.cosine = angle, s, c
+    R, rest, even, odd = pose.R, body.rest, body.even, body.odd
+    xx = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
+    xz = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
+    zx = rest[2, 0] + c * even[2, 0] + s * odd[2, 0]
+    zz = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
+    R[0, 0], R[0, 1], R[0, 2] = xx, 0.0, xz
+    R[1, 0], R[1, 1], R[1, 2] = 0.0, 1.0, 0.0
+    R[2, 0], R[2, 1], R[2, 2] = zx, 0.0, zz
+    dy = body.position[1]
+    if body.joint == PRISMATIC:
+        ax, ay, az = body.axis[0], body.axis[1], body.axis[2]
+        dx += (xx * ax + xz * az) * q[at]
+        dy += ay * q[at]
+        dz += (zx * ax + zz * az) * q[at]
+    pose.p[0] = parent.p[0] + dx
+    pose.p[1] = parent.p[1] + dy
+    pose.p[2] = parent.p[2] + dz
+
+
+@merged
 def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
     dx, dy, dz = rotate(parent.R, body.position)

@@ -8,7 +8,7 @@ Each kernel fills its part of the workspace from what the previous ones left the
 from __future__ import annotations
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.joints import joint_axes, place_body
+from dynenvs.joints import joint_axes, place_body, place_in_plane
 from dynenvs.layout import FIXED, FREE, Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.rotation import rotate
 from dynenvs.spatial import add_cross_motion
@@ -25,7 +25,10 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
             world.R[i, j] = 1.0 if i == j else 0.0
     for i in range(1, m.header[0].nb):
         body = m.bodies[i]
-        place_body(body, poses[body.parent], poses[i], q)
+        if body.in_plane:
+            place_in_plane(body, poses[body.parent], poses[i], q)
+        else:
+            place_body(body, poses[body.parent], poses[i], q)
 
 
 @kernel

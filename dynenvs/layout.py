@@ -54,7 +54,7 @@ _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffe
     "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
     "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
-    "unknowns_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
+    "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
     "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
     "lcp_at", "lcp_size", "workspace_bytes",
 ]
@@ -78,6 +78,7 @@ BODY = record_type(
         # other joints by rest alone, before the joint's own rotation.  If all axes on the way from
         # the root are parallel (or turn nothing), q is the sum of their angles and R comes out.
         ("parallel", "i8"),
+        ("in_plane", "i8"),  # whether, besides, R turns about the y axis alone
         ("sign", "f8"),  # of this joint's angle in that sum
         ("plane_moment", "f8"),  # of inertia about the world's y axis, of planar models [kg m^2]
         ("rest", "f8", (3, 3)),
@@ -291,6 +292,21 @@ UNKNOWN = record_type(
     ]
 )
 
+# What elimination keeps of a contact's friction directions (`dynenvs.contact.central_path`).
+ELIMINATED = record_type(
+    [
+        ("x", "f8"),  # s: sum of the directions, weighted
+        ("y", "f8"),
+        ("total", "f8"),  # s_0: sum of the weights
+        ("xx", "f8"),  # inverse of S - slope s s^T
+        ("xy", "f8"),
+        ("yy", "f8"),
+        ("slope", "f8"),  # sigma / (w_s + sigma s_0)
+        ("alone", "f8"),  # e_0: sum of the impulses' changes at constant velocity
+        ("rate", "f8"),  # sigma's change at constant velocity and pressure
+    ]
+)
+
 # One column of the LCP: which rows of the contact problem it combines.
 NORMAL, DIRECTION, SLACK, LIMIT = range(4)
 VARIABLE = record_type(
@@ -380,7 +396,6 @@ class WorkspaceView(NamedTuple):
     cone: Floats  # edges of the friction cones in joint space, shape (nl, nv)
     active: Ints  # shape (nl,)
     block: Ints  # shape (nl,)
-    lcp: LcpWorkspace
 
 
 def _align(size: int) -> int:
@@ -432,6 +447,7 @@ def fill_offsets(header: Any) -> None:
             ("variables_at", nl * VARIABLE.itemsize),
             ("blocks_at", (header.nc + header.nlimited) * BLOCK.itemsize),
             ("unknowns_at", nr * UNKNOWN.itemsize),
+            ("eliminated_at", (header.nc + header.nlimited) * ELIMINATED.itemsize),
             ("answer_at", ANSWER.itemsize),
             ("M_at", 8 * nv * nv),
             ("L_at", 8 * nv * nv),
@@ -502,6 +518,20 @@ def open_shapes(m: ModelView, buffer: Bytes) -> Records:
 
 
 @inlined
+def open_eliminated(m: ModelView, buffer: Bytes) -> Records:
+    """ELIMINATED of every block, shape (nc + nlimited,)."""
+    h = m.header[0]
+    return vector(buffer, h.eliminated_at, h.nc + h.nlimited, ELIMINATED)
+
+
+@inlined
+def open_lcp(m: ModelView, buffer: Bytes) -> LcpWorkspace:
+    """Working memory of the LCP's solvers."""
+    h = m.header[0]
+    return unpack_workspace(vector(buffer, h.lcp_at, h.lcp_size, np.float64), h.nl)
+
+
+@inlined
 def open_torques(m: ModelView, buffer: Bytes) -> Floats:
     """`tau` of a workspace."""
     h = m.header[0]
@@ -551,5 +581,4 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         matrix(buffer, h.cone_at, nl, nv, np.float64),
         vector(buffer, h.active_at, nl, np.int64),
         vector(buffer, h.block_at, nl, np.int64),
-        unpack_workspace(vector(buffer, h.lcp_at, h.lcp_size, np.float64), nl),
     )

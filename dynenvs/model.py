@@ -161,6 +161,7 @@ class Model:
             record.position[:] = position
             record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
             axes.append(_fill_turn(record, axes[parent]))
+            record.in_plane = _is_in_plane(record) and (parent == 0 or self.bodies[parent].in_plane)
             record.mass = body.mass
             record.com[:] = body.com
             record.inertia[:] = body.inertia
@@ -352,6 +353,14 @@ class _Axis(NamedTuple):
 
 def _is_y(axis: NDArray[np.float64]) -> bool:
     return bool(abs(axis[0]) < 1e-15 and abs(axis[2]) < 1e-15)
+
+
+def _is_in_plane(body: Any) -> bool:
+    """Whether a body's rotation leaves the y axis in its place, at any angle."""
+    y = np.array([0.0, 1.0, 0.0])
+    parts = (body.rest, y), (body.even, np.zeros(3)), (body.odd, np.zeros(3))
+    fixed = all((part[1] == row).all() and (part[:, 1] == row).all() for part, row in parts)
+    return bool(body.parallel) and fixed
 
 
 def _fill_turn(body: Any, above: _Axis) -> _Axis:

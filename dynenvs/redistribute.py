@@ -23,6 +23,7 @@ from dynenvs.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    open_lcp,
     open_model,
     open_workspace,
 )
@@ -196,11 +197,12 @@ def _multipliers(packed: Bytes, buffer: Bytes, n: int) -> int:
 
     The first guess: just those bounds act that the edges would break without any.
     """
-    w = open_workspace(open_model(packed), buffer)
+    m = open_model(packed)
+    w, work = open_workspace(m, buffer), open_lcp(m, buffer)
     for a in range(n):
         w.block[a] = a
         w.active[a] = 1 if w.b[a] < 0.0 else 0
-    status, _, _, _ = solve(w.H, w.b, n, 0.0, w.active, True, w.block, w.z, w.lcp)
+    status, _, _, _ = solve(w.H, w.b, n, 0.0, w.active, True, w.block, w.z, work)
     return int(status)
 
 

@@ -271,7 +271,7 @@ def _pool(name: str, size: int, threads: int) -> System:
             envs.step(actions[at % DRAWN])
             at += 1
 
-    period = {"Walker2d-v5": 0.008, "Humanoid-v5": 0.015}[name]
+    period = {"Walker2d-v5": 0.008, "Humanoid-v5": 0.015, "Ant-v5": 0.05}[name]
     return System(run, size, period, _facts(size, threads), envs.close)
 
 

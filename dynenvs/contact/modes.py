@@ -166,6 +166,8 @@ def _polygon(
     bound = block.friction * normal
     x, y = p[t], p[t + 1]
     if block.mode == STICK:
+        if _well_inside(header, bound, x, y):
+            return STICK
         a, b = split(header, sector(header, x, y), x, y)
         if a + b <= bound + slack / g:
             return STICK
@@ -184,8 +186,16 @@ def _polygon(
 
 
 @inlined
+def _well_inside(header: Records, bound: float, x: float, y: float) -> bool:
+    """Whether (x, y) lies in the circle that touches the edges of the polygon."""
+    return bool(x * x + y * y <= 0.5 * (1.0 + header[0].cosines[1]) * bound * bound)
+
+
+@inlined
 def nearest(header: Records, bound: float, x: float, y: float) -> tuple[int, float, float]:
     """The point of the polygon with corners `bound` d_k that is nearest to (x, y), and its mode."""
+    if _well_inside(header, bound, x, y):
+        return STICK, x, y
     directions = header[0].directions
     k = sector(header, x, y)
     a, b = split(header, k, x, y)

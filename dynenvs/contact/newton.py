@@ -11,7 +11,8 @@ diagonal of 1e-9 makes it regular, and iterative refinement takes its effect out
 impulses of least norm among those that give the same motion come out.  An answer counts if the
 LCP's own certificate says so.  Where the method cycles, or the impulses of least norm fit no cone
 while others would, it goes on from the modes and impulses that a few sweeps of Gauss-Seidel
-(`relax.py`) end in; where that does not help, the caller has the cascade.
+(`relax.py`) end in, or at last from those of the central path (`central_path.py`); where that does
+not help, the caller has the cascade.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from dynenvs.lcp.dense import (
     substitute,
     substitute_symmetric,
 )
+from dynenvs.lcp.solve import WARM_RESIDUAL
 
 SWEEPS = 4  # of mode changes from the last modes
-ROUNDS = 6  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
-RELAXATIONS = 3  # ... and the first with these
+ROUNDS = 3  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
+PLANAR_ROUNDS = 1  # the cascade is quick there
+RELAXATIONS = 12  # ... and the first with these
 TRIES = 2  # sweeps of mode changes after each
 REFINEMENTS = 4
 PROXIMAL = 1e-9  # relative to the diagonal of G
@@ -47,7 +50,8 @@ def newton(
     G: Floats,
     bias: Floats,
     rows: int,
-    floor: float,
+    scale: float,
+    mixed: bool,
     unknowns: Records,
     K: Floats,
     order: Ints,
@@ -59,23 +63,63 @@ def newton(
     """Impulses `p` and velocities `u` = G p + bias of all rows, shape (rows,).
 
     blocks: modes to start from, receives those of the answer and its slips; n: their number
-    G, bias: shapes (rows, rows), (rows,) or larger; floor: least velocity scale [m/s]
+    G, bias: shapes (rows, rows), (rows,) or larger; scale: see `velocity_scale` [m/s]
+    mixed: the modes to start from are not worth a try: start with Gauss-Seidel
     unknowns, K, order, right, x: scratch
     Returns (natural residual of the LCP, infinite if the modes did not settle; sweeps).
     """
-    scale = _velocity_scale(header, blocks, n, G, bias, floor)
-    relaxations = RELAXATIONS
-    for sweep in range(1, SWEEPS + ROUNDS * TRIES + 1):
-        near = sweep > SWEEPS and (sweep - SWEEPS) % TRIES == 1
-        if near:  # it cycles: on from somewhere nearer
-            relax(header, blocks, n, G, rows, relaxations, p, u)
-            relaxations *= 2
+    residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
+    if not mixed:
+        residual, sweeps = settle(
+            header, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,
+            p, u,
+        )  # fmt: skip
+    for attempt in range(ROUNDS if header[0].directions > 2 else PLANAR_ROUNDS):
+        if residual <= WARM_RESIDUAL:
+            break
+        if attempt == 0:
+            for r in range(rows):
+                p[r], u[r] = 0.0, bias[r]
+        relax(header, blocks, n, G, rows, relaxations, p, u)
+        relaxations *= 2
+        residual, used = settle(
+            header, blocks, n, G, bias, rows, scale, TRIES, True, unknowns, K, order, right, x,
+            p, u,
+        )  # fmt: skip
+        sweeps += used
+    return residual, sweeps
+
+
+@kernel
+def settle(
+    header: Records,
+    blocks: Records,
+    n: int,
+    G: Floats,
+    bias: Floats,
+    rows: int,
+    scale: float,
+    most: int,
+    near: bool,
+    unknowns: Records,
+    K: Floats,
+    order: Ints,
+    right: Floats,
+    x: Floats,
+    p: Floats,
+    u: Floats,
+) -> tuple[float, int]:
+    """Change modes until they hold, `most` times at most; arguments and answer as of `newton`.
+
+    near: p is near to an answer and suits the modes: the first impulses are to be near to it, not
+        of least norm.
+    """
+    for sweep in range(1, most + 1):
         k, symmetric = list_unknowns(header, blocks, n, unknowns)
         if not _factorise(unknowns, k, symmetric, G, rows, x, order, K):
             return math.inf, sweep
-        # The impulses of least norm, or those nearest to feasible ones where these fit no cone
         for r in range(rows):
-            p[r] = p[r] if near else 0.0
+            p[r] = p[r] if near and sweep == 1 else 0.0
         _velocities(G, bias, rows, p, u)
         solves = 0
         settled = False
@@ -96,11 +140,11 @@ def newton(
             if _clip(blocks, n, p):
                 _velocities(G, bias, rows, p, u)
             return _certify(header, blocks, n, G, scale, p, u), sweep
-    return math.inf, SWEEPS + ROUNDS * TRIES
+    return math.inf, most
 
 
-@merged
-def _velocity_scale(
+@inlined
+def velocity_scale(
     header: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
 ) -> float:
     """The certificate's velocity scale: largest right-hand side of an LCP variable, or `floor`."""

@@ -27,6 +27,7 @@ from dynenvs.layout import (
     Records,
     StateView,
     WorkspaceView,
+    open_lcp,
     open_model,
     open_state,
     open_workspace,
@@ -174,7 +175,15 @@ def solve_by_cascade(
     floor = least_speed(m.header, dt)
     answer = w.answer[0]
     answer.status, answer.residual, answer.pivots, _ = solve(
-        w.A, w.b, n, floor, w.active, m.header[0].directions == 2, w.block, w.z, w.lcp
+        w.A,
+        w.b,
+        n,
+        floor,
+        w.active,
+        m.header[0].directions == 2,
+        w.block,
+        w.z,
+        open_lcp(m, buffer),
     )
     _report(s, w, count, rows, n)
     return int(answer.status)

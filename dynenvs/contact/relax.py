@@ -37,6 +37,9 @@ def relax(
             g = G[r, r]
             if not g > 0.0:
                 continue  # nothing moves here
+            if p[r] == 0.0 and u[r] >= 0.0:
+                block.mode = OPEN
+                continue
             normal = max(0.0, p[r] - u[r] / g)
             _move(G, rows, r, normal, p, u)
             block.mode = STICK if normal > 0.0 else OPEN

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.inside import solve_from_inside
 from dynenvs.contact.modes import OPEN, active_bits, recall_mode
-from dynenvs.contact.newton import newton
+from dynenvs.contact.newton import newton, velocity_scale
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
@@ -25,7 +26,10 @@ def solve_problem(
     answer = w.answer[0]
     answer.residual, answer.pivots, answer.sweeps = 0.0, 0, 0
     if rows > 0:
-        blocks = _recall(m, s, w, count, rows)
+        blocks, mixed = _recall(m, s, w, count, rows)
+        scale = velocity_scale(
+            m.header, w.blocks, blocks, w.G, w.bias_row, least_speed(m.header, dt)
+        )
         answer.residual, answer.sweeps = newton(
             m.header,
             w.blocks,
@@ -33,7 +37,8 @@ def solve_problem(
             w.G,
             w.bias_row,
             rows,
-            least_speed(m.header, dt),
+            scale,
+            mixed,
             w.unknowns,
             w.A,
             w.active,
@@ -48,16 +53,26 @@ def solve_problem(
             h = m.header[0]
             packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
             buffer = raw(w.pose, h.workspace_bytes)
-            status = solve_by_cascade(packed, row, buffer, count, rows, dt)
-            s.status[0].rescued += 1
+            if h.directions > 2:  # in the plane the cascade is as quick
+                solved = solve_from_inside(packed, row, buffer, blocks, rows, dt) == CERTIFIED
+            if not solved:
+                status = solve_by_cascade(packed, row, buffer, count, rows, dt)
+                s.status[0].rescued += 1
     _remember(m, s, w, count, rows, solved)
     return status
 
 
 @inlined
-def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int) -> int:
-    """List contacts and limits as blocks in the modes that their last active sets tell of."""
+def _recall(
+    m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int
+) -> tuple[int, bool]:
+    """List contacts and limits as blocks in the modes that their last active sets tell of.
+
+    Returns their number, and whether one with two tangents is about to part: to guess that all
+    hold is then not worth a try.
+    """
     directions = m.header[0].directions
+    mixed = False
     r = 0
     for i in range(count):
         contact, block = w.contacts[i], w.blocks[i]
@@ -66,6 +81,7 @@ def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int)
         # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
         # load in many ways, and each turns the body differently.  Memory must not choose.
         bits = s.memory[contact.feature].active if contact.tangents < 2 else 0
+        mixed = mixed or (contact.tangents == 2 and w.bias_row[r] >= 0.0)
         block.mode = recall_mode(directions, bits, w.bias_row[r] < 0.0)
         r += 1 + contact.tangents
     n = count
@@ -79,7 +95,7 @@ def _recall(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int)
         block = w.blocks[i]
         if not w.G[block.row, block.row] > 0.0:
             block.mode = OPEN
-    return n
+    return n, mixed
 
 
 @inlined

@@ -1,0 +1,41 @@
+"""The contact problem solved from its inside: the central path's modes, made exact by Newton.
+
+For problems whose modes Newton's method does not find: mostly soles that just hold, where only some
+ways to share the load between corners fit all cones.  Compiled apart, when first needed.
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import apart
+from dynenvs.contact.central_path import follow
+from dynenvs.contact.newton import settle, velocity_scale
+from dynenvs.contact.problem import least_speed
+from dynenvs.layout import Bytes, open_eliminated, open_lcp, open_model, open_workspace
+from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
+
+SWEEPS = 4  # of mode changes
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")
+def solve_from_inside(
+    packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, dt: float
+) -> int:
+    """Impulses and velocities of the rows, and modes of the n blocks; residual to `w.answer`.
+
+    Returns CERTIFIED, or FAILED where the path or the modes at its end did not lead to an answer.
+    """
+    m = open_model(packed)
+    w = open_workspace(m, buffer)
+    scale = velocity_scale(m.header, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
+    p, u = w.impulse_row, w.v_row
+    follow(
+        m.header, w.blocks, n, w.G, w.bias_row, rows, scale, open_lcp(m, buffer).vectors,
+        open_eliminated(m, buffer), w.A, w.active, w.b, w.z, p, u,
+    )  # fmt: skip
+    answer = w.answer[0]
+    answer.residual, sweeps = settle(
+        m.header, w.blocks, n, w.G, w.bias_row, rows, scale, SWEEPS, True, w.unknowns, w.A,
+        w.active, w.b, w.z, p, u,
+    )  # fmt: skip
+    answer.sweeps += sweeps
+    return CERTIFIED if answer.residual <= WARM_RESIDUAL else FAILED

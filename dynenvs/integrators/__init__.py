@@ -1,0 +1,29 @@
+"""Integrators behind one interface, `simulate`, for motion without contact; and with contact
+the time stepping of `dynenvs.World`, which is semi-implicit Euler with an LCP in it."""
+
+from __future__ import annotations
+
+from dynenvs.integrators.simulate import (
+    FIXED_STEP,
+    INTEGRATORS,
+    SCIPY,
+    Trajectory,
+    energies_along,
+    simulate,
+    simulate_system,
+)
+from dynenvs.integrators.system import Euclidean, IntegrationError, System, TreeSystem
+
+__all__ = [
+    "FIXED_STEP",
+    "INTEGRATORS",
+    "SCIPY",
+    "Euclidean",
+    "IntegrationError",
+    "System",
+    "Trajectory",
+    "TreeSystem",
+    "energies_along",
+    "simulate",
+    "simulate_system",
+]

@@ -1,0 +1,170 @@
+"""`dynenvs reproduce`: what it writes and says; the bars of its experiments."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from trees import close
+
+from dynenvs.agents import cli
+from dynenvs.agents.reproduce import run as runner
+from dynenvs.agents.reproduce.cloutier_chains import PAPER, run_chain
+from dynenvs.agents.reproduce.experiment import Experiment, Outcome
+from dynenvs.agents.reproduce.planar_robot import ABM, BAD_ABM, CRBM, PlanarRobot
+from dynenvs.builder import ModelBuilder
+from dynenvs.dynamics.aba import aba
+from dynenvs.dynamics.crba import crba
+from dynenvs.dynamics.energy import totals
+from dynenvs.parts import revolute
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("mpmath")
+
+QUICK = (  # experiments of a second or so
+    "cloutier-5.2", "cloutier-5.3", "cloutier-5.4", "cloutier-5.5", "cloutier-5.7", "cloutier-5.8",
+    "operations", "pai-2", "jain-2",
+)  # fmt: skip
+NAMES = tuple(runner.all_experiments())
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Exit code of the command."""
+    monkeypatch.setattr(sys, "argv", ["dynenvs", "reproduce", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    return int(exit_.value.code or 0)
+
+
+def outcome_of(name: str) -> tuple[Experiment, Outcome]:
+    """An experiment, run; its progress goes up from 0 to at most 1."""
+    experiment = runner.all_experiments()[name]
+    told: list[float] = []
+    outcome = experiment.run(told.append)
+    assert told == sorted(told)
+    assert all(0.0 <= x <= 1.0 + 1e-9 for x in told)
+    return experiment, outcome
+
+
+def bars_hold(name: str) -> None:
+    """Every bar of an experiment is met."""
+    _, outcome = outcome_of(name)
+    missed = [check for check in outcome.checks if check.held is False]
+    assert not missed
+    assert any(check.held for check in outcome.checks)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_bars_hold(name: str) -> None:
+    bars_hold(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in QUICK])
+def test_bars_of_long_experiments_hold(name: str) -> None:
+    bars_hold(name)
+
+
+def test_planar_kernels_are_the_core_s_dynamics() -> None:
+    """Three kernels against `aba` and `crba` of the same chain; the energies' difference too."""
+    rng = np.random.default_rng(0)
+    robot = PlanarRobot(*(rng.uniform(0.4, 2.0, 5) for _ in range(3)))
+    builder = ModelBuilder(gravity=(0, -9.8, 0))
+    for k, (l, m, w) in enumerate(zip(robot.lengths, robot.masses, robot.widths, strict=True)):
+        moment = m * (l * l + w * w) / 12
+        builder.body(
+            f"link{k}",
+            parent=f"link{k - 1}" if k else "world",
+            joint=revolute(position=(robot.lengths[k - 1] if k else 0.0, 0, 0)),
+            mass=m,
+            com=(l / 2, 0, 0),
+            inertia=(moment / 2, moment / 2, moment),
+        )
+    model = builder.build()
+    q, v, tau = rng.normal(size=(3, 5))
+    for method in (ABM, CRBM, BAD_ABM):
+        close(robot.acceleration(q, v, tau, method), aba(model, q, v, tau), 1e-12)
+    close(robot.inertia(q), crba(model, q), 1e-13)
+    lowest = -9.8 * robot.masses.sum() * robot.lengths.sum()
+    close(robot.energy(q, v) + lowest, totals(model, q, v).energy, 1e-12)
+
+
+@pytest.mark.parametrize("links", [2, 6])
+def test_chains_of_figure_5_9(links: int) -> None:
+    """E = 980 n^2, and the paper's evaluations within 15 %."""
+    for method, (evaluations, _, _) in zip((ABM, CRBM), PAPER[links], strict=True):
+        row = run_chain(links, method)
+        assert row.energy == pytest.approx(980.0 * links**2, rel=1e-14)
+        assert row.evaluations == pytest.approx(evaluations, rel=0.15)
+        assert row.deviation < 0.05
+
+
+def test_files_and_page_are_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """JSON, CSV, PNG, and a page whose pictures exist; no drafts are left."""
+    monkeypatch.setenv("COLUMNS", "200")
+    page = tmp_path / "page.md"
+    out = tmp_path / "out"
+    names = ("cloutier-5.4", "cloutier-5.2")
+    assert command(monkeypatch, *names, "--out", str(out), "--markdown", str(page)) == 0
+    assert {file.name for file in out.iterdir()} == {
+        "cloutier-5.4.json",
+        "cloutier-5.4.png",
+        "cloutier-5.4-sizes.csv",
+        "cloutier-5.2.json",
+        "cloutier-5.2-statistics.csv",
+    }
+    found = json.loads((out / "cloutier-5.4.json").read_text())
+    with (out / "cloutier-5.4-sizes.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == found["data"]["sizes"]["columns"]
+    assert len(rows) == 1 + len(found["data"]["sizes"]["rows"])
+    text = page.read_text()
+    assert "](page/cloutier-5.4.png)" in text
+    with Image.open(tmp_path / "page" / "cloutier-5.4.png") as picture:
+        assert picture.size == (560, 336)
+    assert "holds" in capsys.readouterr().out
+
+
+def test_list_and_unknown_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(monkeypatch, "--list") == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in NAMES)
+    assert command(monkeypatch, "cloutier-9.9") == 2
+    message = capsys.readouterr().err
+    assert "unknown experiment 'cloutier-9.9'; choose from: all, operations" in message
+
+
+def test_a_missed_bar_is_told(tmp_path: Path) -> None:
+    """Nothing hides a bar that is not met: table and page say NO."""
+    from rich.console import Console
+
+    from dynenvs.agents.reproduce.experiment import Check
+
+    missed = Outcome([Check("something", "1", "2", "1", held=False)], {})
+    experiment = Experiment("bad", "A bad one", "About it.", lambda tick: missed)
+    console = Console(record=True, width=100)
+    page = tmp_path / "page.md"
+    runner.reproduce([experiment], console, out=tmp_path, page=page)
+    assert "NO" in console.export_text()
+    assert "| something | 1 | 2 | 1 | NO |" in page.read_text()
+
+
+def test_the_committed_page_has_every_experiment() -> None:
+    """docs/reproduction.md: a section and a figure of each, and no missed bar."""
+    page = Path(__file__).parent.parent / "docs" / "reproduction.md"
+    text = page.read_text(encoding="utf-8")
+    for name, experiment in runner.all_experiments().items():
+        assert f"## {experiment.title}\n" in text, name
+    for line in text.splitlines():
+        if line.startswith("!["):
+            assert (page.parent / line.rpartition("(")[2].rstrip(")")).is_file(), line
+    assert "| NO |" not in text
