@@ -387,3 +387,40 @@ def test_commands(
     assert Path("film.gif").stat().st_size > 1000
     assert run(monkeypatch, "evaluate", "humanoid", "--agent", zip_, "--episodes", "2") == 2
     assert "is a policy for dynenvs/DoublePendulum-v0" in capsys.readouterr().err
+
+
+def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
+    """Rows for references and runs, seeds together, a plot, notes; a broken log is named."""
+    pytest.importorskip("matplotlib")
+    from dynenvs.agents.learn.machine import machine
+    from dynenvs.agents.learn.results import write_page
+
+    folder, page = tmp_path / "results", tmp_path / "docs" / "results.md"
+    folder.mkdir()
+    means = {
+        "score": 0.5,
+        "mean_return": 450.0,
+        "return_deviation": 3.0,
+        "worst_return": 400.0,
+        "falls": 2,
+        "effort": 0.1,
+    }
+    log = {"kind": "ppo", "env": PENDULUM, "seed": 0, "from": "dagger", "machine": machine()}
+    log |= {"minutes": 2.0, "simulating": 0.5, "final": means}
+    log["curve"] = [{"steps": 1000 * k, "score": 0.1 * k} for k in range(1, 6)]
+    (folder / "a.json").write_text(json.dumps(log))
+    (folder / "b.json").write_text(json.dumps({**log, "seed": 1, "final": {**means, "score": 0.7}}))
+    (folder / "c.json").write_text(json.dumps({"env": PENDULUM, "agents": {"expert": means}}))
+    (folder / "notes.md").write_text("What did not learn.")
+    assert write_page(folder, page) == 2
+    text = page.read_text()
+    assert "| DAgger, then PPO | 2 | 0.600 (0.500-0.700) | 450.0 ± 3.0 | 400.0 | 2 |" in text
+    assert "| 5,000 | 2.0 | 25 % |" in text
+    assert "| expert |  | 0.500 |" in text
+    assert text.endswith("What did not learn.")
+    assert page.with_name("results_DoublePendulum.png").stat().st_size > 5000
+    (folder / "d.json").write_text("{")
+    with pytest.raises(ValueError, match=r"d\.json' is no finished run's log"):
+        write_page(folder, page)
+    with pytest.raises(FileNotFoundError, match="no log"):
+        write_page(tmp_path / "empty", page)
