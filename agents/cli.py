@@ -1,5 +1,5 @@
-"""The command `dynenvs`: `demo` shows an expert at work, `list` what there is, `bench` how fast,
-`reproduce` what the sources report."""
+"""The command `dynenvs`: `demo` shows an agent at work, `list` what there is, `bench` how fast,
+`verify` how right, `reproduce` what the sources report; data and learning have their own files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 import dynenvs
-from dynenvs.agents.demo import play
+from dynenvs.agents.data import commands as data
+from dynenvs.agents.demo import play, writable
 from dynenvs.agents.episode import environment_id, make, short_name, speeds_of
+from dynenvs.agents.errors import UserError, told_plainly
+from dynenvs.agents.learn import commands as learn
 from dynenvs.registration import ENVIRONMENTS
 
 # What acts in each environment; every environment has its expert.
@@ -29,15 +32,11 @@ EXPERTS = {
 }
 
 
-class UserError(Exception):
-    """Something that the user can put right."""
-
-    def format_message(self) -> str:
-        """What to say, as typer's own errors do."""
-        return str(self)
-
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+for _command in (data.collect, data.replay, data.export):
+    app.command()(_command)
+for _command in (learn.clone, learn.train, learn.evaluate, learn.results):
+    app.command()(_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -53,6 +52,7 @@ def _describe(
 
 
 @app.command()
+@told_plainly
 def demo(
     env: Annotated[
         str,
@@ -80,18 +80,24 @@ def demo(
     headless: Annotated[
         bool, typer.Option("--headless", help="Write a GIF even if there is a display.")
     ] = False,
+    agent: Annotated[
+        str, typer.Option(help="expert, random, standing, a shipped policy as ppo, or a zip file.")
+    ] = "expert",
 ) -> None:
-    """Show the expert at work: in a window where there is a display, else as a GIF."""
-    console = Console()
-    try:
-        env_id = environment_id(env)
-        window = output is None and not headless and has_display()
-        file = None if window else _writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
-        speeds = None if command is None else speeds_of(command)
-        options = {} if terrain is None else {"terrain": terrain}
-        play(env_id, seed=seed, command=speeds, steps=steps, file=file, console=console, **options)
-    except (ValueError, OSError, RuntimeError) as error:
-        raise UserError(str(error)) from error
+    """Show an agent at work: in a window where there is a display, else as a GIF."""
+    env_id = environment_id(env)
+    window = output is None and not headless and has_display()
+    file = None if window else writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
+    play(
+        env_id,
+        agent=agent,
+        seed=seed,
+        command=None if command is None else speeds_of(command),
+        steps=steps,
+        file=file,
+        console=Console(),
+        **({} if terrain is None else {"terrain": terrain}),
+    )
 
 
 @app.command("list")
@@ -110,6 +116,7 @@ def list_environments() -> None:
 
 
 @app.command("bench")
+@told_plainly
 def bench_command(
     cases: Annotated[
         str | None, typer.Option(help="Families of cases, with commas between; all if absent.")
@@ -135,13 +142,32 @@ def bench_command(
     from dynenvs.agents.bench.race import Settings
 
     settings = Settings(repeats or (3 if quick else 7), seconds or (0.02 if quick else 0.2), quick)
-    try:
-        bench(chosen(cases), settings, Console(), out=out, page=markdown)
-    except (ValueError, OSError) as error:
-        raise UserError(str(error)) from error
+    bench(chosen(cases), settings, Console(), out=out, page=markdown)
+
+
+@app.command("verify")
+@told_plainly
+def verify_command(
+    scenes: Annotated[
+        str | None, typer.Option(help="Families of scenes, with commas between; all if absent.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for verify.json and verify.png.")] = Path(
+        "dynenvs-verify"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with the plot beside it.")
+    ] = None,
+) -> None:
+    """Run scenes with known answers here and in other simulators that are installed."""
+    from dynenvs.agents.verify.families import missed, verify
+
+    rows = verify(scenes, Console(), out=out, page=markdown)
+    if count := missed(rows):
+        raise UserError(f"{count} of {len(rows)} readings miss their bar")
 
 
 @app.command("reproduce")
+@told_plainly
 def reproduce_command(
     names: Annotated[
         list[str] | None, typer.Argument(help="Experiments; all if absent.", show_default=False)
@@ -161,16 +187,16 @@ def reproduce_command(
     from dynenvs.agents.reproduce.run import chosen, reproduce
 
     console = Console()
+    experiments = chosen(names or [])
+    if names_only:
+        table = Table("experiment", "what it remakes")
+        for experiment in experiments:
+            table.add_row(experiment.name, experiment.title)
+        console.print(table)
+        return
     try:
-        experiments = chosen(names or [])
-        if names_only:
-            table = Table("experiment", "what it remakes")
-            for experiment in experiments:
-                table.add_row(experiment.name, experiment.title)
-            console.print(table)
-        else:
-            reproduce(experiments, console, out=out, page=markdown)
-    except (ValueError, OSError, MissingPeer) as error:
+        reproduce(experiments, console, out=out, page=markdown)
+    except MissingPeer as error:
         raise UserError(str(error)) from error
 
 
@@ -181,18 +207,6 @@ def has_display() -> bool:
     if sys.platform.startswith(("win", "darwin")):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _writable(file: Path) -> Path:
-    """`file` if a GIF can be written there: better to know before the show than after it."""
-    if file.suffix.lower() != ".gif":
-        raise ValueError(f"the film is a GIF: {str(file)!r} must end in .gif")
-    folder = file.absolute().parent
-    if not folder.is_dir():
-        raise ValueError(f"there is no folder {str(folder)!r}")
-    if file.is_dir() or not os.access(folder, os.W_OK):
-        raise ValueError(f"cannot write {str(file)!r}; choose another place with --output")
-    return file
 
 
 def main() -> None:

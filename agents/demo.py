@@ -1,8 +1,9 @@
-"""One episode of an expert, shown in a window or filmed, and the table that closes it."""
+"""One episode of an agent, shown in a window or filmed, and the table that closes it."""
 
 from __future__ import annotations
 
 import math
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
+from dynenvs.agents.actors import Chance, actor
+from dynenvs.agents.controller import Policy
 from dynenvs.agents.episode import Episode, make, run_episode, step_limit
 from dynenvs.agents.film import write_gif
 from dynenvs.agents.legged_measure import measure_trot
 from dynenvs.agents.measure import measure_gait, measure_swing_up
-from dynenvs.agents.reference import reference_controller
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.legged_env import LeggedRobot
@@ -34,6 +36,7 @@ FILM_SIZE = {"width": 640, "height": 360}  # [px]
 def play(
     env_id: str,
     *,
+    agent: str = "expert",
     seed: int,
     command: float | tuple[float, ...] | None,
     steps: int | None,
@@ -41,10 +44,11 @@ def play(
     console: Console,
     **options: Any,
 ) -> None:
-    """Run the expert for one episode before somebody's eyes.
+    """Run an agent for one episode before somebody's eyes.
 
     Args:
         env_id: which environment.
+        agent: as `actors.actor` takes it.
         seed: of the start and the drawn command.
         command: commanded speed [m/s], or speeds; drawn if None.
         steps: control steps; the environment's own limit if None.
@@ -54,7 +58,7 @@ def play(
 
     Raises:
         ValueError: an option that it does not have; a command out of range, or for an environment
-            without one; no expert.
+            without one; no such agent.
         RuntimeError: no window could be opened.
     """
     if steps is not None:
@@ -62,10 +66,11 @@ def play(
     if command is not None:
         options["command"] = command
     env = make(env_id, **options, **(FILM_SIZE if file else {}))
+    policy = actor(agent, env, env_id) or Chance(env, seed)
     every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
     renderer = open_renderer(env, "rgb_array" if file else "human", fps=1.0 / (every * env.dt))
     try:
-        episode, pictures = _show(env, renderer, every, seed, console)
+        episode, pictures = _show(env, policy, renderer, every, seed, console)
     finally:
         renderer.close()
     if file:
@@ -76,6 +81,7 @@ def play(
 
 def _show(
     env: DynEnv,
+    policy: Policy,
     renderer: Renderer,
     every: int,
     seed: int,
@@ -84,7 +90,6 @@ def _show(
     """Run the episode; returns it and the pictures of its beginning (none of a window)."""
     pictures: list[NDArray[np.uint8]] = []
     filmed = round(FILM_LENGTH / env.dt) if renderer.mode == "rgb_array" else math.inf
-    policy = reference_controller(env)
     # Load or compile the machine code now, the rarely needed too: it is not the episode's time
     run_episode(env, policy, seed=seed, max_steps=WARM_UP)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
@@ -145,3 +150,19 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
         rate = episode.steps / episode.simulating
         table.add_row("steps per second", f"{rate:,.0f} ({rate * env.dt:.0f} s a second)")
     return table
+
+
+def writable(file: Path) -> Path:
+    """`file` if a GIF can be written there: better to know before the show than after it.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if file.suffix.lower() != ".gif":
+        raise ValueError(f"the film is a GIF: {str(file)!r} must end in .gif")
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {str(folder)!r}")
+    if file.is_dir() or not os.access(folder, os.W_OK):
+        raise ValueError(f"cannot write {str(file)!r}; choose another place with --output")
+    return file

@@ -58,6 +58,7 @@ def fully_augmented(tree: Model, parts: ModelBuilder, *, sparse: bool = True) ->
         contacts,
         gravity=parts.gravity,
         directions=parts.directions,
+        laws=parts.laws,
         max_contacts=parts.max_contacts,
         closures=Closures(tuple(loops), sparse),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.closures import ROWS, Closures, Loop
+from dynenvs.laws import laws
 from dynenvs.model import Model
 from dynenvs.pairs import Contacts, PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
@@ -36,6 +37,12 @@ class ModelBuilder:
         gravity: acceleration [m/s^2], world axes, z up.
         directions: friction directions of each contact's pyramid: 2 for models that move in the
             x-z plane, any even number from 4 in three dimensions.
+        cone: of friction: "pyramid", or "exact" for the quadratic cone (the pyramid is solved first
+            all the same).  In the plane they are one.
+        restitution: "newton" (of velocities) or "poisson" (of impulses; on the pyramid only): the
+            law by which parts bounce whose `restitution` is not zero (if less than 0.5 m apart at
+            the start of the step).
+        impacts: where several parts meet, "simultaneous", or "sequential", fastest pair first.
         max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
             all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.
             `diagnostics.overflow` counts the steps that needed more.
@@ -55,6 +62,9 @@ class ModelBuilder:
         *,
         gravity: Vector = (0.0, 0.0, -9.81),
         directions: int = 8,
+        cone: str = "pyramid",
+        restitution: str = "newton",
+        impacts: str = "simultaneous",
         max_contacts: int | None = None,
         sparse_loops: bool = True,
     ) -> None:
@@ -64,6 +74,7 @@ class ModelBuilder:
         if max_contacts is not None and not max_contacts >= 1:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
         self.directions = directions
+        self.laws = laws(cone, restitution, impacts)
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops
         self._loops: dict[str, Loop] = {}
@@ -426,6 +437,7 @@ class ModelBuilder:
             contacts,
             gravity=self.gravity,
             directions=self.directions,
+            laws=self.laws,
             max_contacts=self.max_contacts,
             closures=Closures(tuple(self._loops.values()), self.sparse_loops),
         )

@@ -37,6 +37,9 @@ FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
 POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD = range(7)
 # Friction cones
 PYRAMID, CONE = range(2)
+# Laws of restitution (none where nothing bounces), and what happens where several parts meet
+INELASTIC, NEWTON, POISSON = range(3)
+SIMULTANEOUS, SEQUENTIAL = range(2)
 
 
 def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
@@ -47,7 +50,7 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
-    "cone", "planar", "nloops", "ne",
+    "cone", "restitution", "impacts", "planar", "nloops", "ne",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "spans_at",
@@ -349,6 +352,7 @@ ANSWER = record_type(
         ("rows", "i8"),
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
+        ("until", "f8"),  # time until the next impact with restitution [s]
     ]
 )
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from dynenvs.closures import Closures, fill_envelope, fill_loops
 from dynenvs.joints import JOINT_NQ, JOINT_NV
+from dynenvs.laws import Laws
 from dynenvs.layout import (
     BODY,
     BOX,
+    CONE,
     DOF,
     FEATURE,
     HALF_SPACE,
@@ -22,6 +24,7 @@ from dynenvs.layout import (
     MEMORY,
     PAIR,
     POINT,
+    POISSON,
     PYRAMID,
     SPHERE,
     STATUS,
@@ -67,6 +70,7 @@ class Model:
         *,
         gravity: Floats,
         directions: int,
+        laws: Laws,
         max_contacts: int | None,
         closures: Closures | None = None,
     ) -> None:
@@ -84,7 +88,9 @@ class Model:
             for i, body in enumerate(bodies, 1)
             if body.joint.type != "fixed"
         }
-        self.packed: Bytes = self._allocate(bodies, contacts, gravity, directions, max_contacts)
+        self.packed: Bytes = self._allocate(
+            bodies, contacts, gravity, directions, laws, max_contacts
+        )
         self._open()
         self._fill_bodies(bodies)
         self._fill_dofs(bodies)
@@ -101,6 +107,7 @@ class Model:
         contacts: Contacts,
         gravity: Floats,
         directions: int,
+        laws: Laws,
         max_contacts: int | None,
     ) -> Bytes:
         kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
@@ -122,7 +129,12 @@ class Model:
         header.nl = header.nc * (2 + directions) + header.nlimited
         header.directions = directions
         header.nloops, header.ne = len(self.closures.loops), self.closures.rows
-        header.cone = PYRAMID
+        header.cone = laws.cone if directions > 2 else PYRAMID
+        header.impacts = laws.impacts
+        if any(feature.restitution > 0.0 for feature in contacts.features):
+            header.restitution = laws.restitution
+            if (header.cone, header.restitution) == (CONE, POISSON):
+                raise ModelError("Poisson's restitution needs the pyramid: choose cone='pyramid'")
         header.gravity[:] = gravity
         angles = 2 * np.pi * np.arange(directions) / directions
         # Exact zeros and ones: the directions of opposite sense must be exact opposites.

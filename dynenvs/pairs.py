@@ -191,10 +191,10 @@ def _coefficients(a: Geom, b: Geom, rule: PairRule | None) -> tuple[float, float
         friction = rule.friction
     if rule is not None and rule.restitution is not None:
         restitution = rule.restitution
-    if restitution != 0.0:
+    if restitution > 1.0:
         raise ModelError(
-            f"pair {a.name!r}, {b.name!r}: restitution {restitution} is not supported yet; "
-            "set it to 0 (inelastic contact)"
+            f"pair {a.name!r}, {b.name!r}: restitution {restitution} would gain energy; "
+            "choose it from 0 (inelastic) to 1 (elastic)"
         )
     return friction, restitution
 

@@ -6,6 +6,8 @@ LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inert
 
     M^ (v+ - v) = dt (tau - h - D v) + J^T p,    M^ = M + armature + dt D,
     0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
+
+Where something bounces, the step is cut at the impacts, whose velocities jump before the next part.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.loops import bend_velocity, close_loops
 from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
@@ -20,6 +23,7 @@ from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
+    INELASTIC,
     Bytes,
     Floats,
     ModelView,
@@ -29,10 +33,11 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.views import raw
 
 DONE, STEP_FAILED = 0, 1
+PIECES = 200  # parts of a step that end at impacts with restitution
 HALVINGS = 3  # how often a step whose LCP has no answer is cut in half
 
 
@@ -46,13 +51,23 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     s, w = open_state(m, row), open_workspace(m, buffer)
     remaining = dt
     part = dt
-    halvings = 0
+    halvings, pieces = 0, 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
+        piece = part
         _pose(m, s, w)
+        bounces = m.header[0].restitution != INELASTIC and pieces < PIECES
+        if bounces and collide(packed, row, buffer, dt) == FAILED:
+            s.status[0].degraded += 1  # the step stops what should have bounced
         done = free_motion(m, s, w, tau, part)
+        if done and bounces:
+            find_impact(packed, row, buffer, part)
+            if w.answer[0].until < part:
+                piece = w.answer[0].until
+                pieces += 1
+                done = free_motion(m, s, w, tau, piece)
         if done:
-            status = resolve_contacts(packed, row, buffer, part, 0, 0.0)
+            status = resolve_contacts(packed, row, buffer, piece, 0, 0.0)
             done = status in (CERTIFIED, DEGRADED)
             answer = w.answer[0]
             s.status[0].pivots += answer.pivots
@@ -60,16 +75,16 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
                 s.status[0].residual = max(s.status[0].residual, answer.residual)
                 closed = m.header[0].ne > 0
                 if closed:
-                    close_loops(packed, buffer, part)
-                project(m, s, w, answer.contacts, answer.rows, part)
+                    close_loops(packed, buffer, piece)
+                project(m, s, w, answer.contacts, answer.rows, piece)
                 if closed:
                     close_loops(packed, buffer, 0.0)
                     bend_velocity(packed, buffer)
                 done = commit(m, s, w)
                 answer.posed = 1
         if done:
-            s.status[0].time += part
-            remaining -= part
+            s.status[0].time += piece
+            remaining -= piece
         elif halvings < HALVINGS:
             halvings += 1
             part *= 0.5

@@ -112,6 +112,16 @@ class World:
         return view
 
     @property
+    def restitution(self) -> Floats:
+        """This world's coefficient of restitution of each contact feature, shape (nf,).
+
+        Writable if the model has a part that bounces; else every impact is inelastic.
+        """
+        view: Floats = self._rows["memory"]["restitution"][0]
+        view.flags.writeable = bool(self.model.header.restitution)
+        return view
+
+    @property
     def mass_scale(self) -> Floats:
         """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
         view: Floats = self._rows["mass_scale"][0]

@@ -228,7 +228,7 @@ BAD = {
         r"'toe'.*friction",
     ),
     "restitution": (
-        with_geom(lambda b: b.sphere("toe", "leg", radius=1, restitution=0.5)),
+        with_geom(lambda b: b.sphere("toe", "leg", radius=1, restitution=1.5)),
         r"'toe', 'floor'.*restitution",
     ),
     "pair of unknown geom": (with_geom(lambda b: b.pair("floor", "tow")), r"'tow'.*floor"),

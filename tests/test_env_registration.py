@@ -117,8 +117,11 @@ def test_docstring_tables_tell_the_truth(name: str) -> None:
     covered: list[int] = []
     for first, last, low, high in row.findall(table):
         entries = list(range(int(first), int(last or first) + 1))
-        covered += entries
         space = env.observation_space
+        if entries[-1] < space.shape[0]:
+            covered += entries
+        else:  # a row of what terrain adds
+            space = make(name, terrain="rough").observation_space
         for written, bound in ((low, space.low), (high, space.high)):
             try:
                 documented = float(written)

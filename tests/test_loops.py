@@ -241,6 +241,25 @@ def test_closed_leg_lands_and_stays_closed() -> None:
     assert world.contacts[0].impulse[2] == pytest.approx(weight, rel=1e-3)
 
 
+@pytest.mark.parametrize("law", ["newton", "poisson"])
+def test_a_four_bar_bounces(law: str) -> None:
+    """Restitution with a loop: the rate of its one freedom turns over with e, nothing opens."""
+    builder = four_bar_parts(restitution=law)
+    builder.half_space("floor", position=(0, 0, -0.48), friction=0.0, restitution=0.5)
+    builder.sphere("ball", "coupler", radius=0.01, position=(COUPLER / 2, 0, 0), friction=0.0)
+    world = World(builder.build(), timestep=1e-3)
+    set_angle(world, 1.0)
+    before = 0.0
+    while world.v[0] <= 0.0:
+        before = world.v[0]
+        world.step()
+        assert world.time < 1.0
+    assert before < -3.0
+    assert world.v[0] / -before == pytest.approx(0.5, abs=0.01)
+    close(world.v, world.v[0] * np.array([1, 1, -1]), 0.02)
+    assert np.abs(world.closure).max() < 1e-12
+
+
 def random_tree(rng: np.random.Generator) -> tuple[Model, ModelBuilder]:
     """A branched tree above a floor, of all joints but free ones."""
     builder = ModelBuilder(gravity=(0, 0, -G), directions=8)

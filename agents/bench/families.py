@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -35,14 +35,19 @@ def chosen(names: str | None) -> list[str]:
     Raises:
         ValueError: no such family; lists those that there are.
     """
+    return chosen_from(FAMILIES, names, "case")
+
+
+def chosen_from(families: Mapping[str, object], names: str | None, kind: str) -> list[str]:
+    """The same for any families; `kind` is what an error calls one of their members."""
     if names is None:
-        return list(FAMILIES)
+        return list(families)
     words = [word.strip() for word in names.split(",") if word.strip()]
     for word in words:
-        if word not in FAMILIES:
-            raise ValueError(f"unknown case {word!r}; choose from: {', '.join(FAMILIES)}")
+        if word not in families:
+            raise ValueError(f"unknown {kind} {word!r}; choose from: {', '.join(families)}")
     if not words:
-        raise ValueError(f"no case named; choose from: {', '.join(FAMILIES)}")
+        raise ValueError(f"no {kind} named; choose from: {', '.join(families)}")
     return list(dict.fromkeys(words))
 
 

@@ -189,6 +189,34 @@ def solve_by_cascade(
     return int(answer.status)
 
 
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")
+def solve_with_reserves(
+    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
+) -> int:
+    """The same LCP where each contact has a normal impulse in reserve, its `target` [N s].
+
+    Friction is bounded by it too: w_sigma = mu (p_n + target) - E^T p_d.  For impacts, which
+    remember nothing.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    n = _list_variables(m, w, count, rows)
+    _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
+    for i in range(n):
+        variable = w.variables[i]
+        w.active[i] = 0
+        if variable.kind == SLACK:
+            contact = w.contacts[variable.contact]
+            w.b[i] = contact.friction * contact.target
+    floor = least_speed(m.header, dt)
+    answer = w.answer[0]
+    answer.status, answer.residual, answer.pivots, _ = solve(
+        w.A, w.b, n, floor, w.active, False, w.block, w.z, open_lcp(m, buffer)
+    )
+    _report(s, w, count, rows, n)
+    return int(answer.status)
+
+
 @inlined
 def least_speed(header: Records, dt: float) -> float:
     """The least velocity scale of the certificate, g dt [m/s]."""

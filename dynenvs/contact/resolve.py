@@ -11,12 +11,14 @@ from dynenvs.contact.detect import (
     slot_of,
 )
 from dynenvs.contact.loops import hold_loops, respect_loops
+from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import apply_impulses, solve_problem
 from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
+    CONE,
     Bytes,
     ModelView,
     StateView,
@@ -75,6 +77,8 @@ def resolve_contacts(
         for j in range(nv):
             w.v_new[j] = w.v_free[j]
         status = solve_problem(m, s, w, count, rows, dt)
+        if m.header[0].cone == CONE and rows > 0 and unactuated == 0:
+            status = solve_on_cones(packed, row, buffer, count, rows, dt)
         if rows > 0:
             apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
         worst = max(worst, w.answer[0].residual)

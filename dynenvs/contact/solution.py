@@ -59,7 +59,7 @@ def solve_problem(
             if not solved:
                 status = solve_by_cascade(packed, row, buffer, count, rows, dt)
                 s.status[0].rescued += 1
-    _remember(m, s, w, count, rows, solved)
+    remember(m, s, w, count, rows, solved)
     return status
 
 
@@ -100,7 +100,7 @@ def _recall(
 
 
 @inlined
-def _remember(
+def remember(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, from_blocks: bool
 ) -> None:
     """Keep impulses and active sets by feature id; features that were not in reach forget theirs.

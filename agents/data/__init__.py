@@ -1,0 +1,1 @@
+"""Demonstrations: collecting, reading, replaying and exporting them in Minari's format."""

@@ -1,0 +1,95 @@
+"""The commands about datasets: `collect`, `replay`, `export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from dynenvs.agents.episode import environment_id
+from dynenvs.agents.errors import told_plainly
+
+Env = Annotated[str, typer.Argument(help="humanoid, quadruped, pendulum, ..., or an id.")]
+Dataset = Annotated[str, typer.Argument(help='Its id, or short: "humanoid", "humanoid/expert-v0".')]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")
+]
+
+
+@told_plainly
+def collect(
+    env: Env,
+    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
+    agent: Annotated[
+        str, typer.Option(help="expert, random, standing, a shipped policy, or a zip file.")
+    ] = "expert",
+    noise: Annotated[
+        float, typer.Option(min=0.0, help="Standard deviation of noise on the actions.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first episode.")] = 0,
+    name: Annotated[
+        str | None, typer.Option(help='Of the dataset, as "expert-v0"; after the agent if absent.')
+    ] = None,
+    author: Annotated[str | None, typer.Option(help="For the metadata.")] = None,
+    email: Annotated[str | None, typer.Option(help="For the metadata.")] = None,
+    threads: Threads = None,
+) -> None:
+    """Write episodes as a Minari dataset; interrupted, it goes on where it stopped."""
+    from dynenvs.agents.data.collect import AUTHOR, collect
+
+    console = Console()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("collecting")
+
+        def report(done: int, steps: int) -> None:
+            progress.update(task, description=f"{done} of {episodes} episodes, {steps:,} steps")
+
+        made = collect(
+            environment_id(env),
+            episodes,
+            agent=agent,
+            noise=noise,
+            seed=seed,
+            name=name,
+            threads=threads,
+            author=author or AUTHOR,
+            email=email,
+            report=report,
+        )
+    console.print(
+        f"{made.name}: {made.episodes} episodes, {made.steps:,} steps, "
+        f"mean return {made.mean_return:.1f}, in {made.path}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@told_plainly
+def replay(dataset: Dataset, threads: Threads = None) -> None:
+    """Replay a dataset's actions and compare everything bit for bit."""
+    from dynenvs.agents.data.dataset import open_dataset
+    from dynenvs.agents.data.replay import replay
+
+    opened = open_dataset(dataset)
+    different = replay(opened, threads)
+    for episode, step, what in different[:10]:
+        print(f"episode {episode}: {what} differs at step {step}")
+    if different:
+        raise ValueError(f"{len(different)} of {len(opened)} episodes differ")
+    print(f"{opened.id}: {len(opened)} episodes, {opened.total_steps:,} steps, every bit the same")
+
+
+@told_plainly
+def export(
+    dataset: Dataset,
+    file: Annotated[Path, typer.Argument(help="NumPy's archive to write, .npz.")],
+) -> None:
+    """Write a dataset's transitions as plain NumPy arrays."""
+    from dynenvs.agents.data.dataset import open_dataset
+    from dynenvs.agents.data.export import export
+
+    print(f"{file}: {export(open_dataset(dataset), file):,} transitions")

@@ -1,0 +1,168 @@
+"""Minari datasets on disk: written whole or not at all, read with clear errors.
+
+Beside what Minari asks for, each episode's attributes hold the seed, why it ended, and the
+simulator's whole state at its start (`state/world`, `state/task`, bytes).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import minari
+import numpy as np
+from minari import EpisodeData, MinariDataset
+from minari.data_collector import EpisodeBuffer
+from minari.dataset.minari_storage import MinariStorage
+from minari.namespace import create_namespace, list_local_namespaces
+from minari.storage import get_dataset_path
+from numpy.typing import NDArray
+
+from dynenvs.agents.episode import environment_id
+from dynenvs.agents.rollout import Run
+
+
+class Start(NamedTuple):
+    """How an episode of a dataset began."""
+
+    seed: int
+    state: dict[str, NDArray[np.uint8]]
+
+
+def dataset_id(env_id: str, name: str) -> str:
+    """Minari's id: "dynenvs/planar-humanoid/expert-v0".
+
+    Raises:
+        ValueError: `name` is not of the form "expert-v0".
+    """
+    if not re.fullmatch(r"[-_\w]+-v\d+", name):
+        raise ValueError(
+            f"name must be letters, digits, - and _, then -v and a number: got {name!r}"
+        )
+    bare = env_id.removeprefix("dynenvs/").rsplit("-v", 1)[0]
+    words = re.findall("[A-Z][a-z]*|[a-z0-9]+", bare)
+    return f"dynenvs/{'-'.join(words).lower()}/{name}"
+
+
+def write_dataset(
+    name: str, runs: Iterable[Run], spec: gym.envs.registration.EnvSpec, metadata: dict[str, Any]
+) -> Path:
+    """Write episodes as a Minari dataset.
+
+    Args:
+        name: its id.
+        runs: the episodes.
+        spec: of the environment, its options included.
+        metadata: Minari's, without what this function knows.
+
+    Returns:
+        Where it is.
+
+    Raises:
+        FileExistsError: there is a dataset of that id.
+        OSError: it cannot be written.
+    """
+    final: Path = get_dataset_path(name)
+    if final.exists():
+        raise FileExistsError(f"there is a dataset {name!r} already; choose another --name")
+    _make_namespaces(name.rpartition("/")[0])
+    draft = final.with_name(f".{final.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)  # of a run that was killed
+    try:
+        (draft / "data").mkdir(parents=True)
+        _fill(draft / "data", runs, spec, {"dataset_id": name, **metadata})
+        draft.rename(final)
+    except OSError as error:
+        raise OSError(f"cannot write the dataset {name!r}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return final
+
+
+def _fill(
+    folder: Path,
+    runs: Iterable[Run],
+    spec: gym.envs.registration.EnvSpec,
+    metadata: dict[str, Any],
+) -> None:
+    """A storage of Minari's with all episodes."""
+    storage = MinariStorage.new(folder, env_spec=spec)
+    storage.update_metadata({**metadata, "minari_version": minari.__version__})
+    starts: list[dict[str, Any]] = []
+
+    def buffers() -> Iterator[EpisodeBuffer]:
+        for run in runs:
+            starts.append({"end": run.end, **{f"state/{k}": v for k, v in run.state.items()}})
+            yield _buffer(run)
+
+    storage.update_episodes(buffers())
+    storage.update_episode_metadata(starts)
+    for file in folder.iterdir():
+        with file.open("rb+") as opened:
+            os.fsync(opened.fileno())
+
+
+def _buffer(run: Run) -> EpisodeBuffer:
+    """Minari's buffer, built directly from arrays: its own way, step by step, needs jax."""
+    last = np.arange(run.steps) == run.steps - 1
+    return EpisodeBuffer(
+        seed=run.seed,
+        observations=run.observations,
+        actions=run.actions,
+        rewards=run.rewards,
+        terminations=last & run.terminated,
+        truncations=last & (not run.terminated),
+        infos={},  # None breaks what Minari prints of an episode
+    )
+
+
+def _make_namespaces(namespace: str) -> None:
+    """Minari finds datasets in folders that say that they are namespaces."""
+    if namespace not in list_local_namespaces():
+        create_namespace(namespace)
+
+
+def open_dataset(name: str) -> MinariDataset:
+    """A local dataset by id, or by a short form as "humanoid" or "humanoid/expert-v0".
+
+    Raises:
+        FileNotFoundError: there is none; says how one is made.
+        ValueError: it cannot be read.
+    """
+    full = name
+    if not name.startswith("dynenvs/"):
+        env, _, rest = name.partition("/")
+        full = dataset_id(environment_id(env), rest or "expert-v0")
+    if not (get_dataset_path(full) / "data").is_dir():
+        env = full.split("/")[1] if full.count("/") > 1 else "humanoid"
+        raise FileNotFoundError(
+            f"there is no dataset {full!r} in {str(get_dataset_path())!r}: "
+            f"`dynenvs collect {env} --episodes 100` makes one"
+        )
+    try:
+        return minari.load_dataset(full)
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(f"the dataset {full!r} cannot be read: {error}") from error
+
+
+def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
+    """Each episode with how it began.
+
+    Raises:
+        ValueError: an episode without a state: not a dataset that `dynenvs collect` made.
+    """
+    storage = dataset.storage
+    for index in dataset.episode_indices.tolist():
+        (metadata,) = storage.get_episode_metadata([index])
+        if "seed" not in metadata or "state" not in metadata:
+            raise ValueError(
+                f"episode {index} of {dataset.id!r} has no seed and state of the simulator; "
+                "`dynenvs collect` writes them"
+            )
+        (data,) = dataset.iterate_episodes([index])
+        yield Start(metadata["seed"], metadata["state"]), data

@@ -1,0 +1,49 @@
+"""`dynenvs export`: a dataset as plain NumPy arrays, as offline learners take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from minari import MinariDataset
+from numpy.typing import NDArray
+
+from dynenvs.agents.files import written_whole
+
+
+def transitions(dataset: MinariDataset) -> dict[str, NDArray[Any]]:
+    """All transitions, one after the other, in the names of D4RL.
+
+    Returns:
+        `observations`, `next_observations` (n, obs), `actions` (n, nu), `rewards`, `terminals`,
+        `timeouts`, `episodes` (n,): the number of each one's episode.
+    """
+    columns: dict[str, list[NDArray[Any]]] = {}
+    for number, episode in enumerate(dataset.iterate_episodes()):
+        for name, values in (
+            ("observations", episode.observations[:-1]),
+            ("next_observations", episode.observations[1:]),
+            ("actions", episode.actions),
+            ("rewards", episode.rewards),
+            ("terminals", episode.terminations),
+            ("timeouts", episode.truncations),
+            ("episodes", np.full(len(episode.rewards), number)),
+        ):
+            columns.setdefault(name, []).append(np.asarray(values))
+    return {name: np.concatenate(values) for name, values in columns.items()}
+
+
+def export(dataset: MinariDataset, path: Path) -> int:
+    """Write `transitions` to an .npz file, whole or not at all; returns how many there are.
+
+    Raises:
+        ValueError: another ending.
+        OSError: it cannot be written.
+    """
+    if path.suffix != ".npz":
+        raise ValueError(f"the file is NumPy's archive: {str(path)!r} must end in .npz")
+    columns = transitions(dataset)
+    with written_whole(path) as draft, draft.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **columns)
+    return len(columns["rewards"])

@@ -1,0 +1,152 @@
+"""How good an agent is: episodes over fixed seeds, and its score from standing to the expert."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+from dynenvs.agents.actors import actor
+from dynenvs.agents.controller import Policy
+from dynenvs.agents.rollout import make_batch, run_all
+
+FIRST_SEED = 1_000_000  # of the evaluation's episodes: no training begins there
+WATCHED_SEED = 2_000_000  # of evaluations by which a run chooses its best policy
+WORLDS = 250  # side by side
+
+
+class Evaluation(NamedTuple):
+    """What an agent did in episodes of fixed seeds; one entry an episode."""
+
+    returns: list[float]
+    lengths: list[int]  # control steps
+    falls: list[bool]  # ended by termination
+    speed_errors: list[float]  # mean |velocity - command| [m/s]; NaN where nothing is commanded
+    efforts: list[float]  # mean square of the actions
+
+    @property
+    def mean_return(self) -> float:
+        """Mean of the returns."""
+        return float(np.mean(self.returns))
+
+
+class References(NamedTuple):
+    """Mean returns between which a score is measured."""
+
+    standing: float
+    expert: float
+
+    def score(self, mean_return: float) -> float:
+        """0 for one that merely stays, 1 for the expert."""
+        return (mean_return - self.standing) / (self.expert - self.standing)
+
+
+def evaluate(
+    env_id: str,
+    policy: Policy | str | None,
+    episodes: int = 100,
+    threads: int | None = None,
+    *,
+    first_seed: int = FIRST_SEED,
+    **options: Any,
+) -> Evaluation:
+    """Run an agent over the seeds `first_seed`, `first_seed + 1`, ...
+
+    Args:
+        env_id: which environment.
+        policy: what acts, deterministically, or its name (`actors.actor`); None acts at random.
+        episodes: how many.
+        threads: of the simulator.
+        first_seed: of the episodes.
+        options: the environment's.
+
+    Raises:
+        ValueError: no such agent, or one of another environment.
+        FileNotFoundError: no such file.
+    """
+    runs = []
+    for first in range(0, episodes, WORLDS):
+        count = min(WORLDS, episodes - first)
+        envs = make_batch(env_id, count, threads, **options)
+        acts = actor(policy, envs, env_id) if isinstance(policy, str) else policy
+        runs += run_all(envs, acts, range(first_seed + first, first_seed + first + count))
+    return Evaluation(
+        returns=[run.returned for run in runs],
+        lengths=[run.steps for run in runs],
+        falls=[run.terminated for run in runs],
+        speed_errors=[run.speed_error for run in runs],
+        efforts=[float(np.mean(run.actions.astype(np.float64) ** 2)) for run in runs],
+    )
+
+
+@cache
+def references(
+    env_id: str,
+    episodes: int = 100,
+    threads: int | None = None,
+    *,
+    first_seed: int = FIRST_SEED,
+    **options: Any,
+) -> References:
+    """Mean returns of standing and of the expert, over the seeds of `evaluate`."""
+    standing, expert = (
+        evaluate(env_id, who, episodes, threads, first_seed=first_seed, **options).mean_return
+        for who in ("standing", "expert")
+    )
+    return References(standing, expert)
+
+
+def as_json(env_id: str, results: dict[str, Evaluation], between: References) -> dict[str, Any]:
+    """Everything that `table` shows, and each episode's return and length."""
+    return {
+        "env": env_id,
+        "episodes": len(next(iter(results.values())).returns),
+        "first_seed": FIRST_SEED,
+        "references": between._asdict(),
+        "agents": {
+            name: {
+                "score": between.score(result.mean_return),
+                **{key: value for key, value in summary(result).items() if value == value},
+                "returns": result.returns,
+                "lengths": result.lengths,
+            }
+            for name, result in results.items()
+        },
+    }
+
+
+def summary(result: Evaluation) -> dict[str, float]:
+    """Means over the episodes, and the returns' spread."""
+    return {
+        "mean_return": result.mean_return,
+        "return_deviation": float(np.std(result.returns)),
+        "worst_return": min(result.returns),
+        "mean_length": float(np.mean(result.lengths)),
+        "falls": sum(result.falls),
+        "speed_error": float(np.mean(result.speed_errors)),
+        "effort": float(np.mean(result.efforts)),
+    }
+
+
+def table(env_id: str, results: dict[str, Evaluation], between: References) -> Table:
+    """One row an agent."""
+    episodes = len(next(iter(results.values())).returns)
+    shown = Table("agent", "score", "return", "worst", "length", "falls", "m/s off", "effort")
+    shown.columns[2].no_wrap = True
+    shown.title = f"{env_id}, {episodes} episodes"
+    for name, result in results.items():
+        means = summary(result)
+        error = means["speed_error"]
+        shown.add_row(
+            name,
+            f"{between.score(result.mean_return):.3f}",
+            f"{means['mean_return']:.1f} ± {means['return_deviation']:.1f}",
+            f"{means['worst_return']:.1f}",
+            f"{means['mean_length']:.0f}",
+            f"{means['falls']:.0f}",
+            f"{error:.3f}" if error == error else "",
+            f"{means['effort']:.4f}",
+        )
+    return shown

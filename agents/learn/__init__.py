@@ -1,0 +1,1 @@
+"""Policies that learn: cloning and training; imports torch."""

@@ -1,0 +1,229 @@
+"""`dynenvs clone`: behaviour cloning, and DAgger with the expert as teacher, into a PPO policy.
+
+Ross, Gordon & Bagnell, A reduction of imitation learning and structured prediction to no-regret
+online learning, AISTATS 2011.  A cloned policy leaves the states that its teacher showed; DAgger
+lets it, asks the teacher what it would have done there, and learns from all of that.  The expert
+labels whole batches of observations at once, so the questions cost little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3 import PPO
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from dynenvs.agents.learn.network import Moments, policy_options, set_moments
+from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.rollout import Run, make_batch
+from dynenvs.layout import Floats
+
+Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
+
+SPREAD = 0.1  # standard deviation of the cloned policy's actions, where PPO goes on from it
+TAIL = 300  # last steps of an episode cut off by time whose returns are not known
+
+
+class Settings(NamedTuple):
+    """How a policy is cloned; the same for every environment."""
+
+    net_arch: tuple[int, ...] = (192, 192, 192)
+    activation: str = "ELU"
+    learning_rate: float = 1e-3  # at first; falls linearly to zero
+    batch_size: int = 256
+    worlds: int = 50  # side by side in DAgger
+    round_steps: int = 50  # control steps of each world between two lessons
+    gradient_steps: int = 600  # of a lesson
+    last_steps: int = 14000  # of the last lesson, and of behaviour cloning twice as many
+    value_steps: int = 3000  # of the value function
+    gamma: float = 0.99  # of the value function
+    reward_scale: float = 0.05  # as PPO is trained with (settings.yml)
+
+
+class Examples(NamedTuple):
+    """What is learned from."""
+
+    observations: Floats  # shape (n, obs)
+    actions: NDArray[np.float32]  # the teacher's, shape (n, nu)
+
+
+class Pupil:
+    """A policy's network under gradient descent by Adam, its rate falling to zero.
+
+    Args:
+        parameters: what is learned.
+        settings: how.
+        steps: gradient steps, all lessons together.
+    """
+
+    def __init__(
+        self, parameters: Iterable[torch.nn.Parameter], settings: Settings, steps: int
+    ) -> None:
+        self.batch_size = settings.batch_size
+        self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate)
+        self.schedule = torch.optim.lr_scheduler.LinearLR(self.optimizer, 1.0, 0.0, steps)
+
+    def learn(self, loss: Callable[[torch.Tensor], torch.Tensor], count: int, steps: int) -> float:
+        """Descend `loss`, of the numbers of chosen examples out of `count`; returns its late mean.
+
+        Random numbers are torch's own.
+        """
+        late: list[float] = []
+        for step in range(steps):
+            value = loss(torch.randint(count, (self.batch_size,)))
+            self.optimizer.zero_grad()
+            value.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            self.schedule.step()
+            if step >= steps - 100:
+                late.append(value.item())
+        return float(np.mean(late))
+
+
+def new_model(env_id: str, settings: Settings, seed: int) -> PPO:
+    """A PPO model whose policy scales its observations itself, with small random weights."""
+    return PPO(
+        "MlpPolicy",
+        gym.make(env_id),
+        gamma=settings.gamma,
+        policy_kwargs=policy_options(
+            settings.net_arch, settings.activation, log_std_init=float(np.log(SPREAD))
+        ),
+        seed=seed,
+        device="cpu",
+    )
+
+
+def clone(
+    env_id: str, examples: Examples, *, settings: Settings, seed: int = 0, report: Report
+) -> PPO:
+    """Behaviour cloning: the policy's mean actions come as near as they can to a dataset's.
+
+    Args:
+        env_id: where the policy will act.
+        examples: what it learns from.
+        settings: how.
+        seed: of weights and order.
+        report: told how it went.
+    """
+    model = new_model(env_id, settings, seed)
+    policy = model.policy
+    _scale(policy, examples.observations)
+    steps = 2 * settings.last_steps
+    pupil = Pupil(policy.parameters(), settings, steps)
+    loss = pupil.learn(_distance(policy, examples), len(examples.observations), steps)
+    report(len(examples.observations), loss)
+    return model
+
+
+def dagger(
+    env_id: str,
+    episodes: int,
+    *,
+    settings: Settings,
+    seed: int = 0,
+    threads: int | None = None,
+    report: Report,
+) -> PPO:
+    """DAgger: the expert acts in the first round, the policy in all others.
+
+    Args:
+        env_id: which environment.
+        episodes: of full length, as many transitions as which the expert labels.
+        settings: how.
+        seed: of weights, worlds and order.
+        threads: of the simulator.
+        report: told how each lesson went.
+    """
+    model = new_model(env_id, settings, seed)
+    policy = model.policy
+    envs = make_batch(env_id, settings.worlds, threads)
+    teacher = reference_controller(envs)
+    budget = episodes * envs.task.max_episode_steps
+    rounds = max(2, round(budget / (settings.worlds * settings.round_steps)))
+    steps = (rounds - 1) * settings.gradient_steps + settings.last_steps
+    pupil = Pupil(policy.parameters(), settings, steps)
+    observation, _ = envs.reset(seed=seed)
+    shape = (rounds, settings.round_steps, settings.worlds)
+    observations = np.empty((*shape, observation.shape[1]))
+    actions = np.empty((*shape, envs.task.model.nu), np.float32)
+    for number in range(rounds):
+        for step in range(settings.round_steps):
+            told = teacher.predict(observation)[0]
+            observations[number, step], actions[number, step] = observation, told
+            acts = told if number == 0 else model.predict(observation, deterministic=True)[0]
+            observation, *_ = envs.step(acts)
+        seen = Examples(
+            observations[: number + 1].reshape(-1, observations.shape[-1]),
+            actions[: number + 1].reshape(-1, actions.shape[-1]),
+        )
+        if number == 0:
+            _scale(policy, seen.observations)
+        last = number == rounds - 1
+        lesson = settings.last_steps if last else settings.gradient_steps
+        loss = pupil.learn(_distance(policy, seen), len(seen.observations), lesson)
+        report(len(seen.observations), loss)
+    return model
+
+
+def fit_value(model: PPO, settings: Settings, runs: list[Run]) -> float:
+    """Let the value function learn what the policy's own episodes returned.
+
+    Without one, PPO's first updates would undo the policy that it begins from.
+
+    Args:
+        model: whose policy acted.
+        settings: how.
+        runs: its episodes.
+    """
+    policy = model.policy
+    kept = [_returns(run, settings) for run in runs]
+    values = torch.as_tensor(np.concatenate(kept), dtype=torch.float32)
+    seen = [run.observations[: len(own)] for run, own in zip(runs, kept, strict=True)]
+    observations = torch.as_tensor(np.concatenate(seen), dtype=torch.float32)
+
+    def loss(chosen: torch.Tensor) -> torch.Tensor:
+        found = policy.predict_values(observations[chosen]).flatten()
+        return ((found - values[chosen]) ** 2).mean()
+
+    parameters = [*policy.mlp_extractor.value_net.parameters(), *policy.value_net.parameters()]
+    pupil = Pupil(parameters, settings, settings.value_steps)
+    return pupil.learn(loss, len(values), settings.value_steps)
+
+
+def _distance(
+    policy: ActorCriticPolicy, examples: Examples
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Mean absolute error of the policy's mean actions.
+
+    Least squares would spend the network on the few states of a falling robot, where the expert
+    goes from limit to limit.
+    """
+    observations = torch.as_tensor(examples.observations, dtype=torch.float32)
+    actions = torch.as_tensor(examples.actions)
+
+    def loss(chosen: torch.Tensor) -> torch.Tensor:
+        mean = policy.get_distribution(observations[chosen]).mode()
+        return torch.nn.functional.l1_loss(mean, actions[chosen])
+
+    return loss
+
+
+def _returns(run: Run, settings: Settings) -> Floats:
+    """Discounted sums of scaled rewards from each step on, as far as they are known."""
+    returns = np.empty(run.steps)
+    ahead = 0.0
+    for step in reversed(range(run.steps)):
+        ahead = returns[step] = settings.reward_scale * run.rewards[step] + settings.gamma * ahead
+    return returns if run.terminated else returns[: max(run.steps - TAIL, 0)]
+
+
+def _scale(policy: ActorCriticPolicy, observations: Floats) -> None:
+    moments = Moments(observations.shape[1])
+    moments.add(observations)
+    set_moments(policy, moments.mean, moments.scale)

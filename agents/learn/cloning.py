@@ -1,0 +1,114 @@
+"""Cloning from the command line: dataset or DAgger, value function, evaluation, zip and log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.utils import set_random_seed
+
+from dynenvs.agents.files import write_json
+from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, fit_value
+from dynenvs.agents.learn.machine import machine
+from dynenvs.agents.learn.policy_file import save_model
+from dynenvs.agents.learn.train import finish
+from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.rollout import make_batch, run_all
+
+VALUE_EPISODES = 20  # of the policy's own, for its value function
+
+
+def clone_to_file(
+    env_id: str,
+    path: Path,
+    *,
+    dataset: str | None = None,
+    relabel: bool = False,
+    episodes: int = 100,
+    settings: Settings | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    report: Callable[[float, float], None] = lambda share, loss: None,
+) -> dict[str, Any]:
+    """Clone, and write the policy to `path` and the log beside it, as .json.
+
+    Args:
+        env_id: which environment.
+        path: the zip.
+        dataset: to clone; DAgger if None.
+        relabel: let the expert say what to do in the dataset's states.
+        episodes: to learn from.
+        settings: of the learner.
+        seed: of weights, worlds and order.
+        threads: of torch and of the simulator.
+        report: told the share that is done, and the loss.
+
+    Returns:
+        The log.
+
+    Raises:
+        FileNotFoundError: no such dataset.
+        ValueError: a dataset of another environment, or with fewer episodes.
+        OSError: it cannot be written.
+    """
+    settings = settings or Settings()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    set_random_seed(seed)
+    begin, stand = time.perf_counter(), machine()
+    curve: list[dict[str, float]] = []
+
+    def note(steps: int, loss: float) -> None:
+        curve.append({"steps": steps, "loss": loss})
+        report(steps / (1000 * episodes), loss)
+
+    if dataset is None:
+        model = dagger(env_id, episodes, settings=settings, seed=seed, threads=threads, report=note)
+    else:
+        examples = read_examples(env_id, dataset, episodes, relabel)
+        model = clone(env_id, examples, settings=settings, seed=seed, report=note)
+    envs = make_batch(env_id, VALUE_EPISODES, threads)
+    fit_value(model, settings, run_all(envs, model, range(seed, seed + VALUE_EPISODES)))
+    minutes = (time.perf_counter() - begin) / 60.0
+    kind = "dagger" if dataset is None else "clone"
+    words = {"kind": kind, "episodes": episodes, "seed": seed}
+    save_model(model, path, env_id, words)
+    log = {
+        **words,
+        "env": env_id,
+        "dataset": dataset,
+        "relabelled": relabel,
+        "settings": settings._asdict(),
+        "machine": stand,
+        "minutes": minutes,
+        "losses": curve,
+        "final": finish(env_id, path),
+    }
+    write_json(path.with_suffix(".json"), log)
+    return log
+
+
+def read_examples(env_id: str, dataset: str, episodes: int, relabel: bool) -> Examples:
+    """The first episodes of a dataset.
+
+    Raises:
+        FileNotFoundError: no such dataset.
+        ValueError: a dataset of another environment, or with fewer episodes.
+    """
+    from dynenvs.agents.data.dataset import open_dataset
+
+    opened = open_dataset(dataset)
+    if opened.env_spec is None or opened.env_spec.id != env_id:
+        other = "no environment" if opened.env_spec is None else opened.env_spec.id
+        raise ValueError(f"the dataset {opened.id!r} is of {other}, not of {env_id}")
+    if len(opened) < episodes:
+        raise ValueError(f"the dataset {opened.id!r} has {len(opened)} episodes, not {episodes}")
+    chosen = list(opened.iterate_episodes(opened.episode_indices[:episodes]))
+    observations = np.concatenate([episode.observations[:-1] for episode in chosen])
+    if relabel:
+        return Examples(observations, reference_controller(env_id).predict(observations)[0])
+    return Examples(observations, np.concatenate([episode.actions for episode in chosen]))

@@ -1,0 +1,199 @@
+"""`dynenvs results`: a page of tables and learning curves from saved run logs.
+
+A folder of logs holds what `evaluate --json`, `clone` and `train` wrote, under any names, and
+`notes.md`, the words that follow the tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynenvs.agents.files import written_whole
+from dynenvs.registration import ENVIRONMENTS
+
+Logs = list[dict[str, Any]]
+
+COLUMNS = (
+    "agent",
+    "seeds",
+    "score",
+    "return",
+    "worst episode",
+    "falls of 100",
+    "speed error, m/s",
+    "effort",
+    "steps",
+    "minutes",
+    "in the simulator",
+)
+HEAD = """\
+# Results
+
+Written by `dynenvs results` from the logs in `results/`; `dynenvs evaluate`, `clone` and `train`
+make them.
+
+The score is (R - R_standing) / (R_expert - R_standing), of mean returns over 100 episodes of fixed
+seeds that no training begins with: 0 for standing still (the pendulum: for hanging), 1
+for the expert.  Policies act deterministically.  A return is a mean, with its standard deviation
+over the episodes; of several seeds the means over seeds stand here, and the least and the greatest
+score in brackets.  "Effort" is the mean square of the actions, "minutes" the wall-clock time with
+evaluations, "in the simulator" the simulator's share of it.
+"""
+NAMES = {"dagger": "DAgger", "clone": "cloned", "ppo": "PPO", "sac": "SAC", "td3": "TD3"}
+PANEL = (6.4, 3.6)  # [inches]
+
+
+def write_page(folder: Path, page: Path) -> int:
+    """Write the page and its plots; returns how many runs are in it.
+
+    Args:
+        folder: of the logs.
+        page: Markdown file to write.
+
+    Raises:
+        FileNotFoundError: no folder, or no log in it.
+        ValueError: a file that is no log.
+        OSError: the page cannot be written.
+    """
+    logs = [_read(path) for path in sorted(folder.glob("*.json"))]
+    if not logs:
+        raise FileNotFoundError(f"there is no log (*.json) in {str(folder)!r}")
+    text = [HEAD]
+    for env_id in ENVIRONMENTS:
+        own = [log for log in logs if log["env"] == env_id]
+        if own:
+            text.append(f"## {env_id}\n")
+            text.append(_table(own))
+            curves = [log for log in own if log.get("curve")]
+            if curves:
+                stem = env_id.removeprefix("dynenvs/").rpartition("-v")[0]
+                picture = page.with_name(f"results_{stem}.png")
+                _plot(picture, env_id, curves)
+                text.append(f"![Learning curves]({picture.name})\n")
+    text.append("## Machines\n")
+    text.append(_machines(logs))
+    notes = folder / "notes.md"
+    if notes.is_file():
+        text.append(notes.read_text(encoding="utf-8"))
+    with written_whole(page) as draft:
+        draft.write_text("\n".join(text), encoding="utf-8")
+    return sum("kind" in log for log in logs)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if "agents" not in log and "final" not in log:
+            raise KeyError("final")
+        log["env"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{str(path)!r} is no finished run's log: {error!r}") from None
+    return log
+
+
+def _table(logs: Logs) -> str:
+    """One row an agent, runs of several seeds together."""
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    for log in logs:
+        for name, means in log.get("agents", {}).items():
+            if name in ("random", "standing", "expert"):
+                rows.append(_row(name, [means], "", "", ""))
+    groups: dict[str, Logs] = defaultdict(list)
+    for log in logs:
+        if "final" in log:
+            groups[_name(log)].append(log)
+    for name, runs in groups.items():
+        minutes = float(np.mean([run["minutes"] for run in runs]))
+        last = [(run.get("curve") or run["losses"])[-1]["steps"] for run in runs]
+        share = ""
+        if "simulating" in runs[0]:
+            parts = [run["simulating"] / run["minutes"] for run in runs]
+            share = f"{100 * np.mean(parts):.0f} %"
+        steps = f"{np.mean(last):,.0f}"
+        rows.append(_row(name, [run["final"] for run in runs], steps, f"{minutes:.1f}", share))
+    rows.insert(1, ("---", *["---:"] * (len(COLUMNS) - 1)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def _name(log: dict[str, Any]) -> str:
+    name = NAMES[log["kind"]]
+    if log.get("relabelled"):
+        name += ", the expert's answers"
+    if log.get("from"):
+        name = f"{NAMES.get(log['from'], log['from'])}, then {name}"
+    return name
+
+
+def _row(
+    name: str, finals: list[dict[str, Any]], steps: str, minutes: str, share: str
+) -> tuple[str, ...]:
+    def mean(key: str) -> float:
+        return float(np.mean([final.get(key, np.nan) for final in finals]))
+
+    scores = [final["score"] for final in finals]
+    span = f" ({min(scores):.3f}-{max(scores):.3f})" if len(scores) > 1 else ""
+    error = mean("speed_error")
+    return (
+        name,
+        str(len(finals)) if steps else "",
+        f"{mean('score'):.3f}{span}",
+        f"{mean('mean_return'):.1f} ± {mean('return_deviation'):.1f}",
+        f"{min(final['worst_return'] for final in finals):.1f}",
+        f"{mean('falls'):.0f}",
+        f"{error:.3f}" if np.isfinite(error) else "",
+        f"{mean('effort'):.4f}",
+        steps,
+        minutes,
+        share,
+    )
+
+
+def _machines(logs: Logs) -> str:
+    """Each machine with what ran there."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for log in logs:
+        if "machine" in log:
+            m = log["machine"]
+            versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
+            what = f"{m['processor']}, {m['cores']} cores, {m['system']}; {versions}"
+            env = log["env"].removeprefix("dynenvs/")
+            load = "unknown" if m["load"] is None else f"{m['load']:.1f}"
+            found[what].append(f"{_name(log)} in {env} (seed {log['seed']}, {m['date']}, {load})")
+    return "".join(
+        f"{what}; in brackets the date, and the load of the machine before the run: "
+        f"{'; '.join(runs)}.\n\n"
+        for what, runs in found.items()
+    )
+
+
+def _plot(path: Path, env_id: str, logs: Logs) -> None:
+    """Score over environment steps, one line a run, with the expert's and the standing one's."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=PANEL, layout="constrained")
+    panel = figure.subplots()
+    groups: dict[str, Logs] = defaultdict(list)
+    for log in logs:
+        groups[_name(log)].append(log)
+    for number, (name, runs) in enumerate(groups.items()):
+        for i, run in enumerate(runs):
+            points = [(0, 0.0), *((p["steps"], p["score"]) for p in run["curve"])]
+            if run.get("from"):
+                points = points[1:]
+            x, y = zip(*points, strict=True)
+            label = name if i == 0 else None
+            panel.plot(np.array(x) / 1e6, y, color=f"C{number}", label=label, marker=".")
+    panel.axhline(1.0, color="0.3", linestyle="--", label="expert")
+    panel.axhline(0.0, color="0.7", linestyle=":", label="standing")
+    panel.set_xlabel("environment steps, millions")
+    panel.set_ylabel("score")
+    panel.set_title(env_id, fontsize="medium")
+    panel.legend(fontsize="small")
+    panel.grid(alpha=0.3)
+    with written_whole(path) as draft:
+        figure.savefig(draft, format="png", dpi=80)

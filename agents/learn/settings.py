@@ -1,0 +1,136 @@
+"""The trainers' settings: one YAML file in rl-zoo's format, and what the command line changes.
+
+Under each algorithm an entry an environment, `default` for all others; names are those of
+stable-baselines3's constructors, beside `n_envs`, `n_timesteps`, `noise_std` (Gaussian noise on
+TD3's actions) and `reward_scale` (a factor on the rewards that the algorithm sees).  "lin_3e-4" is
+a rate that falls linearly to zero.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.utils import LinearSchedule
+
+from dynenvs.agents.learn.network import policy_options
+from dynenvs.agents.learn.policy_file import algorithm_class
+
+FILE = Path(__file__).with_name("settings.yml")
+OWN = ("n_envs", "n_timesteps", "reward_scale", "policy", "policy_kwargs", "noise_std")
+FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
+
+
+def load_settings(
+    algorithm: str, env_id: str, changes: dict[str, Any] | None = None, file: Path | None = None
+) -> dict[str, Any]:
+    """What to train with.
+
+    Args:
+        algorithm: "ppo", "sac" or "td3".
+        env_id: which environment.
+        changes: instead of the file's values; a key of policy_kwargs as "policy_kwargs.net_arch".
+        file: another YAML file.
+
+    Raises:
+        ValueError: no such algorithm, an unknown or nonsensical setting, no entry.
+        OSError: the file cannot be read.
+    """
+    cls = algorithm_class(algorithm)
+    path = file or FILE
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        entries = content[algorithm]
+        entry = entries[env_id] if env_id in entries else entries["default"]
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise ValueError(f"{str(path)!r} has no settings of {algorithm} for {env_id}") from error
+    settings: dict[str, Any] = {"reward_scale": 1.0, "policy": "MlpPolicy", **entry}
+    settings["policy_kwargs"] = dict(settings.get("policy_kwargs") or {})
+    for name, value in (changes or {}).items():
+        head, _, tail = name.partition(".")
+        if head == "policy_kwargs" and tail:
+            settings["policy_kwargs"][tail] = value
+        else:
+            settings[name] = value
+    known = {*OWN, *inspect.signature(cls).parameters} - {"env", "_init_setup_model", "seed"}
+    if "action_noise" not in known:
+        known.remove("noise_std")
+    for name in settings:
+        if name not in known:
+            raise ValueError(
+                f"{algorithm} has no setting {name!r}; choose from: {', '.join(sorted(known))}"
+            )
+    for name in ("n_envs", "n_timesteps"):
+        settings[name] = _whole(settings.get(name), name)
+    return settings
+
+
+def parse_change(text: str) -> tuple[str, Any]:
+    """A setting as people type it: "learning_rate=1e-3".
+
+    Raises:
+        ValueError: no "=", or no YAML after it.
+    """
+    name, sign, value = text.partition("=")
+    try:
+        if not (name and sign):
+            raise ValueError(text)
+        return name, _number(yaml.safe_load(value))
+    except (yaml.YAMLError, ValueError):
+        raise ValueError(f"a setting is name=value, got {text!r}") from None
+
+
+def constructor_options(settings: dict[str, Any], actions: int) -> dict[str, Any]:
+    """Arguments of the algorithm's constructor, without `env`.
+
+    Args:
+        settings: as `load_settings` gives them.
+        actions: how many entries an action has.
+
+    Raises:
+        ValueError: a schedule that is none.
+    """
+    options = {name: _number(value) for name, value in settings.items() if name not in OWN}
+    for name in FALLING:
+        if isinstance(options.get(name), str):
+            options[name] = _falling(options[name], name)
+    try:
+        kwargs = policy_options(**settings["policy_kwargs"])
+    except AttributeError as error:
+        raise ValueError(f"policy_kwargs: {error}") from error
+    if settings.get("noise_std"):
+        spread = np.full(actions, float(settings["noise_std"]))
+        options["action_noise"] = NormalActionNoise(np.zeros(actions), spread)
+    return {"policy": settings["policy"], "policy_kwargs": kwargs, **options}
+
+
+def _falling(text: str, name: str) -> LinearSchedule:
+    """rl-zoo's "lin_3e-4"."""
+    prefix, _, value = text.partition("_")
+    try:
+        if prefix != "lin":
+            raise ValueError(text)
+        return LinearSchedule(float(value), 0.0, 1.0)
+    except ValueError:
+        raise ValueError(f'{name} must be a number or as "lin_3e-4", got {text!r}') from None
+
+
+def _number(value: Any) -> Any:
+    """YAML takes 1e-3 for a word; rl-zoo's files are full of them."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _whole(value: Any, name: str) -> int:
+    number = _number(value)
+    if not isinstance(number, int | float) or number < 1 or number != int(number):
+        raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}")
+    return int(number)

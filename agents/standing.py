@@ -1,0 +1,91 @@
+"""The agent that merely stays: it holds its joints still and takes no notice of its command.
+
+Its return is the zero of the score, so that staying alive counts for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.agents.controller import Action
+from dynenvs.envs.base import DynEnv
+from dynenvs.envs.legged_env import LeggedTask
+from dynenvs.envs.legged_records import ROOT as FREE_ROOT
+from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.envs.walker_env import WalkerTask
+from dynenvs.inverse import inverse_dynamics
+from dynenvs.layout import Floats
+from dynenvs.model import Model
+
+
+class StandingController:
+    """Torques that keep a walker's joints at rest, by inverse dynamics: it begins standing.
+
+    Speed zero suits any set of standing feet; to go back to a pose, several feet on the ground
+    would have to slide.  A pendulum, which has nothing to stand on, is left hanging: zero torque.
+    Acts on the observation alone.
+
+    Args:
+        env: the environment, or vector environment, whose observations it will see.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv) -> None:
+        self.task = env.task
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Action, Any]:
+        """Actions for one observation, shape (obs,), or a batch, shape (n, obs)."""
+        array = np.asarray(observation, np.float64)
+        batch = np.atleast_2d(array)
+        actions = np.zeros((len(batch), self.task.model.nu), np.float32)
+        if isinstance(self.task, WalkerTask | LeggedTask):
+            actions[:] = [self._hold(one) for one in batch]
+        return (actions if array.ndim == 2 else actions[0]), state
+
+    def _hold(self, observation: Floats) -> Floats:
+        """Torques over effort limits, shape (nu,)."""
+        task, model = self.task, self.task.model
+        assert isinstance(task, WalkerTask | LeggedTask)
+        read = free_state if isinstance(task, LeggedTask) else planar_state
+        q, v = read(model, observation)
+        lookahead = 0.5 * (task.dt - task.timestep)  # where the physics steps take inertia
+        tau = inverse_dynamics(model, q, v, np.zeros(model.nu), task.dt, lookahead=lookahead).tau
+        torques: Floats = np.clip(tau / model.effort_limit[model.actuated], -1.0, 1.0)
+        return torques
+
+
+def planar_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
+    """Positions, with x = 0, and velocities from a planar walker's observation."""
+    nq, nv = model.nq, model.nv
+    return np.concatenate([[0.0], observation[: nq - 1]]), observation[nq - 1 : nq - 1 + nv]
+
+
+def free_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
+    """Positions, with x = y = 0 and the heading along x, and velocities of a robot in space.
+
+    The observation has the base's velocities in its own axes; the model's linear ones are the
+    world's.
+    """
+    nu = model.nu
+    height, up = observation[0], observation[1:4]
+    pitch, roll = np.arctan2(-up[0], np.hypot(up[1], up[2])), np.arctan2(up[1], up[2])
+    c, d = np.cos(0.5 * pitch), np.sin(0.5 * pitch)
+    e, f = np.cos(0.5 * roll), np.sin(0.5 * roll)
+    turn = [c * e, c * f, d * e, -d * f]
+    about_y = np.array(
+        [[np.cos(pitch), 0, np.sin(pitch)], [0, 1, 0], [-np.sin(pitch), 0, np.cos(pitch)]]
+    )
+    about_x = np.array(
+        [[1, 0, 0], [0, np.cos(roll), -np.sin(roll)], [0, np.sin(roll), np.cos(roll)]]
+    )
+    v = observation[4 + nu : 4 + nu + FREE_ROOT + nu].copy()
+    v[:3] = about_y @ about_x @ v[:3]
+    return np.concatenate([[0.0, 0.0, height], turn, observation[4 : 4 + nu]]), v

@@ -1,0 +1,89 @@
+"""Scenes in MuJoCo: elliptic friction cones, Newton's solver, otherwise its defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynenvs.agents.bench.peers import MissingPeer, peer
+from dynenvs.agents.verify.scene import Scene, Solid, State
+
+
+class InMujoco:
+    """A scene in MuJoCo.  Its contacts are soft: they hold by penetrating and slip a little."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._mujoco = peer("mujoco")
+        if scene.restitution > 0.0:
+            raise MissingPeer("it has no coefficient of restitution")
+        ground = '<geom type="plane" size="100 100 1"/>' if scene.floor else ""
+        roots = [
+            self._body(scene, i)
+            for i, solid in enumerate(scene.solids)
+            if not solid.hinge or solid.hinge.parent is None
+        ]
+        text = (
+            f'<mujoco><option timestep="{scene.timestep!r}" gravity="{_words(scene.gravity)}" '
+            'cone="elliptic" impratio="10" tolerance="1e-12"/>'
+            f'<default><geom condim="3" friction="{scene.friction!r} 0.005 0.0001"/></default>'
+            f"<worldbody>{ground}{''.join(roots)}</worldbody></mujoco>"
+        )
+        self._model = self._mujoco.MjModel.from_xml_string(text)
+        self._data = self._mujoco.MjData(self._model)
+        self._ids = [self._model.body(f"solid{i}").id for i in range(len(scene.solids))]
+        for i, solid in zip(self._ids, scene.solids, strict=True):
+            joint = self._model.body_jntadr[i]
+            q = self._data.qpos[self._model.jnt_qposadr[joint] :]
+            v = self._data.qvel[self._model.jnt_dofadr[joint] :]
+            if solid.hinge:
+                q[0], v[0] = solid.hinge.angle, solid.hinge.rate
+            else:
+                q[:3], v[:6] = solid.position, (*solid.velocity, *solid.spin)
+
+    def _body(self, scene: Scene, i: int) -> str:
+        solid = scene.solids[i]
+        inner = "".join(
+            self._body(scene, k)
+            for k, other in enumerate(scene.solids)
+            if other.hinge and other.hinge.parent == i
+        )
+        joint, place, com = "<freejoint/>", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        if solid.hinge:
+            joint = f'<joint type="hinge" axis="{_words(solid.hinge.axis)}"/>'
+            place, com = solid.hinge.anchor, solid.hinge.center
+        return (
+            f'<body name="solid{i}" pos="{_words(place)}">{joint}'
+            f'<inertial pos="{_words(com)}" mass="{solid.mass!r}" '
+            f'diaginertia="{_words(solid.inertia)}"/>{_shapes(solid, com)}{inner}</body>'
+        )
+
+    def step(self, count: int = 1) -> None:
+        """Advance by `count` time steps."""
+        self._mujoco.mj_step(self._model, self._data, count)
+
+    def read(self) -> State:
+        """The state now."""
+        model, data = self._model, self._data
+        self._mujoco.mj_forward(model, data)
+        twist = np.zeros((len(self._ids), 6))
+        for row, i in zip(twist, self._ids, strict=True):
+            kind = self._mujoco.mjtObj.mjOBJ_BODY  # at the centre of mass
+            self._mujoco.mj_objectVelocity(model, data, kind, i, row, 0)
+        R = data.xmat[self._ids].reshape(-1, 3, 3).copy()
+        return State(data.xipos[self._ids].copy(), R, twist[:, 3:], twist[:, :3])
+
+
+def _shapes(solid: Solid, com: Any) -> str:
+    """The geoms of a solid; its mass is told apart from them."""
+    kind = ""
+    if solid.box:
+        kind = f'type="box" size="{_words(solid.box)}"'
+    elif solid.radius:
+        kind = f'type="sphere" size="{solid.radius!r}"'
+    places = [_words(np.add(com, offset)) for offset in solid.offsets if kind]
+    return "".join(f'<geom {kind} pos="{place}" mass="0"/>' for place in places)
+
+
+def _words(values: Any) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(values))

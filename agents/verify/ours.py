@@ -1,0 +1,78 @@
+"""Scenes in dynenvs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynenvs.agents.verify.scene import Scene, Solid, State
+from dynenvs.builder import ModelBuilder
+from dynenvs.frames import frames
+from dynenvs.parts import free, revolute
+from dynenvs.world import World
+
+
+class Ours:
+    """A scene in a `World`.
+
+    Args:
+        scene: what to simulate.
+        options: of the `ModelBuilder`.
+    """
+
+    def __init__(self, scene: Scene, **options: Any) -> None:
+        builder = ModelBuilder(gravity=scene.gravity, **options)
+        if scene.floor:
+            builder.half_space("floor", friction=scene.friction)
+        self._names = [f"solid{i}" for i in range(len(scene.solids))]
+        for name, solid in zip(self._names, scene.solids, strict=True):
+            self._add(builder, name, solid, scene)
+        self.world = World(builder.build(), timestep=scene.timestep)
+        self._ids = [self.world.model.body_id(name) for name in self._names]
+        self._centers = [
+            np.array(solid.hinge.center if solid.hinge else (0.0, 0.0, 0.0))
+            for solid in scene.solids
+        ]
+        for i, solid in zip(self._ids, scene.solids, strict=True):
+            body = self.world.model.bodies[i]
+            q, v = self.world.q[body.q_at :], self.world.v[body.v_at :]
+            if solid.hinge:
+                q[0], v[0] = solid.hinge.angle, solid.hinge.rate
+            else:
+                q[:3], v[:6] = solid.position, (*solid.velocity, *solid.spin)
+
+    def _add(self, builder: ModelBuilder, name: str, solid: Solid, scene: Scene) -> None:
+        hinge = solid.hinge
+        com = (0.0, 0.0, 0.0)
+        joint, parent = free(), "world"
+        if hinge:
+            com = hinge.center
+            joint = revolute(axis=hinge.axis, position=hinge.anchor)
+            parent = "world" if hinge.parent is None else self._names[hinge.parent]
+        builder.body(name, parent=parent, joint=joint, mass=solid.mass, com=com,
+                     inertia=solid.inertia)  # fmt: skip
+        for k, offset in enumerate(solid.offsets):
+            skin = f"{name}_skin{k}"
+            options = {"friction": scene.friction, "restitution": scene.restitution}
+            place = np.add(com, offset)
+            if solid.box:
+                builder.box(skin, name, half_size=solid.box, position=place, **options)
+            elif solid.radius:
+                builder.sphere(skin, name, radius=solid.radius, position=place, **options)
+
+    def step(self, count: int = 1) -> None:
+        """Advance by `count` time steps."""
+        self.world.step(steps=count)
+
+    def read(self) -> State:
+        """The state now."""
+        found = frames(self.world.model, self.world.q, self.world.v)
+        R, spin = found.rotations[self._ids], found.angular[self._ids]
+        arms = np.einsum("nij,nj->ni", R, np.array(self._centers))
+        return State(
+            found.positions[self._ids] + arms,
+            R,
+            found.linear[self._ids] + np.cross(spin, arms),
+            spin,
+        )

@@ -1,0 +1,174 @@
+"""What was found, as a table for eyes, a page for the documentation, JSON and a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from dynenvs.agents.bench.peers import peer
+from dynenvs.agents.bench.report import draft
+
+EXACT = "exact cone"  # part of the name of systems that have it
+LEAST = 1e-17  # what a picture with a logarithmic axis shows of zero
+COLORS = ("#c8553d", "#4a5463", "#e0a458", "#7a9e7e", "#8367c7")
+
+INTRODUCTION = """\
+# Verification
+
+Written by `dynenvs verify --markdown`: scenes whose outcome is known, in dynenvs and other
+simulators. The table shows errors: distances from the known answer, in the unit of the quantity.
+The bar is what dynenvs must stay below; where there is none, integrators of first order differ by
+as much as their step allows, and the row is there to be seen.
+
+Each simulator gets the same bodies, step and coefficients. dynenvs: the default friction pyramid
+of eight directions, or what the column names. MuJoCo: elliptic cones, `impratio` 10, Newton's
+solver to 1e-12; its contacts are soft by design, so a block sinks and creeps a little. DART: its
+own collision detector, boxed LCP, sleeping switched off. "One by one" takes impacts in sequence,
+the fastest pair first; the others take all that happen at once together, and both answers to
+Newton's cradle keep momentum and energy. Painleve's rod is read after one
+step, in which an impulse stops its tip in dynenvs; MuJoCo and DART slow it down over some twenty.
+"""
+
+
+class Row(NamedTuple):
+    """One quantity in all simulators."""
+
+    family: str
+    scene: str
+    quantity: str
+    expected: float
+    bar: float | None
+    exact: bool  # whether the bar is for the exact friction cone only
+    measured: dict[str, float]
+    errors: dict[str, float]
+
+    def fails(self, ours: str) -> bool:
+        """Whether a system of ours misses the bar."""
+        error = self.errors.get(ours, 0.0)
+        judged = self.bar is not None and (EXACT in ours or not self.exact)
+        return judged and not error <= (self.bar or 0.0)
+
+
+def systems(rows: Sequence[Row]) -> list[str]:
+    """Names of all simulators that measured something."""
+    return list(dict.fromkeys(name for row in rows for name in row.errors))
+
+
+def digits(value: float | None) -> str:
+    """An error or a bar, short."""
+    if value is None:
+        return ""
+    return "0" if value == 0.0 else f"{value:.1e}" if math.isfinite(value) else "lost"
+
+
+def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
+    """Print the table."""
+    names = systems(rows)
+    table = Table("scene", "quantity", "expected", "bar", *names)
+    for column in table.columns[2:]:
+        column.justify, column.min_width = "right", 7
+    last = ""
+    for row in rows:
+        cells = [
+            f"[red]{digits(row.errors.get(name))}[/red]"
+            if is_ours(name) and row.fails(name)
+            else digits(row.errors.get(name))
+            for name in names
+        ]
+        scene = row.scene if row.scene != last else ""
+        last = row.scene
+        quantity = row.quantity.replace("[", "\\[")
+        table.add_row(scene, quantity, f"{row.expected:.6g}", digits(row.bar), *cells)
+    console.print(table)
+    for line in skipped:
+        console.print(f"skipped {line}", style="yellow", highlight=False)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a simulator is this package."""
+    return name.startswith("dynenvs")
+
+
+def document(
+    rows: Sequence[Row], skipped: Sequence[str], machine: dict[str, Any]
+) -> dict[str, Any]:
+    """Everything, for JSON (which knows no infinity: a lost body's reading is null)."""
+
+    def finite(values: dict[str, float]) -> dict[str, float | None]:
+        return {name: x if math.isfinite(x) else None for name, x in values.items()}
+
+    found = [
+        {**row._asdict(), "measured": finite(row.measured), "errors": finite(row.errors)}
+        for row in rows
+    ]
+    return {"machine": machine, "rows": found, "skipped": list(skipped)}
+
+
+def markdown(
+    rows: Sequence[Row], skipped: Sequence[str], machine: dict[str, Any], picture: str | None
+) -> str:
+    """The page of the documentation; `picture` is the plot's file, beside it."""
+    names = systems(rows)
+    heads = ["scene", "quantity", "expected", "bar", *names]
+    lines = [INTRODUCTION]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    lines.append(f"{machine['date']}; {versions}.\n")
+    if picture:
+        lines.append(f"![Errors of all scenes]({picture})\n")
+    lines += [_line(heads), _line(["---", "---"] + ["---:"] * (len(heads) - 2))]
+    for row in rows:
+        cells = [digits(row.errors.get(name)) for name in names]
+        cells = [
+            f"**{cell}**" if is_ours(name) and row.fails(name) else cell
+            for name, cell in zip(names, cells, strict=True)
+        ]
+        expected, bar = f"{row.expected:.6g}", digits(row.bar)
+        lines.append(_line([row.scene, row.quantity, expected, bar, *cells]))
+    missed = [row for row in rows if any(row.fails(name) for name in names if is_ours(name))]
+    lines.append("")
+    if missed:
+        lines.append(f"Bold: dynenvs misses the bar ({len(missed)} of {len(rows)} rows).\n")
+    lines += [f"Skipped: {line}\n" for line in skipped]
+    return "\n".join(lines)
+
+
+def _line(words: Sequence[str]) -> str:
+    return "| " + " | ".join(words) + " |"
+
+
+def plot(path: Path, rows: Sequence[Row], names: Sequence[str]) -> None:
+    """Draw all errors on a logarithmic axis, a row each, and the bars as strokes.
+
+    Raises:
+        MissingPeer: no matplotlib.
+    """
+    figure = peer("matplotlib.figure").Figure(
+        figsize=(10.0, 1.2 + 0.2 * len(rows)), layout="constrained"
+    )
+    panel = figure.subplots()
+    heights = [-i for i in range(len(rows))]
+    for row, y in zip(rows, heights, strict=True):
+        if row.bar is not None:
+            panel.plot([row.bar, row.bar], [y - 0.4, y + 0.4], color="black", linewidth=1.5)
+    for name, color in zip(names, COLORS, strict=False):
+        points = [
+            (max(row.errors[name], LEAST), y)
+            for row, y in zip(rows, heights, strict=True)
+            if math.isfinite(row.errors.get(name, math.inf))
+        ]
+        if points:
+            panel.scatter(*zip(*points, strict=True), label=name, color=color, s=22, zorder=3)
+    panel.set_xscale("log")
+    panel.set_xlim(LEAST / 3, 30.0)
+    panel.set_ylim(heights[-1] - 0.8, 0.8)
+    panel.set_yticks(heights, [f"{row.scene}: {row.quantity}" for row in rows], fontsize=7)
+    panel.set_xlabel("error, in the quantity's unit (black: dynenvs must stay left of it)")
+    panel.grid(axis="x", alpha=0.3)
+    figure.legend(loc="outside upper center", ncols=len(names), frameon=False)
+    with draft(path) as file:
+        figure.savefig(file, dpi=80)

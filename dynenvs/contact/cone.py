@@ -1,0 +1,324 @@
+"""The exact friction cone: Coulomb's law with De Saxce's correction, by a semismooth Newton method.
+
+    K* contains (u_n + mu |u_t|, u_t),  perpendicular to  (p_n, p_t) in K,   K: |p_t| <= mu p_n
+
+is Coulomb's law on the quadratic cone; without the correction mu |u_t| (the convex relaxation) a
+sliding body would lift.  The pyramid's answer comes first: where nothing slips it is this one too,
+for the pyramid lies within the cone.  Elsewhere Newton's method on Alart and Curnier's function
+starts from no impulses: of many ways to share a load it comes to the same one whatever the heading,
+which the pyramid's answer would not.  Where it does not settle, it starts again from the impulses
+of some sweeps of projected Gauss-Seidel.
+
+Sources: De Saxce and Feng, The bipotential method (1998); Alart and Curnier, A mixed formulation
+for frictional contact problems prone to Newton like solution methods (1991); Acary, Cadoux,
+Lemarechal and Malick, A formulation of the linear discrete Coulomb friction problem via convex
+optimization (2011).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.modes import OPEN, SLIP, STICK
+from dynenvs.layout import Floats, Ints, Records
+from dynenvs.lcp.dense import factorise, substitute
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+
+ITERATIONS = 20  # of Newton's method from one start
+ROUNDS = 6  # of Gauss-Seidel where it does not settle, each with twice the sweeps of the last ...
+SWEEPS = 25  # ... and the first with these
+PROXIMAL = 1e-9  # relative to the diagonal of G: redundant contacts
+EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
+GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
+
+
+@kernel
+def solve_cones(
+    blocks: Records,
+    n: int,
+    G: Floats,
+    bias: Floats,
+    rows: int,
+    scale: float,
+    best: Floats,
+    K: Floats,
+    order: Ints,
+    right: Floats,
+    x: Floats,
+    p: Floats,
+    u: Floats,
+) -> tuple[float, int]:
+    """Impulses `p` and velocities `u` = G p + bias of all rows on the exact cones.
+
+    blocks: the contacts and limits, receive their modes and slips; n: their number
+    p: impulses that may be the answer already, shape (rows,)
+    scale: the certificate's velocity scale [m/s]
+    best, K, order, right, x: scratch
+    Returns (natural residual, iterations of Newton's method).
+    """
+    _velocities(G, bias, rows, p, u)
+    residual = certify_cones(blocks, n, G, scale, p, u)
+    if residual <= EXACT:
+        return residual, 0
+    for r in range(rows):
+        p[r] = 0.0
+    residual, iterations = _descend(blocks, n, G, bias, rows, scale, best, K, order, right, x, p, u)
+    sweeps = SWEEPS
+    for attempt in range(ROUNDS):
+        if residual <= CERTIFIED_RESIDUAL:
+            break
+        if attempt == 0:
+            for r in range(rows):
+                p[r] = 0.0
+        _velocities(G, bias, rows, p, u)
+        for _ in range(sweeps):
+            _sweep(blocks, n, G, rows, p, u)
+        sweeps *= 2
+        residual, used = _descend(blocks, n, G, bias, rows, scale, best, K, order, right, x, p, u)
+        iterations += used
+    return residual, iterations
+
+
+@kernel
+def _descend(
+    blocks: Records,
+    n: int,
+    G: Floats,
+    bias: Floats,
+    rows: int,
+    scale: float,
+    best: Floats,
+    K: Floats,
+    order: Ints,
+    right: Floats,
+    x: Floats,
+    p: Floats,
+    u: Floats,
+) -> tuple[float, int]:
+    """Newton's method from p; p and u end as the best that was met.  Answer as of `solve_cones`."""
+    least = math.inf
+    used = 0
+    for iteration in range(ITERATIONS + 1):
+        _velocities(G, bias, rows, p, u)
+        residual = certify_cones(blocks, n, G, scale, p, u)
+        enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
+        if residual < least:
+            least = residual
+            for r in range(rows):
+                best[r] = p[r]
+        if least <= EXACT or enough or iteration == ITERATIONS:
+            break
+        _linearise(blocks, n, G, bias, rows, K, right, p, u)
+        if not factorise(K, rows, order) > 0.0:
+            break
+        substitute(K, rows, order, right, x)
+        for r in range(rows):
+            p[r] += x[r]
+        used += 1
+    for r in range(rows):
+        p[r] = best[r] if least < math.inf else 0.0
+    _clip(blocks, n, p)
+    _velocities(G, bias, rows, p, u)
+    return certify_cones(blocks, n, G, scale, p, u), used
+
+
+@inlined
+def _velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> None:
+    """u = G p + bias, row by row of the symmetric G."""
+    for r in range(rows):
+        u[r] = bias[r]
+    for r in range(rows):
+        impulse = p[r]
+        if impulse != 0.0:
+            for c in range(rows):
+                u[c] += impulse * G[r, c]
+
+
+@inlined
+def _yielding(block: Any, G: Floats) -> float:
+    """Scale of a contact's tangential rows: what they yield, or, if nothing, its normal row."""
+    t = block.row + 1
+    g = G[t, t] if block.tangents == 1 else max(G[t, t], G[t + 1, t + 1])
+    return g if g > 0.0 else float(G[t - 1, t - 1])
+
+
+@kernel
+def _linearise(
+    blocks: Records,
+    n: int,
+    G: Floats,
+    bias: Floats,
+    rows: int,
+    K: Floats,
+    right: Floats,
+    p: Floats,
+    u: Floats,
+) -> None:
+    """K, transposed, and the right-hand side of Newton's equations for the change of p.
+
+    A contact that lifts loses its impulse at once.  All equations are velocities.
+    """
+    for i in range(n):
+        block = blocks[i]
+        r = block.row
+        g = G[r, r]
+        block.mode = STICK
+        if not (g > 0.0 and p[r] - u[r] / g > 0.0):
+            block.mode = OPEN
+            for k in range(r, r + 1 + block.tangents):
+                p[k] = 0.0
+    _velocities(G, bias, rows, p, u)
+    for a in range(rows):
+        for b in range(rows):
+            K[b, a] = G[a, b]
+        right[a] = -u[a]
+    for i in range(n):
+        block = blocks[i]
+        r = block.row
+        for k in range(r, r + 1 + block.tangents):
+            if block.mode == OPEN:
+                for b in range(rows):
+                    K[b, k] = 0.0
+                K[k, k], right[k] = 1.0, 0.0
+            elif G[k, k] > 0.0:
+                K[k, k] += PROXIMAL * G[k, k]
+            else:
+                K[k, k] += PROXIMAL * G[r, r]
+        if block.mode != OPEN and block.tangents > 0:
+            _linearise_friction(block, G, rows, K, right, p, u)
+
+
+@inlined
+def _linearise_friction(
+    block: Any, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
+) -> None:
+    """Tangential equations of a contact that slips: g (p_t - mu p_n y / |y|) = 0, y = p_t - u_t/g.
+
+    With P the projection across y, d(y / |y|) = P dy / |y|.
+    """
+    r, t = block.row, block.row + 1
+    two = block.tangents == 2
+    g = _yielding(block, G)
+    yx = p[t] - u[t] / g
+    yy = p[t + 1] - u[t + 1] / g if two else 0.0
+    size = math.sqrt(yx * yx + yy * yy)
+    pressed = max(p[r] - u[r] / G[r, r], 0.0)
+    if size <= block.friction * pressed:
+        return
+    block.mode = SLIP
+    bound = block.friction * max(p[r], 0.0)
+    cx, cy = yx / size, yy / size
+    turn = bound / size
+    for k in range(block.tangents):
+        own = t + k
+        along = cx if k == 0 else cy
+        px = (1.0 if k == 0 else 0.0) - along * cx
+        py = (1.0 if k == 1 else 0.0) - along * cy
+        for b in range(rows):
+            effect = px * G[t, b]
+            if two:
+                effect += py * G[t + 1, b]
+            K[b, own] = turn * effect
+        K[own, own] += g * (1.0 + PROXIMAL)
+        K[t, own] -= g * turn * px
+        if two:
+            K[t + 1, own] -= g * turn * py
+        K[r, own] -= g * block.friction * along
+        right[own] = -g * (p[own] - block.friction * p[r] * along)
+
+
+@kernel
+def _sweep(blocks: Records, n: int, G: Floats, rows: int, p: Floats, u: Floats) -> None:
+    """One contact after the other: normal impulse, then the friction nearest to what stops it.
+
+    The normal impulse answers u_n alone: this is Coulomb's law, not its convex relaxation.
+    """
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        if not G[r, r] > 0.0:
+            continue
+        _add(G, rows, r, max(p[r] - u[r] / G[r, r], 0.0) - p[r], p, u)
+        if block.tangents == 0:
+            continue
+        two = block.tangents == 2
+        g = _yielding(block, G)
+        x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
+        size = math.sqrt(x * x + y * y)
+        bound = block.friction * p[r]
+        share = bound / size if size > bound else 1.0
+        _add(G, rows, t, share * x - p[t], p, u)
+        if two:
+            _add(G, rows, t + 1, share * y - p[t + 1], p, u)
+
+
+@inlined
+def _add(G: Floats, rows: int, r: int, change: float, p: Floats, u: Floats) -> None:
+    """Change one impulse, and all velocities with it."""
+    p[r] += change
+    for c in range(rows):
+        u[c] += change * G[r, c]
+
+
+@kernel
+def _clip(blocks: Records, n: int, p: Floats) -> None:
+    """Into the cones, from which roundoff may have led."""
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        p[r] = max(p[r], 0.0)
+        if block.tangents > 0:
+            x, y = p[t], p[t + 1] if block.tangents == 2 else 0.0
+            size, bound = math.sqrt(x * x + y * y), block.friction * p[r]
+            if size > bound:
+                for k in range(t, t + block.tangents):
+                    p[k] *= bound / size
+
+
+@kernel
+def certify_cones(blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats) -> float:
+    """Natural residual of Coulomb's law on all cones, in units of `scale`; infinite for NaN.
+
+    The largest |p - P(p - w / g)| g, with w De Saxce's corrected velocity, P the projection on
+    the cone and g the contact's largest diagonal entry of G: no other choice of its rows is
+    stricter, for this residual grows with g.  Writes |u_t| into `block.slip`.
+    """
+    worst = 0.0
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        block.slip = 0.0
+        if not G[r, r] > 0.0:
+            continue
+        residual = abs(min(p[r] * G[r, r], u[r]))
+        if block.tangents > 0:
+            two = block.tangents == 2
+            g = max(G[r, r], _yielding(block, G))
+            ux, uy = u[t], u[t + 1] if two else 0.0
+            block.slip = math.sqrt(ux * ux + uy * uy)
+            px, py = p[t], p[t + 1] if two else 0.0
+            a, x, y = _project(
+                block.friction,
+                p[r] - (u[r] + block.friction * block.slip) / g,
+                px - ux / g,
+                py - uy / g,
+            )
+            residual = g * max(abs(p[r] - a), max(abs(px - x), abs(py - y)))
+        if not residual <= worst:
+            worst = residual
+    return worst / scale if worst < math.inf else math.inf
+
+
+@inlined
+def _project(mu: float, a: float, x: float, y: float) -> tuple[float, float, float]:
+    """The point of the cone |(x, y)| <= mu a that is nearest to (a, x, y)."""
+    size = math.sqrt(x * x + y * y)
+    if size <= mu * a:
+        return a, x, y
+    if mu * size <= -a:
+        return 0.0, 0.0, 0.0
+    height = (a + mu * size) / (1.0 + mu * mu)
+    share = mu * height / size
+    return height, share * x, share * y

@@ -1,0 +1,372 @@
+"""Impacts with restitution: Newton's and Poisson's laws, all contacts at once or one by one.
+
+Velocities jump at a fixed configuration, so these are the contact problems of a step of length
+zero: no gaps, no forces.  With u- = J v- before and G = J M^-1 J^T (physics.md, section 1, 001):
+
+Newton:   u_n+ >= -e u_n- where contacts approach, complementary to p_n, friction as ever.
+Poisson:  compression, an inelastic impact with impulses p_c; then decompression by at least
+          e p_c along the normal: what comes on top of that is the LCP's unknown, and friction is
+          bounded by all of it: the cone row of the LCP has the right-hand side mu e p_c.
+
+Either can gain energy where friction acts.  The guard then goes only so far from the inelastic
+answer, which always loses some, towards the elastic one that none is gained; both obey the
+inequalities u_n >= 0 and |p_t| <= mu p_n, and so does what lies between.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.contact.detect import select_contacts
+from dynenvs.contact.loops import hold_loops, respect_loops
+from dynenvs.contact.problem import least_speed, solve_with_reserves
+from dynenvs.contact.round import solve_on_cones
+from dynenvs.contact.rows import contact_rows, couple
+from dynenvs.contact.solution import apply_impulses, remember, solve_problem
+from dynenvs.contact.spots import FOUND, find_spots
+from dynenvs.dynamics.factor import factor_in_place
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.layout import (
+    CONE,
+    POISSON,
+    SEQUENTIAL,
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+
+TOUCH = 1e-8  # gap from which two parts are apart [m]
+STILL = 1e-9  # slowest approach that is an impact, where there is no gravity [m/s]
+SEQUENCE = 2000  # impacts one by one before all are ended at once, without restitution
+
+# Rows of `w.H`, which an impact has no other use for
+BEFORE, COMPRESSED = range(2)
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)")
+def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """Change the velocities by the impacts of parts that touch and approach each other now.
+
+    Parts that approach by no more than g dt, what they gain in a step, are left to the step.
+    Needs the poses.  Returns the worst status of the contact problems solved.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
+        return FAILED
+    equations_of_motion(m, s, w, s.v, 0.0, w.L)
+    if not factor_in_place(m.dofs, w.L):
+        return FAILED
+    for j in range(m.header[0].nv):
+        w.yields[j] = 1.0
+    if m.header[0].ne > 0:
+        _hold(m, s, w, packed, buffer)
+    slowest = max(least_speed(m.header, dt), STILL)
+    if m.header[0].impacts != SEQUENTIAL:
+        count = _touching(m, s, w)
+        if not _fastest(m, s, w, count, slowest) >= 0:
+            return CERTIFIED
+        return _impact(m, s, w, packed, row, buffer, count, dt, slowest, 1.0)
+    worst = CERTIFIED
+    for _ in range(SEQUENCE):
+        i = _fastest(m, s, w, _touching(m, s, w), slowest)
+        if i < 0:
+            return worst
+        w.contacts[0] = w.contacts[i]
+        worst = max(worst, _impact(m, s, w, packed, row, buffer, 1, dt, slowest, 1.0))
+    count = _touching(m, s, w)
+    return max(worst, _impact(m, s, w, packed, row, buffer, count, dt, slowest, 0.0))
+
+
+@inlined
+def _hold(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> None:
+    """Velocities that open no loop, to begin with; impulses will open none either."""
+    for j in range(m.header[0].nv):
+        w.v_free[j] = s.v[j]
+    hold_loops(packed, buffer)
+    for j in range(m.header[0].nv):
+        s.v[j] = w.v_free[j]
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)")
+def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """Time until the first impact with restitution, or dt, into `w.answer[0].until` [s].
+
+    In a step of length t parts close in with the velocity v + t (v_free - v) / dt: the time is a
+    root of a quadratic in which the directions of contacts stay those of now.  Needs `free_motion`.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    until = dt
+    w.answer[0].until = dt
+    if m.header[0].ne > 0:
+        hold_loops(packed, buffer)
+    if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
+        return FAILED
+    count = select_contacts(
+        m.bodies, m.features, s.memory, w.pose, w.body, w.spots, w.gaps, w.contacts, dt
+    )
+    count = min(count, m.header[0].nc)
+    slowest = max(least_speed(m.header, dt), STILL)
+    contact_rows(
+        m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
+        w.J, w.bias_row,
+    )  # fmt: skip
+    for i in range(count):
+        contact = w.contacts[i]
+        if contact.gap <= TOUCH or s.memory[contact.feature].restitution == 0.0:
+            continue
+        now, then = 0.0, 0.0
+        for j in range(m.header[0].nv):
+            now += w.J[contact.row, j] * s.v[j]
+            then += w.J[contact.row, j] * w.v_free[j]
+        rate = (then - now) / dt
+        time = _first_root(rate, now, contact.gap)
+        if time < until and now + rate * time < -slowest:
+            until = time
+    w.answer[0].until = until
+    return CERTIFIED
+
+
+@inlined
+def _first_root(a: float, b: float, c: float) -> float:
+    """Least positive root of a t^2 + b t + c with c > 0, or infinity."""
+    inside = b * b - 4.0 * a * c
+    if inside < 0.0:
+        return math.inf
+    # Without cancellation: one of b and the square root's sign agree
+    q = -0.5 * (b + (math.sqrt(inside) if b >= 0.0 else -math.sqrt(inside)))
+    first = c / q if q != 0.0 else math.inf
+    second = q / a if a != 0.0 else math.inf
+    if not first > 0.0:
+        first = math.inf
+    return min(first, second) if second > 0.0 else first
+
+
+@kernel
+def _touching(m: ModelView, s: StateView, w: WorkspaceView) -> int:
+    """The contacts of parts that touch, first in `w.contacts`; returns their number."""
+    found = select_contacts(
+        m.bodies, m.features, s.memory, w.pose, w.body, w.spots, w.gaps, w.contacts, 0.0
+    )
+    count = 0
+    for i in range(min(found, m.header[0].nc)):
+        if w.contacts[i].gap <= TOUCH:
+            w.contacts[count] = w.contacts[i]
+            w.contacts[count].target = 0.0
+            count += 1
+    return count
+
+
+@kernel
+def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
+    """Rows of the contacts with their velocities now, and of stops that are met."""
+    rows = contact_rows(
+        m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, s.v, 1.0,
+        w.J, w.bias_row,
+    )  # fmt: skip
+    for i in range(m.header[0].nv):
+        dof = m.dofs[i]
+        if dof.limited == 0:
+            continue
+        low, high = s.q[dof.q_at] - dof.lower, dof.upper - s.q[dof.q_at]
+        if min(low, high) <= TOUCH:
+            for j in range(m.header[0].nv):
+                w.J[rows, j] = 0.0
+            w.J[rows, i] = 1.0 if low < high else -1.0
+            w.bias_row[rows] = w.J[rows, i] * s.v[i]
+            rows += 1
+    return rows
+
+
+@kernel
+def _fastest(m: ModelView, s: StateView, w: WorkspaceView, count: int, slowest: float) -> int:
+    """The contact with restitution that approaches fastest, -1 if none does by more than slowest.
+
+    One by one, every contact has its turn, inelastic ones too: they pass impacts on.
+    """
+    _rows(m, s, w, count)
+    worst, found, elastic = -slowest, -1, False
+    for i in range(count):
+        contact = w.contacts[i]
+        speed = w.bias_row[contact.row]
+        if speed < -slowest and s.memory[contact.feature].restitution > 0.0:
+            elastic = True
+        if speed < worst:
+            worst, found = speed, i
+    return found if elastic or m.header[0].impacts == SEQUENTIAL else -1
+
+
+@kernel
+def _impact(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    dt: float,
+    slowest: float,
+    share: float,
+) -> int:
+    """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
+    rows = _rows(m, s, w, count)
+    couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+    if m.header[0].ne > 0 and rows > 0:
+        respect_loops(packed, buffer, rows)
+    before, compressed = w.H[BEFORE], w.H[COMPRESSED]
+    p = w.impulse_row
+    for r in range(rows):
+        before[r] = w.bias_row[r]
+    poisson = m.header[0].restitution == POISSON
+    if not poisson:
+        for i in range(count):
+            contact = w.contacts[i]
+            if before[contact.row] < -slowest:
+                e = share * s.memory[contact.feature].restitution
+                w.bias_row[contact.row] += e * before[contact.row]
+    status = _solve(m, s, w, packed, row, buffer, count, rows, dt)
+    if status == FAILED:
+        return FAILED
+    if poisson:
+        for r in range(rows):
+            compressed[r] = p[r]
+        status = max(status, _decompress(m, s, w, packed, row, buffer, count, rows, dt, share))
+        if status == FAILED:
+            return FAILED
+    if _work(w.G, before, p, rows) > 0.0:
+        status = max(status, _guard(m, s, w, packed, row, buffer, count, rows, dt, poisson))
+        if status == FAILED:
+            return FAILED
+    remember(m, s, w, count, rows, False)
+    for i in range(count):
+        memory = s.memory[w.contacts[i].feature]
+        for k in range(3):
+            memory.total[k] += memory.impulse[k]
+    apply_impulses(m.dofs, w.Y, w.L, p, rows, w.rhs, s.v)
+    s.status[0].solves += 1
+    if status == DEGRADED:
+        s.status[0].degraded += 1
+    else:
+        s.status[0].residual = max(s.status[0].residual, w.answer[0].residual)
+    return status
+
+
+@kernel
+def _solve(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    dt: float,
+) -> int:
+    """The contact problem of the rows on the model's own cone."""
+    status = solve_problem(m, s, w, count, rows, dt)
+    if m.header[0].cone == CONE:
+        status = solve_on_cones(packed, row, buffer, count, rows, dt)
+    return int(status)
+
+
+@kernel
+def _decompress(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    dt: float,
+    share: float,
+) -> int:
+    """Add Poisson's second half to the impulses of compression in `w.H`; into `w.impulse_row`."""
+    p, compressed = w.impulse_row, w.H[COMPRESSED]
+    for i in range(count):
+        contact = w.contacts[i]
+        e = share * s.memory[contact.feature].restitution
+        contact.target = e * compressed[contact.row]
+        p[contact.row] += contact.target
+    for r in range(rows):
+        w.bias_row[r] = w.H[BEFORE, r]
+        for c in range(rows):
+            w.bias_row[r] += w.G[r, c] * p[c]
+    status = solve_with_reserves(packed, row, buffer, count, rows, dt)
+    for r in range(rows):
+        p[r] += compressed[r]
+    for i in range(count):
+        contact = w.contacts[i]
+        p[contact.row] += contact.target
+        contact.target = 0.0
+    return int(status)
+
+
+@kernel
+def _guard(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    dt: float,
+    compressed: bool,
+) -> int:
+    """Impulses between those of the inelastic impact and `w.impulse_row` that gain no energy.
+
+    compressed: whether the former stand in `w.H`.  With d their difference, the energy gained on
+    the way is the quadratic f(x) = work(p_c) + x slope + x^2 d.G d / 2, and f(0) <= 0 < f(1).
+    """
+    p, inelastic, before = w.impulse_row, w.H[COMPRESSED], w.H[BEFORE]
+    status = CERTIFIED
+    if not compressed:
+        for r in range(rows):
+            inelastic[r] = p[r]
+            w.bias_row[r] = before[r]
+        status = _solve(m, s, w, packed, row, buffer, count, rows, dt)
+        for r in range(rows):
+            elastic = inelastic[r]
+            inelastic[r] = p[r]
+            p[r] = elastic
+    start = _work(w.G, before, inelastic, rows)
+    slope, bend = 0.0, 0.0
+    for r in range(rows):
+        d, along, across = p[r] - inelastic[r], before[r], 0.0
+        for c in range(rows):
+            along += w.G[r, c] * inelastic[c]
+            across += w.G[r, c] * (p[c] - inelastic[c])
+        slope += d * along
+        bend += 0.5 * d * across
+    x = 0.0
+    if start < 0.0 and bend > 0.0:
+        x = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)
+    x = min(max(x * (1.0 - 1e-12), 0.0), 1.0)  # not even by roundoff
+    for r in range(rows):
+        p[r] = inelastic[r] + x * (p[r] - inelastic[r])
+    return status
+
+
+@kernel
+def _work(G: Floats, before: Floats, p: Floats, rows: int) -> float:
+    """Kinetic energy gained by the impulses p, p.u- + p.G p / 2 [J]."""
+    total = 0.0
+    for r in range(rows):
+        speed = 0.0
+        for c in range(rows):
+            speed += G[r, c] * p[c]
+        total += p[r] * (before[r] + 0.5 * speed)
+    return total

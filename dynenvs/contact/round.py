@@ -1,0 +1,39 @@
+"""From the pyramid's answer to the exact cone's, in the step; compiled apart, when first needed."""
+
+from __future__ import annotations
+
+from dynenvs.compiled import apart
+from dynenvs.contact.cone import solve_cones
+from dynenvs.contact.newton import velocity_scale
+from dynenvs.contact.problem import least_speed
+from dynenvs.contact.solution import remember
+from dynenvs.layout import Bytes, open_lcp, open_model, open_state, open_workspace
+from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")
+def solve_on_cones(
+    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
+) -> int:
+    """Impulses of the rows and contacts on the exact cones; residual to `w.answer`.
+
+    The impulses that stand in `w.impulse_row` stay if they hold already.  Returns the status.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    n = rows
+    for i in range(count):
+        n -= w.contacts[i].tangents  # a block for each contact and for each limit
+    scale = velocity_scale(m.header, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
+    answer = w.answer[0]
+    answer.residual, iterations = solve_cones(
+        w.blocks, n, w.G, w.bias_row, rows, scale, open_lcp(m, buffer).vectors[0], w.A, w.active,
+        w.b, w.z, w.impulse_row, w.v_row,
+    )  # fmt: skip
+    answer.sweeps += iterations
+    for i in range(count):
+        w.contacts[i].slip = w.blocks[i].slip
+    remember(m, s, w, count, rows, False)
+    if answer.residual <= CERTIFIED_RESIDUAL:
+        return CERTIFIED
+    return DEGRADED if answer.residual <= DEGRADED_RESIDUAL else FAILED

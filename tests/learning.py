@@ -1,0 +1,19 @@
+"""What the tests of data and learning share."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dynenvs.agents import cli
+
+PENDULUM, HUMANOID = "dynenvs/DoublePendulum-v0", "dynenvs/PlanarHumanoid-v0"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Exit code of the command `dynenvs`."""
+    monkeypatch.setattr(sys, "argv", ["dynenvs", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    return int(exit_.value.code or 0)

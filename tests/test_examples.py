@@ -1,0 +1,59 @@
+"""The examples run and do what they say."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "examples"
+
+
+def example(name: str) -> Any:
+    """The example as a module."""
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_example_has_a_test() -> None:
+    names = {path.stem for path in FOLDER.glob("*.py")}
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert names
+    assert all(f'example("{name}")' in text for name in names)
+
+
+def test_own_controller() -> None:
+    """It stands to the end of the episode, and bobs by centimetres."""
+    assert example("own_controller").main() > 0.02
+
+
+def test_custom_environment() -> None:
+    """Gymnasium accepts it, its controller stops the box at the mark, and it is short."""
+    from gymnasium.utils.env_checker import check_env
+
+    module = example("custom_environment")
+    assert module.main() > 0.8
+    check_env(module.PushToMark(), skip_render_check=True)
+    assert len((FOLDER / "custom_environment.py").read_text().splitlines()) < 80
+
+
+def test_train_with_sb3() -> None:
+    """Better than random actions, which return 3, after two rollouts."""
+    pytest.importorskip("stable_baselines3")
+    assert example("train_with_sb3").main(8192) > 6.0
+
+
+def test_clone_from_minari(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A clone of few episodes swings up for a while; random actions return less than 1."""
+    pytest.importorskip("minari")
+    pytest.importorskip("torch")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    module = example("clone_from_minari")
+    assert module.main(6, 600) > 20.0
+    assert module.main(6, 1) < 20.0  # the dataset is found again; one step of descent is too few

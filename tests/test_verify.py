@@ -1,0 +1,134 @@
+"""`dynenvs verify`: its scenes hold in dynenvs, its table, JSON and page say what was measured."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from dynenvs.agents.bench.peers import MissingPeer
+from dynenvs.agents.verify import bouncing, families, impacts, rolling, sliding
+from dynenvs.agents.verify.ours import Ours
+from dynenvs.agents.verify.report import Row
+from dynenvs.agents.verify.scene import (
+    Hinge,
+    Make,
+    Reading,
+    Scene,
+    Solid,
+    ball,
+    box,
+    energy,
+    lowest,
+    momentum,
+)
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "exact"])
+@pytest.mark.parametrize("family", [sliding, rolling, impacts, bouncing])
+def test_scenes_meet_their_bars(family: families.Family, cone: str) -> None:
+    """Every judged reading of the quick families."""
+    found = list(family.readings(partial(Ours, cone=cone)))
+    assert found
+    for reading in found:
+        if reading.bar is not None and (cone == "exact" or not reading.exact):
+            assert reading.error <= reading.bar, reading
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", list(families.FAMILIES))
+def test_all_families_meet_their_bars(family: str) -> None:
+    """The long ones too."""
+    for name in ("dynenvs", "dynenvs, exact cone", families.ONE_BY_ONE):
+        for reading in families.FAMILIES[family](families.SYSTEMS[name]):
+            judged = reading.bar is not None and ("exact" in name or not reading.exact)
+            assert not judged or reading.error <= (reading.bar or 0.0), (name, reading)
+
+
+def mixed() -> Scene:
+    """A free box, a free sphere, and two hinged bodies, none of which touch."""
+    upper = Hinge(None, (0.0, 1.0, 0.0), (0.0, 0.0, 3.0), (0.0, 0.0, -0.5), angle=0.4, rate=1.0)
+    lower = Hinge(2, (1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.1, -0.3), angle=-0.3, rate=2.0)
+    solids = (
+        box(2.0, (0.1, 0.2, 0.3), position=(2.0, 0.0, 5.0), spin=(1.0, 2.0, 3.0)),
+        ball(1.0, 0.1, position=(-2.0, 0.0, 5.0), velocity=(0.5, 0.6, 0.7)),
+        Solid(1.0, (0.1, 0.2, 0.3), hinge=upper),
+        Solid(0.5, (0.3, 0.1, 0.2), hinge=lower),
+    )
+    return Scene(solids, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["MuJoCo", "DART"])
+def test_simulators_read_the_same_scene_alike(name: str) -> None:
+    """At the start to roundoff, after 10 ms to the order of a step."""
+    scene = mixed()
+    try:
+        theirs = families.SYSTEMS[name](scene)
+    except MissingPeer as error:
+        pytest.skip(str(error))
+    ours = Ours(scene)
+    for atol in (1e-12, 1e-4):
+        for a, b in zip(ours.read(), theirs.read(), strict=True):
+            np.testing.assert_allclose(a, b, atol=atol)
+        ours.step(100)
+        theirs.step(100)
+
+
+def test_readings_of_a_state() -> None:
+    """Energy, momentum and the lowest corner by hand."""
+    scene = Scene((box(2.0, (0.1, 0.2, 0.3), position=(1.0, 0.0, 2.0), velocity=(0, 3.0, 0)),), 1.0)
+    state = Ours(scene).read()
+    assert energy(scene, state) == pytest.approx(0.5 * 2.0 * 9.0 + 2.0 * 9.81 * 2.0, rel=1e-15)
+    np.testing.assert_allclose(momentum(scene, state), [-12.0, 0.0, 6.0, 0.0, 6.0, 0.0])
+    assert lowest(state, 0, (0.1, 0.2, 0.3)) == pytest.approx(1.7)
+
+
+def _made_up(make: Make) -> Iterator[Reading]:
+    make(Scene((), 1.0))
+    yield Reading("a scene", "good [m]", 1.0, 1.0 + 1e-12, 1e-9)
+    yield Reading("a scene", "bad [m]", 0.0, 0.5, 1e-9)
+    yield Reading("a scene", "cone's [m]", 0.0, 0.5, 1e-9, exact=True)
+    yield Reading("a scene", "lost [m]", 0.0, math.inf)
+
+
+def _absent(scene: Scene) -> None:
+    raise MissingPeer("`pip install it` first")
+
+
+def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One miss is counted, one lost reading is null, the absent simulator is named."""
+    monkeypatch.setattr(families, "FAMILIES", {"made-up": _made_up})
+    systems = {"dynenvs": lambda scene: None, "Other": _absent}
+    monkeypatch.setattr(families, "SYSTEMS", systems)
+    console = Console(record=True, width=120)
+    page = tmp_path / "page.md"
+    rows = families.verify(None, console, out=tmp_path, page=page)
+    assert families.missed(rows) == 1
+    found = json.loads((tmp_path / "verify.json").read_text())
+    assert [row["errors"]["dynenvs"] for row in found["rows"]][1:] == [0.5, 0.5, None]
+    assert found["skipped"] == ["Other, made-up: `pip install it` first"]
+    text = page.read_text()
+    assert "| a scene | bad [m] | 0 | 1.0e-09 | **5.0e-01** |" in text
+    assert "| a scene | good [m] | 1 | 1.0e-09 | 1.0e-12 |" in text
+    assert "Skipped: Other" in text
+    assert "lost" in console.export_text()
+
+
+def test_bars_of_the_exact_cone_judge_it_alone() -> None:
+    """The pyramid is shown beside it."""
+    row = Row("f", "s", "q", 0.0, 1e-3, True, {}, {"dynenvs": 1.0, "dynenvs, exact cone": 1.0})
+    assert not row.fails("dynenvs")
+    assert row.fails("dynenvs, exact cone")
+    assert row._replace(exact=False).fails("dynenvs")
+
+
+def test_unknown_scenes_are_named(tmp_path: Path) -> None:
+    """The error lists what there is."""
+    with pytest.raises(ValueError, match="unknown scene 'x'; choose from: rest, sliding"):
+        families.verify("x", Console(quiet=True), out=tmp_path)
