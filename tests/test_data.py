@@ -87,7 +87,7 @@ def test_metadata_and_environment() -> None:
     """Minari reads it, makes the environment, and has both reference scores."""
     kwargs = dict(gym.spec(HUMANOID).kwargs)
     made = collect(HUMANOID, 3, seed=7, max_episode_steps=25, author="A", email="a@example.org")
-    assert made.name == "dynenvs/planar-humanoid/expert-v0"
+    assert made.name == "dynenvs/humanoid/expert-v0"
     dataset = minari.load_dataset(made.name)
     metadata = dataset.storage.metadata
     for key in ("algorithm_name", "code_permalink", "description", "requirements"):
@@ -216,7 +216,7 @@ def test_noise_is_recorded_and_depends_on_the_episode_alone() -> None:
 def test_transitions_are_those_that_offline_learners_take(tmp_path: Path) -> None:
     """The arrays of d3rlpy's MDPDataset: finite, one row a step, an end for each episode."""
     collect(HUMANOID, 4, agent="random")
-    dataset = open_dataset("humanoid/random-v0")
+    dataset = open_dataset("planar-humanoid/random-v0")
     columns = transitions(dataset)
     steps = dataset.total_steps
     assert columns["observations"].shape == columns["next_observations"].shape == (steps, 18)
@@ -255,7 +255,7 @@ def test_commands(
         (("collect", "humanoid", "--agent", "cat.zip"), "there is no file 'cat.zip'"),
         (("collect", "humanoid", "--name", "a b"), "name must be letters"),
         (("collect", "humanoid", "--episodes", "0"), "--episodes"),
-        (("replay", "humanoid"), "there is no dataset 'dynenvs/planar-humanoid/expert-v0'"),
+        (("replay", "humanoid"), "there is no dataset 'dynenvs/humanoid/expert-v0'"),
         (("replay", "dynenvs/cat/expert-v0"), "dynenvs collect cat"),
         (("export", "humanoid/walk-v1", "a.npz"), "there is no dataset"),
     ],
