@@ -169,7 +169,7 @@ def test_chosen_cases() -> None:
     assert families.chosen(None) == list(families.FAMILIES)
     assert families.chosen("lcp, single,lcp") == ["lcp", "single"]
     for names in ("boat", ","):
-        with pytest.raises(ValueError, match="choose from: single, batch"):
+        with pytest.raises(ValueError, match="choose from: single, peers"):
             families.chosen(names)
 
 
@@ -279,7 +279,7 @@ def test_ratios_in_simulated_seconds() -> None:
 @pytest.mark.slow
 def test_recorded_actions_are_the_expert_s() -> None:
     """Replayed from the same seeds they lead to the same bits."""
-    name = batch.WALKERS[0]
+    name = solves.WALKERS[0]
     actions = batch._recorded(name, 3)
     envs: Any = gym.make_vec(name, num_envs=3)
     expert = reference_controller(envs)
@@ -294,7 +294,7 @@ def test_recorded_actions_are_the_expert_s() -> None:
 def test_recorded_problems_are_solved_again() -> None:
     """The same impulses from the same memory, for the walker and the free robot."""
     for model, dt, problems in (
-        solves._walker(batch.WALKERS[0], False, 10),
+        solves._walker(solves.WALKERS[0], False, 10),
         solves._robot(30.0, 10),
     ):
         row, buffer = problems[0].row.copy(), model.workspace()

@@ -25,12 +25,15 @@ from dynenvs.threads import available_threads
 SIZES = tuple(4**k for k in range(7))  # worlds: 1 to 4,096
 DRAWN = 16  # batches of actions, used again and again
 RECORDED = 200  # batches of an expert's actions, from the start of an episode
-AGAINST = 1024  # worlds of the race against EnvPool
 COMPUTED = 100_000  # rounds of the computing loop in a call
 FREE_CORE = 1.5  # what a second thread gives the pure loop at least, where a second core is free
 BUSY = "No second core was free during this race: it says nothing of threads."
-POOLS = ("Walker2d-v5", "Humanoid-v5", "Ant-v5")
-WALKERS = ("dynenvs/PlanarHumanoid-v0", "dynenvs/PlanarQuadruped-v0")
+# EnvPool's environments, ours that race them, and how many worlds of each
+PEERS = {
+    "Walker2d-v5": (("dynenvs/PlanarHumanoid-v0", "dynenvs/PlanarQuadruped-v0"), 1024),
+    "Humanoid-v5": (("dynenvs/Humanoid-v0",), 256),
+    "Ant-v5": (("dynenvs/Quadruped-v0",), 256),
+}
 
 Batch = Callable[[str, int, int], System]
 
@@ -46,19 +49,28 @@ def cases(settings: Settings) -> list[Case]:
             (name, "expert's actions, recorded", _replay),
             (name, "expert acts", _expert),
         ]
-    plans += [(name, "EnvPool, random actions", _pool) for name in POOLS]
+    plans += [(name, "EnvPool, random actions", _pool) for name in PEERS]
     if settings.quick:
         plans = [plans[0], plans[1], plans[-2]]
-    races = [_sizes_race(*plan, sizes, counts) for plan in plans]
-    return [*races, _peer_race(64 if settings.quick else AGAINST, counts)]
+    return [_sizes_race(*plan, sizes, counts) for plan in plans]
 
 
-def _peer_race(size: int, counts: list[int]) -> Race:
-    """The walkers beside EnvPool's on as many threads, in one race."""
+def peer_cases(settings: Settings) -> list[Case]:
+    """A race beside each of EnvPool's environments."""
+    counts = sorted({1, available_threads()})
+    plans = list(PEERS.items())[: 1 if settings.quick else None]
+    return [
+        _peer_race(pool, names, 64 if settings.quick else size, counts)
+        for pool, (names, size) in plans
+    ]
+
+
+def _peer_race(pool: str, names: tuple[str, ...], size: int, counts: list[int]) -> Race:
+    """Our robots beside EnvPool's on as many threads, in one race."""
     makers: list[tuple[str, Maker]] = []
     for count in counts:
-        makers.append((_peer_label(count), partial(_pool, POOLS[0], size, count)))
-    for name in WALKERS:
+        makers.append((_peer_label(pool, count), partial(_pool, pool, size, count)))
+    for name in names:
         for make, word in (
             (_random, "random actions"),
             (_replay, "expert's actions, recorded"),
@@ -68,7 +80,7 @@ def _peer_race(size: int, counts: list[int]) -> Race:
                 label = f"{name}, {word}, {_threads(count)}"
                 makers.append((label, partial(make, name, size, count)))
     against = {
-        label: _peer_label(count)
+        label: _peer_label(pool, count)
         for count in counts
         for label, _ in makers
         if label.endswith(_threads(count))
@@ -78,12 +90,12 @@ def _peer_race(size: int, counts: list[int]) -> Race:
         "expert did from the same seeds, so that it is the environments' own speed while they "
         'walk; "expert acts" has the controller\'s time in it as well. Resets are part of the time.'
     ]
-    title = f"Batch of {_worlds(size)} beside EnvPool's {POOLS[0]}"
-    return Race("batch", title, "world step", makers, notes, conclude=_simulated, against=against)
+    title = f"Batch of {_worlds(size)} beside EnvPool's {pool}"
+    return Race("peers", title, "world step", makers, notes, conclude=_simulated, against=against)
 
 
-def _peer_label(count: int) -> str:
-    return f"{POOLS[0]}, EnvPool, random actions, {_threads(count)}"
+def _peer_label(pool: str, count: int) -> str:
+    return f"{pool}, EnvPool, random actions, {_threads(count)}"
 
 
 def _simulated(rows: list[Row]) -> list[str]:

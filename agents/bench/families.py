@@ -17,6 +17,7 @@ from dynenvs.agents.bench.report import document, draft, markdown, show, write_j
 
 FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "single": single.cases,
+    "peers": batch.peer_cases,
     "batch": batch.cases,
     "threads": batch.thread_cases,
     "steps": steps.cases,
