@@ -87,7 +87,7 @@ def test_metadata_and_environment() -> None:
     """Minari reads it, makes the environment, and has both reference scores."""
     kwargs = dict(gym.spec(HUMANOID).kwargs)
     made = collect(HUMANOID, 3, seed=7, max_episode_steps=25, author="A", email="a@example.org")
-    assert made.name == "dynenvs/humanoid/expert-v0"
+    assert made.name == "dynenvs/planar-humanoid/expert-v0"
     dataset = minari.load_dataset(made.name)
     metadata = dataset.storage.metadata
     for key in ("algorithm_name", "code_permalink", "description", "requirements"):
