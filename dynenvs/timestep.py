@@ -33,7 +33,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.views import raw
 
 DONE, STEP_FAILED = 0, 1
@@ -57,12 +57,12 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         piece = part
         _pose(m, s, w)
         bounces = m.header[0].restitution != INELASTIC and pieces < PIECES
-        if bounces and collide(packed, row, buffer, dt) == FAILED:
+        if bounces and collide(packed, row, buffer, dt) not in (CERTIFIED, DEGRADED):
             s.status[0].degraded += 1  # the step stops what should have bounced
         done = free_motion(m, s, w, tau, part)
         if done and bounces:
-            find_impact(packed, row, buffer, part)
-            if w.answer[0].until < part:
+            done = find_impact(packed, row, buffer, part) == CERTIFIED
+            if done and w.answer[0].until < part:
                 piece = w.answer[0].until
                 pieces += 1
                 done = free_motion(m, s, w, tau, piece)
@@ -78,10 +78,12 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
                     close_loops(packed, buffer, piece)
                 project(m, s, w, answer.contacts, answer.rows, piece)
                 if closed:
-                    close_loops(packed, buffer, 0.0)
+                    shut = close_loops(packed, buffer, 0.0)
+                    done = shut in (CERTIFIED, DEGRADED)
+                    s.status[0].degraded += 1 if shut == DEGRADED else 0
                     bend_velocity(packed, buffer)
-                done = commit(m, s, w)
-                answer.posed = 1
+                done = done and commit(m, s, w)
+                answer.posed = 1 if done else 0
         if done:
             s.status[0].time += piece
             remaining -= piece

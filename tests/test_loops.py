@@ -377,3 +377,16 @@ def test_bad_loops_are_told() -> None:
     thin = ModelBuilder().body("a", joint=revolute(), mass=1, inertia=(0, 1, 1))
     with pytest.raises(ModelError, match="'a' turns without inertia"):
         fully_augmented(thin.build(), thin)
+
+
+def test_a_loop_out_of_reach_is_counted() -> None:
+    """A rod of half a metre, pinned at a point a metre away: the world says that it stays open."""
+    builder = ModelBuilder(directions=2)
+    builder.body(
+        "rod", joint=revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.25), inertia=rod(1.0, 0.5, 2)
+    )
+    builder.close("pin", "rod", "world", position_a=(0, 0, -0.5), position_b=(0, 0, -1.0))
+    world = World(builder.build(), timestep=1e-3)
+    world.step()
+    assert world.diagnostics.degraded == 1
+    assert np.abs(world.closure).max() > 0.4

@@ -21,6 +21,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.impulses import row_velocities
 from dynenvs.contact.modes import OPEN, SLIP, STICK
 from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.dense import factorise, substitute
@@ -58,7 +59,7 @@ def solve_cones(
     best, K, order, right, x: scratch
     Returns (natural residual, iterations of Newton's method).
     """
-    _velocities(G, bias, rows, p, u)
+    row_velocities(G, bias, rows, p, u)
     residual = certify_cones(blocks, n, G, scale, p, u)
     if residual <= EXACT:
         return residual, 0
@@ -72,7 +73,7 @@ def solve_cones(
         if attempt == 0:
             for r in range(rows):
                 p[r] = 0.0
-        _velocities(G, bias, rows, p, u)
+        row_velocities(G, bias, rows, p, u)
         for _ in range(sweeps):
             _sweep(blocks, n, G, rows, p, u)
         sweeps *= 2
@@ -101,7 +102,7 @@ def _descend(
     least = math.inf
     used = 0
     for iteration in range(ITERATIONS + 1):
-        _velocities(G, bias, rows, p, u)
+        row_velocities(G, bias, rows, p, u)
         residual = certify_cones(blocks, n, G, scale, p, u)
         enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
         if residual < least:
@@ -120,20 +121,8 @@ def _descend(
     for r in range(rows):
         p[r] = best[r] if least < math.inf else 0.0
     _clip(blocks, n, p)
-    _velocities(G, bias, rows, p, u)
+    row_velocities(G, bias, rows, p, u)
     return certify_cones(blocks, n, G, scale, p, u), used
-
-
-@inlined
-def _velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> None:
-    """u = G p + bias, row by row of the symmetric G."""
-    for r in range(rows):
-        u[r] = bias[r]
-    for r in range(rows):
-        impulse = p[r]
-        if impulse != 0.0:
-            for c in range(rows):
-                u[c] += impulse * G[r, c]
 
 
 @inlined
@@ -169,7 +158,7 @@ def _linearise(
             block.mode = OPEN
             for k in range(r, r + 1 + block.tangents):
                 p[k] = 0.0
-    _velocities(G, bias, rows, p, u)
+    row_velocities(G, bias, rows, p, u)
     for a in range(rows):
         for b in range(rows):
             K[b, a] = G[a, b]

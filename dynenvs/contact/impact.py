@@ -19,11 +19,12 @@ import math
 
 from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.detect import select_contacts
-from dynenvs.contact.loops import hold_loops, respect_loops
+from dynenvs.contact.impulses import apply_impulses
+from dynenvs.contact.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.problem import least_speed, solve_with_reserves
 from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple
-from dynenvs.contact.solution import apply_impulses, remember, solve_problem
+from dynenvs.contact.solution import remember, solve_problem
 from dynenvs.contact.spots import FOUND, find_spots
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
@@ -66,8 +67,8 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         return FAILED
     for j in range(m.header[0].nv):
         w.yields[j] = 1.0
-    if m.header[0].ne > 0:
-        _hold(m, s, w, packed, buffer)
+    if m.header[0].ne > 0 and not _hold(m, s, w, packed, buffer):
+        return FAILED
     slowest = max(least_speed(m.header, dt), STILL)
     if m.header[0].impacts != SEQUENTIAL:
         count = _touching(m, s, w)
@@ -86,13 +87,15 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
 
 
 @inlined
-def _hold(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> None:
+def _hold(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> bool:
     """Velocities that open no loop, to begin with; impulses will open none either."""
     for j in range(m.header[0].nv):
         w.v_free[j] = s.v[j]
-    hold_loops(packed, buffer)
+    if hold_loops(packed, buffer) != HELD:
+        return False
     for j in range(m.header[0].nv):
         s.v[j] = w.v_free[j]
+    return True
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)")
@@ -106,8 +109,8 @@ def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     s, w = open_state(m, row), open_workspace(m, buffer)
     until = dt
     w.answer[0].until = dt
-    if m.header[0].ne > 0:
-        hold_loops(packed, buffer)
+    if m.header[0].ne > 0 and hold_loops(packed, buffer) != HELD:
+        return FAILED
     if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
         return FAILED
     count = select_contacts(
@@ -220,8 +223,8 @@ def _impact(
     """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
     rows = _rows(m, s, w, count)
     couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
-    if m.header[0].ne > 0 and rows > 0:
-        respect_loops(packed, buffer, rows)
+    if m.header[0].ne > 0 and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
+        return FAILED
     before, compressed = w.H[BEFORE], w.H[COMPRESSED]
     p = w.impulse_row
     for r in range(rows):

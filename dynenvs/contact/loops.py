@@ -41,10 +41,13 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.model import Model
 
+HELD = 0  # what the first two kernels return, unless they could not be compiled
 REDUNDANT = 1e-12  # a pivot of K below this share of its diagonal entry is one of a redundant row
 CLOSED = 1e-14  # error that is left alone [m, rad]
+OPEN = 1e-9  # error from which a loop counts as open after them [m, rad]
 ROUNDS = 20  # of Newton's method; two or three are the rule
 REACH = 0.05  # largest error that one of them corrects at once [m, rad]
 
@@ -144,7 +147,7 @@ def hold_loops(packed: Bytes, buffer: Bytes) -> int:
                 c.x[r] -= c.J[j, r] * w.v_free[j]
         _substitute(c, c.x)
         _push(m, w.L, c, w.v_free)
-    return 0
+    return HELD
 
 
 @apart("int64(uint8[::1], uint8[::1], int64)")
@@ -180,7 +183,7 @@ def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
             if factor != 0.0:
                 for k in range(rows):
                     w.G[r, k] += factor * Y[j, k]
-    return 0
+    return HELD
 
 
 @kernel
@@ -220,7 +223,8 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
     """Close the loops at `w.q_new` and `w.pose_new`, after `hold_loops` of the same step.
 
     dt: length of the step, where the curvature of the loops' surface is to be noted for the
-    velocity (into `curve`); zero where only positions are corrected.  Returns the rounds.
+    velocity (into `curve`); zero where only positions are corrected.  Returns CERTIFIED, or
+    DEGRADED where a loop stays open, out of its links' reach.
     """
     m = open_model(packed)
     w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
@@ -234,11 +238,11 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
         for j in range(nv):
             c.curve[j] = 0.0
         _push(m, w.L, c, c.curve)
-    last = math.inf
-    for attempt in range(ROUNDS):
+    worst, last = math.inf, math.inf
+    for _ in range(ROUNDS):
         worst = loop_errors(c.loops, w.pose_new, c.errors)
         if worst < CLOSED or not worst < last:
-            return attempt
+            break
         last = worst
         part = min(1.0, REACH / worst)
         for r in range(ne):
@@ -249,7 +253,7 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
         _push(m, w.L, c, w.v_next)
         integrate(m, w.q_new, w.v_next, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
-    return ROUNDS
+    return CERTIFIED if worst < OPEN else DEGRADED
 
 
 @kernel

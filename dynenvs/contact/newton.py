@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.contact.impulses import row_velocities
 from dynenvs.contact.modes import OPEN, SLACK, certify_block, list_unknowns, update_modes
 from dynenvs.contact.relax import relax
 from dynenvs.layout import Floats, Ints, Records
@@ -120,7 +121,7 @@ def settle(
             return math.inf, sweep
         for r in range(rows):
             p[r] = p[r] if near and sweep == 1 else 0.0
-        _velocities(G, bias, rows, p, u)
+        row_velocities(G, bias, rows, p, u)
         solves = 0
         settled = False
         # Modes that are far from right show after one solve; the others are judged by exact values
@@ -131,14 +132,14 @@ def settle(
                 else:
                     substitute(K, k, order, right, x)
                 _add_impulses(unknowns, k, x, p)
-                _velocities(G, bias, rows, p, u)
+                row_velocities(G, bias, rows, p, u)
                 solves += 1
             settled = update_modes(header, blocks, n, G, slack * scale, p, u) == 0
             if not settled:
                 break
         if settled:
             if _clip(blocks, n, p):
-                _velocities(G, bias, rows, p, u)
+                row_velocities(G, bias, rows, p, u)
             return _certify(header, blocks, n, G, scale, p, u), sweep
     return math.inf, most
 
@@ -247,18 +248,6 @@ def _add_impulses(unknowns: Records, k: int, x: Floats, p: Floats) -> None:
             p[r + 1] += unknown.c * x[a]
         if unknown.s != 0.0:
             p[r + 2] += unknown.s * x[a]
-
-
-@merged
-def _velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> None:
-    """u = G p + bias, row by row of the symmetric G."""
-    for r in range(rows):
-        u[r] = bias[r]
-    for r in range(rows):
-        impulse = p[r]
-        if impulse != 0.0:
-            for c in range(rows):
-                u[c] += impulse * G[r, c]
 
 
 @inlined

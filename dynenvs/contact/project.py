@@ -16,8 +16,8 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.contact.detect import feature_gap, gap_after, slot_of
+from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.rows import limited_coordinate
-from dynenvs.contact.solution import apply_impulses
 from dynenvs.contact.spots import find_spots
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses

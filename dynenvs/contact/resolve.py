@@ -10,10 +10,11 @@ from dynenvs.contact.detect import (
     select_contacts,
     slot_of,
 )
-from dynenvs.contact.loops import hold_loops, respect_loops
+from dynenvs.contact.impulses import apply_impulses
+from dynenvs.contact.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
-from dynenvs.contact.solution import apply_impulses, solve_problem
+from dynenvs.contact.solution import solve_problem
 from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
@@ -61,8 +62,8 @@ def resolve_contacts(
     for j in range(nv):
         w.yields[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
     closed = m.header[0].ne > 0
-    if closed:
-        hold_loops(packed, buffer)
+    if closed and hold_loops(packed, buffer) != HELD:
+        return FAILED
     worst, pivots = 0.0, 0
     status, rows = CERTIFIED, integer(0)
     for _ in range(ROUNDS):
@@ -72,8 +73,8 @@ def resolve_contacts(
         )  # fmt: skip
         rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.J, w.bias_row)
         couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
-        if closed and rows > 0:
-            respect_loops(packed, buffer, rows)
+        if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
+            return FAILED
         for j in range(nv):
             w.v_new[j] = w.v_free[j]
         status = solve_problem(m, s, w, count, rows, dt)

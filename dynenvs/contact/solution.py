@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import inlined
 from dynenvs.contact.inside import solve_from_inside
 from dynenvs.contact.modes import OPEN, active_bits, recall_mode
 from dynenvs.contact.newton import newton, velocity_scale
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
-from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
-from dynenvs.lcp.dense import multiply
+from dynenvs.layout import ModelView, StateView, WorkspaceView
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
 
@@ -140,19 +139,3 @@ def remember(
         for k in range(r, rows):
             if w.blocks[count + k - r].mode != OPEN:
                 status.limits_active |= 1 << limited_coordinate(w.J, k)
-
-
-@kernel
-def apply_impulses(
-    dofs: Records, Y: Floats, L: Floats, p: Floats, rows: int, change: Floats, v: Floats
-) -> None:
-    """v += W J^T p = L^-1 D^-1 Y p, shape (nv,), for the rows' impulses p; `change` is scratch."""
-    multiply(Y, dofs.shape[0], rows, p, change)
-    for j in range(dofs.shape[0]):
-        total = change[j] * L[j, j]
-        i = dofs[j].parent
-        while i >= 0:
-            total -= L[j, i] * change[i]
-            i = dofs[i].parent
-        change[j] = total
-        v[j] += total

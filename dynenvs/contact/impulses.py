@@ -1,0 +1,35 @@
+"""What impulses of the rows do: velocities of the rows, and of the coordinates."""
+
+from __future__ import annotations
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.layout import Floats, Records
+from dynenvs.lcp.dense import multiply
+
+
+@inlined
+def row_velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> None:
+    """u = G p + bias [m/s], row by row of the symmetric G, shape (rows, rows) or larger."""
+    for r in range(rows):
+        u[r] = bias[r]
+    for r in range(rows):
+        impulse = p[r]
+        if impulse != 0.0:
+            for c in range(rows):
+                u[c] += impulse * G[r, c]
+
+
+@kernel
+def apply_impulses(
+    dofs: Records, Y: Floats, L: Floats, p: Floats, rows: int, change: Floats, v: Floats
+) -> None:
+    """v += W J^T p = L^-1 D^-1 Y p, shape (nv,), for the rows' impulses p; `change` is scratch."""
+    multiply(Y, dofs.shape[0], rows, p, change)
+    for j in range(dofs.shape[0]):
+        total = change[j] * L[j, j]
+        i = dofs[j].parent
+        while i >= 0:
+            total -= L[j, i] * change[i]
+            i = dofs[i].parent
+        change[j] = total
+        v[j] += total
