@@ -250,6 +250,7 @@ SHAPE = record_type(
     [
         ("center", "f8", (3,)),
         ("R", "f8", (3, 3)),
+        ("half", "f8", (3,)),  # size, as PAIR's; half edges of the block of a field at hand
         # The face of a box that looks to the other one: outward normal, centre, in-plane axes u, v
         # with half edges hu, hv, corners on the way round, and their numbers
         ("normal", "f8", (3,)),

@@ -19,6 +19,8 @@ RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, **dict.fromkeys(GROUND, 3)}
 # Slots of each pair of solids (what they are: `dynenvs.contact.geometry`), and how many of them
 # touch at once
 SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
+SIGHT = 0.02  # a box looks at blocks that are so far from it at least [m]
+MOST_BLOCKS = 8  # side by side, of those
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
 
 
@@ -120,6 +122,9 @@ def self_contacts(
 
 def _slots(a: Geom, b: Geom) -> tuple[int, int]:
     """How many slots a pair of solids has, and how many of them are used at once."""
+    if b.kind == BLOCK_FIELD and a.kind == BOX:
+        blocks = _blocks_in_reach(a, b) ** 2
+        return 32 * blocks, 8 + 8 * min(blocks, 3)
     if b.kind == BLOCK_FIELD:
         balls = _balls_over_blocks(a, b)
         return 4 * balls, 2 * balls
@@ -132,12 +137,23 @@ def _slots(a: Geom, b: Geom) -> tuple[int, int]:
     return SLOTS.get((a.kind, b.kind), (1, 1))
 
 
+def _blocks_in_reach(a: Geom, b: Geom) -> int:
+    """Blocks of a field along x (and y) that a box can touch, however it is turned."""
+    assert b.heights is not None
+    least = (2 * b.size[:2] / np.array(b.heights.shape)).min()
+    count = math.ceil(2 * (a.bounding_radius + SIGHT) / least) + 1
+    if count > MOST_BLOCKS:
+        raise ModelError(
+            f"box {a.name!r} can touch {count} blocks of {b.name!r} side by side, of a breadth of "
+            f"{least}, more than {MOST_BLOCKS}; make the blocks broader or the box smaller"
+        )
+    return count
+
+
 def _balls_over_blocks(a: Geom, b: Geom) -> int:
     """Balls by which a geom touches the blocks of a field; each of them can touch four blocks."""
     assert b.heights is not None
     least = (b.size[:2] / np.array(b.heights.shape)).min()  # half of a block's breadth
-    if a.kind == BOX:
-        raise ModelError(f"box {a.name!r} cannot touch block field {b.name!r}; exclude the pair")
     if a.size[0] > least:
         raise ModelError(
             f"radius {a.size[0]} of {a.name!r} is more than half the breadth of the blocks of "

@@ -6,6 +6,7 @@ from typing import Any
 
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.geometry.block_field import solid_blocks
+from dynenvs.contact.geometry.box_blocks import box_blocks
 from dynenvs.contact.geometry.box_box import box_box
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
@@ -69,6 +70,8 @@ def _meet(pair: Any, pose_a: Any, pose_b: Any, shapes: Records) -> bool:
     c = shapes[1].center
     c[0], c[1], c[2] = x + b[0], y + b[1], z + b[2]
     _turn(pose_b.R, pair.rotation_b, shapes[1].R)
+    for k in range(3):
+        shapes[0].half[k], shapes[1].half[k] = pair.size_a[k], pair.size_b[k]
     return True
 
 
@@ -101,14 +104,17 @@ def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int
     if pair.kind_b == HEIGHT_FIELD:
         solid_field(pair, a, b, heights, spots, first)
     elif pair.kind_b == BLOCK_FIELD:
-        solid_blocks(pair, a, b, heights, spots, first)
+        if pair.kind_a == BOX:
+            box_blocks(pair, a, b, heights, spots, first)
+        else:
+            solid_blocks(pair, a, b, heights, spots, first)
     elif pair.kind_b == CAPSULE:
         if pair.kind_a == CAPSULE:
             capsule_capsule(pair, a, b, spots, first)
         else:
             sphere_capsule(pair, a, b, spots, first)
     elif pair.kind_a == BOX:
-        box_box(pair, a, b, spots, first)
+        box_box(a, b, spots, first)
     elif pair.kind_a == CAPSULE:
         capsule_box(pair, a, b, spots, first)
     else:

@@ -19,7 +19,7 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.geometry.spot import Point, along, column, dot, point
-from dynenvs.layout import Floats, Records
+from dynenvs.layout import Records
 
 WITHIN = 1e-7  # a corner this far outside a face still stands on it [m]
 SAME = 1e-6  # corners this close to each other are one contact [m]
@@ -29,8 +29,9 @@ FAR_APART = 0.5  # [m]
 
 
 @inlined
-def _extent(shape: Any, half: Floats, n: Point) -> float:
+def _extent(shape: Any, n: Point) -> float:
     """How far a box reaches along the unit vector n from its centre [m]."""
+    half = shape.half
     return (
         half[0] * abs(dot(column(shape.R, 0), n))
         + half[1] * abs(dot(column(shape.R, 1), n))
@@ -45,18 +46,18 @@ def _toward(n: Point, d: Point) -> Point:
 
 
 @inlined
-def _face_axis(pair: Any, a: Any, b: Any, d: Point) -> tuple[float, Point]:
+def _face_axis(a: Any, b: Any, d: Point) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best face."""
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for k in range(3):
         n = _toward(column(b.R, k), d)
-        s = dot(n, d) - pair.size_b[k] - _extent(a, pair.size_a, n)
+        s = dot(n, d) - b.half[k] - _extent(a, n)
         if s > best:
             best, normal = s, n
     others = best + BETTER
     for k in range(3):
         n = _toward(column(a.R, k), d)
-        s = dot(n, d) - pair.size_a[k] - _extent(b, pair.size_b, n)
+        s = dot(n, d) - a.half[k] - _extent(b, n)
         if s > others:
             best, others, normal = s, s, n
     return best, normal
@@ -76,30 +77,30 @@ def _perpendicular(u: Point, v: Point, d: Point) -> tuple[bool, Point]:
 
 
 @inlined
-def _axis(pair: Any, a: Any, b: Any, d: Point) -> tuple[float, Point]:
+def _axis(a: Any, b: Any, d: Point) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best axis."""
-    best, normal = _face_axis(pair, a, b, d)
+    best, normal = _face_axis(a, b, d)
     others = best + BETTER
     for i in range(3):
         u = column(a.R, i)
         for j in range(3):
             crossed, n = _perpendicular(u, column(b.R, j), d)
             if crossed:
-                s = dot(n, d) - _extent(a, pair.size_a, n) - _extent(b, pair.size_b, n)
+                s = dot(n, d) - _extent(a, n) - _extent(b, n)
                 if s > others:
                     best, others, normal = s, s, n
     return best, normal
 
 
 @kernel
-def box_box(pair: Any, a: Any, b: Any, spots: Records, first: int) -> None:
+def box_box(a: Any, b: Any, spots: Records, first: int) -> None:
     """Thirty-two slots, see above; they come discarded."""
     d = (a.center[0] - b.center[0], a.center[1] - b.center[1], a.center[2] - b.center[2])
-    separation, n = _axis(pair, a, b, d)
+    separation, n = _axis(a, b, d)
     if separation > FAR_APART:
         return
-    _choose_face(a, pair.size_a, (-n[0], -n[1], -n[2]))
-    _choose_face(b, pair.size_b, n)
+    _choose_face(a, (-n[0], -n[1], -n[2]))
+    _choose_face(b, n)
     _cast_corners(a, b, n)
     _cast_corners(b, a, n)
     normal_a, normal_b = point(a.normal), point(b.normal)
@@ -126,8 +127,9 @@ def _fill(spot: Any, center: Point, n: Point, gap: float) -> None:
 
 
 @inlined
-def _choose_face(shape: Any, half: Floats, n: Point) -> None:
+def _choose_face(shape: Any, n: Point) -> None:
     """The face that looks most along n: its frame, corners on the way round and their numbers."""
+    half = shape.half
     axis, most = 0, -1.0
     for k in range(3):
         cosine = abs(dot(column(shape.R, k), n))

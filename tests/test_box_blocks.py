@@ -1,0 +1,183 @@
+"""Boxes on block fields: against the boxes that their blocks are, a plane, and an independent sum.
+
+The blocks of `test_block_field.py`, met by boxes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from solids import Solid, distance, few_of, pose, read, slots
+from test_block_field import BREADTH, blocks, over
+from trees import Array
+
+from dynenvs.builder import ModelBuilder
+from dynenvs.parts import ModelError, free
+from dynenvs.world import World
+
+FOOT = (0.11, 0.05, 0.022)
+DEEP = 3.0  # [m]
+
+
+def columns(heights: Array) -> list[Solid]:
+    """Every block as a box that reaches far down."""
+    n = np.array(heights.shape)
+    out = []
+    for i, j in np.ndindex(heights.shape):
+        x, y = (np.array([i, j]) + 0.5 - 0.5 * n) * BREADTH
+        size = (0.5 * BREADTH, 0.5 * BREADTH, 0.5 * DEEP)
+        center = np.array([x, y, heights[i, j] - 0.5 * DEEP])
+        out.append(Solid("box", size, np.eye(3), center))
+    return out
+
+
+def heap_distance(heights: Array, foot: Solid) -> float:
+    """Distance of a box from the nearest column (an independent convex program)."""
+    near = [c for c in columns(heights) if np.linalg.norm((c.p - foot.p)[:2]) < 0.6]
+    return min(distance(foot, c) for c in near)
+
+
+@pytest.mark.parametrize("seed", few_of(40, 8))
+def test_gap_is_the_distance_to_the_heap(seed: int) -> None:
+    """A box let down along a random line to 1 um above the heap has a slot that says so; no slot
+    that is near says less."""
+    rng = np.random.default_rng(seed)
+    heights = blocks(seed)
+    R = Rotation.from_rotvec(rng.normal(size=3) * rng.choice([0.0, 0.2, 2.0])).as_matrix()
+    place = rng.uniform(-0.55, 0.55, 2)
+    low, high = -0.2, 0.6  # one at least of the two is above
+    for _ in range(34):
+        middle = 0.5 * (low + high)
+        gap = heap_distance(heights, Solid("box", FOOT, R, np.array([*place, middle])))
+        low, high = (middle, high) if gap < 1e-6 else (low, middle)
+    foot = Solid("box", FOOT, R, np.array([*place, high]))
+    gap = heap_distance(heights, foot)
+    found = read(over(heights, foot), pose(R, foot.p))
+    assert found.least == pytest.approx(gap, abs=2e-7)
+    np.testing.assert_allclose(np.linalg.norm(found.normals, axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_single_column_is_a_box(seed: int) -> None:
+    """One block that stands out of a deep plain: the same slots as a free-standing box's."""
+    rng = np.random.default_rng(seed)
+    heights = np.full((5, 5), -5.0)
+    heights[2, 2] = 0.0
+    R = Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
+    p = np.array([*rng.uniform(-0.24, 0.24, 2), rng.uniform(0.0, 0.1)])
+    foot = Solid("box", FOOT, R, p)
+    column = Solid("box", (0.5 * BREADTH, 0.5 * BREADTH, 2.5), np.eye(3), np.array([0, 0, -2.5]))
+    here, there = read(over(heights, foot), pose(R, p)), slots(foot, column)
+    a, b = np.sort(here.gaps), np.sort(there.gaps)
+    np.testing.assert_allclose(a[a < 0.1], b[b < 0.1], atol=1e-12)
+    assert len(a) > 0
+
+
+def level(holes: bool) -> Array:
+    """Level ground, if wanted with an L of deep blocks in it."""
+    heights = np.zeros((8, 8))
+    if holes:
+        heights[:3, :5] = -0.5
+        heights[3:6, :2] = -0.5
+    return heights
+
+
+def slider(heights: Array | None, friction: float) -> World:
+    """A box that slides over blocks, or over a plane."""
+    builder = ModelBuilder()
+    if heights is None:
+        builder.half_space("floor", friction=friction)
+    else:
+        half = (0.5 * BREADTH * heights.shape[0], 0.5 * BREADTH * heights.shape[1])
+        builder.block_field("floor", heights=heights, half_size=half, friction=friction)
+    builder.body("a", joint=free(), mass=1.0, inertia=(0.003, 0.008, 0.01))
+    builder.box("skin", "a", half_size=FOOT, friction=friction)
+    return World(builder.build(), timestep=5e-3)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("turn", [0.0, 0.4])
+def test_joints_between_level_blocks_do_not_show(holes: bool, turn: float) -> None:
+    """A box slides over them, and past the corner of a pit, as over a plane."""
+    worlds = [slider(level(holes), 0.05), slider(None, 0.05)]
+    for world in worlds:
+        world.reset([0.14, 0.9, FOOT[2], np.cos(turn), 0, 0, np.sin(turn)])
+        world.v[0], world.v[1] = 0.1, -1.6
+    for _ in range(180):
+        for world in worlds:
+            world.step()
+        np.testing.assert_allclose(worlds[0].q, worlds[1].q, atol=1e-9)
+    assert worlds[0].q[1] < -0.3  # past the joints at 0.6, 0.3, 0 and -0.3
+
+
+def test_a_riser_stops_a_foot_that_stands_on_the_tread_below() -> None:
+    """It slides up to the wall and no further, flat on the ground."""
+    heights = np.zeros((6, 6))
+    heights[3:] = 0.08
+    world = slider(heights, 0.1)
+    world.reset([-0.3, 0.05, FOOT[2], 1, 0, 0, 0])
+    world.v[0] = 1.5
+    for _ in range(200):
+        world.step()
+        assert read(world.model, np.array(world.q)).least > -1e-7
+    assert world.q[0] == pytest.approx(-FOOT[0], abs=1e-6)
+    assert world.q[2] == pytest.approx(FOOT[2], abs=1e-9)
+
+
+@pytest.mark.parametrize("beyond", [0.03, -0.03])
+def test_a_foot_over_a_rim_stands_until_its_middle_is_beyond(beyond: float) -> None:
+    """With its centre 3 cm before the rim it stands for a second, 3 cm beyond it falls."""
+    heights = np.zeros((6, 6))
+    heights[3:] = 0.08
+    world = slider(heights, 0.8)
+    world.reset([beyond, 0.02, 0.08 + FOOT[2], 1, 0, 0, 0])
+    start = np.array(world.q)
+    world.step(steps=200)
+    if beyond > 0:
+        np.testing.assert_allclose(world.q, start, atol=1e-12)
+    else:
+        assert world.q[2] < 0.08
+
+
+def test_slots_stay_the_same_on_level_ground() -> None:
+    """A sliding box keeps the slots by which it stands, over all joints."""
+    world = slider(level(False), 0.0)
+    world.reset([0.1, 0.8, FOOT[2], 1, 0, 0, 0])
+    world.v[1] = -2.0
+    seen = set()
+    for _ in range(100):
+        world.step()
+        found = read(world.model, np.array(world.q))
+        seen.add(tuple(found.numbers[found.gaps < 1e-6]))
+    assert len(seen) == 1
+
+
+def test_on_a_moving_support() -> None:
+    """The field on a body that moves: in its frame nothing changes."""
+    heights = blocks(3)
+    rng = np.random.default_rng(5)
+    builder = ModelBuilder()
+    half = 0.5 * BREADTH * heights.shape[0]
+    builder.body("b", joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    builder.block_field("steps", "b", heights=heights, half_size=(half, half))
+    builder.body("a", joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    builder.box("skin", "a", half_size=FOOT)
+    model = builder.build()
+    R, p = Rotation.from_rotvec([0.3, 0.2, 0.5]).as_matrix(), np.array([0.1, 0.05, 0.28])
+    here = read(model, np.concatenate([pose(np.eye(3), np.zeros(3)), pose(R, p)]))
+    M, o = Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)
+    there = read(model, np.concatenate([pose(M, o), pose(M @ R, M @ p + o)]))
+    np.testing.assert_array_equal(here.numbers, there.numbers)
+    np.testing.assert_allclose(here.gaps, there.gaps, atol=1e-12)
+    np.testing.assert_allclose(here.normals @ M.T, there.normals, atol=1e-9)
+
+
+def test_blocks_too_fine_for_a_box_are_refused() -> None:
+    """The message says how many there would be."""
+    builder = ModelBuilder()
+    builder.block_field("steps", heights=np.zeros((100, 100)), half_size=(1.0, 1.0))
+    builder.body("a", joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    builder.box("skin", "a", half_size=FOOT)
+    with pytest.raises(ModelError, match="blocks of 'steps' side by side"):
+        builder.build()
