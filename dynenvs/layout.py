@@ -124,6 +124,7 @@ FEATURE = record_type(
         ("body_a", "i8"),
         ("body_b", "i8"),
         ("kind", "i8"),  # type of geom B
+        ("apart", "f8"),  # square of the bodies' distance from which round geoms are far [m^2]
         ("group", "i8"),  # features of one body against one geom: they share a rigid target twist
         ("center", "f8", (3,)),  # in body A's frame [m]
         ("radius", "f8"),
@@ -145,6 +146,9 @@ PAIR = record_type(
         ("body_b", "i8"),
         ("first", "i8"),  # first slot
         ("slots", "i8"),
+        ("apart", "f8"),  # square of the bodies' distance from which the geoms are far [m^2]
+        # Of a box over a field: points along its edges, or in x how many blocks it can touch
+        ("parts", "i8", (3,)),
         ("size_a", "f8", (3,)),  # as `dynenvs.parts.Geom.size`
         ("size_b", "f8", (3,)),
         ("position_a", "f8", (3,)),  # in the body's frame [m]
@@ -239,11 +243,14 @@ SPOT = record_type(
         ("gap", "f8"),  # [m]; FAR where the slot does not touch that way
         ("radius", "f8"),  # of A around its core point
         ("edges", "i8"),  # which edges of two boxes cross: the slot alone does not tell; else 0
+        # In a pair's first slot: how many it has, if they all have been discarded; else 0
+        ("skip", "i8"),
         ("center", "f8", (3,)),  # core point of A, world axes [m]
         ("normal", "f8", (3,)),  # from B to A
     ]
 )
 FAR = 1e3  # [m]
+SEEN = 0.5  # features with a larger gap are not looked at within a step [m]
 
 # A solid in the world, and what the pair at hand needs to know of it.
 SHAPE = record_type(

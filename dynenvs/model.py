@@ -26,6 +26,7 @@ from dynenvs.layout import (
     POINT,
     POISSON,
     PYRAMID,
+    SEEN,
     SPHERE,
     STATUS,
     Bytes,
@@ -229,13 +230,14 @@ class Model:
             record.target_normal[:] = b.rotation[:, 2]
             record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
             record.friction, record.restitution = feature.friction, feature.restitution
+            record.apart = _apart(a, b, SEEN)
 
     def _fill_pairs(self, pairs: list[SolidPair]) -> None:
         h, index = self.header, {name: i for i, name in enumerate(self.body_names)}
         heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
         begin: dict[str, int] = {}  # of each height field's heights
         end = 0
-        for record, (a, b, first, slots) in zip(self.pairs, pairs, strict=True):
+        for record, (a, b, first, slots, parts) in zip(self.pairs, pairs, strict=True):
             record.kind_a = SPHERE if a.kind == POINT else a.kind
             record.kind_b = b.kind
             record.body_a, record.body_b = index[a.body], index[b.body]
@@ -243,9 +245,11 @@ class Model:
             record.size_a[:], record.size_b[:] = a.size, b.size
             record.position_a[:], record.position_b[:] = a.position, b.position
             record.rotation_a[:], record.rotation_b[:] = a.rotation, b.rotation
-            record.reach = math.inf
+            record.reach = record.apart = math.inf
+            record.parts[:] = parts
             if b.heights is None:
                 record.reach = a.bounding_radius + NEAR
+                record.apart = _apart(a, b, NEAR)
                 if b.kind != BOX:
                     record.reach += b.bounding_radius
                 continue
@@ -254,8 +258,8 @@ class Model:
                 heights[begin[b.name] : end] = b.heights.ravel()
             record.heights_at = begin[b.name]
             record.nx, record.ny = b.heights.shape
-            parts = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
-            record.dx, record.dy = 2 * b.size[:2] / parts
+            cells = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
+            record.dx, record.dy = 2 * b.size[:2] / cells
             record.top = b.heights.max()
 
     def _fill_loops(self) -> None:
@@ -373,6 +377,14 @@ class Model:
             f"Model({len(self.body_names) - 1} bodies, nq={self.nq}, nv={self.nv}, nu={self.nu}, "
             f"{len(self.features)} contact features)"
         )
+
+
+def _apart(a: Geom, b: Geom, reach: float) -> float:
+    """Square of the distance of two bodies from which their geoms are more than `reach` apart."""
+    if b.kind == HALF_SPACE:
+        return math.inf
+    arms = float(np.linalg.norm(a.position) + np.linalg.norm(b.position))
+    return float((arms + a.bounding_radius + b.bounding_radius + reach) ** 2 * (1 + 1e-9))
 
 
 class _Axis(NamedTuple):

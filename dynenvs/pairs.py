@@ -52,6 +52,7 @@ class SolidPair(NamedTuple):
     geom_b: Geom
     first: int  # first slot
     slots: int
+    parts: tuple[int, int, int]  # of a box over a field, as PAIR's
 
 
 class Contacts(NamedTuple):
@@ -86,8 +87,9 @@ def collect_contacts(
             points += own
             at_once += len(own)
         else:
-            count, most = _slots(first, second)
-            pairs.append(SolidPair(first, second, len(slots), count))
+            parts = _parts(first, second)
+            count, most = _slots(first, second, parts)
+            pairs.append(SolidPair(first, second, len(slots), count, parts))
             slots += [Feature(first, second, group, np.zeros(3), 0.0, *coefficients)] * count
             slots_at_once += most
         group += 1
@@ -120,11 +122,28 @@ def self_contacts(
     return rules
 
 
-def _slots(a: Geom, b: Geom) -> tuple[int, int]:
+def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
+    """Into what a box over a field is taken apart, see PAIR: points along its edges, or blocks."""
+    if a.kind != BOX or b.heights is None:
+        return 0, 0, 0
+    if b.kind == BLOCK_FIELD:
+        return _blocks_in_reach(a, b), 0, 0
+    spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+    # Twice as close to each other as the heights: of a hill of one height between four of these
+    # points no more than a quarter is missed
+    x, y, z = (max(2, math.ceil(4 * half / spacing) + 1) for half in a.size)
+    return x, y, z
+
+
+def _slots(a: Geom, b: Geom, parts: tuple[int, int, int]) -> tuple[int, int]:
     """How many slots a pair of solids has, and how many of them are used at once."""
     if b.kind == BLOCK_FIELD and a.kind == BOX:
-        blocks = _blocks_in_reach(a, b) ** 2
-        return 32 * blocks, 8 + 8 * min(blocks, 3)
+        blocks = parts[0] ** 2
+        return SLOTS[BOX, BOX][0] * blocks, SLOTS[BOX, BOX][1] * (1 + min(blocks, 3))
+    if b.kind == HEIGHT_FIELD and a.kind == BOX:
+        x, y, z = parts
+        inner = (x - 2) * (y - 2) * (z - 2)
+        return x * y * z - inner, max(x * y, y * z, z * x)
     if b.kind == BLOCK_FIELD:
         balls = _balls_over_blocks(a, b)
         return 4 * balls, 2 * balls
@@ -133,14 +152,14 @@ def _slots(a: Geom, b: Geom) -> tuple[int, int]:
             spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
             count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
             return count, count
-        return (8, 8) if a.kind == BOX else (1, 1)
+        return 1, 1
     return SLOTS.get((a.kind, b.kind), (1, 1))
 
 
 def _blocks_in_reach(a: Geom, b: Geom) -> int:
     """Blocks of a field along x (and y) that a box can touch, however it is turned."""
     assert b.heights is not None
-    least = (2 * b.size[:2] / np.array(b.heights.shape)).min()
+    least = float((2 * b.size[:2] / np.array(b.heights.shape)).min())
     count = math.ceil(2 * (a.bounding_radius + SIGHT) / least) + 1
     if count > MOST_BLOCKS:
         raise ModelError(

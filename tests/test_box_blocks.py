@@ -127,7 +127,7 @@ def test_a_riser_stops_a_foot_that_stands_on_the_tread_below() -> None:
 
 @pytest.mark.parametrize("beyond", [0.03, -0.03])
 def test_a_foot_over_a_rim_stands_until_its_middle_is_beyond(beyond: float) -> None:
-    """With its centre 3 cm before the rim it stands for a second, 3 cm beyond it falls."""
+    """With its centre 3 cm before the rim it stands for a second, 3 cm beyond it tips over."""
     heights = np.zeros((6, 6))
     heights[3:] = 0.08
     world = slider(heights, 0.8)
@@ -137,7 +137,7 @@ def test_a_foot_over_a_rim_stands_until_its_middle_is_beyond(beyond: float) -> N
     if beyond > 0:
         np.testing.assert_allclose(world.q, start, atol=1e-12)
     else:
-        assert world.q[2] < 0.08
+        assert world.q[2] < start[2] - 0.01
 
 
 def test_slots_stay_the_same_on_level_ground() -> None:

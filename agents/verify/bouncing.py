@@ -6,16 +6,30 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dynenvs.agents.verify.scene import Make, Reading, Scene, ball, energy, momentum
+from dynenvs.agents.verify.scene import (
+    Make,
+    Reading,
+    Scene,
+    Solid,
+    ball,
+    box,
+    energies,
+    energy,
+    momentum,
+)
+from dynenvs.layout import Floats
 
+IMPACTS = 10_000  # random ones
+PAIRS, STEPS = 5, 150  # of solids in a scene, and for how long
 CRADLE = {"all at once": (-1 / 3, 2 / 3, 2 / 3), "one by one": (0.0, 0.0, 1.0)}
 
 
 def readings(make: Make) -> Iterator[Reading]:
-    """A ball on the floor, a row of spheres, an oblique collision."""
+    """A ball on the floor, a row of spheres, an oblique collision, ten thousand random ones."""
     yield from _bounce(make)
     yield from _cradle(make)
     yield from _oblique(make)
+    yield from random_impacts(make, IMPACTS)
 
 
 def _bounce(make: Make) -> Iterator[Reading]:
@@ -76,3 +90,72 @@ def _oblique(make: Make) -> Iterator[Reading]:
     yield Reading(name, "energy lost or gained [1]", 0.0, lost, 1e-12)
     change = momentum(scene, end)[3:] - momentum(scene, start)[3:]
     yield Reading(name, "linear momentum lost [N s]", 0.0, float(np.abs(change).max()), 1e-12)
+
+
+def random_impacts(make: Make, least: int) -> Iterator[Reading]:
+    """At least so many impacts of pairs of rough solids in empty space, e and mu drawn, too.
+
+    Their moments of inertia are alike, so that nothing but an impact changes an energy.
+    """
+    rng = np.random.default_rng(1)
+    met, worst = 0, 0.0
+    for _ in range(100 + least):  # a simulator in which nothing meets would go on for ever
+        if met >= least:
+            break
+        scene = _encounters(rng)
+        simulation = make(scene)
+        before = simulation.read()
+        start = old = _by_pair(energies(scene, before))
+        for _ in range(STEPS):
+            simulation.step()
+            state = simulation.read()
+            new = _by_pair(energies(scene, state))
+            hit = np.abs(state.velocity - before.velocity).max(axis=1)[::2] > 1e-9
+            met += int(hit.sum())
+            worst = max(worst, float(((new - old) / start)[hit].max(initial=0.0)))
+            before, old = state, new
+    name = f"{least:,} random rough impacts".replace(",", " ")
+    yield Reading(name, "impacts too few [1]", 0.0, float(max(0, least - met)), 0.0)
+    yield Reading(name, "energy gained by one [1]", 0.0, worst, 1e-12)
+
+
+def _by_pair(each: Floats) -> Floats:
+    return np.asarray(each[::2] + each[1::2])
+
+
+def _encounters(rng: np.random.Generator) -> Scene:
+    """Pairs of a cube, ball or jack each, far from other pairs, on their way to each other."""
+    solids: list[Solid] = []
+    for k in range(PAIRS):
+        kinds = [_random_solid(rng) for _ in range(2)]
+        way = rng.normal(size=3)
+        way /= np.linalg.norm(way)
+        gap = sum(reach for _, reach in kinds) + 0.02
+        for side, (solid, _) in zip((-0.5, 0.5), kinds, strict=True):
+            center = np.array([5.0 * k, 0.0, 0.0]) + side * gap * way
+            speed = -2.0 * side * way * rng.uniform(1.0, 3.0) + 0.2 * rng.normal(size=3)
+            spin = 5.0 * rng.normal(size=3)
+            solids.append(
+                solid._replace(position=tuple(center), velocity=tuple(speed), spin=tuple(spin))
+            )
+    return Scene(
+        tuple(solids),
+        1e-3,
+        floor=False,
+        gravity=(0.0, 0.0, 0.0),
+        friction=float(rng.uniform(0.0, 1.0)),
+        restitution=float(rng.uniform(0.05, 1.0)),
+    )
+
+
+def _random_solid(rng: np.random.Generator) -> tuple[Solid, float]:
+    """A solid, and how far it reaches from its centre [m]."""
+    mass, size, kind = rng.uniform(0.3, 3.0), rng.uniform(0.04, 0.1), rng.integers(3)
+    if kind == 0:
+        return box(mass, (size, size, size)), size * 3**0.5
+    if kind == 1:
+        return ball(mass, size), size
+    ends = size * np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+    moment = 2.0 * mass * size**2
+    jack = Solid(mass, (moment, moment, moment), radius=0.3 * size, offsets=tuple(map(tuple, ends)))
+    return jack, size * (3**0.5 + 0.3)

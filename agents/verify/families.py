@@ -13,7 +13,16 @@ from dynenvs.agents.bench.families import chosen_from
 from dynenvs.agents.bench.machine import describe
 from dynenvs.agents.bench.peers import MissingPeer
 from dynenvs.agents.bench.report import draft, write_json
-from dynenvs.agents.verify import bouncing, free_motion, impacts, rest, rolling, sliding
+from dynenvs.agents.verify import (
+    bouncing,
+    closed,
+    free_motion,
+    impacts,
+    isotropy,
+    rest,
+    rolling,
+    sliding,
+)
 from dynenvs.agents.verify.in_dart import InDart
 from dynenvs.agents.verify.in_mujoco import InMujoco
 from dynenvs.agents.verify.ours import Ours
@@ -23,10 +32,12 @@ from dynenvs.agents.verify.scene import Family, Make
 FAMILIES: dict[str, Family] = {
     "rest": rest.readings,
     "sliding": sliding.readings,
+    "isotropy": isotropy.readings,
     "rolling": rolling.readings,
     "impacts": impacts.readings,
     "bouncing": bouncing.readings,
     "free": free_motion.readings,
+    "closed": closed.readings,
 }
 ONE_BY_ONE = "dynenvs, one by one"
 SYSTEMS: dict[str, Callable[..., Any]] = {
@@ -64,11 +75,18 @@ def verify(
     machine = describe()
     write_json(out / "verify.json", document(rows, skipped, machine))
     picture = _plot(out / "verify.png", rows, console)
+    polar = [out / "isotropy.png"]
+    if page is not None:
+        polar.append(page.with_name(f"{page.stem}-isotropy.png"))
+    around = picture and "isotropy" in families
+    if around:
+        isotropy.plot(polar, {name: SYSTEMS[name] for name in SYSTEMS if name != ONE_BY_ONE})
     if page is not None:
         drawing = page.with_suffix(".png")
         drawn = picture and _plot(drawing, rows, console)
         with draft(page) as file:
-            text = markdown(rows, skipped, machine, drawing.name if drawn else None)
+            pictures = [drawing.name] * drawn + [polar[-1].name] * around
+            text = markdown(rows, skipped, machine, pictures)
             file.write_text(text, encoding="utf-8")
     console.print(
         f"wrote {out / 'verify.json'}" + (f" and {page}" if page else ""), highlight=False

@@ -32,6 +32,11 @@ class InDart:
         self._bodies: list[Any] = []
         for i, solid in enumerate(scene.solids):
             self._bodies.append(self._add(i, solid, scene))
+        for pin in scene.pins:
+            a, b = self._bodies[pin.a], self._bodies[pin.b]
+            place = a.getCOM() + np.array(a.getTransform().rotation()) @ np.array(pin.at_a)
+            joint = dart.constraint.BallJointConstraint(a, b, place)
+            world.getConstraintSolver().addConstraint(joint)
 
     def _add(self, i: int, solid: Solid, scene: Scene) -> Any:
         dart, hinge = self._dart, solid.hinge

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.bench.peers import MissingPeer, peer
-from dynenvs.agents.verify.scene import Scene, Solid, State
+from dynenvs.agents.verify.scene import Pin, Scene, Solid, State
 
 
 class InMujoco:
@@ -23,11 +23,13 @@ class InMujoco:
             for i, solid in enumerate(scene.solids)
             if not solid.hinge or solid.hinge.parent is None
         ]
+        pins = "".join(_pin(scene, pin) for pin in scene.pins)
         text = (
             f'<mujoco><option timestep="{scene.timestep!r}" gravity="{_words(scene.gravity)}" '
             'cone="elliptic" impratio="10" tolerance="1e-12"/>'
             f'<default><geom condim="3" friction="{scene.friction!r} 0.005 0.0001"/></default>'
-            f"<worldbody>{ground}{''.join(roots)}</worldbody></mujoco>"
+            f"<worldbody>{ground}{''.join(roots)}</worldbody>"
+            f"<equality>{pins}</equality></mujoco>"
         )
         self._model = self._mujoco.MjModel.from_xml_string(text)
         self._data = self._mujoco.MjData(self._model)
@@ -72,6 +74,13 @@ class InMujoco:
             self._mujoco.mj_objectVelocity(model, data, kind, i, row, 0)
         R = data.xmat[self._ids].reshape(-1, 3, 3).copy()
         return State(data.xipos[self._ids].copy(), R, twist[:, 3:], twist[:, :3])
+
+
+def _pin(scene: Scene, pin: Pin) -> str:
+    """A pin; in the first body's frame, whose origin is its hinge."""
+    hinge = scene.solids[pin.a].hinge
+    anchor = _words(np.add(hinge.center if hinge else (0.0, 0.0, 0.0), pin.at_a))
+    return f'<connect body1="solid{pin.a}" body2="solid{pin.b}" anchor="{anchor}"/>'
 
 
 def _shapes(solid: Solid, com: Any) -> str:

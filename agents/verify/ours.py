@@ -28,12 +28,21 @@ class Ours:
         self._names = [f"solid{i}" for i in range(len(scene.solids))]
         for name, solid in zip(self._names, scene.solids, strict=True):
             self._add(builder, name, solid, scene)
-        self.world = World(builder.build(), timestep=scene.timestep)
-        self._ids = [self.world.model.body_id(name) for name in self._names]
-        self._centers = [
+        centers = [
             np.array(solid.hinge.center if solid.hinge else (0.0, 0.0, 0.0))
             for solid in scene.solids
         ]
+        for k, pin in enumerate(scene.pins):
+            builder.close(
+                f"pin{k}",
+                self._names[pin.a],
+                self._names[pin.b],
+                position_a=centers[pin.a] + pin.at_a,
+                position_b=centers[pin.b] + pin.at_b,
+            )
+        self.world = World(builder.build(), timestep=scene.timestep)
+        self._ids = [self.world.model.body_id(name) for name in self._names]
+        self._centers = centers
         for i, solid in zip(self._ids, scene.solids, strict=True):
             body = self.world.model.bodies[i]
             q, v = self.world.q[body.q_at :], self.world.v[body.v_at :]

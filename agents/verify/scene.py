@@ -39,6 +39,15 @@ class Solid(NamedTuple):
     hinge: Hinge | None = None
 
 
+class Pin(NamedTuple):
+    """Holds a point of one solid on one of another: it closes a loop."""
+
+    a: int  # number of the solid
+    b: int
+    at_a: Triple  # from the centre of mass, body axes [m]
+    at_b: Triple
+
+
 class Scene(NamedTuple):
     """Solids, all of one friction and restitution, on the floor z = 0 if there is one."""
 
@@ -48,6 +57,7 @@ class Scene(NamedTuple):
     gravity: Triple = (0.0, 0.0, -G)  # [m/s^2]
     friction: float = 0.5
     restitution: float = 0.0
+    pins: tuple[Pin, ...] = ()
 
 
 class State(NamedTuple):
@@ -119,15 +129,29 @@ def lowest(state: State, i: int, half: Triple) -> float:
     return float(state.position[i, 2] - np.abs(state.rotation[i, 2]) @ np.array(half))
 
 
+def energies(scene: Scene, state: State) -> Floats:
+    """Kinetic plus potential energy of each solid [J], shape (n,)."""
+    mass = np.array([solid.mass for solid in scene.solids])
+    inertia = np.array([solid.inertia for solid in scene.solids])
+    spin = np.einsum("nji,nj->ni", state.rotation, state.spin)
+    kinetic = mass * (state.velocity**2).sum(axis=1) + (inertia * spin**2).sum(axis=1)
+    potential = -mass * (state.position @ np.array(scene.gravity))
+    return np.asarray(0.5 * kinetic + potential)
+
+
 def energy(scene: Scene, state: State) -> float:
     """Kinetic plus potential energy [J]."""
-    total = 0.0
-    for i, solid in enumerate(scene.solids):
-        spin = state.rotation[i].T @ state.spin[i]
-        total += 0.5 * solid.mass * float(state.velocity[i] @ state.velocity[i])
-        total += 0.5 * float(spin @ (np.array(solid.inertia) * spin))
-        total -= solid.mass * float(np.array(scene.gravity) @ state.position[i])
-    return total
+    return float(energies(scene, state).sum())
+
+
+def opened(scene: Scene, state: State) -> float:
+    """The furthest that two pinned points are from each other [m]."""
+    worst = 0.0
+    for pin in scene.pins:
+        a = state.position[pin.a] + state.rotation[pin.a] @ np.array(pin.at_a)
+        b = state.position[pin.b] + state.rotation[pin.b] @ np.array(pin.at_b)
+        worst = max(worst, float(np.linalg.norm(a - b)))
+    return worst
 
 
 def momentum(scene: Scene, state: State) -> Floats:

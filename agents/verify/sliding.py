@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import atan, cos, hypot, radians, sin, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from dynenvs.agents.verify.scene import G, Hinge, Make, Reading, Scene, Solid, box, lowest, tilted
+from dynenvs.layout import Floats
 
 HALF = (0.2, 0.15, 0.05)
 HEADINGS = (0.0, 22.5, 45.0)  # [degrees]
@@ -39,9 +41,10 @@ def _threshold(make: Make, off: float) -> Iterator[Reading]:
     yield Reading(f"slope 1 mrad {side} the threshold", "speed [m/s]", expected, speed, 1e-9)
 
 
-def _distance(make: Make, heading: float) -> Iterator[Reading]:
-    """v^2 / (2 mu g) - v dt / 2: exact for a step that ends as the block stops."""
-    mu, speed, steps = 0.3, 1.0, 400
+def slide(make: Make, heading: float, steps: int = 400) -> tuple[Floats, float, float]:
+    """A block thrown along a heading [degrees]: where it ends [m], the distance
+    v^2 / (2 mu g) - v dt / 2, exact for a step that ends as it stops, and the most it lifted."""
+    mu, speed = 0.3, 1.0
     dt = speed / (mu * G * steps)
     c, s = cos(radians(heading)), sin(radians(heading))
     block = box(2.0, HALF, position=(0.0, 0.0, HALF[2]), velocity=(speed * c, speed * s, 0.0))
@@ -51,15 +54,28 @@ def _distance(make: Make, heading: float) -> Iterator[Reading]:
         simulation.step(10)
         lift = max(lift, lowest(simulation.read(), 0, HALF))
     simulation.step(100)
-    at = simulation.read().position[0]
     exact = speed**2 / (2 * mu * G) - speed * dt / 2
+    return simulation.read().position[0], exact, lift
+
+
+def _distance(make: Make, heading: float) -> Iterator[Reading]:
+    at, exact, lift = slide(make, heading)
+    c, s = cos(radians(heading)), sin(radians(heading))
     name = f"slide at {heading:g} degrees"
     yield Reading(name, "distance / exact [1]", 1.0, hypot(at[0], at[1]) / exact, 1e-3)
     yield Reading(name, "aside / exact [1]", 0.0, abs(c * at[1] - s * at[0]) / exact, 1e-3)
     yield Reading(name, "lift [m]", 0.0, lift, 1e-9)
 
 
-def _tripod(make: Make, heading: float) -> Iterator[Reading]:
+class Tripod(NamedTuple):
+    """How a tripod ended."""
+
+    off: float  # distance from where it should be, over its way
+    turned: float  # [rad]
+    expected: float  # [rad]
+
+
+def spinning_tripod(make: Make, heading: float) -> Tripod:
     """Three feet on a circle in the plane of the centre of mass, each with a third of the weight.
 
     Each slips its own way: here a pyramid cannot have all its directions right.
@@ -90,11 +106,16 @@ def _tripod(make: Make, heading: float) -> Iterator[Reading]:
     path = solve_ivp(rates, (0.0, time), start, rtol=1e-10, atol=1e-12).y[:, -1]
     state = simulation.read()
     x, y, _ = state.position[0]
-    name = f"tripod slides and spins at {heading:g} degrees"
     exact, gone = hypot(path[0], path[1]), hypot(x - path[0], y - path[1])
-    yield Reading(name, "place off / distance [1]", 0.0, gone / exact, 1e-3, exact=True)
     angle = float(np.arctan2(state.rotation[0, 1, 0], state.rotation[0, 0, 0]))
-    yield Reading(name, "angle [rad]", float(path[2]), angle, 1e-3, exact=True)
+    return Tripod(gone / exact, angle, float(path[2]))
+
+
+def _tripod(make: Make, heading: float) -> Iterator[Reading]:
+    found = spinning_tripod(make, heading)
+    name = f"tripod slides and spins at {heading:g} degrees"
+    yield Reading(name, "place off / distance [1]", 0.0, found.off, 1e-3, exact=True)
+    yield Reading(name, "angle [rad]", found.expected, found.turned, 1e-3, exact=True)
 
 
 def _turntable(make: Make, excess: float) -> Iterator[Reading]:

@@ -13,13 +13,16 @@ from typing import Any
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.spots import find_spots, place_spot
 from dynenvs.layout import (
+    FAR,
     HALF_SPACE,
+    SEEN,
     Bytes,
     Floats,
     Records,
     open_model,
     open_workspace,
 )
+from dynenvs.lcp.workspace import integer
 from dynenvs.rotation import rotate
 
 # Features this close are always part of the problem, so that a neighbour's push needs no second
@@ -43,6 +46,20 @@ def feature_gap(feature: Any, poses: Records) -> float:
         nx, ny, nz = rotate(B.R, n)
         return float(nx * dx + ny * dy + nz * dz - feature.radius)
     return math.sqrt(dx * dx + dy * dy + dz * dz) - feature.radius - feature.target_radius
+
+
+@inlined
+def feature_near(feature: Any, poses: Records) -> float:
+    """`feature_gap`, or FAR where the bodies are so far apart that it is more than SEEN.
+
+    The broad phase for round geoms: most pairs of a large scene end here, without a rotation.
+    """
+    if feature.kind != HALF_SPACE:
+        a, b = poses[feature.body_a].p, poses[feature.body_b].p
+        x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+        if x * x + y * y + z * z > feature.apart:
+            return FAR
+    return feature_gap(feature, poses)
 
 
 @inlined
@@ -83,7 +100,7 @@ def gap_after(features: Records, spots: Records, poses: Records, f: int) -> floa
     """Gap [m] of any feature at the end of the step (`pose_new`, for which spots are known)."""
     k = slot_of(features, spots, f)
     if k < 0:
-        return feature_gap(features[f], poses)
+        return feature_near(features[f], poses)
     return float(spots[spots.shape[0] // 2 + k].gap)
 
 
@@ -155,6 +172,18 @@ def _set_target(features: Records, gaps: Floats, contact: Any) -> None:
     contact.target = contact.gap - deepest
 
 
+@inlined
+def _take_gaps(spots: Records, points: int, gaps: Floats) -> None:
+    """Gaps of the slots of all pairs that are near, at the start of the step."""
+    k = integer(0)
+    while k < spots.shape[0] // 2:
+        if spots[k].skip > 0:
+            k += spots[k].skip
+        else:
+            gaps[points + k] = spots[k].gap
+            k += 1
+
+
 @kernel
 def select_contacts(
     bodies: Records,
@@ -174,13 +203,17 @@ def select_contacts(
     """
     points = features.shape[0] - spots.shape[0] // 2
     for f in range(points):
-        gaps[f] = feature_gap(features[f], poses)
-    for f in range(points, features.shape[0]):
-        gaps[f] = spots[f - points].gap
+        gaps[f] = feature_near(features[f], poses)
+    _take_gaps(spots, points, gaps)
     count = 0
-    for f in range(features.shape[0]):
+    f = integer(-1)
+    while f + 1 < features.shape[0]:
+        f += 1
+        if f >= points and spots[f - points].skip > 0:  # a pair that does not touch
+            f += spots[f - points].skip - 1
+            continue
         gap = gaps[f]
-        if gap >= 0.5 or memory[f].ignored != 0:  # far features cannot be near: skip the velocity
+        if gap >= SEEN or memory[f].ignored != 0:  # far features cannot be near: skip the velocity
             continue
         if count < contacts.shape[0]:
             feature = features[f]

@@ -45,12 +45,16 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
     for p in range(m.header[0].np):
         pair = pairs[p]
         first = start + pair.first
-        discard(w.spots, first, pair.slots)
+        lead = w.spots[first]
+        if lead.skip == 0:  # otherwise all of them are discarded already
+            discard(w.spots, first, pair.slots)
+            lead.skip = pair.slots
         if after:
             near = _meet(pair, w.pose_new[pair.body_a], w.pose_new[pair.body_b], shapes)
         else:
             near = _meet(pair, w.pose[pair.body_a], w.pose[pair.body_b], shapes)
         if near:
+            lead.skip = 0
             _find(pair, shapes[0], shapes[1], heights, w.spots, first)
     return FOUND
 
@@ -58,8 +62,11 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
 @inlined
 def _meet(pair: Any, pose_a: Any, pose_b: Any, shapes: Records) -> bool:
     """Whether the solids are near each other; if so, both placed in the world."""
-    x, y, z = rotate(pose_a.R, pair.position_a)
     a, b = pose_a.p, pose_b.p
+    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    if x * x + y * y + z * z > pair.apart:  # broad phase: nothing needs to be turned
+        return False
+    x, y, z = rotate(pose_a.R, pair.position_a)
     center = (x + a[0], y + a[1], z + a[2])
     if not _near(pair, back(pose_b.R, (center[0] - b[0], center[1] - b[1], center[2] - b[2]))):
         return False

@@ -80,9 +80,7 @@ def _covered(
 @kernel
 def box_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     """All slots, see above; they come discarded."""
-    count = 1
-    while BOX_SLOTS * count * count < pair.slots:
-        count += 1
+    count = pair.parts[0]
     x, y, z = into(b, point(a.center))
     i = math.floor(x / pair.dx + 0.5 * (pair.nx - count) + 0.5)
     j = math.floor(y / pair.dy + 0.5 * (pair.ny - count) + 0.5)

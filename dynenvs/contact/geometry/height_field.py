@@ -4,7 +4,8 @@ The surface z = h(x, y) interpolates the given heights by Catmull-Rom splines in
 continuous slope; Catmull and Rom 1974), so that normals are exact and turn smoothly.  Beyond its
 border it goes on at the border's height.  The foot of a ball's centre c on it minimises
 |c - (x, y, h)|^2 by Newton's method; the gap is measured along the normal there.  A capsule
-touches with balls along its axis, a box with its corners.  One slot a ball or corner.
+touches with balls along its axis, a box with points all over its surface (`parts` along each edge,
+corners included).  One slot a ball or point.
 """
 
 from __future__ import annotations
@@ -123,24 +124,46 @@ def ball_field(
 def solid_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     """All slots of a solid against a height field."""
     half = pair.size_a
+    if pair.kind_a == BOX:
+        _box_field(pair, a, b, heights, spots, first)
+        return
     for k in range(pair.slots):
-        x = y = z = 0.0
-        radius = half[0]
+        z = 0.0
         if pair.kind_a == CAPSULE:
             z = half[1] * (2.0 * k / (pair.slots - 1.0) - 1.0)
-        elif pair.kind_a == BOX:
-            x = half[0] if k & 4 else -half[0]
-            y = half[1] if k & 2 else -half[1]
-            z = half[2] if k & 1 else -half[2]
-            radius = 0.0
-        R, c = a.R, a.center
-        p = into(
-            b,
-            (
-                c[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
-                c[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
-                c[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
-            ),
-        )
-        ball_field(pair, heights, spots[first + k], p[0], p[1], p[2], radius)
-        out_of(b, spots[first + k])
+        _own_point(pair, a, b, heights, spots[first + k], 0.0, 0.0, z, half[0])
+
+
+@kernel
+def _own_point(
+    pair: Any, a: Any, b: Any, heights: Floats, spot: Any, x: float, y: float, z: float, r: float
+) -> None:
+    """A ball about the point (x, y, z) of the solid's frame."""
+    R, c = a.R, a.center
+    p = into(
+        b,
+        (
+            c[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+            c[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+            c[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+        ),
+    )
+    ball_field(pair, heights, spot, p[0], p[1], p[2], r)
+    out_of(b, spot)
+
+
+@inlined
+def _box_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
+    """The points of a lattice that lie on the box's surface."""
+    n, half = pair.parts, pair.size_a
+    k = first
+    for i in range(n[0]):
+        x = half[0] * (2.0 * i / (n[0] - 1.0) - 1.0)
+        for j in range(n[1]):
+            y = half[1] * (2.0 * j / (n[1] - 1.0) - 1.0)
+            side = i == 0 or i == n[0] - 1 or j == 0 or j == n[1] - 1
+            for l in range(n[2]):
+                if side or l == 0 or l == n[2] - 1:
+                    z = half[2] * (2.0 * l / (n[2] - 1.0) - 1.0)
+                    _own_point(pair, a, b, heights, spots[k], x, y, z, 0.0)
+                    k += 1
