@@ -8,7 +8,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dynenvs.agents.bench import batch, dynamics, lcp, memory, pendulum, single, solves, steps
+from dynenvs.agents.bench import (
+    batch,
+    compliance,
+    dynamics,
+    lcp,
+    memory,
+    pendulum,
+    single,
+    solves,
+    steps,
+)
 from dynenvs.agents.bench.machine import describe, load
 from dynenvs.agents.bench.peers import MissingPeer
 from dynenvs.agents.bench.plot import plot
@@ -23,6 +33,7 @@ FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "steps": steps.cases,
     "dynamics": dynamics.cases,
     "links": dynamics.chain_cases,
+    "compliance": compliance.cases,
     "lcp": lcp.cases,
     "solves": solves.cases,
     "pendulum": pendulum.cases,

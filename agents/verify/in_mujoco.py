@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.bench.peers import MissingPeer, peer
-from dynenvs.agents.verify.scene import Pin, Scene, Solid, State
+from dynenvs.agents.verify.scene import Scene, Solid, State
 
 
 class InMujoco:
@@ -23,7 +23,9 @@ class InMujoco:
             for i, solid in enumerate(scene.solids)
             if not solid.hinge or solid.hinge.parent is None
         ]
-        pins = "".join(_pin(scene, pin) for pin in scene.pins)
+        pins = "".join(
+            f'<connect site1="pin{k}a" site2="pin{k}b"/>' for k in range(len(scene.pins))
+        )
         text = (
             f'<mujoco><option timestep="{scene.timestep!r}" gravity="{_words(scene.gravity)}" '
             'cone="elliptic" impratio="10" tolerance="1e-12"/>'
@@ -57,7 +59,8 @@ class InMujoco:
         return (
             f'<body name="solid{i}" pos="{_words(place)}">{joint}'
             f'<inertial pos="{_words(com)}" mass="{solid.mass!r}" '
-            f'diaginertia="{_words(solid.inertia)}"/>{_shapes(solid, com)}{inner}</body>'
+            f'diaginertia="{_words(solid.inertia)}"/>{_shapes(solid, com)}'
+            f"{_sites(scene, i, com)}{inner}</body>"
         )
 
     def step(self, count: int = 1) -> None:
@@ -76,11 +79,11 @@ class InMujoco:
         return State(data.xipos[self._ids].copy(), R, twist[:, 3:], twist[:, :3])
 
 
-def _pin(scene: Scene, pin: Pin) -> str:
-    """A pin; in the first body's frame, whose origin is its hinge."""
-    hinge = scene.solids[pin.a].hinge
-    anchor = _words(np.add(hinge.center if hinge else (0.0, 0.0, 0.0), pin.at_a))
-    return f'<connect body1="solid{pin.a}" body2="solid{pin.b}" anchor="{anchor}"/>'
+def _sites(scene: Scene, i: int, com: Any) -> str:
+    """Where a solid is pinned; a `connect` of bodies would be closed where all angles are zero."""
+    places = [(f"pin{k}a", pin.at_a) for k, pin in enumerate(scene.pins) if pin.a == i]
+    places += [(f"pin{k}b", pin.at_b) for k, pin in enumerate(scene.pins) if pin.b == i]
+    return "".join(f'<site name="{name}" pos="{_words(np.add(com, at))}"/>' for name, at in places)
 
 
 def _shapes(solid: Solid, com: Any) -> str:

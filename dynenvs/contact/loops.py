@@ -50,6 +50,9 @@ CLOSED = 1e-14  # error that is left alone [m, rad]
 OPEN = 1e-9  # error from which a loop counts as open after them [m, rad]
 ROUNDS = 20  # of Newton's method; two or three are the rule
 REACH = 0.05  # largest error that one of them corrects at once [m, rad]
+# The curvature's part of the kinetic energy is (dt omega)^2; where it seems more than this, the
+# mechanism stands at a dead centre, and its rows do not tell which way it goes on
+BEND = 0.1
 
 
 @kernel
@@ -235,16 +238,26 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
         for r in range(ne):
             c.x[r] = (c.start[r] - c.errors[r]) / dt
         _substitute(c, c.x)
+        _limit_bend(m, w, c, dt)
         for j in range(nv):
             c.curve[j] = 0.0
         _push(m, w.L, c, c.curve)
-    worst, last = math.inf, math.inf
-    for _ in range(ROUNDS):
+    worst, last, share = math.inf, math.inf, 1.0
+    for attempt in range(ROUNDS + 1):
         worst = loop_errors(c.loops, w.pose_new, c.errors)
-        if worst < CLOSED or not worst < last:
+        if worst >= OPEN and not worst < last:  # it led astray: back, and less far
+            for j in range(nv):
+                w.v_next[j] = -w.v_next[j]
+            integrate(m, w.q_new, w.v_next, 1.0, w.q_new)
+            update_poses(m, w.q_new, w.pose_new)
+            worst = loop_errors(c.loops, w.pose_new, c.errors)
+            share *= 0.25
+        elif worst < CLOSED or not worst < last:
+            break
+        if attempt == ROUNDS:
             break
         last = worst
-        part = min(1.0, REACH / worst)
+        part = min(share, REACH / worst)
         for r in range(ne):
             c.x[r] = -part * c.errors[r]
         _substitute(c, c.x)
@@ -253,7 +266,33 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
         _push(m, w.L, c, w.v_next)
         integrate(m, w.q_new, w.v_next, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
-    return CERTIFIED if worst < OPEN else DEGRADED
+    if worst < OPEN:
+        return CERTIFIED
+    for j in range(nv):  # nothing is known of the surface there
+        c.curve[j] = 0.0
+    return DEGRADED
+
+
+@kernel
+def _limit_bend(m: ModelView, w: WorkspaceView, c: LoopView, dt: float) -> None:
+    """Scale the curvature's multipliers `x` so that they add no more than BEND of the energy.
+
+    Twice the energy that they add is x K x, and `w.v_new` has |L v|^2 in the metric of D.
+    """
+    added, energy = 0.0, 0.0
+    for r in range(m.header[0].ne):
+        added += c.x[r] * (c.start[r] - c.errors[r]) / dt
+    for j in range(m.header[0].nv):
+        total = w.v_new[j]
+        k = m.dofs[j].parent
+        while k >= 0:
+            total += w.L[j, k] * w.v_new[k]
+            k = m.dofs[k].parent
+        energy += total * total / w.L[j, j]
+    if added > BEND * energy:
+        scale = math.sqrt(BEND * energy / added)
+        for r in range(m.header[0].ne):
+            c.x[r] *= scale
 
 
 @kernel

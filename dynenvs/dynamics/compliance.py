@@ -156,7 +156,7 @@ def _times_psi(w: WorkspaceView, j: int, X: Floats) -> None:
 
 
 @kernel
-def _compliance(
+def compliance_of_nodes(
     packed: Bytes,
     row: Bytes,
     buffer: Bytes,
@@ -167,6 +167,7 @@ def _compliance(
     forces: Floats,
     Lambda: Floats,
 ) -> None:
+    """`Lambda` of k points [m] of bodies; scratch: (nb, 6, 6) twice, and (3 k, 6)."""
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     update_kinematics(m, s, w)
@@ -226,5 +227,7 @@ def compliance(model: Model, q: ArrayLike, nodes: Sequence[tuple[str, ArrayLike]
     nb, size = len(model.body_names), 3 * len(nodes)
     Lambda = np.zeros((size, size))
     upsilon, omega = np.zeros((nb, 6, 6)), np.zeros((nb, 6, 6))
-    _compliance(model.packed, row, buffer, ids, points, upsilon, omega, np.zeros((size, 6)), Lambda)
+    compliance_of_nodes(
+        model.packed, row, buffer, ids, points, upsilon, omega, np.zeros((size, 6)), Lambda
+    )
     return Lambda
