@@ -113,6 +113,7 @@ def solve_inverse(
     # The exact problem first, then the soft one: a single call site keeps compile time down.
     status = UNSOLVED
     solved, rows, count = FAILED, 0, 0
+    w.answer[0].recursive = 0  # the factors are this problem's own
     for soft in range(2):
         possible = _soften(m, s, w, v_des, h) if soft else _prescribe(m, s, w, v_des, h)
         if not possible:

@@ -50,7 +50,7 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
-    "cone", "restitution", "impacts", "planar", "nloops", "ne",
+    "cone", "restitution", "impacts", "planar", "recursive", "nloops", "ne",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "spans_at",
@@ -359,6 +359,7 @@ ANSWER = record_type(
         ("contacts", "i8"),
         ("rows", "i8"),
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
+        ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
         ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
         ("until", "f8"),  # time until the next impact with restitution [s]
     ]

@@ -21,6 +21,7 @@ from dynenvs.contact.project import project
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
     INELASTIC,
@@ -129,6 +130,11 @@ def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
 @inlined
 def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
+    h = m.header[0]
+    if h.recursive:
+        packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
+        done = free_by_recursion(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+        return bool(done == PASSED)
     equations_of_motion(m, s, w, s.v, dt, w.L)
     if not factor_in_place(m.dofs, w.L):
         return False

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from functools import partial
+from math import pi
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,13 @@ import pytest
 from rich.console import Console
 
 from dynenvs.agents.bench.peers import MissingPeer
-from dynenvs.agents.verify import bouncing, families, impacts, rolling, sliding
+from dynenvs.agents.verify import bouncing, families, impacts, isotropy, rolling, sliding
 from dynenvs.agents.verify.ours import Ours
 from dynenvs.agents.verify.report import Row
 from dynenvs.agents.verify.scene import (
     Hinge,
     Make,
+    Pin,
     Reading,
     Scene,
     Solid,
@@ -27,13 +29,17 @@ from dynenvs.agents.verify.scene import (
     energy,
     lowest,
     momentum,
+    opened,
 )
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
-@pytest.mark.parametrize("family", [sliding, rolling, impacts, bouncing])
-def test_scenes_meet_their_bars(family: families.Family, cone: str) -> None:
-    """Every judged reading of the quick families."""
+@pytest.mark.parametrize("family", [sliding, isotropy, rolling, impacts, bouncing])
+def test_scenes_meet_their_bars(
+    family: families.Family, cone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every judged reading of the quick families, with a hundred random impacts."""
+    monkeypatch.setattr(bouncing, "IMPACTS", 100)
     found = list(family.readings(partial(Ours, cone=cone)))
     assert found
     for reading in found:
@@ -78,6 +84,38 @@ def test_simulators_read_the_same_scene_alike(name: str) -> None:
             np.testing.assert_allclose(a, b, atol=atol)
         ours.step(100)
         theirs.step(100)
+
+
+@pytest.mark.parametrize("name", ["MuJoCo", "DART", "dynenvs"])
+def test_pins_hold_in_every_simulator(name: str) -> None:
+    """A rod pinned to a hinged one: the points stay together, and a missing pin would show."""
+    y, down = (0.0, 1.0, 0.0), (0.0, 0.0, -0.2)
+    rod = Solid(1.0, (0.02, 0.02, 0.02))
+    solids = tuple(
+        rod._replace(hinge=Hinge(None, y, (x, 0.0, 1.0), down, angle=angle))
+        for x, angle in ((-0.2, -pi / 6), (0.2, pi / 6))
+    )
+    pins = (Pin(0, 1, down, down),)
+    scene = Scene(solids, 1e-3, floor=False, pins=pins, gravity=(5.0, 0.0, -5.0))
+    try:
+        simulation = families.SYSTEMS[name](scene)
+        free = families.SYSTEMS[name](scene._replace(pins=()))
+    except MissingPeer as error:
+        pytest.skip(str(error))
+    assert opened(scene, simulation.read()) < 1e-12
+    simulation.step(300)
+    free.step(300)
+    assert opened(scene, simulation.read()) < 5e-3
+    assert opened(scene, free.read()) > 0.05
+
+
+def test_a_polar_figure_of_all_headings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written into every file; simulators that are not installed are left out."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(isotropy, "HEADINGS", np.arange(0.0, 360.0, 90.0))
+    paths = [tmp_path / "a.png", tmp_path / "b.png"]
+    isotropy.plot(paths, {"dynenvs": Ours, "Other": _absent})
+    assert all(path.stat().st_size > 10_000 for path in paths)
 
 
 def test_readings_of_a_state() -> None:

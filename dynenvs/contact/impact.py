@@ -28,6 +28,7 @@ from dynenvs.contact.solution import remember, solve_problem
 from dynenvs.contact.spots import FOUND, find_spots
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.dynamics.recursion import PASSED, couple_by_recursion, free_by_recursion
 from dynenvs.layout import (
     CONE,
     POISSON,
@@ -62,9 +63,13 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     s, w = open_state(m, row), open_workspace(m, buffer)
     if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
         return FAILED
-    equations_of_motion(m, s, w, s.v, 0.0, w.L)
-    if not factor_in_place(m.dofs, w.L):
-        return FAILED
+    if m.header[0].recursive:
+        if free_by_recursion(packed, row, buffer, w.tau, 0.0) != PASSED:
+            return FAILED
+    else:
+        equations_of_motion(m, s, w, s.v, 0.0, w.L)
+        if not factor_in_place(m.dofs, w.L):
+            return FAILED
     for j in range(m.header[0].nv):
         w.yields[j] = 1.0
     if m.header[0].ne > 0 and not _hold(m, s, w, packed, buffer):
@@ -222,7 +227,10 @@ def _impact(
 ) -> int:
     """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
     rows = _rows(m, s, w, count)
-    couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+    if w.answer[0].recursive == 0:
+        couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+    elif couple_by_recursion(packed, buffer, rows) != PASSED:
+        return FAILED
     if m.header[0].ne > 0 and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
         return FAILED
     before, compressed = w.H[BEFORE], w.H[COMPRESSED]

@@ -16,6 +16,7 @@ from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
 from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
+from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
@@ -72,7 +73,10 @@ def resolve_contacts(
             w.J, w.bias_row,
         )  # fmt: skip
         rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.J, w.bias_row)
-        couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+        if w.answer[0].recursive == 0:
+            couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+        elif couple_by_recursion(packed, buffer, rows) != PASSED:
+            return FAILED
         if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
             return FAILED
         for j in range(nv):
