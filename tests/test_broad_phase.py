@@ -25,7 +25,9 @@ def scene(seed: int) -> World:
         if i % 3 == 0:
             builder.sphere(f"s{i}", f"b{i}", radius=0.08, position=at)
         elif i % 3 == 1:
-            builder.capsule(f"s{i}", f"b{i}", start=at, end=at + [0.15, 0, 0], radius=0.05)
+            builder.capsule(
+                f"s{i}", f"b{i}", start=at, end=at + np.array([0.15, 0, 0]), radius=0.05
+            )
         else:
             builder.box(f"s{i}", f"b{i}", half_size=(0.1, 0.06, 0.08), position=at)
     for i in range(5):
@@ -37,7 +39,7 @@ def scene(seed: int) -> World:
     builder.self_contact(*(f"r{i}" for i in range(5)))
     world = World(builder.build(), timestep=4e-3)
     for i in range(8):
-        world.q[7 * i : 7 * i + 3] = rng.uniform(-0.3, 0.3, 3) + [0, 0, 0.3 + 0.2 * i]
+        world.q[7 * i : 7 * i + 3] = rng.uniform(-0.3, 0.3, 3) + np.array([0, 0, 0.3 + 0.2 * i])
         world.v[6 * i : 6 * i + 6] = rng.normal(size=6)
     world.q[0] = 3.0
     world.q[7] = -2.0
