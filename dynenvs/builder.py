@@ -319,7 +319,7 @@ class ModelBuilder:
     ) -> ModelBuilder:
         """Add ground with steps: upright blocks side by side, endlessly deep, with flat tops.
 
-        Spheres and capsules touch it, with its edges and corners as sharp as they are.
+        Spheres, capsules and boxes touch it, with its edges and corners as sharp as they are.
 
         Args:
             name: unique among geoms.

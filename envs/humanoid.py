@@ -133,8 +133,9 @@ class HumanoidEnv(LeggedRobot):
       `set_command` changes it in mid-episode.
     - `forward_range` = (0, 0.8), `sideways_range` = (-0.2, 0.2) [m/s], `turning_range` =
       (-0.4, 0.4) [rad/s]: ranges of the command, within [-3, 3].
-    - `terrain` = "flat" | "slope" | "rough", `terrain_seed` = 0: ground as the quadruped's, with
-      its height scan behind the other observations; the expert walks on flat ground alone.
+    - `terrain` = "flat" | "slope" | "rough" | "stairs", `terrain_seed` = 0: ground as the
+      quadruped's, with its height scan behind the other observations; the expert walks on flat
+      ground alone.
     - `command_interval` = 0: time after which a drawn command is drawn anew [s]; 0 for never.
     - `push_impulse` = 0: size of horizontal impulses on the pelvis [N s], at most 200, in drawn
       directions every `push_interval` = 3 s.

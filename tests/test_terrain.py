@@ -16,6 +16,7 @@ from dynenvs.agents.episodes import run_episodes
 from dynenvs.agents.legged_measure import measure_trot
 from dynenvs.contact.detect import measure_gaps
 from dynenvs.envs import terrain as ground
+from dynenvs.envs.humanoid import HumanoidEnv
 from dynenvs.envs.quadruped import QuadrupedEnv, QuadrupedTask, QuadrupedVectorEnv
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import open_model, open_workspace
@@ -84,6 +85,22 @@ def test_episodes_begin_on_the_ground_at_drawn_places(kind: str) -> None:
         places.append(np.append(q[:2], heading(q)))
     np.testing.assert_array_equal(places[0], places[3])
     assert len({tuple(p) for p in places}) == 3
+
+
+@pytest.mark.parametrize("kind", UNEVEN)
+def test_the_humanoids_box_feet_stand_on_it(kind: str) -> None:
+    """The lowest corner touches, soles carry, and falling on it leaves no contact unsolved."""
+    env = HumanoidEnv(terrain=kind, terminate_on_fall=False)
+    carried = 0.0
+    for seed in range(3):
+        env.reset(seed=seed)
+        for _ in range(60):
+            *_, info = env.step(np.zeros(21, np.float32))
+            carried += float(np.abs(info["contact_forces"]).sum())
+        status = env.worlds.rows["status"][0]
+        assert (status["failed"], status["overflow"], status["degraded"]) == (0, 0, 0)
+        assert status["residual"] < 1e-9
+    assert carried > 0.0
 
 
 def test_stairs_are_steps_of_eight_centimetres() -> None:
