@@ -45,7 +45,7 @@ from dynenvs.parts import (
     vector3,
 )
 
-RECURSION = 12_000  # sum of squares of depths: a chain of 33
+RECURSION = 22_000  # sum of squares of depths: a chain of 40
 NEAR = 0.1  # solids further apart than this are not looked at [m]
 
 

@@ -105,6 +105,18 @@ def gap_after(features: Records, spots: Records, poses: Records, f: int) -> floa
 
 
 @inlined
+def next_after(features: Records, spots: Records, f: int) -> int:
+    """The feature after f, without those of pairs that are far apart at the end of the step."""
+    f += 1
+    k = slot_of(features, spots, f)
+    first = spots.shape[0] // 2
+    while k >= 0 and k < first and spots[first + k].skip > 0:
+        f += spots[first + k].skip
+        k += spots[first + k].skip
+    return f
+
+
+@inlined
 def place(features: Records, spots: Records, poses: Records, f: int, contact: Any) -> None:
     """`locate` for any feature, at the start of the step (`pose`, for which spots are known)."""
     k = slot_of(features, spots, f)

@@ -7,6 +7,7 @@ from dynenvs.contact.detect import (
     add_contact,
     gap_after,
     locate,
+    next_after,
     select_contacts,
     slot_of,
 )
@@ -133,7 +134,9 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
 def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Add every feature that is below ground at the end of the step and not in the problem."""
     listed = count
-    for f in range(m.header[0].nf):
+    after = next_after(m.features, w.spots, integer(-1))
+    while after < m.header[0].nf:
+        f, after = after, next_after(m.features, w.spots, after)
         if not gap_after(m.features, w.spots, w.pose_new, f) < -MISSED:
             continue
         known = s.memory[f].ignored != 0
