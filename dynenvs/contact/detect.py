@@ -117,6 +117,16 @@ def next_after(features: Records, spots: Records, f: int) -> int:
 
 
 @inlined
+def forget_gaps(features: Records, spots: Records, f: int) -> None:
+    """Have the gaps of slot f's pair cleared at the next step: they belong to this one alone."""
+    k = slot_of(features, spots, f)
+    while k > 0 and features[f - 1].group == features[f].group:
+        f -= 1
+        k -= 1
+    spots[k].skip = 0
+
+
+@inlined
 def place(features: Records, spots: Records, poses: Records, f: int, contact: Any) -> None:
     """`locate` for any feature, at the start of the step (`pose`, for which spots are known)."""
     k = slot_of(features, spots, f)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.detect import (
     add_contact,
+    forget_gaps,
     gap_after,
     locate,
     next_after,
@@ -154,6 +155,7 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
                 w.gaps[f] = pull_back(
                     spot, w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact
                 )
+                forget_gaps(m.features, w.spots, f)
             add_contact(m.features, s.memory, w.gaps, f, contact)
             count += 1
     return count

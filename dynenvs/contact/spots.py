@@ -17,6 +17,7 @@ from dynenvs.layout import (
     BLOCK_FIELD,
     BOX,
     CAPSULE,
+    FAR,
     HEIGHT_FIELD,
     Bytes,
     Floats,
@@ -49,6 +50,10 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
         if lead.skip == 0:  # otherwise all of them are discarded already
             discard(w.spots, first, pair.slots)
             lead.skip = pair.slots
+            if after == 0:  # gaps are taken over of pairs that are near alone
+                at = m.header[0].nf - m.header[0].ns + first
+                for k in range(at, at + pair.slots):
+                    w.gaps[k] = FAR
         if after:
             near = _meet(pair, w.pose_new[pair.body_a], w.pose_new[pair.body_b], shapes)
         else:
