@@ -21,6 +21,7 @@ RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, **dict.fromkeys(GROUND, 3)}
 SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
 SIGHT = 0.02  # a box looks at blocks that are so far from it at least [m]
 MOST_BLOCKS = 8  # side by side, of those
+MOST_POINTS = 4  # along an edge of a box over a height field
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
 
 
@@ -131,7 +132,7 @@ def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
     spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
     # Twice as close to each other as the heights: of a hill of one height between four of these
     # points no more than a quarter is missed
-    x, y, z = (max(2, math.ceil(4 * half / spacing) + 1) for half in a.size)
+    x, y, z = (min(max(2, math.ceil(4 * half / spacing) + 1), MOST_POINTS) for half in a.size)
     return x, y, z
 
 
