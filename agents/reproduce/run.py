@@ -20,6 +20,7 @@ HOMES = (  # modules with a tuple EXPERIMENTS, in the page's order
     "accuracy",
     "cloutier_dynamics",
     "cloutier_motion",
+    "cloutier_stiffness",
     "cloutier_chains",
     "integration",
     "pai_film",
