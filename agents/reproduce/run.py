@@ -18,6 +18,7 @@ from dynenvs.agents.reproduce.output import save, section
 HOMES = (  # modules with a tuple EXPERIMENTS, in the page's order
     "operations",
     "accuracy",
+    "accuracy_trees",
     "cloutier_dynamics",
     "cloutier_motion",
     "cloutier_stiffness",
