@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -197,6 +199,15 @@ def test_operations_are_counted_as_defined() -> None:
     assert tally.operations() == Operations(0, 0, 0, 0)
     assert float((x * two + x) / x - x) == 1.0
     assert tally.operations() == Operations(1, 2, 1, 0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_says_cost_digits_and_source(method: str) -> None:
+    """In its module's docstring: its equation's source, what it costs, where it loses digits."""
+    text = sys.modules[METHODS[method].__module__].__doc__ or ""
+    assert "\nCost: " in text
+    assert "\nDigits: " in text
+    assert re.search(r"source 00\d|physics\.md", text)
 
 
 def test_errors_say_what_would_be_right() -> None:
