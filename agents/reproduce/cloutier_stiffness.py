@@ -190,9 +190,9 @@ EXPERIMENTS = (
         "table has four orders that agree in exact numbers, each for five first links that differ "
         "by parts in 1e9 (median, least and most). The one that follows the text (mass, centre "
         "and moment of what a joint carries, section 3.1.1; elimination from the tip, eq. 4.9) "
-        "comes within some per cent of the paper; Cholesky's factors from the base, to which "
-        "section 5.2.1 may refer, double the climb. The limit after which the paper gave up is "
-        f"not stated: here {LIMIT} evaluations.",
+        "comes within some per cent of the paper; Cholesky's factors from the base, which section "
+        "5.2.1 names for single evaluations, nearly double the climb. The limit after which the "
+        f"paper gave up is not stated: here {LIMIT} evaluations.",
         figure_5_6,
     ),
 )

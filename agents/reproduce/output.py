@@ -104,6 +104,8 @@ def section(experiment: Experiment, outcome: Outcome, picture: str | None) -> st
         lines += [*_table(heads, rows), ""]
     for name in outcome.shown:
         table = outcome.data[name]
+        if len(outcome.shown) > 1:
+            lines += [f"{name.capitalize()}:", ""]
         lines += [*_table(table.columns, table.rows), ""]
     if picture:
         lines += [f"![{experiment.title}]({picture})", ""]
