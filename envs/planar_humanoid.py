@@ -19,8 +19,8 @@ VELOCITY_BOUND = 150.0  # of a joint [rad/s]: full torques reach 95
 
 
 @cache
-def _model() -> Model:
-    return robot.build()
+def _model(free_pitch: bool) -> Model:
+    return robot.build(free_pitch)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -36,7 +36,7 @@ class PlanarHumanoidTask(WalkerTask):
 
     def build(self) -> Model:
         """The robot on its ground."""
-        return _model()
+        return _model(self.free_pitch)
 
 
 class PlanarHumanoidEnv(PlanarWalker):

@@ -21,8 +21,8 @@ VELOCITY_BOUND = 300.0
 
 
 @cache
-def _model() -> Model:
-    return robot.build()
+def _model(free_pitch: bool) -> Model:
+    return robot.build(free_pitch)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -38,7 +38,7 @@ class PlanarQuadrupedTask(WalkerTask):
 
     def build(self) -> Model:
         """The robot on its ground."""
-        return _model()
+        return _model(self.free_pitch)
 
 
 class PlanarQuadrupedEnv(PlanarWalker):

@@ -27,16 +27,18 @@ COMMAND_BOUNDS = (-2.0, 5.0)  # backwards any faster, the gait clock would stop 
 
 @dataclass(kw_only=True, eq=False)
 class WalkerTask(Task):
-    """A walker with root coordinates (x, z) that follows a commanded speed on flat ground.
+    """A walker with root coordinates (x, z), or (x, z, pitch), follows a commanded speed.
 
     Args:
         command: a fixed speed [m/s], drawn at each reset if None.
         command_range: range of the commanded speed [m/s].
         terminate_on_fall: whether a fall ends the episode.
+        free_pitch: whether the trunk pitches, unactuated: another model, with balance to keep.
 
     The other arguments are `Task`'s.
 
     Attributes:
+        root: number of root coordinates, none of them actuated.
         pose: joint angles of one leg, standing [rad].
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
@@ -49,6 +51,7 @@ class WalkerTask(Task):
     command: float | None = None
     command_range: tuple[float, float]
     terminate_on_fall: bool = True
+    free_pitch: bool = False
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
@@ -62,11 +65,14 @@ class WalkerTask(Task):
         if self.command is not None:
             self.command = number(self.command, "command", *self.command_range, "m/s")
         self.terminate_on_fall = flag(self.terminate_on_fall, "terminate_on_fall")
+        self.free_pitch = flag(self.free_pitch, "free_pitch")
+        self.root = ROOT + 1 if self.free_pitch else ROOT
         self.legs = tuple(self.feet)
         super().__post_init__()
-        self.standing = np.concatenate([np.zeros(ROOT), np.tile(self.pose, len(self.legs))])
+        self.standing = np.concatenate([np.zeros(self.root), np.tile(self.pose, len(self.legs))])
         self.foot_of_feature = self._feet_of_features()
         options = self.options
+        options["root"] = self.root
         options["legs"] = len(self.legs)
         options["terminate_on_fall"] = self.terminate_on_fall
         options["standing_height"] = self._standing_height()
@@ -94,13 +100,15 @@ class WalkerTask(Task):
         )
 
     def bounds(self) -> gym.spaces.Box:
-        """Height, joint ranges, velocities, the phase's sine and cosine, command."""
+        """Height, pitch if free, joint ranges, velocities, phase's sine and cosine, command."""
         model = self.model
         speed = np.full(model.nv, self.velocity_bound)
         speed[:ROOT] = ROOT_VELOCITY_BOUND
         low_command, high_command = self.command_range
-        low = np.concatenate([[0.0], model.lower[ROOT:], -speed, [-1.0, -1.0, low_command]])
-        high = np.concatenate([[HEIGHT_BOUND], model.upper[ROOT:], speed, [1.0, 1.0, high_command]])
+        pitch = [math.pi] * (self.root - ROOT)
+        lower, upper = model.lower[self.root :], model.upper[self.root :]
+        low = np.concatenate([[0.0], np.negative(pitch), lower, -speed, [-1.0, -1.0, low_command]])
+        high = np.concatenate([[HEIGHT_BOUND], pitch, upper, speed, [1.0, 1.0, high_command]])
         return gym.spaces.Box(low, high, dtype=np.float64)
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
