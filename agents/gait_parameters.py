@@ -43,10 +43,10 @@ def humanoid_balance() -> NDArray[Any]:
     b["half_width"] = b["astride"] = 1.0  # there is no sideways
     b["reach"] = 0.85
     leg = robot.THIGH + robot.SHANK
-    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.06
-    b["duty"], b["duty_slope"] = 0.60, 0.05
+    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.08
+    b["duty"], b["duty_slope"] = 0.58, 0.04
     b["arrival"], b["landing"] = 0.02, 0.03
-    b["hurry"] = 0.2
+    b["hurry"] = 0.1
     b["clearance"], b["heel"] = 0.045, 0.2
     b["slow_frequency"], b["frequency_slope"] = humanoid_env.GAIT
     b["height"] = 0.875

@@ -48,6 +48,7 @@ SHARING = 200.0  # of the shares against least torque, for a foot that carries t
 EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
 FLAT = 2e-4  # height below which a standing foot's other end carries, too [m]
 FASTEST = 20.0  # joint velocity that is asked for [rad/s]
+MARGIN = 0.25  # above its speed for which steps are planned, to the command [m/s]
 SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
 STRAIGHT = 0.01  # least area between the two levers of a leg: its rates stay finite [m^2]
 PLAN_BYTES = PLAN.itemsize
@@ -97,6 +98,7 @@ def act(
         keep_time(g, p, legs)
         if _settle(m, s, w, g, legs):
             _survey(m, s, w, g, p, legs, soles, period)
+        _gather_way(p)
         plan_step(g, p, legs)
         place_pressure(g, p, legs)
         steer(g, p, w.pose[m.dofs[PITCH].body].R, legs, -g.sole[2])
@@ -168,6 +170,19 @@ def _survey(
         one = legs[leg]
         find_sole(m, w, g, soles, leg, one)
         one.point[1] = one.yaw = 0.0  # legs side by side are one behind the other here
+
+
+@inlined
+def _gather_way(p: Any) -> None:
+    """Plan for a speed that a step or two can reach: the first ones from standing are shorter.
+
+    The mean speed is that of the pendulum which moves as fast now: v / mean = c cosh(w (t - T / 2))
+    at the time t of a step T.
+    """
+    w = math.sqrt(9.81 / max(p.center[2], 0.05))
+    half = 0.5 * w * p.step
+    growth = half / math.sinh(half) * math.cosh(w * p.since - half)
+    p.command[0] = min(p.command[0], max(p.momentum[0] / growth, 0.0) + MARGIN)
 
 
 @inlined
