@@ -43,15 +43,14 @@ def humanoid_balance() -> NDArray[Any]:
     b["half_width"] = b["astride"] = 1.0  # there is no sideways
     b["reach"] = 0.85
     leg = robot.THIGH + robot.SHANK
-    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.08
+    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.07
     b["duty"], b["duty_slope"] = 0.58, 0.04
-    b["arrival"], b["landing"] = 0.02, 0.03
+    b["arrival"], b["landing"] = 0.04, 0.05
     b["hurry"] = 0.1
     b["clearance"], b["heel"] = 0.045, 0.2
-    b["slow_frequency"], b["frequency_slope"] = humanoid_env.GAIT
     b["height"] = 0.875
-    b["height_rate"], b["tilt_rate"] = 10.0, 10.0
-    b["balance_rate"], b["swing_rate"] = 4.0, 20.0
+    b["height_rate"], b["tilt_rate"] = 7.0, 10.0
+    b["balance_rate"], b["swing_rate"] = 4.0, 25.0
     return biped
 
 

@@ -57,7 +57,8 @@ class WalkingController(BatchController):
         self.lookahead = 0.5 * (task.dt - task.timestep)
         self.gait = gait
         gait["root"] = task.root
-        gait["slow_frequency"], gait["frequency_slope"] = task.gait
+        for name in ("slow_frequency", "frequency_slope"):
+            gait[name] = task.options[name]
         gait["weight"] = 9.81 * task.model.bodies["mass"].sum()
         gait["commands"][0] = [command for command, _ in shapes]
         gait["shapes"][0] = [shape for _, shape in shapes]
@@ -78,6 +79,8 @@ class BalancingController(BatchController):
         task = env.task
         assert isinstance(task, WalkerTask)
         self.body = body
+        for name in ("slow_frequency", "frequency_slope"):
+            body[name] = task.options[name]
         body["mass"] = task.model.bodies["mass"].sum()
         constants = (body, task.foot_of_feature, task.dt, task.timestep)
         size = max(task.model.nv, len(task.model.features), BALANCING_SCRATCH)

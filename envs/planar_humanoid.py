@@ -15,6 +15,7 @@ from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
 GAIT = (0.68, 0.20)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+FREE_GAIT = (0.68, 0.35)  # quicker steps, where balance is to be kept as well
 VELOCITY_BOUND = 150.0  # of a joint [rad/s]: full torques reach 95
 
 
@@ -31,7 +32,7 @@ class PlanarHumanoidTask(WalkerTask):
 
     pose = robot.STANDING
     feet: ClassVar = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
-    gait = GAIT
+    gait, free_gait = GAIT, FREE_GAIT
     velocity_bound = VELOCITY_BOUND
 
     def build(self) -> Model:

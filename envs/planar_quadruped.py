@@ -33,7 +33,7 @@ class PlanarQuadrupedTask(WalkerTask):
 
     pose = robot.STANDING
     feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
-    gait = GAIT
+    gait = free_gait = GAIT
     velocity_bound = VELOCITY_BOUND
 
     def build(self) -> Model:

@@ -42,6 +42,7 @@ class WalkerTask(Task):
         pose: joint angles of one leg, standing [rad].
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
+        free_gait: the same where the trunk pitches.
         velocity_bound: joint velocity that ends the episode [rad/s].
         standing: the standing pose with its root at the origin [m, rad], shape (nq,).
         legs: names of the legs.
@@ -58,6 +59,7 @@ class WalkerTask(Task):
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
+    free_gait: ClassVar[tuple[float, float]]
     velocity_bound: ClassVar[float]
 
     def __post_init__(self) -> None:
@@ -78,7 +80,8 @@ class WalkerTask(Task):
         options["standing_height"] = self._standing_height()
         options["command"] = math.nan if self.command is None else self.command
         options["low_command"], options["high_command"] = self.command_range
-        options["slow_frequency"], options["frequency_slope"] = self.gait
+        gait = self.free_gait if self.free_pitch else self.gait
+        options["slow_frequency"], options["frequency_slope"] = gait
         options["height_bound"] = HEIGHT_BOUND
         options["velocity_bound"] = self.velocity_bound
         options["root_velocity_bound"] = ROOT_VELOCITY_BOUND
