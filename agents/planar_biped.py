@@ -92,7 +92,7 @@ def act(
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        p.phase, p.command[0] = read_state(m, s, observations[i])
+        p.phase, p.command[0] = read_state(m, s, ROOT, observations[i])
         p.command[1] = p.command[2] = 0.0
         _survey(m, s, w, g, p, legs, soles, period)
         keep_time(g, p, legs)

@@ -101,7 +101,7 @@ def act(
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        phase, command = read_state(m, s, observations[i])
+        phase, command = read_state(m, s, gaits[0].root, observations[i])
         interpolate(gaits[0], command, shape)
         _desire(m, s, w, gaits[0], shape, feet, period, lookahead, phase, command, v_des, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)

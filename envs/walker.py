@@ -235,23 +235,32 @@ def _advance(
 
 @inlined
 def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) -> None:
-    """(z, free pitch, joint positions, velocities, phase's sine and cosine, command), bounded."""
+    """(z, joint angles, velocities, sine and cosine of the phase, command), within bounds.
+
+    Where the root pitches, its pitch and pitch rate come last.
+    """
     nq, nv = m.header[0].nq, m.header[0].nv
     observation[0] = min(max(s.q[1], 0.0), o.height_bound)
-    if o.root > ROOT:
-        turns = math.floor(s.q[ROOT] / (2.0 * math.pi) + 0.5)
-        observation[1] = min(max(s.q[ROOT] - 2.0 * math.pi * turns, -math.pi), math.pi)
+    at = 1 - o.root
     for i in range(o.root, nq):
         # A joint may stand a rounding error behind its stop.
         dof = m.dofs[i]
-        observation[i - 1] = min(max(s.q[i], dof.lower), dof.upper)
-    for i in range(nv):
-        bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
-        observation[nq - 1 + i] = min(max(s.v[i], -bound), bound)
+        observation[at + i] = min(max(s.q[i], dof.lower), dof.upper)
+    at += nq
+    for i in range(ROOT):
+        observation[at + i] = min(max(s.v[i], -o.root_velocity_bound), o.root_velocity_bound)
+    at += ROOT - o.root
+    for i in range(o.root, nv):
+        observation[at + i] = min(max(s.v[i], -o.velocity_bound), o.velocity_bound)
+    at += nv
     angle = 2.0 * math.pi * t.phase
-    observation[nq + nv - 1] = math.sin(angle)
-    observation[nq + nv] = math.cos(angle)
-    observation[nq + nv + 1] = t.command
+    observation[at] = math.sin(angle)
+    observation[at + 1] = math.cos(angle)
+    observation[at + 2] = t.command
+    if o.root > ROOT:
+        turns = math.floor(s.q[ROOT] / (2.0 * math.pi) + 0.5)
+        observation[at + 3] = min(max(s.q[ROOT] - 2.0 * math.pi * turns, -math.pi), math.pi)
+        observation[at + 4] = min(max(s.v[ROOT], -o.velocity_bound), o.velocity_bound)
 
 
 @inlined

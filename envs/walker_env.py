@@ -103,15 +103,15 @@ class WalkerTask(Task):
         )
 
     def bounds(self) -> gym.spaces.Box:
-        """Height, pitch if free, joint ranges, velocities, phase's sine and cosine, command."""
+        """Height, joint ranges, velocities, the phase's sine and cosine, command; free pitch."""
         model = self.model
-        speed = np.full(model.nv, self.velocity_bound)
+        speed = np.full(ROOT + model.nu, self.velocity_bound)
         speed[:ROOT] = ROOT_VELOCITY_BOUND
-        low_command, high_command = self.command_range
-        pitch = [math.pi] * (self.root - ROOT)
+        pitch = [math.pi, self.velocity_bound] if self.free_pitch else []
         lower, upper = model.lower[self.root :], model.upper[self.root :]
-        low = np.concatenate([[0.0], np.negative(pitch), lower, -speed, [-1.0, -1.0, low_command]])
-        high = np.concatenate([[HEIGHT_BOUND], pitch, upper, speed, [1.0, 1.0, high_command]])
+        low_command, high_command = self.command_range
+        low = np.concatenate([[0.0], lower, -speed, [-1.0, -1.0, low_command], np.negative(pitch)])
+        high = np.concatenate([[HEIGHT_BOUND], upper, speed, [1.0, 1.0, high_command], pitch])
         return gym.spaces.Box(low, high, dtype=np.float64)
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
