@@ -45,12 +45,12 @@ class PlanarHumanoidEnv(PlanarWalker):
 
     ## Description
     The report's humanoid: the torso stands on two unactuated prismatic root joints (x, z) and
-    never pitches, unless `free_pitch=True` gives it a third, unactuated revolute one: then it must
-    keep its balance, with its feet alone to push against the ground; hips, knees and ankles are six actuated revolute joints; each foot touches the
-    ground at heel and toe, with hard Coulomb friction (coefficient 0.8) solved as an LCP and
-    certified at every step.  Falling is falling: the pelvis sinks, or a shin or the pelvis
-    touches the ground.  Masses, lengths and limits are published human data
-    (`envs/robots/planar_humanoid.py`).
+    never pitches, unless `free_pitch=True` gives it a third, unactuated revolute one: then balance
+    must be kept, with nothing but the feet to push against the ground.  Hips, knees and ankles are
+    six actuated revolute joints; each foot touches the ground at heel and toe, with hard Coulomb
+    friction (coefficient 0.8) solved as an LCP and certified at every step.  Falling is falling:
+    the pelvis sinks, or a shin, the pelvis, a free chest or head touches the ground.  Masses,
+    lengths and limits are published human data (`envs/robots/planar_humanoid.py`).
 
     ## Action Space
     `Box(-1, 1, (6,), float32)`: torque over effort limit, held for the control period of 10 ms.
@@ -106,11 +106,10 @@ class PlanarHumanoidEnv(PlanarWalker):
     `command_range`; the gait phase 0 or 0.5.  The noise goes to a free pitch and its rate, too.
 
     ## Episode End
-    Terminated by a fall (hip below 70 % of its standing height, a torso pitched by more than 1 rad
-    or any contact but the feet's),
-    unless `terminate_on_fall=False`, and by a velocity beyond its bound.  Truncated after
-    `max_episode_steps` control steps, and where a contact problem has no solution (the state then
-    stays the last finite one).  `info["end"]` says which.
+    Terminated by a fall (hip below 70 % of its standing height, a torso pitched by more than 1 rad,
+    or any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
+    bound.  Truncated after `max_episode_steps` control steps, and where a contact problem has no
+    solution (the state then stays the last finite one).  `info["end"]` says which.
 
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.
