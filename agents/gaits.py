@@ -171,7 +171,7 @@ def load_share(g: Any, phase: float, pace: float) -> float:
         return 0.0
     ramp = max(g.duty - 0.5, 0.02)
     share = min(max(min(phase, g.duty - phase) / ramp, 0.0), 1.0)
-    even = 0.5 * max(1.0 - pace / STANDING_PACE, 0.0)
+    even = 0.5 * max(1.0 - abs(pace) / STANDING_PACE, 0.0)
     return max(share, even) if phase < 0.5 * g.duty else min(share, 1.0 - even)
 
 

@@ -71,6 +71,7 @@ LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 PRESSING_SPEED = 4e-3  # at which a foot that need not carry yet is held down [m/s]
 NEAR = 6e-4  # a foot that has come forward is set down from here [m]
 ROUNDS = 3  # in which balance and the legs' motion are fitted to each other
+SLACK = 0.2  # of the hip's speed beyond 0 or the command, before steps follow it [m/s]
 TIPPING = 20.0  # bound on the trunk's angular acceleration [rad/s^2]
 
 
@@ -141,7 +142,10 @@ def _desire(
     # Hip: forward speed with a bound on its acceleration, height along its curve.  While it
     # gathers way its gait is that of a slower walk, in shorter strides.
     _, sway, _ = hip(g, shape, HIP_X, X_HARMONICS, before, command / f, command)
-    pace = min(max(s.v[0] - sway, 0.0), command)
+    going = s.v[0] - sway
+    pace = min(max(going, 0.0), command)
+    if g.root > ROOT:  # after a blow feet go with the trunk, or it would leave them behind
+        pace = min(max(pace, going - SLACK), going + SLACK)
     gathered = min(pace + MARGIN, command)
     interpolate(g, gathered, shape)
     length = gathered / f

@@ -25,6 +25,7 @@ from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.standing import StandingController, planar_state
 from dynenvs.dynamics.crba import crba
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.view import push
 from dynenvs.envs.walker import FALL_PITCH
 from dynenvs.envs.walker_env import PlanarWalker
 from dynenvs.kinematics import update_poses
@@ -304,6 +305,29 @@ def _recovers(name: str, policy: Any, rate: float) -> bool:
 def test_balance_is_kept_against_a_blow(name: str, rate: float) -> None:
     """1 rad/s out of the blue."""
     assert _recovers(name, expert(name), rate)
+
+
+def _push(env: PlanarWalker, impulse: float) -> Array:
+    """Strike the trunk [N s], level; returns what is seen then, but for that as it was."""
+    seen = env.worlds.observations[0].copy()
+    push(env, abs(impulse), heading=0.0 if impulse > 0.0 else np.pi)
+    v, nu = env.worlds.rows[0]["v"], env.model.nu
+    seen[1 + nu : 3 + nu], seen[3 + nu : 3 + 2 * nu], seen[-1] = v[:2], v[3:], v[PITCH]
+    return seen
+
+
+@every_planar
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_steps_follow_a_push(name: str, sign: float) -> None:
+    """10 N s on the humanoid's chest, 8 N s on the quadruped's trunk (0.6 m/s) every 3 s."""
+    env = free(name)
+    observation, _ = env.reset(seed=3, options={"command": 0.6})
+    for k in range(700):
+        if k in (200, 500):
+            observation = _push(env, sign * (10.0 if "Humanoid" in name else 8.0))
+        observation, _, terminated, _, info = env.step(expert(name).predict(observation)[0])
+        assert not terminated, (k, info["end"])
+    assert abs(observation[-2]) < 0.05
 
 
 @every_planar
