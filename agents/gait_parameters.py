@@ -43,7 +43,7 @@ def humanoid_balance() -> NDArray[Any]:
     b["half_width"] = b["astride"] = 1.0  # there is no sideways
     b["reach"] = 0.85
     leg = robot.THIGH + robot.SHANK
-    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.07
+    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.09
     b["duty"], b["duty_slope"] = 0.58, 0.04
     b["arrival"], b["landing"] = 0.04, 0.05
     b["hurry"] = 0.1
