@@ -31,7 +31,8 @@ def chain(links: int, **options: Any) -> Model:
             armature=1e-3,
         )
         builder.body(f"b{i}", parent=f"b{i - 1}", joint=joint, mass=1.0, inertia=[0.01] * 3)
-        builder.sphere(f"s{i}", f"b{i}", radius=0.09, friction=0.6, restitution=0.3)
+        if i % 3 == 0:  # fewer rows than coordinates: one answer
+            builder.sphere(f"s{i}", f"b{i}", radius=0.09, friction=0.6, restitution=0.3)
     return builder.build()
 
 
@@ -71,7 +72,7 @@ def test_recursion_and_factors_step_alike(
         np.testing.assert_allclose(one.q, other.q, atol=1e-11)
         touched += len(one.contacts)
         q, v = other.q.copy(), other.v.copy()
-    assert touched > 40
+    assert touched > 20
     assert one.diagnostics.failed == other.diagnostics.failed == 0
 
 
@@ -87,9 +88,11 @@ def test_a_long_chain_stays_on_the_floor() -> None:
     q, v, _ = start(40, 0)
     q[2] = 0.3
     world.reset(q, 0.2 * v)
-    for _ in range(80):
+    touched = 0
+    for _ in range(120):
         world.step()
+        touched += len(world.contacts)
         assert all(contact.gap > -1e-6 for contact in world.contacts)
     assert world.diagnostics.residual < 1e-9
     assert world.diagnostics.failed == 0
-    assert len(world.contacts) > 10
+    assert touched > 20
