@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from dynenvs.lcp import LcpResult, LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.gauss_seidel import gauss_seidel
-from dynenvs.lcp.lemke import PIVOT_LIMIT, RAY, SOLVED, lemke
+from dynenvs.lcp.lemke import lemke
 from dynenvs.lcp.solve import CERTIFIED, FAILED, solve
+from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED, tableau_lemke
 from dynenvs.lcp.workspace import unpack_workspace, workspace, workspace_size
 
 Array = NDArray[np.float64]
@@ -152,32 +153,37 @@ def test_textbook(name: str) -> None:
         np.testing.assert_allclose(result.z, z, atol=1e-12)
 
 
-def run_lemke(A: Array, b: Array, limit: int) -> tuple[int, int, Array]:
+def run_lemke(method: Any, A: Array, b: Array, limit: int) -> tuple[int, int, Array]:
     n = len(b)
     z, basis = np.zeros(n), np.zeros(n, dtype=np.int64)
-    return *lemke(A, b, np.ones(n), n, limit, False, z, basis, workspace(n)), z
+    return *method(A, b, np.ones(n), n, limit, z, basis, workspace(n)), z
 
 
+LEMKES = pytest.mark.parametrize("method", [tableau_lemke, lemke], ids=["tableau", "careful"])
+
+
+@LEMKES
 @pytest.mark.parametrize("n", [1, 2, 4, 8, 12])
-def test_murty_exponential_family(n: int) -> None:
+def test_murty_exponential_family(method: Any, n: int) -> None:
     """Murty 1978: lower triangular, 1 and 2s; Lemke from the ray of ones takes 2^n pivots.
 
     Oracle: the count, and z = (1, 0, ..., 0) by hand for b = -1.
     """
     A = np.eye(n) + 2 * np.tril(np.ones((n, n)), -1)
     b = -np.ones(n)
-    status, pivots, z = run_lemke(A, b, 2**n + 10)
+    status, pivots, z = run_lemke(method, A, b, 2**n + 10)
     assert status == SOLVED
     assert pivots == 2**n
     np.testing.assert_array_equal(z, np.eye(n)[0])
     assert plain(A, b).solve().status is LcpStatus.CERTIFIED  # 4096 pivots are not allowed there
 
 
-def test_pivot_limit_and_ray_are_reported() -> None:
+@LEMKES
+def test_pivot_limit_and_ray_are_reported(method: Any) -> None:
     """Oracle: the same family stopped early; an infeasible problem ends on a ray."""
     A = np.eye(10) + 2 * np.tril(np.ones((10, 10)), -1)
-    assert run_lemke(A, -np.ones(10), 100)[0] == PIVOT_LIMIT
-    assert run_lemke(np.array([[0.0]]), np.array([-1.0]), 100)[0] == RAY
+    assert run_lemke(method, A, -np.ones(10), 100)[0] == PIVOT_LIMIT
+    assert run_lemke(method, np.array([[0.0]]), np.array([-1.0]), 100)[0] == RAY
 
 
 @pytest.mark.parametrize("definite", [True, False])

@@ -7,7 +7,7 @@ one variable a block this is projected Gauss-Seidel.
 from __future__ import annotations
 
 from dynenvs.compiled import kernel
-from dynenvs.lcp.lemke import SOLVED, lemke
+from dynenvs.lcp.tableau import SOLVED, tableau_lemke
 from dynenvs.lcp.workspace import (
     BLOCK_BASIS,
     BLOCK_MATRIX,
@@ -89,9 +89,8 @@ def gauss_seidel(
         change = 0.0
         for label in range(labels):
             size = _block_problem(A, b, n, block, label, z, work)
-            limit, careful = 20 + 10 * size, size < 0  # not careful: no literal, as in `integer`
-            status, _ = lemke(
-                inner_matrix, inner_vector, cover, size, limit, careful, inner_z, inner_basis, work
+            status, _ = tableau_lemke(
+                inner_matrix, inner_vector, cover, size, 20 + 10 * size, inner_z, inner_basis, work
             )
             if status == SOLVED:
                 for p in range(size):

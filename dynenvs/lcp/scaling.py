@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
+import numpy as np
+
+from dynenvs.compiled import inlined, kernel
 from dynenvs.lcp.dense import add_product
-from dynenvs.lcp.workspace import Matrix, Vector
+from dynenvs.lcp.workspace import Integers, Matrix, Vector
+
+ONE_EXPONENT = 1 << 52  # what a float's bits gain when it doubles
+FRACTION_OF_SQRT2 = 0x6A09E667F3BCD  # the bits under sqrt(2)'s exponent
 
 
 @kernel
@@ -77,11 +82,15 @@ def certificate(
     return worst
 
 
-@kernel
-def _power_of_two(x: float) -> float:
-    """The power of two nearest to x > 0 (on the logarithmic scale, within a factor sqrt 2)."""
-    fraction, exponent = math.frexp(x)  # x = fraction 2^exponent, 1/2 <= fraction < 1
-    return math.ldexp(1.0, exponent if fraction > math.sqrt(0.5) else exponent - 1)
+@inlined
+def _round_to_power(x: Vector, bits: Integers, i: int) -> float:
+    """Round x_i > 0 to the nearest power of two (within a factor sqrt 2) and return it.
+
+    bits: x seen as integers, of 52 bits of fraction under those of the exponent.
+    """
+    fraction = bits[i] & (ONE_EXPONENT - 1)
+    bits[i] += (ONE_EXPONENT if fraction > FRACTION_OF_SQRT2 else 0) - fraction
+    return x[i]
 
 
 @kernel
@@ -98,23 +107,33 @@ def equilibrate(
     A, matrix: shape (>= n, >= n); b, unit, offset: shape (>= n,)
     Returns beta.
     """
+    bits = unit.view(np.int64)
     for i in range(n):
         if A[i, i] > 0.0:
-            unit[i] = _power_of_two(1.0 / math.sqrt(A[i, i]))
+            unit[i] = 1.0 / math.sqrt(A[i, i])
+            _round_to_power(unit, bits, i)
     for i in range(n):
         if not A[i, i] > 0.0:
             largest = 0.0
             for j in range(n):
                 if A[j, j] > 0.0:
                     largest = max(largest, abs(A[i, j]) * unit[j])
-            unit[i] = _power_of_two(1.0 / largest) if largest > 0.0 else 1.0
-    beta = 0.0
+            unit[i] = 1.0
+            if largest > 0.0:
+                unit[i] = 1.0 / largest
+                _round_to_power(unit, bits, i)
+    largest = 0.0
     for i in range(n):
         offset[i] = unit[i] * b[i]
-        beta = max(beta, abs(offset[i]))
+        largest = max(largest, abs(offset[i]))
         for j in range(n):
             matrix[i, j] = unit[i] * A[i, j] * unit[j]
-    beta = _power_of_two(beta) if beta > 0.0 else 1.0
+    if not largest > 0.0:
+        return 1.0
+    first = offset[0]
+    offset[0] = largest
+    beta = _round_to_power(offset, offset.view(np.int64), 0)
+    offset[0] = first
     for i in range(n):
         offset[i] /= beta
     return beta

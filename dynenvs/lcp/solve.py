@@ -1,9 +1,11 @@
 """The cascade: warm start, Lemke, careful Lemke, regularised Lemke, block Gauss-Seidel.
 
-Source: physics.md, section 3, and one rung of our own: Lemke in twice the working precision, which
-decides near ties rightly where heavy bodies rest on light ones.  An answer is judged on the problem
-as given, never on a regularised one, by `scaling.certificate`: CERTIFIED up to 1e-9, DEGRADED up to
-1e-5, FAILED beyond.  One not certified is solved again with its own basis ("polished").
+Source: physics.md, section 3, but Lemke's method runs on an updated dictionary first (`tableau.py`)
+and, where its answer is not certified, with a basis refactored in twice the working precision
+(`lemke.py`), which decides near ties rightly where light bodies carry heavy ones.  An answer is
+judged on the problem as given, never on a regularised one, by `scaling.certificate`: CERTIFIED up
+to 1e-9, DEGRADED up to 1e-5, FAILED beyond.  One not certified is solved again with its own basis
+("polished"); the first two rungs' bases are in any case.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dynenvs.lcp.active_set import solve_active_set
 from dynenvs.lcp.gauss_seidel import gauss_seidel
 from dynenvs.lcp.lemke import lemke
 from dynenvs.lcp.scaling import certificate, equilibrate, natural_scales
+from dynenvs.lcp.tableau import tableau_lemke
 from dynenvs.lcp.workspace import (
     ANSWER,
     BASIS,
@@ -44,6 +47,7 @@ DEGRADED_RESIDUAL = 1e-5
 WARM_RESIDUAL = (
     1e-12  # a guess that is right solves to roundoff; a stale one would let bodies creep
 )
+EXACT = 1e-14  # residual of a dictionary's answer that would gain nothing from its basis
 POLISHED_RESIDUAL = 1e-3  # an answer this close is worth solving again with its own basis
 
 WARM_START, LEMKE, CAREFUL_LEMKE = 0, 1, 2
@@ -186,12 +190,14 @@ def solve(
         _prepare(A, n, rung, work)
         if rung == GAUSS_SEIDEL:
             gauss_seidel(matrix, offset, n, block, SWEEPS, 1e-13, trial, basis, work)
+        elif rung == LEMKE:
+            _, count = tableau_lemke(matrix, offset, cover, n, 100 + 10 * n, trial, basis, work)
+            pivots += count
         elif rung != WARM_START:
-            careful = rung >= CAREFUL_LEMKE
-            _, count = lemke(matrix, offset, cover, n, 100 + 10 * n, careful, trial, basis, work)
+            _, count = lemke(matrix, offset, cover, n, 100 + 10 * n, trial, basis, work)
             pivots += count
         for step in range(3):  # the rung's own answer, its basis solved again, and more carefully
-            if step == (0 if rung == WARM_START else 1):
+            if step == (0 if rung == WARM_START else 1 if rung != LEMKE else 3):
                 continue
             if step > 0 and not _polish(A, n, step == 2, work):
                 break
@@ -204,7 +210,8 @@ def solve(
                 for i in range(n):
                     z[i] = answer[i]
                     guess[i] = basis[i]
-            if residual <= CERTIFIED_RESIDUAL or residual > POLISHED_RESIDUAL:
+            enough = CERTIFIED_RESIDUAL if step > 0 or rung != LEMKE else EXACT
+            if residual <= enough or residual > POLISHED_RESIDUAL:
                 break
         if best <= CERTIFIED_RESIDUAL:
             return CERTIFIED, best, pivots, best_rung
