@@ -1,0 +1,223 @@
+"""Lemke's method with lexicographic pivoting on a dictionary that each pivot updates.
+
+Source: Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 2.2 (pivotal algebra), 4.4
+(the scheme) and 4.9 (lexicographic degeneracy resolution).  Fast, but rounding errors pile up over
+the pivots: the answer is to be solved again with its basis (`active_set.py`) and judged, and where
+light bodies carry heavy ones `lemke.py` is to be asked.
+
+The dictionary states each basic variable by the nonbasic ones, y_i = q_i + sum_j T_ij x_j: half of
+the usual tableau.  B^-1, of which the lexicographic rule compares rows, stands in it too: in the
+columns of the nonbasic w's (those of the basic ones are unit vectors).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.lcp.workspace import (
+    BASIC_W,
+    BASIC_Z,
+    COLUMNS,
+    FACTOR,
+    ORDER,
+    RATIO,
+    ROWS,
+    STEP_W,
+    TIED,
+    TIGHT,
+    Integers,
+    Matrix,
+    Vector,
+    Workspace,
+    integer,
+)
+
+SOLVED, RAY, PIVOT_LIMIT = 0, 1, 2
+
+# Where w_i and z_i stand in the dictionary: column c, or -1 - r for row r
+W_PLACES, Z_PLACES = ORDER, TIGHT
+
+SMALLEST_PIVOT = 1e-10  # relative to the column: a basic variable that moves less does not block
+TIE = 1e-12  # of ratios, relative to the largest basic variable
+
+
+@inlined
+def exchange(
+    T: Matrix, q: Vector, rows: int, width: int, r: int, c: int, pivot_row: Vector
+) -> None:
+    """Basic variable r and nonbasic variable c change places.
+
+    T: dictionary, shape (>= rows, >= width); q: basic variables' values, shape (>= rows,)
+    pivot_row: scratch, shape (>= width,)
+    """
+    inverse = 1.0 / T[r, c]
+    for j in range(width):
+        value = -T[r, j] * inverse
+        pivot_row[j] = value
+        T[r, j] = value
+    pivot_row[c] = inverse
+    T[r, c] = inverse
+    value = -q[r] * inverse
+    q[r] = value
+    for i in range(rows):
+        factor = T[i, c]
+        if i == r or factor == 0.0:  # cone rows are mostly zeros
+            continue
+        T[i, c] = 0.0
+        q[i] += factor * value
+        for j in range(width):
+            T[i, j] += factor * pivot_row[j]
+
+
+@kernel
+def tableau_lemke(
+    A: Matrix,
+    b: Vector,
+    cover: Vector,
+    n: int,
+    limit: int,
+    z: Vector,
+    basis: Integers,
+    work: Workspace,
+) -> tuple[int, int]:
+    """Solve w = A z + b >= 0, z >= 0, w'z = 0 by Lemke's scheme I from the ray of `cover`.
+
+    Expects equilibrated data (`scaling.equilibrate`).
+
+    A: shape (>= n, >= n); b: shape (>= n,); cover: shape (>= n,), positive
+    limit: greatest number of pivots
+    z: shape (>= n,), receives the answer (of the last basis if there is none)
+    basis: shape (>= n,), receives 1 where z is basic at the end, else 0
+    Returns (SOLVED, RAY or PIVOT_LIMIT; number of pivots).
+    """
+    T, q = work.matrices[FACTOR], work.vectors[BASIC_Z]
+    rows, columns = work.integers[ROWS], work.integers[COLUMNS]
+    places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
+    leaving = _start(A, b, cover, n, z, basis, work)
+    if leaving < 0:
+        return SOLVED, 0
+    entering = integer(n)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
+    pivots, status = 0, PIVOT_LIMIT
+    while pivots < limit:
+        exchange(T, q, n, n + 1, leaving, entering, work.vectors[STEP_W])
+        pivots += 1
+        code = rows[leaving]
+        came = columns[entering]
+        rows[leaving], columns[entering] = came, code
+        if came < n:
+            places_w[came] = -1 - leaving
+        elif came < 2 * n:
+            places_z[came - n] = -1 - leaving
+        if code == 2 * n:
+            status = SOLVED
+            break
+        if code < n:
+            places_w[code] = entering
+            entering = places_z[code]
+        else:
+            places_z[code - n] = entering
+            entering = places_w[code - n]
+        leaving = _ratio_test(n, entering, work)
+        if leaving < 0:
+            status = RAY
+            break
+    for i in range(n):
+        code = rows[i]
+        if n <= code < 2 * n:
+            z[code - n] = max(q[i], 0.0)
+            basis[code - n] = 1
+    return status, pivots
+
+
+@inlined
+def _start(
+    A: Matrix, b: Vector, cover: Vector, n: int, z: Vector, basis: Integers, work: Workspace
+) -> int:
+    """Clear the results and write the first dictionary, w = b + A z + cover z_0.
+
+    Returns the row of the w that leaves, the last of those with the least b_i / cover_i (the last,
+    because among equals its perturbation e^i is the smallest); -1 if b >= 0.
+    """
+    T, q = work.matrices[FACTOR], work.vectors[BASIC_Z]
+    rows, columns = work.integers[ROWS], work.integers[COLUMNS]
+    places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
+    first = -1
+    least = 0.0
+    for i in range(n):
+        z[i] = 0.0
+        basis[i] = 0
+        if b[i] < 0.0 and b[i] / cover[i] <= least:
+            least = b[i] / cover[i]
+            first = i
+    if first < 0:
+        return -1
+    for i in range(n):
+        for j in range(n):
+            T[i, j] = A[i, j]
+        T[i, n] = cover[i]
+        q[i] = b[i]
+        rows[i], columns[i] = i, n + i
+        places_w[i], places_z[i] = -1 - i, i
+    columns[n] = 2 * n
+    return first
+
+
+@inlined
+def _ratio_test(n: int, entering: int, work: Workspace) -> int:
+    """Row of the basic variable that reaches 0 first as the entering one grows; -1: none (a ray).
+
+    z_0 is preferred, as it ends the method.
+    """
+    T, q = work.matrices[FACTOR], work.vectors[BASIC_Z]
+    rates = work.vectors[BASIC_W]
+    rows, tied = work.integers[ROWS], work.integers[TIED]
+    largest, scale = 1.0, 1.0
+    for i in range(n):
+        rates[i] = -T[i, entering]
+        largest = max(largest, abs(rates[i]))
+        scale = max(scale, abs(q[i]))
+    least = math.inf
+    for i in range(n):
+        if rates[i] > SMALLEST_PIVOT * largest:
+            least = min(least, max(q[i], 0.0) / rates[i])
+    if not least < math.inf:
+        return -1
+    count = integer(0)
+    for i in range(n):
+        # In values, not in ratios: what is left of it after the step
+        if rates[i] > SMALLEST_PIVOT * largest and q[i] - least * rates[i] <= TIE * scale:
+            if rows[i] == 2 * n:
+                return i
+            tied[count] = i
+            count += 1
+    if count > 1:
+        _break_ties(n, count, work)
+    return int(tied[0])
+
+
+@kernel
+def _break_ties(n: int, count: int, work: Workspace) -> None:
+    """Lexicographic rule: among the tied rows the one with the smallest row of B^-1 / rate.
+
+    Standing for the offset b + (e, e^2, ..., e^n) with e -> 0.  The first `count` entries of TIED
+    are the candidates; the choice comes first there.
+    """
+    T, ratio, rates = work.matrices[FACTOR], work.vectors[RATIO], work.vectors[BASIC_W]
+    tied, places = work.integers[TIED], work.integers[W_PLACES]
+    for k in range(n):
+        place = places[k]  # of w_k, which the perturbation lets start at -e^k
+        least = math.inf
+        for t in range(count):
+            i = tied[t]
+            entry = T[i, place] if place >= 0 else -1.0 if i == -1 - place else 0.0
+            ratio[t] = -entry / rates[i]
+            least = min(least, ratio[t])
+        kept = 0
+        for t in range(count):
+            if ratio[t] <= least + 1e-11 * max(1.0, abs(least)):
+                tied[kept] = tied[t]
+                kept += 1
+        count = kept
+        if count == 1:
+            break
