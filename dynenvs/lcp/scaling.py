@@ -90,7 +90,7 @@ def _round_to_power(x: Vector, bits: Integers, i: int) -> float:
     """
     fraction = bits[i] & (ONE_EXPONENT - 1)
     bits[i] += (ONE_EXPONENT if fraction > FRACTION_OF_SQRT2 else 0) - fraction
-    return x[i]
+    return float(x[i])
 
 
 @kernel
