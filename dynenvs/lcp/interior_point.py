@@ -36,13 +36,21 @@ LARGE = 1e12  # an iterate beyond this runs along a ray
 
 @kernel
 def interior_point(
-    A: Matrix, b: Vector, n: int, limit: int, z: Vector, basis: Integers, work: Workspace
+    A: Matrix,
+    b: Vector,
+    start: Vector,
+    n: int,
+    limit: int,
+    z: Vector,
+    basis: Integers,
+    work: Workspace,
 ) -> tuple[int, int]:
     """Solve w = A z + b >= 0, z >= 0, w'z = 0 nearly.
 
     Expects equilibrated data (`scaling.equilibrate`): its tolerances are absolute.
 
     A: shape (>= n, >= n); b: shape (>= n,)
+    start: shape (>= n,), positive values that all z and w start from
     limit: greatest number of iterations
     z: shape (>= n,), receives the last iterate
     basis: shape (>= n,), receives 1 where z > w at the end, else 0
@@ -51,7 +59,7 @@ def interior_point(
     w, dz, dw = work.vectors[BASIC_W], work.vectors[STEP_Z], work.vectors[STEP_W]
     defect, second = work.vectors[DEFECT], work.vectors[LEX_Z]
     for i in range(n):
-        z[i] = w[i] = 1.0
+        z[i] = w[i] = start[i]
     status, used = PIVOT_LIMIT, 0
     while True:
         mean, worst = _measure(A, b, n, z, w, defect)

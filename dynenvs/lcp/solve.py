@@ -1,11 +1,12 @@
-"""The cascade: warm start, Lemke, careful Lemke, regularised Lemke, block Gauss-Seidel.
+"""The cascade: warm start, Lemke, careful Lemke, interior point, principal pivoting, and so on.
 
 Source: physics.md, section 3, but Lemke's method runs on an updated dictionary first (`tableau.py`)
 and, where its answer is not certified, with a basis refactored in twice the working precision
-(`lemke.py`), which decides near ties rightly where light bodies carry heavy ones.  An answer is
-judged on the problem as given, never on a regularised one, by `scaling.certificate`: CERTIFIED up
-to 1e-9, DEGRADED up to 1e-5, FAILED beyond.  One not certified is solved again with its own basis
-("polished"); the first two rungs' bases are in any case.
+(`lemke.py`), which decides near ties rightly where light bodies carry heavy ones.  Interior points
+and principal pivoting find answers that Lemke's method misses, for it ends on a ray; then come
+regularised problems and block Gauss-Seidel.  An answer is judged on the problem as given, never on
+a regularised one, by `scaling.certificate`: CERTIFIED up to 1e-9, DEGRADED up to 1e-5, FAILED
+beyond.  One that is not exact is solved again with its own basis ("polished").
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dynenvs.lcp.gauss_seidel import gauss_seidel
 from dynenvs.lcp.interior_point import interior_point
 from dynenvs.lcp.lemke import lemke
 from dynenvs.lcp.principal_pivoting import principal_pivoting
+from dynenvs.lcp.reserve import solve_in_reserve
 from dynenvs.lcp.scaling import certificate, equilibrate, natural_scales
 from dynenvs.lcp.semismooth_newton import semismooth_newton
 from dynenvs.lcp.tableau import tableau_lemke
@@ -58,7 +60,8 @@ POLISHED_RESIDUAL = 1e-3  # an answer this close is worth solving again with its
 ) = range(6)
 
 WARM_START, LEMKE, CAREFUL_LEMKE = 0, 1, 2
-REGULARISED, GAUSS_SEIDEL = 5, 14  # careful Lemke is rungs 2 to 4, the ladder rungs 5 to 13
+# Careful Lemke is rungs 2 to 4, interior point 5 to 8 from four starts, the ladder 10 to 18
+INTERIOR_POINT, PRINCIPAL_PIVOTING, REGULARISED, GAUSS_SEIDEL = 5, 9, 10, 19
 FIRST_SHIFT = 1e-14  # of the ladder; ten times more on each rung, 1e-6 on the last
 SWEEPS = 300
 
@@ -101,9 +104,9 @@ def _prepare(A: Matrix, n: int, rung: int, work: Workspace) -> None:
     for i in range(n):
         if A[i, i] > 0.0:
             matrix[i, i] = unit[i] * A[i, i] * unit[i] + shift
-        # Another covering vector takes another path, often to another of many solutions.
+        # Another covering vector, or start, takes another path, often to another of many solutions
         cover[i] = 1.0
-        if CAREFUL_LEMKE < rung < REGULARISED:
+        if CAREFUL_LEMKE < rung < PRINCIPAL_PIVOTING and rung != INTERIOR_POINT:
             cover[i] += (rung * (i + 1) * 0.6180339887498949) % 1.0
 
 
@@ -199,6 +202,16 @@ def solve(
             gauss_seidel(matrix, offset, n, block, SWEEPS, 1e-13, trial, basis, work)
         elif rung == LEMKE:
             _, count = tableau_lemke(matrix, offset, cover, n, limit, trial, basis, work)
+        elif INTERIOR_POINT <= rung <= PRINCIPAL_PIVOTING:
+            count = solve_in_reserve(
+                work.matrices.reshape(-1),
+                work.vectors.reshape(-1),
+                work.integers.reshape(-1),
+                n,
+                1 if rung == PRINCIPAL_PIVOTING else 0,
+            )
+            if count < 0:  # it could not be compiled
+                continue
         elif rung != WARM_START:
             _, count = lemke(matrix, offset, cover, n, limit, trial, basis, work)
         pivots += count
@@ -251,7 +264,7 @@ def solve_by(
     elif method == BY_SEMISMOOTH_NEWTON:
         _, used = semismooth_newton(matrix, offset, n, limit, trial, found, work)
     else:
-        _, used = interior_point(matrix, offset, n, limit, trial, found, work)
+        _, used = interior_point(matrix, offset, cover, n, limit, trial, found, work)
     best = _judge(A, b, n, beta, False, math.inf, z, basis, work)
     if best <= CERTIFIED_RESIDUAL:
         return CERTIFIED, best, used
