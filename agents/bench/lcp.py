@@ -44,9 +44,10 @@ def cases(settings: Settings) -> list[Case]:
         f"residual up to {SOLVED:g} of the largest entry, checked afterwards for both alike; the "
         "time of an answer that is not right is in the figure. Warm starts are given the active "
         f"set of a problem whose velocities differ by {100 * LATER:g} %. Ratio: to QuantEcon on as "
-        "many contacts. dynenvs' Lemke refactors its basis at every pivot and certifies each "
-        "answer to 1e-9 in natural scales; that is where its time goes. Within a time step it is "
-        "the reserve: Newton's method on contact modes comes first (see the whole steps)."
+        "many contacts. dynenvs scales each problem and certifies each answer to 1e-9 in natural "
+        "scales, which weighs most where there are few contacts; what it solves is in the table of "
+        "`dynenvs verify --scenes solvers`. Within a time step it is the reserve: Newton's method "
+        "on contact modes comes first (see the whole steps)."
     ]
     sizes = CONTACTS[:3] if settings.quick else CONTACTS
     found: list[Case] = [_race("Contact LCPs", sizes, 1.0, notes)]

@@ -80,10 +80,9 @@ def verify(
             for picture, draw, good in zip(pictures, (scenes, scores), drawn, strict=True)
         ]
         with draft(page) as file:
-            text = markdown(rows, skipped, machine, names_of[0])
-            if found:
-                text += "\n" + solvers.markdown(found, missing, names_of[1])
-            file.write_text(text, encoding="utf-8")
+            parts = [markdown(rows, skipped, machine, names_of[0])] if rows or skipped else []
+            parts += [solvers.markdown(found, missing, names_of[1])] if found else []
+            file.write_text("\n".join(parts), encoding="utf-8")
     console.print(
         f"wrote {out / 'verify.json'}" + (f" and {page}" if page else ""), highlight=False
     )

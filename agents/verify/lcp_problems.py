@@ -34,8 +34,8 @@ def plain(A: Any, b: Any) -> Problem:
 
 # Textbook and adversarial problems
 
-# Murty's and Kostreva's stand in Murty, Linear Complementarity, Linear and Nonlinear Programming
-# (1988), sections 2.3 and 4.1; the first is Cottle and Dantzig's (1968).
+# Cottle and Dantzig (1968); Kostreva, Cycling in linear complementarity problems (1979), where a
+# free choice of the negative variable goes round in circles; Murty (1988), as QuantEcon quotes it.
 TEXTBOOK: dict[str, tuple[Any, Any, Any]] = {
     "Cottle-Dantzig": ([[2, 1], [1, 2]], [-5, -6], [4 / 3, 7 / 3]),
     "Kostreva 1979, cycling": ([[1, 2, 0], [0, 1, 2], [2, 0, 1]], [-1, -1, -1], [1 / 3] * 3),
