@@ -22,8 +22,9 @@ from dynenvs.agents.bench.solves import stated
 from dynenvs.agents.verify import families, lcp_problems, solvers
 from dynenvs.agents.verify.lcp_problems import Problem, plain
 from dynenvs.agents.verify.recorded import from_rows, recorded
+from dynenvs.compiled import kernel
 from dynenvs.contact.problem import solve_by_cascade
-from dynenvs.layout import open_model, open_workspace
+from dynenvs.layout import Bytes, open_model, open_workspace
 from dynenvs.lcp import LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.interface import CASCADE, METHODS
 
@@ -171,6 +172,12 @@ def test_every_walker_was_recorded() -> None:
     assert max(sizes) >= 60
 
 
+@kernel
+def _cascade(packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int) -> int:
+    """Compiled code reaches it only."""
+    return int(solve_by_cascade(packed, row, buffer, count, rows, 0.005))
+
+
 def test_recorded_rows_give_the_steps_lcp() -> None:
     """Oracle: the LCP that the step's own cascade is given, entry by entry."""
     world = block(friction=0.4, timestep=0.005)
@@ -186,9 +193,7 @@ def test_recorded_rows_give_the_steps_lcp() -> None:
         G, w.bias_row[: problem.rows].copy(), contacts["tangents"], contacts["friction"],
         int(m.header[0]["directions"]), 0.05,
     )  # fmt: skip
-    solve_by_cascade(
-        world.model.packed, row.copy(), problem.buffer, problem.contacts, problem.rows, 0.005
-    )
+    _cascade(world.model.packed, row.copy(), problem.buffer, problem.contacts, problem.rows)
     n = len(ours.b)
     np.testing.assert_allclose(ours.A, w.A[:n, :n], atol=1e-13)
     np.testing.assert_allclose(ours.b, w.b[:n], atol=1e-14)
