@@ -14,8 +14,10 @@ from dynenvs.compiled import inlined, kernel
 from dynenvs.lcp.dense import add_product
 from dynenvs.lcp.workspace import Integers, Matrix, Vector
 
-ONE_EXPONENT = 1 << 52  # what a float's bits gain when it doubles
-FRACTION_OF_SQRT2 = 0x6A09E667F3BCD  # the bits under sqrt(2)'s exponent
+# A float's bits: sign, exponent, fraction
+FRACTION_BITS = 52
+EXPONENT_OF_1 = 1023
+FRACTION_OF_SQRT2 = 0x6A09E667F3BCD
 
 
 @kernel
@@ -83,14 +85,20 @@ def certificate(
 
 
 @inlined
-def _round_to_power(x: Vector, bits: Integers, i: int) -> float:
-    """Round x_i > 0 to the nearest power of two (within a factor sqrt 2) and return it.
+def _round_to_power(bits: Integers, i: int) -> None:
+    """Round a number > 0 to the nearest power of two (within a factor sqrt 2).
 
-    bits: x seen as integers, of 52 bits of fraction under those of the exponent.
+    bits: numbers seen as integers, of FRACTION_BITS of fraction under those of the exponent
     """
-    fraction = bits[i] & (ONE_EXPONENT - 1)
-    bits[i] += (ONE_EXPONENT if fraction > FRACTION_OF_SQRT2 else 0) - fraction
-    return float(x[i])
+    fraction = bits[i] & ((1 << FRACTION_BITS) - 1)
+    bits[i] += ((1 << FRACTION_BITS) if fraction > FRACTION_OF_SQRT2 else 0) - fraction
+
+
+@inlined
+def _invert_root(bits: Integers, i: int) -> None:
+    """Replace x > 0 by the power of two nearest to 1 / sqrt(x), within a factor sqrt 2."""
+    exponent = (bits[i] >> FRACTION_BITS) - EXPONENT_OF_1
+    bits[i] = (EXPONENT_OF_1 - ((exponent + 1) >> 1)) << FRACTION_BITS
 
 
 @kernel
@@ -110,8 +118,8 @@ def equilibrate(
     bits = unit.view(np.int64)
     for i in range(n):
         if A[i, i] > 0.0:
-            unit[i] = 1.0 / math.sqrt(A[i, i])
-            _round_to_power(unit, bits, i)
+            unit[i] = A[i, i]
+            _invert_root(bits, i)
     for i in range(n):
         if not A[i, i] > 0.0:
             largest = 0.0
@@ -121,7 +129,7 @@ def equilibrate(
             unit[i] = 1.0
             if largest > 0.0:
                 unit[i] = 1.0 / largest
-                _round_to_power(unit, bits, i)
+                _round_to_power(bits, i)
     largest = 0.0
     for i in range(n):
         offset[i] = unit[i] * b[i]
@@ -132,8 +140,10 @@ def equilibrate(
         return 1.0
     first = offset[0]
     offset[0] = largest
-    beta = _round_to_power(offset, offset.view(np.int64), 0)
+    _round_to_power(offset.view(np.int64), 0)
+    beta = float(offset[0])
     offset[0] = first
+    inverse = 1.0 / beta  # of a power of two: exact
     for i in range(n):
-        offset[i] /= beta
+        offset[i] *= inverse
     return beta

@@ -91,19 +91,36 @@ def tableau_lemke(
     basis: shape (>= n,), receives 1 where z is basic at the end, else 0
     Returns (SOLVED, RAY or PIVOT_LIMIT; number of pivots).
     """
+    # Opened once: each view that is opened in a kernel takes its time
     T, q = work.matrices[FACTOR], work.vectors[BASIC_Z]
-    rows, columns = work.integers[ROWS], work.integers[COLUMNS]
+    scratch, rates, ratio = work.vectors[STEP_W], work.vectors[BASIC_W], work.vectors[RATIO]
+    rows, columns, tied = work.integers[ROWS], work.integers[COLUMNS], work.integers[TIED]
     places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
-    leaving = _start(A, b, cover, n, z, basis, work)
+    leaving = integer(-1)
+    least = 0.0
+    for i in range(n):
+        z[i] = 0.0
+        basis[i] = 0
+        # The last of equals, because its perturbation e^i is the smallest
+        if b[i] < 0.0 and b[i] / cover[i] <= least:
+            least = b[i] / cover[i]
+            leaving = i
     if leaving < 0:
         return SOLVED, 0
+    for i in range(n):  # w = b + A z + cover z_0
+        for j in range(n):
+            T[i, j] = A[i, j]
+        T[i, n] = cover[i]
+        q[i] = b[i]
+        rows[i], columns[i] = i, n + i
+        places_w[i], places_z[i] = -1 - i, i
+    columns[n] = 2 * n
     entering = integer(n)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
     pivots, status = 0, PIVOT_LIMIT
     while pivots < limit:
-        exchange(T, q, n, n + 1, leaving, entering, work.vectors[STEP_W])
+        exchange(T, q, n, n + 1, leaving, entering, scratch)
         pivots += 1
-        code = rows[leaving]
-        came = columns[entering]
+        code, came = rows[leaving], columns[entering]
         rows[leaving], columns[entering] = came, code
         if came < n:
             places_w[came] = -1 - leaving
@@ -118,10 +135,13 @@ def tableau_lemke(
         else:
             places_z[code - n] = entering
             entering = places_w[code - n]
-        leaving = _ratio_test(n, entering, work)
-        if leaving < 0:
+        count = _ratio_test(T, q, n, entering, rows, rates, tied)
+        if count > 1:
+            _break_ties(T, n, count, places_w, rates, ratio, tied)
+        if count == 0:
             status = RAY
             break
+        leaving = tied[0]
     for i in range(n):
         code = rows[i]
         if n <= code < 2 * n:
@@ -131,80 +151,51 @@ def tableau_lemke(
 
 
 @inlined
-def _start(
-    A: Matrix, b: Vector, cover: Vector, n: int, z: Vector, basis: Integers, work: Workspace
+def _ratio_test(
+    T: Matrix, q: Vector, n: int, entering: int, rows: Integers, rates: Vector, tied: Integers
 ) -> int:
-    """Clear the results and write the first dictionary, w = b + A z + cover z_0.
+    """Rows of the basic variables that reach 0 first as the entering one grows, to `tied`.
 
-    Returns the row of the w that leaves, the last of those with the least b_i / cover_i (the last,
-    because among equals its perturbation e^i is the smallest); -1 if b >= 0.
+    z_0, which ends the method, comes alone.  Returns their number; 0: none does (a ray).
     """
-    T, q = work.matrices[FACTOR], work.vectors[BASIC_Z]
-    rows, columns = work.integers[ROWS], work.integers[COLUMNS]
-    places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
-    first = -1
-    least = 0.0
-    for i in range(n):
-        z[i] = 0.0
-        basis[i] = 0
-        if b[i] < 0.0 and b[i] / cover[i] <= least:
-            least = b[i] / cover[i]
-            first = i
-    if first < 0:
-        return -1
-    for i in range(n):
-        for j in range(n):
-            T[i, j] = A[i, j]
-        T[i, n] = cover[i]
-        q[i] = b[i]
-        rows[i], columns[i] = i, n + i
-        places_w[i], places_z[i] = -1 - i, i
-    columns[n] = 2 * n
-    return first
-
-
-@inlined
-def _ratio_test(n: int, entering: int, work: Workspace) -> int:
-    """Row of the basic variable that reaches 0 first as the entering one grows; -1: none (a ray).
-
-    z_0 is preferred, as it ends the method.
-    """
-    T, q = work.matrices[FACTOR], work.vectors[BASIC_Z]
-    rates = work.vectors[BASIC_W]
-    rows, tied = work.integers[ROWS], work.integers[TIED]
     largest, scale = 1.0, 1.0
     for i in range(n):
         rates[i] = -T[i, entering]
         largest = max(largest, abs(rates[i]))
         scale = max(scale, abs(q[i]))
+    blocking = SMALLEST_PIVOT * largest
     least = math.inf
     for i in range(n):
-        if rates[i] > SMALLEST_PIVOT * largest:
+        if rates[i] > blocking:
             least = min(least, max(q[i], 0.0) / rates[i])
-    if not least < math.inf:
-        return -1
     count = integer(0)
     for i in range(n):
         # In values, not in ratios: what is left of it after the step
-        if rates[i] > SMALLEST_PIVOT * largest and q[i] - least * rates[i] <= TIE * scale:
+        if rates[i] > blocking and q[i] - least * rates[i] <= TIE * scale:
             if rows[i] == 2 * n:
-                return i
+                tied[0] = i
+                count = 1
+                break
             tied[count] = i
             count += 1
-    if count > 1:
-        _break_ties(n, count, work)
-    return int(tied[0])
+    return count
 
 
 @kernel
-def _break_ties(n: int, count: int, work: Workspace) -> None:
+def _break_ties(
+    T: Matrix,
+    n: int,
+    count: int,
+    places: Integers,
+    rates: Vector,
+    ratio: Vector,
+    tied: Integers,
+) -> None:
     """Lexicographic rule: among the tied rows the one with the smallest row of B^-1 / rate.
 
-    Standing for the offset b + (e, e^2, ..., e^n) with e -> 0.  The first `count` entries of TIED
+    Standing for the offset b + (e, e^2, ..., e^n) with e -> 0.  The first `count` entries of `tied`
     are the candidates; the choice comes first there.
     """
-    T, ratio, rates = work.matrices[FACTOR], work.vectors[RATIO], work.vectors[BASIC_W]
-    tied, places = work.integers[TIED], work.integers[W_PLACES]
     for k in range(n):
         place = places[k]  # of w_k, which the perturbation lets start at -e^k
         least = math.inf
