@@ -20,7 +20,7 @@ EXPONENT_OF_1 = 1023
 FRACTION_OF_SQRT2 = 0x6A09E667F3BCD
 
 
-@kernel
+@inlined
 def natural_scales(
     A: Matrix, b: Vector, n: int, floor: float, z_scale: Vector, w_scale: Vector
 ) -> float:
@@ -101,7 +101,7 @@ def _invert_root(bits: Integers, i: int) -> None:
     bits[i] = (EXPONENT_OF_1 - ((exponent + 1) >> 1)) << FRACTION_BITS
 
 
-@kernel
+@inlined
 def equilibrate(
     A: Matrix, b: Vector, n: int, unit: Vector, matrix: Matrix, offset: Vector
 ) -> float:

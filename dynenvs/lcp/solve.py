@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.lcp.active_set import solve_active_set
 from dynenvs.lcp.gauss_seidel import gauss_seidel
 from dynenvs.lcp.interior_point import interior_point
@@ -66,7 +66,7 @@ FIRST_SHIFT = 1e-14  # of the ladder; ten times more on each rung, 1e-6 on the l
 SWEEPS = 300
 
 
-@kernel
+@inlined
 def _begin(
     A: Matrix,
     b: Vector,
@@ -92,7 +92,7 @@ def _begin(
     return equilibrate(A, b, n, work.vectors[UNIT], matrix, work.vectors[OFFSET])
 
 
-@kernel
+@inlined
 def _prepare(A: Matrix, n: int, rung: int, work: Workspace) -> None:
     """Set up what a rung solves: the shift of the ladder, and the covering vector of Lemke."""
     matrix = work.matrices[EQUILIBRATED]
@@ -146,14 +146,13 @@ def _judge(
     trial, answer, unit = work.vectors[TRIAL], work.vectors[ANSWER], work.vectors[UNIT]
     basis = work.integers[BASIS]
     best = math.inf
+    z_scale, w_scale = work.vectors[Z_SCALE], work.vectors[W_SCALE]
     for step in range(1 if again else 0, 3):  # as it is, solved again, and more carefully
         if step > 0 and not _polish(A, n, step == 2, work):
             break
         for i in range(n):
             answer[i] = beta * unit[i] * trial[i]
-        residual = certificate(
-            A, b, n, answer, work.vectors[Z_SCALE], work.vectors[W_SCALE], step == 2
-        )
+        residual = certificate(A, b, n, answer, z_scale, w_scale, step == 2)
         if residual < min(best, bound):
             best = residual
             for i in range(n):
