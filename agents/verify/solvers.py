@@ -209,12 +209,12 @@ def _by_quantecon(lemke: Any) -> Callable[[Problem], Answer]:
 
 
 def _timed(repeat: Callable[[int], object]) -> Iterator[float]:
-    """Seconds of a solve, several times."""
+    """Seconds of a solve, several times; of the processor, which others may share."""
     count = 1
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         repeat(count)
-        spent = (time.perf_counter() - start) / count
+        spent = (time.process_time() - start) / count
         yield spent
         count = max(1, min(1000, int(LEAST / max(spent, 1e-9))))
 

@@ -96,15 +96,7 @@ def tableau_lemke(
     scratch, rates, ratio = work.vectors[STEP_W], work.vectors[BASIC_W], work.vectors[RATIO]
     rows, columns, tied = work.integers[ROWS], work.integers[COLUMNS], work.integers[TIED]
     places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
-    leaving = integer(-1)
-    least = 0.0
-    for i in range(n):
-        z[i] = 0.0
-        basis[i] = 0
-        # The last of equals, because its perturbation e^i is the smallest
-        if b[i] < 0.0 and b[i] / cover[i] <= least:
-            least = b[i] / cover[i]
-            leaving = i
+    leaving = _first(b, cover, n, z, basis)
     if leaving < 0:
         return SOLVED, 0
     for i in range(n):  # w = b + A z + cover z_0
@@ -120,21 +112,10 @@ def tableau_lemke(
     while pivots < limit:
         exchange(T, q, n, n + 1, leaving, entering, scratch)
         pivots += 1
-        code, came = rows[leaving], columns[entering]
-        rows[leaving], columns[entering] = came, code
-        if came < n:
-            places_w[came] = -1 - leaving
-        elif came < 2 * n:
-            places_z[came - n] = -1 - leaving
-        if code == 2 * n:
+        entering = _follow(leaving, entering, n, rows, columns, places_w, places_z)
+        if entering < 0:
             status = SOLVED
             break
-        if code < n:
-            places_w[code] = entering
-            entering = places_z[code]
-        else:
-            places_z[code - n] = entering
-            entering = places_w[code - n]
         count = _ratio_test(T, q, n, entering, rows, rates, tied)
         if count > 1:
             _break_ties(T, n, count, places_w, rates, ratio, tied)
@@ -143,11 +124,57 @@ def tableau_lemke(
             break
         leaving = tied[0]
     for i in range(n):
-        code = rows[i]
-        if n <= code < 2 * n:
-            z[code - n] = max(q[i], 0.0)
-            basis[code - n] = 1
+        if n <= rows[i] < 2 * n:
+            z[rows[i] - n] = max(q[i], 0.0)
+            basis[rows[i] - n] = 1
     return status, pivots
+
+
+@inlined
+def _first(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers) -> int:
+    """Clear the results; row of the w that leaves as z_0 enters, -1 if b >= 0.
+
+    The last of those with the least b_i / cover_i: among equals its perturbation e^i is the least.
+    """
+    row = integer(-1)
+    least = 0.0
+    for i in range(n):
+        z[i] = 0.0
+        basis[i] = 0
+        if b[i] < 0.0 and b[i] / cover[i] <= least:
+            least = b[i] / cover[i]
+            row = i
+    return row
+
+
+@inlined
+def _follow(
+    leaving: int,
+    entering: int,
+    n: int,
+    rows: Integers,
+    columns: Integers,
+    places_w: Integers,
+    places_z: Integers,
+) -> int:
+    """Note that row `leaving` and column `entering` have been exchanged.
+
+    Returns the column of the complement of what has left, -1 if that was z_0.
+    """
+    left, came = rows[leaving], columns[entering]
+    rows[leaving], columns[entering] = came, left
+    if came < n:
+        places_w[came] = -1 - leaving
+    elif came < 2 * n:
+        places_z[came - n] = -1 - leaving
+    complement = -1
+    if left < n:
+        places_w[left] = entering
+        complement = places_z[left]
+    elif left < 2 * n:
+        places_z[left - n] = entering
+        complement = places_w[left - n]
+    return complement
 
 
 @inlined
