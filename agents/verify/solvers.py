@@ -250,6 +250,7 @@ def show(found: Sequence[Score], skipped: Sequence[str], console: Console) -> No
     wide = console.width >= WIDE
     heads = dict.fromkeys(score.solver for score in found)
     table = Table("problems", *heads, show_lines=wide, padding=(0, 1) if wide else 0)
+    table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
         column.justify = "right"
     for line in _lines(found, "\n" if wide else "", lambda cell: f"[red]{cell}[/red]"):
