@@ -125,7 +125,7 @@ def _polish(A: Matrix, n: int, careful: bool, work: Workspace) -> bool:
     return solve_active_set(matrix, offset, n, work.integers[BASIS], careful, trial, work)
 
 
-@kernel
+@inlined
 def _judge(
     A: Matrix,
     b: Vector,

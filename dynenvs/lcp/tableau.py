@@ -99,22 +99,19 @@ def tableau_lemke(
     leaving = _first(b, cover, n, z, basis)
     if leaving < 0:
         return SOLVED, 0
-    for i in range(n):  # w = b + A z + cover z_0
-        for j in range(n):
-            T[i, j] = A[i, j]
-        T[i, n] = cover[i]
-        q[i] = b[i]
+    for i in range(n):
         rows[i], columns[i] = i, n + i
         places_w[i], places_z[i] = -1 - i, i
     columns[n] = 2 * n
+    _enter_cover(A, b, cover, n, leaving, T, q)
     entering = integer(n)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
-    pivots, status = 0, PIVOT_LIMIT
-    while pivots < limit:
-        exchange(T, q, n, n + 1, leaving, entering, scratch)
-        pivots += 1
+    pivots, status = 1, PIVOT_LIMIT
+    while True:
         entering = _follow(leaving, entering, n, rows, columns, places_w, places_z)
         if entering < 0:
             status = SOLVED
+            break
+        if pivots >= limit:
             break
         count = _ratio_test(T, q, n, entering, rows, rates, tied)
         if count > 1:
@@ -123,6 +120,8 @@ def tableau_lemke(
             status = RAY
             break
         leaving = tied[0]
+        exchange(T, q, n, n + 1, leaving, entering, scratch)
+        pivots += 1
     for i in range(n):
         if n <= rows[i] < 2 * n:
             z[rows[i] - n] = max(q[i], 0.0)
@@ -145,6 +144,21 @@ def _first(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers) -> int:
             least = b[i] / cover[i]
             row = i
     return row
+
+
+@inlined
+def _enter_cover(A: Matrix, b: Vector, cover: Vector, n: int, r: int, T: Matrix, q: Vector) -> None:
+    """The dictionary w = b + A z + cover z_0 after z_0 and w_r have changed places."""
+    inverse = 1.0 / cover[r]
+    for j in range(n):
+        T[r, j] = -A[r, j] * inverse
+    T[r, n], q[r] = inverse, -b[r] * inverse
+    for i in range(n):
+        if i != r:
+            factor = cover[i]
+            for j in range(n):
+                T[i, j] = A[i, j] + factor * T[r, j]
+            T[i, n], q[i] = factor * inverse, b[i] + factor * q[r]
 
 
 @inlined
