@@ -43,10 +43,13 @@ class Episode(NamedTuple):
 def short_name(env_id: str) -> str:
     """The word that people may type instead of an id: "dynenvs/DoublePendulum-v0" is "pendulum".
 
-    Where another environment has that word for its whole name, all words: "planar-humanoid".
+    All words where another environment has that word for its whole name, or an earlier one has it
+    for its last: "planar-humanoid", "chain-pendulum".
     """
     words: list[str] = re.findall("[A-Z][a-z]+", env_id)
-    alone = f"dynenvs/{words[-1]}-v" not in {name[:-1] for name in ENVIRONMENTS}
+    first = next(name for name in ENVIRONMENTS if re.search(rf"{words[-1]}-v\d", name))
+    whole = any(name.startswith(f"dynenvs/{words[-1]}-v") for name in ENVIRONMENTS)
+    alone = not whole and first == env_id
     return words[-1].lower() if alone else "-".join(words).lower()
 
 
