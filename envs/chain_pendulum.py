@@ -109,23 +109,23 @@ class ChainPendulumEnv(DynEnv):
     wall: Jain's pendulum of n balls, with a motor in every hinge (`envs/robots/chain.py`).  The
     chain is 1 m long and weighs 3 kg with any number of links; it cannot swing through below the
     pivot without bending.  Its balls touch the floor, the wall and, but for neighbours, each other,
-    with dry friction (0.5).  Each episode has a target: a spot on the floor (on either side, 0.3 to
-    0.55 m from below the pivot) or on the wall (0.4 to 1.1 m above the floor).  The last ball, the
-    tip, is to come to rest touching that spot, and to press on it with a tenth of the chain's
-    weight (2.94 N) or more: no pose in the air does that.  Targets are given as the place of the
-    tip's centre when it touches.
+    with friction (0.5).  Each episode has a target: a spot on the floor (0.35 to 0.6 m from below
+    the pivot, on the wall's side, where a limp chain never comes to rest) or on the wall (0.4 to
+    1.05 m above the floor).  The last ball, the tip, is to come to rest touching that spot, and to
+    press on it with a tenth of the chain's weight (2.94 N) or more: no pose in the air does that.
+    Targets are given as the place of the tip's centre when it touches.
 
     ## Action Space
     `Box(-1, 1, (5,), float32)`, one entry a link: torque over effort limit, held for the control
     period of 10 ms.  Each effort limit is twice the torque that holds the chain beyond it level.
 
-    | Num | Hinge                  | Unit at 1 | Limit      |
-    |-----|------------------------|-----------|------------|
-    | 0   | first link at the pivot | torque   | 35.32 N m  |
-    | 1   | second link            | torque    | 23.54 N m  |
-    | 2   | third link             | torque    | 14.13 N m  |
-    | 3   | fourth link            | torque    | 7.06 N m   |
-    | 4   | fifth link             | torque    | 2.35 N m   |
+    | Num | Hinge                       | Unit at 1 | Limit      |
+    |-----|-----------------------------|-----------|------------|
+    | 0   | of the first link, at pivot | torque    | 35.32 N m  |
+    | 1   | of the second link          | torque    | 23.54 N m  |
+    | 2   | of the third link           | torque    | 14.13 N m  |
+    | 3   | of the fourth link          | torque    | 7.06 N m   |
+    | 4   | of the fifth link           | torque    | 2.35 N m   |
 
     ## Observation Space
     `Box((17,), float64)`, or `(2 links + 7,)`; every entry stays within its bounds.  The first
@@ -134,14 +134,14 @@ class ChainPendulumEnv(DynEnv):
 
     | Num   | Observation                                     | Min  | Max  | Unit  |
     |-------|-------------------------------------------------|------|------|-------|
-    | 0     | angle of the first hinge                        | -3.0 | 3.0  | rad   |
+    | 0     | angle of the first hinge                        | -3.1 | 3.1  | rad   |
     | 1-4   | angles of the others                            | -2.2 | 2.2  | rad   |
     | 5-9   | angular velocities of the hinges                | -60  | 60   | rad/s |
     | 10    | x of the tip's centre                           | -1   | 0.8  | m     |
     | 11    | z of the tip's centre                           | 0    | 1.75 | m     |
     | 12-13 | velocity of the tip's centre, x and z           | -20  | 20   | m/s   |
-    | 14    | x of the target                                 | -0.55 | 0.8 | m     |
-    | 15    | z of the target                                 | 0    | 1.1  | m     |
+    | 14    | x of the target                                 | 0.35 | 0.8  | m     |
+    | 15    | z of the target                                 | 0    | 1.05 | m     |
     | 16    | force on the target's surface over the weight   | 0    | 10   | -     |
 
     The force is the tip's on the floor or on the wall, whichever has the target, as a mean over the
@@ -187,10 +187,11 @@ class ChainPendulumEnv(DynEnv):
     def readings(self) -> dict[str, str]:
         """Time, distance to the target, force on its surface."""
         reading = self.worlds.readings[0]
+        enough = PRESSED * robot.MASS * robot.GRAVITY
         return {
             **super().readings(),
             "distance": f"{100 * reading['tip_distance']:.1f} cm",
-            "pressure": f"{reading['pressure']:.1f} / {PRESSED * self.task.options['weight'][0]:.1f} N",
+            "pressure": f"{reading['pressure']:.1f} / {enough:.1f} N",
         }
 
     @property

@@ -29,6 +29,7 @@ NO_LOAD_SPEED = 30.0  # at which damping takes all of the effort limit [rad/s]
 ROTOR = 0.002  # inertia of the rotor, for each N m of the effort limit [kg m^2/(N m)]
 # Stops [rad]: the first hinge hangs at 0; ball after next touches at 2.09 in chains without gaps
 BASE_STOP, STOP = 3.1, 2.2
+TIP_COLOR = (58, 110, 190)  # the ball that is to be pressed somewhere
 
 
 def radius(links: int) -> float:
@@ -44,9 +45,7 @@ def holding_torques(links: int) -> list[float]:
 
 def build(links: int) -> Model:
     """The model: angles are zero hanging straight, positive towards +x (the wall's side)."""
-    builder = ModelBuilder(
-        gravity=(0.0, 0.0, -GRAVITY), directions=2, max_contacts=4 * links
-    )
+    builder = ModelBuilder(gravity=(0.0, 0.0, -GRAVITY), directions=2, max_contacts=4 * links)
     builder.half_space("floor", friction=FRICTION)
     builder.half_space(
         "wall", position=(WALL, 0.0, 0.0), normal=(-1.0, 0.0, 0.0), friction=FRICTION
@@ -77,7 +76,14 @@ def build(links: int) -> Model:
         builder.capsule(
             f"rod{i}", f"link{i}", start=(0, 0, 0), end=end, radius=0.25 * size, collide=False
         )
-        builder.sphere(f"ball{i}", f"link{i}", radius=size, position=end, friction=FRICTION)
+        builder.sphere(
+            f"ball{i}",
+            f"link{i}",
+            radius=size,
+            position=end,
+            friction=FRICTION,
+            color=TIP_COLOR if i == links - 1 else None,
+        )
     builder.self_contact(*(f"ball{i}" for i in range(links)))
     return builder.build()
 
