@@ -51,8 +51,8 @@ STRETCH = 0.95  # of the chain's length that is used on the way
 BLOCKED = 0.15  # too far out by this, the tip goes no further round [m]
 ASIDE = 0.004  # distance aside of the target at which the tip comes down all the same [m]
 RISE = 2.0  # height over the surface for a distance further aside
-PRESS = 0.2  # force on the surface, in weights of the chain
-PRESS_HEIGHT = 0.02  # over the surface, from which it grows [m]
+PRESS = 0.15  # force on the surface, in weights of the chain
+PRESS_HEIGHT = 0.003  # over the surface, from which it grows [m]
 PRESS_ASIDE = 0.02  # distance aside of the target that it needs [m]
 HALVINGS = 50  # of the interval in which the arc's bend is sought: to the last digit
 

@@ -38,9 +38,10 @@ from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.rng import uniform
 from dynenvs.views import vector
 
-# Reward weights; they sum to 1.  All but the first count only as far as the tip is at its target.
-W_REACH, W_PRESS, W_STILL, W_EASE = 0.5, 0.3, 0.1, 0.1
-REACH_SCALE = 0.05  # distance to the target that leaves exp(-1) [m]
+# Reward weights; they sum to 1.  The last three count only as far as the tip is at its target.
+W_APPROACH, W_REACH, W_PRESS, W_STILL, W_EASE = 0.1, 0.4, 0.3, 0.1, 0.1
+APPROACH_SCALE = 0.6  # distance to the target that leaves exp(-1): shows the way from afar [m]
+REACH_SCALE = 0.05  # the same for being there [m]
 STILL_SCALE = 0.2  # speed of the tip that leaves exp(-1) [m/s]
 PRESSED = 0.1  # share of the chain's weight that is pressure enough
 MOST_PRESSURE = 10.0  # that the observation shows, in weights of the chain
@@ -56,6 +57,7 @@ TASK = record_type(
         ("on_wall", "i8"),  # whether the target is on the wall, else on the floor
         ("target_x", "f8"),  # of the tip's centre, touching [m]
         ("target_z", "f8"),
+        ("reward_approach", "f8"),
         ("reward_reach", "f8"),
         ("reward_press", "f8"),
         ("reward_still", "f8"),
@@ -93,6 +95,7 @@ READING = record_type(
     [
         ("tip_distance", "f8"),  # to the target [m]
         ("pressure", "f8"),  # on the target's surface [N]
+        ("reward_approach", "f8"),
         ("reward_reach", "f8"),
         ("reward_press", "f8"),
         ("reward_still", "f8"),
@@ -222,7 +225,7 @@ def _begin(
         t.target_z = o.radius
     t.steps = 0
     t.end = RUNNING
-    t.reward_reach = t.reward_press = t.reward_still = t.reward_ease = 0.0
+    t.reward_approach = t.reward_reach = t.reward_press = t.reward_still = t.reward_ease = 0.0
     _rest(action)
 
 
@@ -285,7 +288,8 @@ def _describe(m: ModelView, s: StateView, t: Any, o: Any, action: Floats, readin
     x, z, _, _ = tip_state(s.q, s.v, o)
     r.tip_distance = math.hypot(x - t.target_x, z - t.target_z)
     r.pressure = _pressure(s, t, o)
-    r.reward_reach, r.reward_press = t.reward_reach, t.reward_press
+    r.reward_approach, r.reward_reach = t.reward_approach, t.reward_reach
+    r.reward_press = t.reward_press
     r.reward_still, r.reward_ease = t.reward_still, t.reward_ease
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
     places[0], places[1] = x, z
@@ -300,13 +304,16 @@ def _describe(m: ModelView, s: StateView, t: Any, o: Any, action: Floats, readin
 def _reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
     """The terms into the task; their sum."""
     x, z, vx, vz = tip_state(s.q, s.v, o)
-    near = closeness(math.hypot(x - t.target_x, z - t.target_z), REACH_SCALE)
+    distance = math.hypot(x - t.target_x, z - t.target_z)
+    near = closeness(distance, REACH_SCALE)
     press = min(_pressure(s, t, o) / (PRESSED * o.weight), 1.0)
+    t.reward_approach = W_APPROACH * closeness(distance, APPROACH_SCALE)
     t.reward_reach = W_REACH * near
     t.reward_press = W_PRESS * near * press
     t.reward_still = W_STILL * near * closeness(math.hypot(vx, vz), STILL_SCALE)
     t.reward_ease = W_EASE * near * ease(action)
-    return t.reward_reach + t.reward_press + t.reward_still + t.reward_ease
+    total = t.reward_approach + t.reward_reach + t.reward_press
+    return total + t.reward_still + t.reward_ease
 
 
 @inlined

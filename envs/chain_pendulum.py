@@ -117,15 +117,15 @@ class ChainPendulumEnv(DynEnv):
 
     ## Action Space
     `Box(-1, 1, (5,), float32)`, one entry a link: torque over effort limit, held for the control
-    period of 10 ms.  Each effort limit is twice the torque that holds the chain beyond it level.
+    period of 10 ms.  Each limit is 2.5 times the torque that holds the chain beyond it level.
 
     | Num | Hinge                       | Unit at 1 | Limit      |
     |-----|-----------------------------|-----------|------------|
-    | 0   | of the first link, at pivot | torque    | 35.32 N m  |
-    | 1   | of the second link          | torque    | 23.54 N m  |
-    | 2   | of the third link           | torque    | 14.13 N m  |
-    | 3   | of the fourth link          | torque    | 7.06 N m   |
-    | 4   | of the fifth link           | torque    | 2.35 N m   |
+    | 0   | of the first link, at pivot | torque    | 44.15 N m  |
+    | 1   | of the second link          | torque    | 29.43 N m  |
+    | 2   | of the third link           | torque    | 17.66 N m  |
+    | 3   | of the fourth link          | torque    | 8.83 N m   |
+    | 4   | of the fifth link           | torque    | 2.94 N m   |
 
     ## Observation Space
     `Box((17,), float64)`, or `(2 links + 7,)`; every entry stays within its bounds.  The first
@@ -150,9 +150,10 @@ class ChainPendulumEnv(DynEnv):
     ## Rewards
     The sum of the terms in `info`, each bounded.  With d the tip's distance to the target, F the
     force on the target's surface and r = exp(-(d / 5 cm)^2), a tip that rests and presses on its
-    spot earns close to 1 a step, one 15 cm away nothing.
+    spot earns close to 1 a step, one 15 cm away less than a tenth.
 
-    - `reward_reach` = 0.5 r
+    - `reward_approach` = 0.1 exp(-(d / 0.6 m)^2)
+    - `reward_reach` = 0.4 r
     - `reward_press` = 0.3 r min(F / (tenth of the weight), 1)
     - `reward_still` = 0.1 r exp(-(speed of the tip / 0.2 m/s)^2)
     - `reward_ease` = 0.1 r (1 - mean square of the action)

@@ -24,7 +24,7 @@ PIVOT = 0.75  # height of the pivot above the floor: a straight chain does not h
 WALL = 0.8  # from the pivot to the wall's face [m]
 FRICTION = 0.5
 # Of a hinge, for each N m that it takes to hold what it carries level:
-STRENGTH = 2.0  # effort limit
+STRENGTH = 2.5  # effort limit
 NO_LOAD_SPEED = 30.0  # at which damping takes all of the effort limit [rad/s]
 ROTOR = 0.002  # inertia of the rotor, for each N m of the effort limit [kg m^2/(N m)]
 # Stops [rad]: the first hinge hangs at 0; ball after next touches at 2.09 in chains without gaps
