@@ -7,9 +7,11 @@ Nothing is remembered between calls.  From one observation:
    the further the tip is aside of its target, so that it comes down on the spot.
 2. The hinges' angles there.  All but the first are equal, so that the links lie on an arc, bent so
    that the last one points at the surface; that leaves one pose for each place of the tip.
-3. Torques by inverse dynamics through contact (`dynenvs/inverse.py`) for joint accelerations of a
-   critically damped approach.  No coordinate is unactuated: where the approach runs into a contact,
-   the nearest motion that the contact allows is asked for (status SOFT).
+3. Torques by inverse dynamics (`dynenvs/inverse.py`) for joint accelerations of a critically damped
+   approach.  No coordinate is unactuated: at the spot, where the approach runs into the contact,
+   the nearest motion that the contact allows is asked for (status SOFT), with the load shared for
+   least torques.  On the way contacts are left out: balls that lie on the ground are dragged off
+   it by the torques of the free motion, where the allowed one would often be none at all.
 4. Close to the spot, J^T f of the press is added: hybrid control of position and force (Raibert &
    Craig, Hybrid position/force control of manipulators, J. Dynamic Systems, Measurement, and
    Control 103, 1981), with all of the force along the surface's normal.
@@ -85,7 +87,7 @@ def act(
     """Actions for those of a batch of observations that no other thread has taken.
 
     observations: shape (n, 2 links + 7), as the environment gives them; actions: shape (n, links);
-    load_cost: zeros, one a contact feature.  Each thread has a row, a workspace and two vectors of
+    load_cost: of each contact feature at the spot, and on the way, shape (2, nf).  Each thread has a row, a workspace and two vectors of
     its own, shapes (threads, bytes) and (threads, 2, links).  Returns how many had no solution.
     """
     m = open_model(packed)
@@ -95,12 +97,13 @@ def act(
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         seen = observations[i]
-        force_x, force_z = _plan(m, s, p, seen, q_ref)
+        force_x, force_z, at_spot = _plan(m, s, p, seen, q_ref)
         for j in range(m.header[0].nv):
             error = min(max(q_ref[j] - s.q[j], -MOST_ERROR), MOST_ERROR)
             acceleration = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
             v_des[j] = s.v[j] + p.period * acceleration
-        status, _ = inverse_world(m, s, w, v_des, p.period, p.lookahead, load_cost)
+        cost = load_cost[0] if at_spot else load_cost[1]
+        status, _ = inverse_world(m, s, w, v_des, p.period, p.lookahead, cost)
         if status == UNSOLVED:
             unsolved += 1
         _push(m, s, w, p, force_x, force_z)
@@ -112,8 +115,13 @@ def act(
 
 
 @inlined
-def _plan(m: ModelView, s: StateView, p: Any, seen: Floats, q_ref: Floats) -> tuple[float, float]:
-    """Reads the state; the next pose into `q_ref`; returns the force to press with (x, z) [N]."""
+def _plan(
+    m: ModelView, s: StateView, p: Any, seen: Floats, q_ref: Floats
+) -> tuple[float, float, bool]:
+    """Reads the state; the next pose into `q_ref`.
+
+    Returns the force to press with (x, z) [N], and whether the tip has arrived above its spot.
+    """
     n = m.header[0].nv
     for j in range(n):
         s.q[j], s.v[j] = seen[j], seen[n + j]
@@ -143,7 +151,10 @@ def _plan(m: ModelView, s: StateView, p: Any, seen: Floats, q_ref: Floats) -> tu
     force = p.press * min(max(1.0 - height / PRESS_HEIGHT, 0.0), 1.0)
     if aside > PRESS_ASIDE:
         force = 0.0
-    return (force, 0.0) if on_wall else (0.0, -force)
+    at_spot = aside < CLEARANCE and height < 1.5 * CLEARANCE
+    if on_wall:
+        return force, 0.0, at_spot
+    return 0.0, -force, at_spot
 
 
 @inlined
@@ -211,5 +222,6 @@ class ChainController(BatchController):
         settings["period"] = task.dt
         # Where the environment's physics steps take inertia and bias, on average
         settings["lookahead"] = 0.5 * (task.dt - task.timestep)
-        load_cost = np.zeros(len(task.model.features))
+        load_cost = np.zeros((2, len(task.model.features)))
+        load_cost[1] = np.inf
         super().__init__(env, act, (settings, load_cost), scratch=(2, task.links))
