@@ -87,8 +87,9 @@ def act(
     """Actions for those of a batch of observations that no other thread has taken.
 
     observations: shape (n, 2 links + 7), as the environment gives them; actions: shape (n, links);
-    load_cost: of each contact feature at the spot, and on the way, shape (2, nf).  Each thread has a row, a workspace and two vectors of
-    its own, shapes (threads, bytes) and (threads, 2, links).  Returns how many had no solution.
+    load_cost: of each contact feature at the spot, and on the way, shape (2, nf).  Each thread has
+    a row, a workspace and two vectors, shapes (threads, bytes) and (threads, 2, links).  Returns
+    how many had no solution.
     """
     m = open_model(packed)
     s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
