@@ -235,6 +235,16 @@ def summary(gaits: list[Gait], dt: float) -> Table:
     return table
 
 
+def _measured(
+    env: PlanarWalker | LeggedRobot | ChainPendulumEnv, episode: Episode
+) -> Gait | Trot | Press:
+    if isinstance(env, LeggedRobot):
+        return measure_trot(env, episode)
+    if isinstance(env, ChainPendulumEnv):
+        return measure_press(env, episode)
+    return measure_gait(env, episode)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure the expert over many seeds and print the worst figures."""
     name = "python -m dynenvs.agents.measure"
@@ -249,14 +259,19 @@ def main(arguments: list[str] | None = None) -> None:
         "--push", type=float, default=0.0, help="impulses on the base every three seconds [N s]"
     )
     parser.add_argument("--terrain", help="flat, slope, rough or stairs, of legged robots")
+    parser.add_argument("--free-pitch", action="store_true", help="trunks of planar robots pitch")
     parser.add_argument("--links", type=int, help="of a chain pendulum")
     options = parser.parse_args(arguments)
     gaits: list[Gait | Trot | Press] = []
     try:
         chosen = {
-            "push_impulse": options.push, "terrain": options.terrain, "links": options.links
-        }  # fmt: skip
+            "push_impulse": options.push,
+            "terrain": options.terrain,
+            "free_pitch": options.free_pitch,
+        }
         chosen = {name: value for name, value in chosen.items() if value}
+        if options.links is not None:
+            chosen["links"] = options.links
         env_id = environment_id(options.env)
         env = make(env_id, **chosen)
         if not isinstance(env, PlanarWalker | LeggedRobot | ChainPendulumEnv):
@@ -268,12 +283,7 @@ def main(arguments: list[str] | None = None) -> None:
                 batch = make_batch(env_id, count, **chosen)
                 policy = reference_controller(batch)
                 for episode in run_episodes(batch, policy, seed=first, command=options.command):
-                    if isinstance(env, LeggedRobot):
-                        gaits.append(measure_trot(env, episode))
-                    elif isinstance(env, ChainPendulumEnv):
-                        gaits.append(measure_press(env, episode))
-                    else:
-                        gaits.append(measure_gait(env, episode))
+                    gaits.append(_measured(env, episode))
                     progress.advance(task)
     except ValueError as error:
         parser.error(str(error))

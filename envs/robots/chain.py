@@ -1,8 +1,7 @@
 """Jain's pendulum made an arm: n balls on hinged links over a floor and before a wall.
 
-After Jain, Crean, Kuo, Bremen and Myint, Minimal coordinate formulation of contact dynamics in
-operational space (n spheres of a radius of half a link, links that together are longer than the
-pivot is high, floor and wall; physics.md, section 1, 001: the variant `figure`).  Ours: the chain
+After Jain et al. (physics.md, section 1, 001, the variant `figure`): n spheres with a radius of
+half a link, links that together are longer than the pivot is high, floor and wall.  Ours: the chain
 is 1 m long and 3 kg heavy whatever its number of links, each ball sits at its link's far end (so
 that the last one's centre is the tip and next neighbours keep their distance), it grows no larger
 than a tenth of the chain, and every hinge has a motor, a rotor, damping and stops.
