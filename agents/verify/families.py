@@ -22,6 +22,7 @@ from dynenvs.agents.verify import (
     rest,
     rolling,
     sliding,
+    solvers,
 )
 from dynenvs.agents.verify.in_dart import InDart
 from dynenvs.agents.verify.in_mujoco import InMujoco
@@ -39,6 +40,7 @@ FAMILIES: dict[str, Family] = {
     "free": free_motion.readings,
     "closed": closed.readings,
 }
+SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
 ONE_BY_ONE = "dynenvs, one by one"
 SYSTEMS: dict[str, Callable[..., Any]] = {
     "dynenvs": Ours,
@@ -51,47 +53,59 @@ SYSTEMS: dict[str, Callable[..., Any]] = {
 
 def verify(
     names: str | None, console: Console, *, out: Path, page: Path | None = None
-) -> list[Row]:
-    """Run families of scenes; print one table of errors, save JSON and a plot.
+) -> tuple[list[Row], list[solvers.Score]]:
+    """Run families of scenes and the LCP solvers; print tables, save JSON and plots.
 
     Args:
         names: of families, with commas between; all if None.
         console: where the table and the progress go.
-        out: folder for `verify.json` and `verify.png`.
-        page: Markdown file to write; its plot goes beside it.
+        out: folder for `verify.json`, `verify.png` and `solvers.png`.
+        page: Markdown file to write; its plots go beside it.
 
-    Returns the table's rows.
+    Returns the tables' rows.
 
     Raises:
         ValueError: no such family; lists those that there are.
         OSError: a file cannot be written.
     """
-    families = chosen_from(FAMILIES, names, "scene")
+    families = chosen_from([*FAMILIES, SOLVERS], names, "scene")
     out.mkdir(parents=True, exist_ok=True)  # better to know before than after
     if page is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
-    rows, skipped = run(families, console)
-    show(rows, skipped, console)
+    rows, skipped = run([family for family in families if family != SOLVERS], console)
+    if rows or skipped:
+        show(rows, skipped, console)
+    found, missing = solvers.scores(console) if SOLVERS in families else ([], [])
+    if found:
+        solvers.show(found, missing, console)
     machine = describe()
-    write_json(out / "verify.json", document(rows, skipped, machine))
-    picture = _plot(out / "verify.png", rows, console)
+    facts = document(rows, [*skipped, *missing], machine) | {"solvers": solvers.document(found)}
+    write_json(out / "verify.json", facts)
+    scenes = partial(plot, rows=rows, names=list(SYSTEMS))
+    scores = partial(solvers.plot, found=found)
+    drawn = [_plot(out / "verify.png", scenes, console) if rows else False]
+    drawn += [_plot(out / "solvers.png", scores, console) if found else False]
     polar = [out / "isotropy.png"]
     if page is not None:
         polar.append(page.with_name(f"{page.stem}-isotropy.png"))
-    around = picture and "isotropy" in families
+    around = drawn[0] and "isotropy" in families
     if around:
         isotropy.plot(polar, {name: SYSTEMS[name] for name in SYSTEMS if name != ONE_BY_ONE})
     if page is not None:
-        drawing = page.with_suffix(".png")
-        drawn = picture and _plot(drawing, rows, console)
+        pictures = [page.with_suffix(".png"), page.with_name(f"{page.stem}-solvers.png")]
+        names_of = [
+            picture.name if good and _plot(picture, draw, console) else None
+            for picture, draw, good in zip(pictures, (scenes, scores), drawn, strict=True)
+        ]
         with draft(page) as file:
-            pictures = [drawing.name] * drawn + [polar[-1].name] * around
-            text = markdown(rows, skipped, machine, pictures)
-            file.write_text(text, encoding="utf-8")
+            shown = [*filter(None, names_of[:1]), *[polar[-1].name] * around]
+            parts = [markdown(rows, skipped, machine, shown)] if rows or skipped else []
+            parts += [solvers.markdown(found, missing, names_of[1])] if found else []
+            file.write_text("\n".join(parts), encoding="utf-8")
     console.print(
         f"wrote {out / 'verify.json'}" + (f" and {page}" if page else ""), highlight=False
     )
-    return rows
+    return rows, found
 
 
 def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]]:
@@ -124,10 +138,10 @@ def missed(rows: Sequence[Row]) -> int:
     return sum(any(row.fails(name) for name in row.errors if is_ours(name)) for row in rows)
 
 
-def _plot(path: Path, rows: Sequence[Row], console: Console) -> bool:
+def _plot(path: Path, draw: Callable[[Path], None], console: Console) -> bool:
     """Draw if there is something to draw with."""
     try:
-        plot(path, rows, list(SYSTEMS))
+        draw(path)
     except MissingPeer as error:
         console.print(f"no plot: {error}", style="yellow", highlight=False)
         return False

@@ -56,14 +56,15 @@ def plot(paths: Sequence[Path], systems: dict[str, Callable[..., Any]]) -> None:
     Raises:
         MissingPeer: no matplotlib.
     """
-    figure = peer("matplotlib.figure").Figure(figsize=(10.0, 5.4), layout="constrained")
+    figure = peer("matplotlib.figure").Figure(figsize=(10.0, 5.8))
+    figure.subplots_adjust(top=0.86, bottom=0.2)
     left, right = (figure.add_subplot(1, 2, k, projection="polar") for k in (1, 2))
     angles = np.radians(np.append(HEADINGS, 360.0))
     for (name, make), color in zip(_present(systems), COLORS, strict=False):
         around = distances(make)
         left.plot(angles, np.append(around, around[0]), label=name, color=color)
     left.set_ylim(0.0, 1.5)
-    left.set_title("block: distance / exact")
+    left.set_title("block: distance / exact", pad=24)
     pyramids = {f"{n} directions": partial(Ours, directions=n) for n in PYRAMIDS}
     for (name, make), color in zip(
         [*pyramids.items(), ("exact cone", partial(Ours, cone="exact"))], COLORS, strict=False
@@ -72,7 +73,7 @@ def plot(paths: Sequence[Path], systems: dict[str, Callable[..., Any]]) -> None:
         right.plot(angles, np.append(around, around[0]), label=name, color=color)
     ticks = np.arange(1, 6)
     right.set_yticks(ticks, [f"1e{k + round(np.log10(ROUND))}" for k in ticks])
-    right.set_title("spinning tripod: place off / distance")
+    right.set_title("spinning tripod: place off / distance", pad=24)
     for panel in (left, right):
         panel.legend(loc="lower center", bbox_to_anchor=(0.5, -0.28), ncols=2, frameon=False)
     for path in paths:
