@@ -69,10 +69,10 @@ def resolve_contacts(
     for _ in range(ROUNDS):
         rows = contact_rows(
             m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
-            w.J, w.bias_row,
+            w.active, w.block, w.J, w.bias_row,
         )  # fmt: skip
-        rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.J, w.bias_row)
-        couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+        rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
+        couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
         if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
             return FAILED
         for j in range(nv):
