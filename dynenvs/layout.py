@@ -434,8 +434,8 @@ class WorkspaceView(NamedTuple):
     z: Floats  # shape (nl,)
     H: Floats  # quadratic form of the torque redistribution, shape (nl, nl)
     cone: Floats  # edges of the friction cones in joint space, shape (nl, nv)
-    active: Ints  # shape (nl,)
-    block: Ints  # shape (nl,)
+    active: Ints  # shape (max(nl, nv),): active set, or first row that each coordinate moves
+    block: Ints  # shape (max(nl, nv),): block of each variable, or the row after the last
 
 
 def _align(size: int) -> int:
@@ -505,8 +505,8 @@ def fill_offsets(header: Any) -> None:
             ("z_at", 8 * nl),
             ("H_at", 8 * nl * nl),
             ("cone_at", 8 * nl * nv),
-            ("active_at", 8 * nl),
-            ("block_at", 8 * nl),
+            ("active_at", 8 * max(nl, nv)),
+            ("block_at", 8 * max(nl, nv)),
             ("lcp_at", 8 * header.lcp_size),
             ("loop_J_at", 8 * header.ne * nv),
             ("loop_Y_at", 8 * header.ne * nv),
@@ -650,6 +650,6 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, h.z_at, nl, np.float64),
         matrix(buffer, h.H_at, nl, nl, np.float64),
         matrix(buffer, h.cone_at, nl, nv, np.float64),
-        vector(buffer, h.active_at, nl, np.int64),
-        vector(buffer, h.block_at, nl, np.int64),
+        vector(buffer, h.active_at, max(nl, nv), np.int64),
+        vector(buffer, h.block_at, max(nl, nv), np.int64),
     )
