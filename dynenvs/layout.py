@@ -323,7 +323,6 @@ ELIMINATED = record_type(
         ("xy", "f8"),
         ("yy", "f8"),
         ("slope", "f8"),  # sigma / (w_s + sigma s_0)
-        ("alone", "f8"),  # e_0: sum of the impulses' changes at constant velocity
         ("rate", "f8"),  # sigma's change at constant velocity and pressure
     ]
 )

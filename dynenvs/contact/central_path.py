@@ -337,13 +337,7 @@ def _tangential(
 
 @inlined
 def _spread(
-    header: Records,
-    block: Any,
-    e: Any,
-    vectors: Floats,
-    v: int,
-    x: Floats,
-    du: Floats,
+    header: Records, block: Any, e: Any, vectors: Floats, v: int, x: Floats, du: Floats
 ) -> None:
     """Changes of a contact's impulses along the directions and of sigma."""
     directions = header[0].directions
