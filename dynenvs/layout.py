@@ -331,7 +331,6 @@ ELIMINATED = record_type(
         ("xy", "f8"),
         ("yy", "f8"),
         ("slope", "f8"),  # sigma / (w_s + sigma s_0)
-        ("alone", "f8"),  # e_0: sum of the impulses' changes at constant velocity
         ("rate", "f8"),  # sigma's change at constant velocity and pressure
     ]
 )
@@ -443,8 +442,8 @@ class WorkspaceView(NamedTuple):
     z: Floats  # shape (nl,)
     H: Floats  # quadratic form of the torque redistribution, shape (nl, nl)
     cone: Floats  # edges of the friction cones in joint space, shape (nl, nv)
-    active: Ints  # shape (nl,)
-    block: Ints  # shape (nl,)
+    active: Ints  # shape (max(nl, nv),): active set, or first row that each coordinate moves
+    block: Ints  # shape (max(nl, nv),): block of each variable, or the row after the last
 
 
 def _align(size: int) -> int:
@@ -514,8 +513,8 @@ def fill_offsets(header: Any) -> None:
             ("z_at", 8 * nl),
             ("H_at", 8 * nl * nl),
             ("cone_at", 8 * nl * nv),
-            ("active_at", 8 * nl),
-            ("block_at", 8 * nl),
+            ("active_at", 8 * max(nl, nv)),
+            ("block_at", 8 * max(nl, nv)),
             ("lcp_at", 8 * header.lcp_size),
             ("loop_J_at", 8 * header.ne * nv),
             ("loop_Y_at", 8 * header.ne * nv),
@@ -659,6 +658,6 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, h.z_at, nl, np.float64),
         matrix(buffer, h.H_at, nl, nl, np.float64),
         matrix(buffer, h.cone_at, nl, nv, np.float64),
-        vector(buffer, h.active_at, nl, np.int64),
-        vector(buffer, h.block_at, nl, np.int64),
+        vector(buffer, h.active_at, max(nl, nv), np.int64),
+        vector(buffer, h.block_at, max(nl, nv), np.int64),
     )

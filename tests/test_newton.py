@@ -96,7 +96,7 @@ def run_inside(problem: Problem) -> tuple[Answer, Array]:
     scratch = np.zeros((rows, rows)), np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows)
     follow(
         header, blocks, n, problem.G, problem.bias, rows, scale,
-        np.zeros((5, n * (2 + problem.directions))), np.zeros(n, ELIMINATED), *scratch, p, u,
+        np.zeros((8, n * (2 + problem.directions))), np.zeros(n, ELIMINATED), *scratch, p, u,
     )  # fmt: skip
     end = np.array([p, u])
     residual, _ = settle(

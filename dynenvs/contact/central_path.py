@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.modes import OPEN, SLIP, STICK, nearest
+from dynenvs.contact.modes import OPEN, SLIP, STICK, nearest, strongest
 from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.dense import factorise, substitute
 
@@ -28,8 +28,9 @@ ITERATIONS = 40
 NEAR = 1e-8  # the smaller of each z and w, in the certificate's units, at which modes are clear
 REACH = 0.99  # of the step that would bring the first variable to zero
 
-# Rows of the scratch vectors, one entry for each variable of the LCP
-Z, W, DZ, DW, SECOND = range(5)
+# Rows of the scratch vectors, one entry for each variable of the LCP: z, w, their changes, and the
+# product of those; for friction directions z / w, dp's part e, and what w misses
+Z, W, DZ, DW, SECOND, WEIGHT, ALONE, DEFECT = range(8)
 
 
 @kernel
@@ -53,7 +54,7 @@ def follow(
     """Modes of the n blocks and impulses p that suit them, near to an answer.
 
     scale: the certificate's velocity scale [m/s]
-    vectors: scratch, shape (5, number of the LCP's variables)
+    vectors: scratch, shape (8, number of the LCP's variables)
     eliminated: scratch, ELIMINATED, shape (n,)
     K, order, right, x: scratch as for `newton`; u: receives velocities, shape (rows,)
     Returns the number of iterations.
@@ -127,15 +128,11 @@ def _start(
         z, w = vectors[Z], vectors[W]
         z[v], w[v] = p[r] if p[r] > 0.0 else scale, max(u[r], scale)
         if block.tangents > 0:
-            worst = 0.0
-            for k in range(directions):
-                worst = min(
-                    worst, _along(header, k, block.tangents, u[t], u[t + block.tangents - 1])
-                )
-            sigma = scale - worst
+            x, y = u[t], _second(block.tangents, u, t)
+            sigma = scale + strongest(header, x, y)
             for k in range(directions):
                 z[v + 1 + k] = 0.5 * block.friction * z[v] / directions
-                slip = _along(header, k, block.tangents, u[t], u[t + block.tangents - 1])
+                slip = header[0].cosines[k] * x + header[0].sines[k] * y
                 w[v + 1 + k] = slip + sigma
             z[v + 1 + directions] = sigma
             w[v + 1 + directions] = 0.5 * block.friction * z[v]
@@ -143,12 +140,9 @@ def _start(
 
 
 @inlined
-def _along(header: Records, k: int, tangents: int, x: float, y: float) -> float:
-    """Component of (x, y) along direction k; of x alone in the plane."""
-    value = header[0].cosines[k] * x
-    if tangents == 2:
-        value += header[0].sines[k] * y
-    return float(value)
+def _second(tangents: int, x: Floats, t: int) -> float:
+    """Entry of a contact's second tangent, if it has one; its first is at t."""
+    return float(x[t + 1]) if tangents == 2 else 0.0
 
 
 @kernel
@@ -221,6 +215,7 @@ def _eliminate(header: Records, tangents: int, vectors: Floats, v: int, e: Any) 
     for k in range(directions):
         x, y = header[0].cosines[k], header[0].sines[k]
         weight = vectors[Z, v + 1 + k] / vectors[W, v + 1 + k]
+        vectors[WEIGHT, v + 1 + k] = weight
         e.total += weight
         e.x += weight * x
         e.y += weight * y
@@ -296,23 +291,11 @@ def _direction(
         if G[r, r] > 0.0:
             vectors[DZ, v], vectors[DW, v] = x[r], right[r] + u[r] - vectors[W, v]
             if block.tangents > 0:
-                _spread(header, block, eliminated[i], vectors, v, target, u, x, right)
+                _spread(header, block, eliminated[i], vectors, v, x, right)
         else:
             for k in range(v, v + size):
                 vectors[DZ, k] = vectors[DW, k] = 0.0
         v += size
-
-
-@inlined
-def _alone(
-    header: Records, block: Any, vectors: Floats, v: int, k: int, target: float, u: Floats
-) -> tuple[float, float]:
-    """What direction k's impulse would change by alone, and its w's defect."""
-    at, t = v + 1 + k, block.row + 1
-    z, w = vectors[Z, at], vectors[W, at]
-    slip = _along(header, k, block.tangents, u[t], u[t + block.tangents - 1])
-    defect = slip + vectors[Z, v + 1 + header[0].directions] - w
-    return (target - z * w - vectors[SECOND, at] - z * defect) / w, defect
 
 
 @inlined
@@ -328,19 +311,25 @@ def _tangential(
 ) -> None:
     """Right-hand sides of a contact's tangential rows."""
     directions = header[0].directions
-    x = y = e.alone = 0.0
-    for k in range(directions):
-        alone, _ = _alone(header, block, vectors, v, k, target, u)
-        e.alone += alone
-        x += alone * header[0].cosines[k]
-        y += alone * header[0].sines[k]
+    t = block.row + 1
+    u1, u2 = u[t], _second(block.tangents, u, t)
     last = v + 1 + directions
     sigma, rest = vectors[Z, last], vectors[W, last]
+    x = y = total = 0.0
+    for k in range(directions):
+        at = v + 1 + k
+        w, c, s = vectors[W, at], header[0].cosines[k], header[0].sines[k]
+        defect = c * u1 + s * u2 + sigma - w
+        # What the impulse would change by alone
+        alone = (target - vectors[SECOND, at]) / w - vectors[Z, at] - vectors[WEIGHT, at] * defect
+        vectors[ALONE, at], vectors[DEFECT, at] = alone, defect
+        total += alone
+        x += alone * c
+        y += alone * s
     wanted = target - sigma * rest - vectors[SECOND, last]
-    e.rate = (wanted + sigma * e.alone) / (rest + sigma * e.total)
+    e.rate = (wanted + sigma * total) / (rest + sigma * e.total)
     x -= e.x * e.rate
     y -= e.y * e.rate
-    t = block.row + 1
     right[t] = e.xx * x + e.xy * y
     if block.tangents == 2:
         right[t + 1] = e.xy * x + e.yy * y
@@ -348,31 +337,21 @@ def _tangential(
 
 @inlined
 def _spread(
-    header: Records,
-    block: Any,
-    e: Any,
-    vectors: Floats,
-    v: int,
-    target: float,
-    u: Floats,
-    x: Floats,
-    du: Floats,
+    header: Records, block: Any, e: Any, vectors: Floats, v: int, x: Floats, du: Floats
 ) -> None:
     """Changes of a contact's impulses along the directions and of sigma."""
     directions = header[0].directions
     t = block.row + 1
-    last = t + block.tangents - 1
+    du1, du2 = du[t], _second(block.tangents, du, t)
     pressed = block.friction * x[block.row]
-    across = e.y * du[last] if block.tangents == 2 else 0.0
-    change = e.rate - e.slope * (pressed + e.x * du[t] + across)
+    change = e.rate - e.slope * (pressed + e.x * du1 + e.y * du2)
     total = 0.0
     for k in range(directions):
-        alone, defect = _alone(header, block, vectors, v, k, target, u)
         at = v + 1 + k
-        relative = _along(header, k, block.tangents, du[t], du[last]) + change
-        vectors[DZ, at] = alone - vectors[Z, at] / vectors[W, at] * relative
-        vectors[DW, at] = relative + defect
-        total += vectors[DZ, at]
+        relative = header[0].cosines[k] * du1 + header[0].sines[k] * du2 + change
+        dz = vectors[ALONE, at] - vectors[WEIGHT, at] * relative
+        vectors[DZ, at], vectors[DW, at] = dz, relative + vectors[DEFECT, at]
+        total += dz
     vectors[DZ, v + 1 + directions] = change
     vectors[DW, v + 1 + directions] = pressed - total
 

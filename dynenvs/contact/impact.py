@@ -125,7 +125,7 @@ def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     slowest = max(least_speed(m.header, dt), STILL)
     contact_rows(
         m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
-        w.J, w.bias_row,
+        w.active, w.block, w.J, w.bias_row,
     )  # fmt: skip
     for i in range(count):
         contact = w.contacts[i]
@@ -178,7 +178,7 @@ def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met."""
     rows = contact_rows(
         m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, s.v, 1.0,
-        w.J, w.bias_row,
+        w.active, w.block, w.J, w.bias_row,
     )  # fmt: skip
     for i in range(m.header[0].nv):
         dof = m.dofs[i]
@@ -189,6 +189,7 @@ def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
             for j in range(m.header[0].nv):
                 w.J[rows, j] = 0.0
             w.J[rows, i] = 1.0 if low < high else -1.0
+            w.active[i], w.block[i] = min(w.active[i], rows), rows + 1  # its span, for `couple`
             w.bias_row[rows] = w.J[rows, i] * s.v[i]
             rows += 1
     return rows
@@ -228,7 +229,7 @@ def _impact(
     """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
     rows = _rows(m, s, w, count)
     if w.answer[0].recursive == 0:
-        couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+        couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
     elif couple_by_recursion(packed, buffer, rows) != PASSED:
         return FAILED
     if m.header[0].ne > 0 and rows > 0 and respect_loops(packed, buffer, rows) != HELD:

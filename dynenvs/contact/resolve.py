@@ -72,11 +72,11 @@ def resolve_contacts(
     for _ in range(ROUNDS):
         rows = contact_rows(
             m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
-            w.J, w.bias_row,
+            w.active, w.block, w.J, w.bias_row,
         )  # fmt: skip
-        rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.J, w.bias_row)
+        rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
         if w.answer[0].recursive == 0:
-            couple(m.dofs, w.J, w.L, rows, w.yields, w.Y, w.G)
+            couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
         elif couple_by_recursion(packed, buffer, rows) != PASSED:
             return FAILED
         if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:

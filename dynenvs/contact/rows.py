@@ -13,8 +13,9 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
-from dynenvs.layout import Floats, Records
+from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.workspace import integer
+from dynenvs.simd import add_multiple, add_outer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 
@@ -29,6 +30,8 @@ def _add_point_rows(
     contact: Any,
     sign: float,
     v: Floats,
+    first: Ints,
+    after: Ints,
     J: Floats,
 ) -> tuple[float, float, float]:
     """Add sign * (n, t1, t2)^T J_point of a body to the contact's rows; returns their velocities.
@@ -49,6 +52,7 @@ def _add_point_rows(
         vx = sign * (S[j, 3] + w1 * z - w2 * y)
         vy = sign * (S[j, 4] + w2 * x - w0 * z)
         vz = sign * (S[j, 5] + w0 * y - w1 * x)
+        first[j], after[j] = min(first[j], r), r + 1 + tangents
         rate = v[j]
         entry = n0 * vx + n1 * vy + n2 * vz
         J[r, j] += entry
@@ -129,17 +133,21 @@ def contact_rows(
     count: int,
     v: Floats,
     dt: float,
+    first: Ints,
+    after: Ints,
     J: Floats,
     bias: Floats,
 ) -> int:
     """Rows J and right-hand sides of the contacts; returns the number of rows.
 
     `v` is the velocity without contact impulses, shape (nv,): it gives the right-hand side and
-    the predicted slip.
+    the predicted slip.  All rows that coordinate j moves are `first[j]` to `after[j] - 1`, (nv,).
     """
     planar = header[0].directions == 2
     nv = header[0].nv
     r = integer(0)
+    for j in range(nv):
+        first[j], after[j] = J.shape[0], 0
     for i in range(count):
         contact = contacts[i]
         contact.row = r
@@ -155,7 +163,9 @@ def contact_rows(
             body = feature.body_a if side == 0 else feature.body_b
             if body > 0:
                 origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
-                a, b, c = _add_point_rows(bodies, dofs, S, body, origin, contact, sign, v, J)
+                a, b, c = _add_point_rows(
+                    bodies, dofs, S, body, origin, contact, sign, v, first, after, J
+                )
                 un, u1, u2 = un + a, u1 + b, u2 + c
         bias[r] = un + contact.target / dt
         if contact.tangents > 0:
@@ -177,7 +187,15 @@ def contact_rows(
 
 @kernel
 def limit_rows(
-    dofs: Records, q: Floats, r: int, v: Floats, dt: float, J: Floats, bias: Floats
+    dofs: Records,
+    q: Floats,
+    r: int,
+    v: Floats,
+    dt: float,
+    first: Ints,
+    after: Ints,
+    J: Floats,
+    bias: Floats,
 ) -> int:
     """Rows +-e_i of the joint limits in reach (frictionless, gap/dt like a contact's normal)."""
     nv = dofs.shape[0]
@@ -193,6 +211,7 @@ def limit_rows(
             for j in range(nv):
                 J[r, j] = 0.0
             J[r, i] = sign
+            first[i], after[i] = min(first[i], r), r + 1
             bias[r] = sign * v[i] + max(gap, 0.0) / dt
             r += 1
     return r
@@ -209,33 +228,46 @@ def limited_coordinate(J: Floats, row: int) -> int:
 
 @kernel
 def couple(
-    dofs: Records, J: Floats, L: Floats, rows: int, yields: Floats, Y: Floats, G: Floats
+    dofs: Records,
+    J: Floats,
+    L: Floats,
+    rows: int,
+    yields: Floats,
+    first: Ints,
+    after: Ints,
+    Y: Floats,
+    G: Floats,
 ) -> None:
     """Y and G of all rows, for the coordinates that yield.
 
-    The half-solve works on all rows at once: its inner loops run along the rows of Y, in whole
-    vector registers.  G comes out symmetric up to roundoff.
+    A coordinate moves few rows, which mostly stand side by side (those of one foot): all sums run
+    over its own span of rows, in blocks of four that fill a vector register.
+
+    first, after: the rows that each coordinate moves, as `contact_rows` leaves them
     """
     nv = dofs.shape[0]
     padded = (rows + 3) // 4 * 4
     for j in range(nv):
-        for r in range(rows):
-            Y[j, r] = J[r, j] * yields[j]
-        for r in range(rows, padded):
+        for r in range(padded):
             Y[j, r] = 0.0
+        for r in range(first[j], after[j]):
+            Y[j, r] = J[r, j] * yields[j]
+        first[j], after[j] = first[j] // 4 * 4, (after[j] + 3) // 4 * 4
     for i in range(nv - 1, -1, -1):
-        j = dofs[i].parent
+        low, high = first[i], after[i]
+        j = dofs[i].parent if low < high else -1
         while j >= 0:
-            factor = L[i, j]
-            if factor != 0.0:
-                for r in range(padded):
-                    Y[j, r] -= factor * Y[i, r]
+            first[j], after[j] = min(first[j], low), max(after[j], high)
+            add_multiple(Y, j, Y, i, low, high, -L[i, j])
             j = dofs[j].parent
-    for r in range(rows):
-        for c in range(padded):
+    # G is symmetric: the blocks from the diagonal on, then their images
+    for r in range(padded):
+        for c in range(r // 4 * 4, padded):
             G[r, c] = 0.0
-        for j in range(nv):
-            factor = Y[j, r] * L[j, j]
-            if factor != 0.0:
-                for c in range(padded):
-                    G[r, c] += factor * Y[j, c]
+    for j in range(nv):
+        low, high, inverse = first[j], after[j], L[j, j]
+        for block in range(low, high, 4):
+            add_outer(G, block, Y, j, block, high, inverse)
+    for r in range(rows):
+        for c in range(r):
+            G[r, c] = G[c, r]
