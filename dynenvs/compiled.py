@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
@@ -32,7 +32,7 @@ from numba import types
 from numba.core import config, sigutils
 from numba.extending import intrinsic
 
-from dynenvs.pipeline import Compiler
+from dynenvs.pipeline import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -98,22 +98,21 @@ def _source_of(function: Callable[..., Any]) -> Path:
 
 
 def _compile(function: F, **options: Any) -> F:
+    if config.DISABLE_JIT:
+        return function
     module = function.__module__
     folder = _cache_folder(_source_of(function)) if module.startswith("dynenvs.") else None
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = str(folder or "")
-    try:
-        compiled: F = numba.njit(
-            function,
-            cache=folder is not None,
-            error_model="numpy",
-            nogil=True,
-            pipeline_class=Compiler,
-            **options,
-        )
-    finally:
-        config.CACHE_DIR = previous
-    return compiled
+    compiled: Any = Kernel(
+        function, {"nopython": True, "error_model": "numpy", "nogil": True, **options}
+    )
+    if folder is not None:
+        previous = config.CACHE_DIR
+        config.CACHE_DIR = str(folder)
+        try:
+            compiled.enable_caching()
+        finally:
+            config.CACHE_DIR = previous
+    return cast(F, compiled)
 
 
 def kernel(function: F) -> F:
