@@ -23,7 +23,6 @@ from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
-    INELASTIC,
     Bytes,
     Floats,
     ModelView,
@@ -34,6 +33,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
+from dynenvs.records import INELASTIC
 from dynenvs.views import raw
 
 DONE, STEP_FAILED = 0, 1

@@ -32,9 +32,9 @@ from dynenvs.layout import (
     open_model,
     open_state,
     open_torques,
-    record_type,
 )
 from dynenvs.progress import APART, claim, copy_words, leave
+from dynenvs.records import record_type
 from dynenvs.rng import uniform
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import vector

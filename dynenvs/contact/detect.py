@@ -12,14 +12,8 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.spots import find_spots, place_spot
-from dynenvs.layout import (
-    HALF_SPACE,
-    Bytes,
-    Floats,
-    Records,
-    open_model,
-    open_workspace,
-)
+from dynenvs.layout import Bytes, Floats, Records, open_model, open_workspace
+from dynenvs.records import HALF_SPACE
 from dynenvs.rotation import rotate
 
 # Features this close are always part of the problem, so that a neighbour's push needs no second

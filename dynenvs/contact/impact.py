@@ -29,9 +29,6 @@ from dynenvs.contact.spots import FOUND, find_spots
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.layout import (
-    CONE,
-    POISSON,
-    SEQUENTIAL,
     Bytes,
     Floats,
     ModelView,
@@ -42,6 +39,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.records import CONE, POISSON, SEQUENTIAL
 
 TOUCH = 1e-8  # gap from which two parts are apart [m]
 STILL = 1e-9  # slowest approach that is an impact, where there is no gravity [m/s]

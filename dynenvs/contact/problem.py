@@ -17,10 +17,6 @@ from typing import Any
 from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.rows import limited_coordinate
 from dynenvs.layout import (
-    DIRECTION,
-    LIMIT,
-    NORMAL,
-    SLACK,
     Bytes,
     Floats,
     ModelView,
@@ -34,6 +30,7 @@ from dynenvs.layout import (
 )
 from dynenvs.lcp.solve import solve
 from dynenvs.lcp.workspace import integer
+from dynenvs.records import DIRECTION, LIMIT, NORMAL, SLACK
 
 # Helpers take the arrays that they need, not whole views: passing those costs more than the work.
 

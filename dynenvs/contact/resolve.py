@@ -19,7 +19,6 @@ from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
-    CONE,
     Bytes,
     ModelView,
     StateView,
@@ -30,6 +29,7 @@ from dynenvs.layout import (
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
+from dynenvs.records import CONE
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]

@@ -13,10 +13,6 @@ from dynenvs.contact.geometry.height_field import solid_field
 from dynenvs.contact.geometry.segment import clamp
 from dynenvs.contact.geometry.spot import Point, back, discard
 from dynenvs.layout import (
-    BLOCK_FIELD,
-    BOX,
-    CAPSULE,
-    HEIGHT_FIELD,
     Bytes,
     Floats,
     Records,
@@ -25,6 +21,7 @@ from dynenvs.layout import (
     open_shapes,
     open_workspace,
 )
+from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD
 from dynenvs.rotation import rotate
 
 FOUND = 0
