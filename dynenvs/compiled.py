@@ -19,10 +19,11 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
@@ -32,6 +33,7 @@ from numba import types
 from numba.core import config, sigutils
 from numba.extending import intrinsic
 
+from dynenvs.ahead import Worker, end_with_parent, start_worker
 from dynenvs.pipeline import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,13 +136,35 @@ def is_compiled(function: Callable[..., Any]) -> bool:
 
 
 _announced: set[str] = set()  # what this process has said
+_units: dict[str, Any] = {}  # kernels compiled apart: their compilation, by name
+_ahead: list[str] = []  # names of those that every robot needs sooner or later, callees first
+_workers: list[Worker] = []  # that this process has started: one at most
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.clear)  # it is the parent's
 
 
 def announce(function: Callable[..., Any]) -> None:
-    """Say on stderr, once a process, that the first call of a kernel is about to compile it."""
+    """Say on stderr, once a process, that the first call of a kernel is about to compile it.
+
+    A second process then compiles ahead what steps will need.
+    """
     if not is_compiled(function) and not _announced:
         _announced.add(function.__name__)
-        print("dynenvs: compiling the dynamics (a minute or two, once)", file=sys.stderr)
+        print("dynenvs: compiling the dynamics (about a minute, once)", file=sys.stderr)
+        missing = [name for name in reversed(_ahead) if not is_compiled(_units[name].function)]
+        worker = start_worker(missing) if _cache_folder(Path(__file__)) else None
+        _workers.extend([worker] if worker else [])
+
+
+def compile_units(names: Sequence[str]) -> None:
+    """What a worker does: say which kernel it begins, and compile it into the cache."""
+    end_with_parent()
+    for name in names:
+        import_module(name.rpartition(".")[0])
+        unit = _units[name]
+        if not is_compiled(unit.function):
+            print(name, flush=True)
+            unit.function.compile(unit.arguments)
 
 
 def merged(function: F) -> F:
@@ -151,7 +175,14 @@ def merged(function: F) -> F:
     return _compile(function, inline="always")
 
 
-def apart(signature: str) -> Callable[[Any], Any]:
+class _Unit(NamedTuple):
+    """A kernel compiled apart, and the types of its arguments."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+
+
+def apart(signature: str, *, ahead: bool = False) -> Callable[[Any], Any]:
     """Compile a kernel apart from its callers, by its first call; they reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
@@ -163,6 +194,8 @@ def apart(signature: str) -> Callable[[Any], Any]:
     signature: as numba writes it; int64 is returned, arguments are int64, float64 and
         one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled, as
         when compiling is interrupted: callers take what they know for an answer, and no more.
+    ahead: whether every robot needs it sooner or later: a second process may compile it while this
+        one is busy with its callers.
     """
 
     def decorate(function: F) -> Any:
@@ -171,6 +204,8 @@ def apart(signature: str) -> Callable[[Any], Any]:
             return function
         arguments, result = sigutils.normalize_signature(signature)
         name = f"{function.__module__}.{function.__name__}"
+        _units[name] = _Unit(compiled, arguments)
+        _ahead.extend([name] if ahead else [])
         cell = ctypes.c_void_p()
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
 
@@ -178,6 +213,8 @@ def apart(signature: str) -> Callable[[Any], Any]:
             returned = ctypes.c_int64.from_address(values[0])
             returned.value = -1
             announce(compiled)
+            for worker in _workers:
+                worker.wait_for(name, lambda: is_compiled(compiled))
             compiled.compile(arguments)
             made = compiled.overloads[arguments]
             symbol = made.fndesc.llvm_func_name

@@ -28,8 +28,22 @@ class Part(JITCodeLibrary):
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
+        """It with all that it needs: for functions that numba compiles in its own way."""
         self._ensure_finalized()
-        return self._final_module
+        if self._shared_module is None:
+            whole = self._final_module.clone()
+            for library in _with_theirs(self._linking_libraries):
+                whole.link_in(library._get_module_for_linking(), preserve=True)
+            self._shared_module = whole
+        return self._shared_module
+
+
+class _Alone:
+    """A part without what it needs, to be linked."""
+
+    def __init__(self, part: Part) -> None:
+        self._reload_init = part._reload_init
+        self._get_module_for_linking = lambda: part._final_module
 
 
 class Unit(JITCodeLibrary):
@@ -50,7 +64,7 @@ class Unit(JITCodeLibrary):
 
 
 def _with_theirs(libraries: list[Any]) -> list[Any]:
-    """These libraries, and those that the parts among them link in turn, each once."""
+    """These libraries, and those that the parts among them link in turn, each once and alone."""
     found: dict[Any, None] = {}
     waiting = list(reversed(libraries))
     while waiting:
@@ -59,4 +73,4 @@ def _with_theirs(libraries: list[Any]) -> list[Any]:
             found[library] = None
             if isinstance(library, Part):
                 waiting += reversed(library._linking_libraries)
-    return list(found)
+    return [_Alone(library) if isinstance(library, Part) else library for library in found]

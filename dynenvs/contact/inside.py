@@ -16,7 +16,7 @@ from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
 SWEEPS = 4  # of mode changes
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", ahead=True)
 def solve_from_inside(
     packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, dt: float
 ) -> int:
