@@ -70,15 +70,20 @@ class Worker:
 
 def start_worker(names: Sequence[str]) -> Worker | None:
     """A worker for these kernels, or None where there is no core or no interpreter for it."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     interpreter = Path(sys.executable or "").name.lower().startswith("py")  # or a program around it
     wanted = os.environ.get("DYNENVS_COMPILERS", "2") != "1"
-    if not (names and wanted and interpreter and (cores or 1) > 1) or hasattr(sys, "frozen"):
+    if not (names and wanted and interpreter and _cores() > 1) or hasattr(sys, "frozen"):
         return None
     try:
         return Worker(names)
     except OSError:  # no process to be had
         return None
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def end_with_parent() -> None:

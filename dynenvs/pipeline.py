@@ -11,11 +11,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numba import types
 from numba.core import typed_passes
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import InlineOverloads, NativeLowering
@@ -98,8 +98,26 @@ class PartCompiler(UnitCompiler):
     lowering = LowerToPart
 
 
+class _Flags(Flags):
+    """Numba's flags, compared in one go: it compares them at every call that it types."""
+
+    _DEFAULTS: ClassVar = {name: option.default for name, option in Flags.options.items()}
+    _HASH: ClassVar = hash(Flags())  # of the options' names
+
+    def values(self) -> dict[str, Any]:
+        """All options and their values."""
+        return self._DEFAULTS | self._values
+
+    def __hash__(self) -> int:
+        return self._HASH
+
+
 class Parts(CPUDispatcher):
     """A function as compiled code sees it: one part for each combination of argument types."""
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions=options, pipeline_class=PartCompiler)
+        self._compiler._customize_flags = _Flags
 
     def compile(self, signature: Any) -> Any:
         """Lower for argument types; a number's value is no part of its type."""
@@ -115,7 +133,8 @@ class Kernel(CPUDispatcher):
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options, pipeline_class=UnitCompiler)
-        self._parts = Parts(function, targetoptions=options, pipeline_class=PartCompiler)
+        self._compiler._customize_flags = _Flags
+        self._parts = Parts(function, options)
 
     @property
     def _numba_type_(self) -> Any:
