@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 LOOK = 0.02  # seconds between looks at what the worker has done
@@ -56,10 +56,10 @@ class Worker:
         """Whether it compiles this kernel now."""
         return self._at == name and self._process.poll() is None
 
-    def wait_for(self, name: str, done: Callable[[], bool]) -> None:
-        """Return when it is no longer at this kernel, `done()` is true, or patience has ended."""
+    def wait_for(self, name: str) -> None:
+        """Return when it is no longer at this kernel, or patience has ended."""
         end = time.monotonic() + PATIENCE
-        while self.is_at(name) and not done() and time.monotonic() < end:
+        while self.is_at(name) and time.monotonic() < end:
             time.sleep(LOOK)
 
     def stop(self) -> None:

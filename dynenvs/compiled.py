@@ -1,4 +1,4 @@
-"""The one decorator that compiles: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
+"""The decorators that compile: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
 
 Numba keys a function's cache by its own file alone, so editing a callee leaves its callers' old
 machine code in place.  Here the cache folder of a module carries a hash of that module and of
@@ -105,7 +105,7 @@ def _compile(function: F, **options: Any) -> F:
     module = function.__module__
     folder = _cache_folder(_source_of(function)) if module.startswith("dynenvs.") else None
     compiled: Any = Kernel(
-        function, {"nopython": True, "error_model": "numpy", "nogil": True, **options}
+        function, options={"nopython": True, "error_model": "numpy", "nogil": True, **options}
     )
     if folder is not None:
         previous = config.CACHE_DIR
@@ -214,7 +214,7 @@ def apart(signature: str, *, ahead: bool = False) -> Callable[[Any], Any]:
             returned.value = -1
             announce(compiled)
             for worker in _workers:
-                worker.wait_for(name, lambda: is_compiled(compiled))
+                worker.wait_for(name)
             compiled.compile(arguments)
             made = compiled.overloads[arguments]
             symbol = made.fndesc.llvm_func_name

@@ -115,8 +115,8 @@ class _Flags(Flags):
 class Parts(CPUDispatcher):
     """A function as compiled code sees it: one part for each combination of argument types."""
 
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions=options, pipeline_class=PartCompiler)
+    def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
+        super().__init__(function, locals, options, PartCompiler)
         self._compiler._customize_flags = _Flags
 
     def compile(self, signature: Any) -> Any:
@@ -129,12 +129,15 @@ class Parts(CPUDispatcher):
 
 
 class Kernel(CPUDispatcher):
-    """A function as Python sees it; in compiled code its name stands for `Parts` of it."""
+    """A function as Python sees it; in compiled code its name stands for `Parts` of it.
 
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions=options, pipeline_class=UnitCompiler)
+    Numba pickles it as a function with `locals` (types of its variables; none here) and options.
+    """
+
+    def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
+        super().__init__(function, locals, options, UnitCompiler)
         self._compiler._customize_flags = _Flags
-        self._parts = Parts(function, options)
+        self._parts = Parts(function, locals, options)
 
     @property
     def _numba_type_(self) -> Any:

@@ -45,7 +45,7 @@ worker = ahead.Worker([{UNIT!r}])
 assert not at_hand()
 worker._process.wait(300)
 assert worker._process.returncode == 0 and at_hand()
-worker.wait_for({UNIT!r}, lambda: False)  # it is no longer at it: no waiting
+worker.wait_for({UNIT!r})  # it is no longer at it: no waiting
 unit.function.compile(unit.arguments)
 assert not unit.function.stats.cache_misses
 """
@@ -60,7 +60,7 @@ worker = ahead.Worker([{UNIT!r}])
 while not worker.is_at({UNIT!r}):
     time.sleep(0.001)
 worker._process.kill()
-worker.wait_for({UNIT!r}, at_hand)
+worker.wait_for({UNIT!r})
 assert worker._process.wait() != 0 and not at_hand()
 unit.function.compile(unit.arguments)
 assert at_hand() and unit.function.stats.cache_misses
@@ -78,7 +78,7 @@ def test_a_worker_that_hangs_is_not_waited_for_without_end(monkeypatch: pytest.M
         time.sleep(0.001)
     assert not worker.is_at("another")
     begin = time.monotonic()
-    worker.wait_for("unit", lambda: False)
+    worker.wait_for("unit")
     assert 0.2 <= time.monotonic() - begin < 5.0
     worker.stop()
     assert not worker.is_at("unit")
