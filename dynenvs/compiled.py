@@ -152,7 +152,8 @@ def announce(function: Callable[..., Any]) -> None:
         _announced.add(function.__name__)
         print("dynenvs: compiling the dynamics (about a minute, once)", file=sys.stderr)
         missing = [name for name in reversed(_ahead) if not is_compiled(_units[name].function)]
-        worker = start_worker(missing) if _cache_folder(Path(__file__)) else None
+        kept = _cache_folder(_source_of(function.py_func)) is not None
+        worker = start_worker(missing) if kept else None
         _workers.extend([worker] if worker else [])
 
 
