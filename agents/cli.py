@@ -78,6 +78,9 @@ def demo(
         str | None,
         typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
     ] = None,
+    free_pitch: Annotated[
+        bool, typer.Option("--free-pitch", help="Trunks of planar robots pitch.")
+    ] = False,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
     ] = None,
@@ -104,6 +107,7 @@ def demo(
         file=file,
         console=Console(),
         **({} if terrain is None else {"terrain": terrain}),
+        **({"free_pitch": True} if free_pitch else {}),
     )
 
 

@@ -245,10 +245,15 @@ def main(arguments: list[str] | None = None) -> None:
         "--push", type=float, default=0.0, help="impulses on the base every three seconds [N s]"
     )
     parser.add_argument("--terrain", help="flat, slope, rough or stairs, of legged robots")
+    parser.add_argument("--free-pitch", action="store_true", help="trunks of planar robots pitch")
     options = parser.parse_args(arguments)
     gaits: list[Gait | Trot] = []
     try:
-        chosen = {"push_impulse": options.push, "terrain": options.terrain}
+        chosen = {
+            "push_impulse": options.push,
+            "terrain": options.terrain,
+            "free_pitch": options.free_pitch,
+        }
         chosen = {name: value for name, value in chosen.items() if value}
         env_id = environment_id(options.env)
         env = make(env_id, **chosen)

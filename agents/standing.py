@@ -16,6 +16,7 @@ from dynenvs.envs.legged_env import LeggedTask
 from dynenvs.envs.legged_records import ROOT as FREE_ROOT
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker_env import WalkerTask
+from dynenvs.envs.walker_records import ROOT
 from dynenvs.inverse import inverse_dynamics
 from dynenvs.layout import Floats
 from dynenvs.model import Model
@@ -64,8 +65,11 @@ class StandingController:
 
 def planar_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
     """Positions, with x = 0, and velocities from a planar walker's observation."""
-    nq, nv = model.nq, model.nv
-    return np.concatenate([[0.0], observation[: nq - 1]]), observation[nq - 1 : nq - 1 + nv]
+    nu = model.nu
+    height, angles, v = observation[0], observation[1 : 1 + nu], observation[1 + nu :]
+    pitch = observation[2 * nu + 6 :]  # and its rate, where the trunk pitches
+    q = np.concatenate([[0.0, height], pitch[:1], angles])
+    return q, np.concatenate([v[:ROOT], pitch[1:], v[ROOT : ROOT + nu]])
 
 
 def free_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:

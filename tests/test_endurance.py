@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from rollouts import IDS, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
+from rollouts import IDS, PLANAR, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
 
 STEPS, MANY = 3_000, 100_000
 # Of the last link [m]: what turns at omega sinks by up to LEVER (omega dt)^2 / 2
@@ -81,6 +81,7 @@ def endure(name: str, policy: Policy, steps: int, **options: Any) -> Tally:
 CASES = [
     *[(name, {}) for name in IDS],
     *[(name, {"terminate_on_fall": False}) for name in WALKERS],
+    *[(name, {"terminate_on_fall": False, "free_pitch": True}) for name in PLANAR],
 ]
 VARIANTS = [
     {"frame_skip": 1, "timestep": 0.002},
