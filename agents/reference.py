@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynenvs.agents.biped import SCRATCH as BIPED_SCRATCH
 from dynenvs.agents.biped import act as stride
 from dynenvs.agents.biped_parameters import humanoid_biped
+from dynenvs.agents.chain import ChainController
 from dynenvs.agents.controller import BatchController, Policy
 from dynenvs.agents.gait_parameters import humanoid_balance, humanoid_gait, quadruped_gait
 from dynenvs.agents.gait_table import SHAPES
@@ -24,6 +25,7 @@ from dynenvs.agents.trot import act as trot
 from dynenvs.agents.trot_parameters import quadruped_trot
 from dynenvs.agents.walking import act as walk
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.chain_pendulum import ChainPendulumTask
 from dynenvs.envs.double_pendulum import DoublePendulumTask
 from dynenvs.envs.humanoid import HumanoidTask
 from dynenvs.envs.legged_env import SCAN_SPACING, LeggedTask
@@ -148,6 +150,8 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
     if isinstance(inner, DynEnv | DynVectorEnv):
         if isinstance(inner.task, DoublePendulumTask):
             return PendulumController(inner)
+        if isinstance(inner.task, ChainPendulumTask):
+            return ChainController(inner)
         if isinstance(inner.task, PlanarHumanoidTask):
             if inner.task.free_pitch:
                 return BalancingController(inner, humanoid_balance())

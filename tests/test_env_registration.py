@@ -22,7 +22,7 @@ from rollouts import (
 
 def test_environments_are_registered() -> None:
     """All robots are there."""
-    expected = {"DoublePendulum", "PlanarHumanoid", "PlanarQuadruped", "Quadruped"}
+    expected = {"DoublePendulum", "ChainPendulum", "PlanarHumanoid", "PlanarQuadruped", "Quadruped"}
     assert {f"dynenvs/{name}-v0" for name in expected} <= set(IDS)
 
 
