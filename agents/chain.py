@@ -41,9 +41,9 @@ from dynenvs.layout import (
     open_model,
     open_state,
     open_workspace,
-    record_type,
 )
 from dynenvs.progress import claim, leave
+from dynenvs.records import record_type
 
 BANDWIDTH = 12.0  # of the approach to the reference [rad/s]
 LEAD = 0.4  # of the reference before the tip, round the pivot: at 2.4 rad/s [rad]

@@ -40,9 +40,9 @@ from dynenvs.layout import (
     open_model,
     open_state,
     open_workspace,
-    record_type,
 )
 from dynenvs.progress import claim, leave
+from dynenvs.records import record_type
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins
 OUTSIDE = 1000.0  # cost-to-go beyond which no point of the plan's tube is followed

@@ -25,9 +25,9 @@ from dynenvs.layout import (
     open_model,
     open_state,
     open_workspace,
-    record_type,
 )
 from dynenvs.model import Model
+from dynenvs.records import record_type
 from dynenvs.timestep import free_motion
 
 PERIOD = 0.02  # control period for which gains and plans are made [s]

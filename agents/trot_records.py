@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.layout import record_type
+from dynenvs.records import record_type
 
 LEGS = 4
 PAIRS = 2  # diagonal pairs, which stand in turn

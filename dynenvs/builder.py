@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.closures import ROWS, Closures, Loop
+from dynenvs.geoms import WORLD, GeomBuilder
 from dynenvs.laws import laws
 from dynenvs.model import Model
 from dynenvs.pairs import Contacts, PairRule, collect_contacts, self_contacts
@@ -22,15 +23,11 @@ from dynenvs.parts import (
     inertia_matrix,
     number,
     rotation3,
-    rotation_to,
-    unit3,
     vector3,
 )
 
-WORLD = "world"
 
-
-class ModelBuilder:
+class ModelBuilder(GeomBuilder):
     """Collects the parts of a model in any order; `build()` checks them and makes the Model.
 
     Args:
@@ -68,6 +65,7 @@ class ModelBuilder:
         max_contacts: int | None = None,
         sparse_loops: bool = True,
     ) -> None:
+        super().__init__()
         self.gravity = vector3(gravity, "gravity")
         if directions not in range(2, 65, 2):
             raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
@@ -79,7 +77,6 @@ class ModelBuilder:
         self.sparse_loops = sparse_loops
         self._loops: dict[str, Loop] = {}
         self._bodies: dict[str, Body] = {}
-        self._geoms: dict[str, Geom] = {}
         self._rules: dict[frozenset[str], PairRule] = {}
         self._selves: list[tuple[str, ...]] = []
 
@@ -226,172 +223,6 @@ class ModelBuilder:
             rotation3(rotation_b, f"rotation_b of {name!r}"),
         )
         return self
-
-    # Geoms
-
-    def point(self, name: str, body: str, position: Vector, **options: Any) -> ModelBuilder:
-        """Add a contact point fixed in a body at `position` [m]; options as for `sphere`."""
-        return self._geom(name, body, "point", (0, 0, 0), position, None, **options)
-
-    def sphere(
-        self, name: str, body: str, *, radius: float, position: Vector = (0, 0, 0), **options: Any
-    ) -> ModelBuilder:
-        """Add a sphere.
-
-        Options of all geoms: `friction` (coefficient, 0.8), `restitution` (0.0), `collide`
-        (True; False only draws it), `color` (r, g, b).
-        """
-        self._positive(name, radius=radius)
-        return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
-
-    def capsule(
-        self, name: str, body: str, *, start: Vector, end: Vector, radius: float, **options: Any
-    ) -> ModelBuilder:
-        """Add a capsule between the centres `start` and `end` of its caps [m]."""
-        self._positive(name, radius=radius)
-        a, b = vector3(start, f"start of {name!r}"), vector3(end, f"end of {name!r}")
-        length = float(np.linalg.norm(b - a))
-        self._positive(name, length=length)
-        rotation = rotation_to((b - a) / length)
-        size = (radius, length / 2, 0)
-        return self._geom(name, body, "capsule", size, (a + b) / 2, rotation, **options)
-
-    def box(
-        self,
-        name: str,
-        body: str,
-        *,
-        half_size: Vector,
-        position: Vector = (0, 0, 0),
-        rotation: Any = None,
-        **options: Any,
-    ) -> ModelBuilder:
-        """Add a box with half edges `half_size` [m]."""
-        size = vector3(half_size, f"half_size of {name!r}")
-        self._positive(name, half_size=float(size.min()))
-        return self._geom(name, body, "box", size, position, rotation, **options)
-
-    def half_space(
-        self,
-        name: str,
-        body: str = WORLD,
-        *,
-        position: Vector = (0, 0, 0),
-        normal: Vector = (0, 0, 1),
-        **options: Any,
-    ) -> ModelBuilder:
-        """Add all that lies below a plane through `position` [m]; `normal` points out of it."""
-        rotation = rotation_to(unit3(normal, f"normal of {name!r}"))
-        return self._geom(name, body, "half_space", (0, 0, 0), position, rotation, **options)
-
-    def height_field(
-        self,
-        name: str,
-        body: str = WORLD,
-        *,
-        heights: Any,
-        half_size: tuple[float, float],
-        position: Vector = (0, 0, 0),
-        **options: Any,
-    ) -> ModelBuilder:
-        """Add ground with hills: all that lies below a surface.
-
-        Args:
-            name: unique among geoms.
-            body: the body that carries it.
-            heights: of the surface at a regular grid, shape (nx, ny), both at least 2 [m]; smoothly
-                interpolated (Catmull-Rom splines), constant beyond the border.
-            half_size: the grid spans +-half_size in x and y [m].
-            position: of the grid's middle at height zero [m].
-            options: as for `sphere`.
-        """
-        return self._field(name, body, "height_field", heights, half_size, position, **options)
-
-    def block_field(
-        self,
-        name: str,
-        body: str = WORLD,
-        *,
-        heights: Any,
-        half_size: tuple[float, float],
-        position: Vector = (0, 0, 0),
-        **options: Any,
-    ) -> ModelBuilder:
-        """Add ground with steps: upright blocks side by side, endlessly deep, with flat tops.
-
-        Spheres, capsules and boxes touch it, with its edges and corners as sharp as they are.
-
-        Args:
-            name: unique among geoms.
-            body: the body that carries it.
-            heights: of the blocks' tops, shape (nx, ny), both at least 2 [m]; the outermost blocks
-                go on without end.
-            half_size: all blocks together span +-half_size in x and y [m].
-            position: of their middle at height zero [m].
-            options: as for `sphere`.
-        """
-        return self._field(name, body, "block_field", heights, half_size, position, **options)
-
-    def _field(
-        self,
-        name: str,
-        body: str,
-        kind: str,
-        heights: Any,
-        half_size: tuple[float, float],
-        position: Vector,
-        **options: Any,
-    ) -> ModelBuilder:
-        grid = np.array(heights, dtype=np.float64)
-        if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
-            raise ModelError(
-                f"geom {name!r}: heights must be finite, of shape (nx, ny), both at least 2; got "
-                f"shape {grid.shape}"
-            )
-        x, y = half_size
-        self._positive(name, half_size=min(x, y))
-        return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
-
-    def _geom(
-        self,
-        name: str,
-        body: str,
-        kind: str,
-        size: Vector,
-        position: Vector,
-        rotation: Any,
-        *,
-        friction: float = 0.8,
-        restitution: float = 0.0,
-        collide: bool = True,
-        color: tuple[int, int, int] | None = None,
-        heights: Any = None,
-    ) -> ModelBuilder:
-        if name in self._geoms:
-            raise ModelError(f"geom {name!r} exists already; geom names must be unique")
-        for what, value in (("friction", friction), ("restitution", restitution)):
-            if not (value >= 0.0 and math.isfinite(value)):
-                raise ModelError(f"geom {name!r}: {what} must be finite and not negative: {value}")
-        self._geoms[name] = Geom(
-            name,
-            body,
-            kind,
-            vector3(size, f"size of {name!r}"),
-            vector3(position, f"position of {name!r}"),
-            rotation3(rotation, f"rotation of {name!r}"),
-            float(friction),
-            float(restitution),
-            collide,
-            color,
-            heights,
-        )
-        return self
-
-    @staticmethod
-    def _positive(name: str, **values: float) -> None:
-        for what, value in values.items():
-            if not (value > 0.0 and math.isfinite(value)):
-                raise ModelError(f"geom {name!r}: {what} must be positive and finite, got {value}")
 
     # Pairs
 

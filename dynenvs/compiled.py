@@ -1,4 +1,4 @@
-"""The one decorator that compiles: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
+"""The decorators that compile: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
 
 Numba keys a function's cache by its own file alone, so editing a callee leaves its callers' old
 machine code in place.  Here the cache folder of a module carries a hash of that module and of
@@ -19,10 +19,11 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
@@ -32,7 +33,8 @@ from numba import types
 from numba.core import config, sigutils
 from numba.extending import intrinsic
 
-from dynenvs.pipeline import Compiler
+from dynenvs.ahead import Worker, end_with_parent, start_worker
+from dynenvs.pipeline import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -98,22 +100,21 @@ def _source_of(function: Callable[..., Any]) -> Path:
 
 
 def _compile(function: F, **options: Any) -> F:
+    if config.DISABLE_JIT:
+        return function
     module = function.__module__
     folder = _cache_folder(_source_of(function)) if module.startswith("dynenvs.") else None
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = str(folder or "")
-    try:
-        compiled: F = numba.njit(
-            function,
-            cache=folder is not None,
-            error_model="numpy",
-            nogil=True,
-            pipeline_class=Compiler,
-            **options,
-        )
-    finally:
-        config.CACHE_DIR = previous
-    return compiled
+    compiled: Any = Kernel(
+        function, options={"nopython": True, "error_model": "numpy", "nogil": True, **options}
+    )
+    if folder is not None:
+        previous = config.CACHE_DIR
+        config.CACHE_DIR = str(folder)
+        try:
+            compiled.enable_caching()
+        finally:
+            config.CACHE_DIR = previous
+    return cast(F, compiled)
 
 
 def kernel(function: F) -> F:
@@ -135,13 +136,36 @@ def is_compiled(function: Callable[..., Any]) -> bool:
 
 
 _announced: set[str] = set()  # what this process has said
+_units: dict[str, Any] = {}  # kernels compiled apart: their compilation, by name
+_ahead: list[str] = []  # names of those that every robot needs sooner or later, callees first
+_workers: list[Worker] = []  # that this process has started: one at most
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.clear)  # it is the parent's
 
 
 def announce(function: Callable[..., Any]) -> None:
-    """Say on stderr, once a process, that the first call of a kernel is about to compile it."""
+    """Say on stderr, once a process, that the first call of a kernel is about to compile it.
+
+    A second process then compiles ahead what steps will need.
+    """
     if not is_compiled(function) and not _announced:
         _announced.add(function.__name__)
-        print("dynenvs: compiling the dynamics (a minute or two, once)", file=sys.stderr)
+        print("dynenvs: compiling the dynamics (about a minute, once)", file=sys.stderr)
+        missing = [name for name in reversed(_ahead) if not is_compiled(_units[name].function)]
+        kept = _cache_folder(_source_of(function.py_func)) is not None
+        worker = start_worker(missing) if kept else None
+        _workers.extend([worker] if worker else [])
+
+
+def compile_units(names: Sequence[str]) -> None:
+    """What a worker does: say which kernel it begins, and compile it into the cache."""
+    end_with_parent()
+    for name in names:
+        import_module(name.rpartition(".")[0])
+        unit = _units[name]
+        if not is_compiled(unit.function):
+            print(name, flush=True)
+            unit.function.compile(unit.arguments)
 
 
 def merged(function: F) -> F:
@@ -152,7 +176,14 @@ def merged(function: F) -> F:
     return _compile(function, inline="always")
 
 
-def apart(signature: str) -> Callable[[Any], Any]:
+class _Unit(NamedTuple):
+    """A kernel compiled apart, and the types of its arguments."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+
+
+def apart(signature: str, *, ahead: bool = False) -> Callable[[Any], Any]:
     """Compile a kernel apart from its callers, by its first call; they reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
@@ -164,6 +195,8 @@ def apart(signature: str) -> Callable[[Any], Any]:
     signature: as numba writes it; int64 is returned, arguments are int64, float64 and
         one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled, as
         when compiling is interrupted: callers take what they know for an answer, and no more.
+    ahead: whether every robot needs it sooner or later: a second process may compile it while this
+        one is busy with its callers.
     """
 
     def decorate(function: F) -> Any:
@@ -172,6 +205,8 @@ def apart(signature: str) -> Callable[[Any], Any]:
             return function
         arguments, result = sigutils.normalize_signature(signature)
         name = f"{function.__module__}.{function.__name__}"
+        _units[name] = _Unit(compiled, arguments)
+        _ahead.extend([name] if ahead else [])
         cell = ctypes.c_void_p()
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
 
@@ -179,6 +214,8 @@ def apart(signature: str) -> Callable[[Any], Any]:
             returned = ctypes.c_int64.from_address(values[0])
             returned.value = -1
             announce(compiled)
+            for worker in _workers:
+                worker.wait_for(name)
             compiled.compile(arguments)
             made = compiled.overloads[arguments]
             symbol = made.fndesc.llvm_func_name

@@ -18,7 +18,8 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
-from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Floats, ModelView
+from dynenvs.layout import Floats, ModelView
+from dynenvs.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
 from dynenvs.rotation import (
     matmul3,
     quaternion_matrix,

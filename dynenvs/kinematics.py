@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.joints import joint_axes, place_body, place_in_plane
-from dynenvs.layout import FIXED, FREE, Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.records import FIXED, FREE
 from dynenvs.rotation import rotate
 from dynenvs.spatial import add_cross_motion
 

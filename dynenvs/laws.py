@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dynenvs.layout import CONE, NEWTON, POISSON, PYRAMID, SEQUENTIAL, SIMULTANEOUS
 from dynenvs.parts import ModelError
+from dynenvs.records import CONE, NEWTON, POISSON, PYRAMID, SEQUENTIAL, SIMULTANEOUS
 
 CHOICES = {
     "cone": {"pyramid": PYRAMID, "exact": CONE},

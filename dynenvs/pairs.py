@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.layout import BLOCK_FIELD, BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, POINT, SPHERE
 from dynenvs.parts import Body, Geom, ModelError
+from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, POINT, SPHERE
 
 ROUND = (POINT, SPHERE)
 GROUND = {HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.layout import (
+from dynenvs.records import (
     BLOCK_FIELD,
     BOX,
     CAPSULE,

@@ -24,7 +24,6 @@ from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
-    INELASTIC,
     Bytes,
     Floats,
     ModelView,
@@ -35,6 +34,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
+from dynenvs.records import INELASTIC
 from dynenvs.views import raw
 
 DONE, STEP_FAILED = 0, 1

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
@@ -56,54 +56,47 @@ def _borrow(context: Any, builder: Any, result: Any, buffer: Any, start: Any, sh
     return array._getvalue()
 
 
-def _make(dimensions: int) -> Any:
-    @intrinsic
-    def borrow(
-        typing_context: Any, buffer: Any, start: Any, rows: Any, columns: Any, kind: Any
-    ) -> Any:
-        result = types.Array(kind.dtype, dimensions, "C")
-        signature = result(buffer, types.int64, types.int64, types.int64, kind)
+def _type(function: Any, dimensions: int) -> None:
+    """Tell numba what a view's type is, and how it is made.
 
-        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            source = make_array(sig.args[0])(context, builder, args[0])
-            shape = [args[2]] if dimensions == 1 else [args[2], args[3]]
-            return _borrow(context, builder, sig.return_type, source, args[1], shape)
+    Directly: an overload would be compiled for itself first, and its lines inlined at every call.
+    """
 
-        return signature, generate
+    @type_callable(function)
+    def infer(context: Any) -> Any:
+        def of_vector(buffer: Any, start: Any, rows: Any, kind: Any) -> Any:
+            result = types.Array(kind.dtype, 1, "C")
+            return result(buffer, types.int64, types.int64, kind)
 
-    return borrow
+        def of_matrix(buffer: Any, start: Any, rows: Any, columns: Any, kind: Any) -> Any:
+            result = types.Array(kind.dtype, 2, "C")
+            return result(buffer, types.int64, types.int64, types.int64, kind)
 
+        return of_vector if dimensions == 1 else of_matrix
 
-@intrinsic
-def _borrow_bytes(typing_context: Any, view: Any, size: Any) -> Any:
-    result = types.Array(types.uint8, 1, "C")
+    whole = [types.Integer] * (1 + dimensions)
 
+    @lower_builtin(function, types.Array, *whole, types.Any)
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         source = make_array(sig.args[0])(context, builder, args[0])
-        zero = ir.Constant(ir.IntType(64), 0)
-        return _borrow(context, builder, sig.return_type, source, zero, [args[1]])
-
-    return result(view, types.int64), generate
+        shape = list(args[2 : 2 + dimensions])
+        return _borrow(context, builder, sig.return_type, source, args[1], shape)
 
 
-_bytes: Any = _borrow_bytes
-_borrow_vector = _make(1)
-_borrow_matrix = _make(2)
+@type_callable(raw)
+def _type_raw(context: Any) -> Any:
+    def infer(view: Any, size: Any) -> Any:
+        return types.Array(types.uint8, 1, "C")(view, types.int64)
+
+    return infer
 
 
-# Numba compares the signatures of the two functions, annotations included.
-@overload(vector, inline="always")
-def _vector(buffer, start, rows, kind):  # type: ignore[no-untyped-def]
-    return lambda buffer, start, rows, kind: _borrow_vector(buffer, start, rows, 0, kind)
+@lower_builtin(raw, types.Array, types.Integer)
+def _raw(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    source = make_array(sig.args[0])(context, builder, args[0])
+    zero = ir.Constant(ir.IntType(64), 0)
+    return _borrow(context, builder, sig.return_type, source, zero, [args[1]])
 
 
-@overload(matrix, inline="always")
-def _matrix(buffer, start, rows, columns, kind):  # type: ignore[no-untyped-def]
-    return lambda buffer, start, rows, columns, kind: _borrow_matrix(
-        buffer, start, rows, columns, kind
-    )
-
-
-@overload(raw, inline="always")
-def _raw(view, size):  # type: ignore[no-untyped-def]
-    return lambda view, size: _bytes(view, size)
+_type(vector, 1)
+_type(matrix, 2)

@@ -11,8 +11,9 @@ from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.contact.loops import closure
 from dynenvs.edge import finite_vector
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import CONTACT, FAR, Floats, open_model, open_workspace
+from dynenvs.layout import Floats, open_model, open_workspace
 from dynenvs.model import Model
+from dynenvs.records import CONTACT, FAR
 from dynenvs.timestep import DONE, step
 
 TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]

@@ -32,9 +32,9 @@ from dynenvs.layout import (
     StateView,
     open_model,
     open_state,
-    record_type,
 )
 from dynenvs.progress import APART, claim, copy_words, leave
+from dynenvs.records import record_type
 from dynenvs.rng import uniform
 from dynenvs.views import vector
 

@@ -20,8 +20,9 @@ from dynenvs.envs.task import Task
 from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import POSE, Floats, Ints, open_model
+from dynenvs.layout import Floats, Ints, open_model
 from dynenvs.model import Model
+from dynenvs.records import POSE
 
 HEIGHT_BOUND = 2.0  # [m]
 SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]

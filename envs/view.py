@@ -15,8 +15,9 @@ from dynenvs.envs.base import DynEnv
 from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.window import Mode
 from dynenvs.kinematics import add_point_row, update_kinematics, update_poses
-from dynenvs.layout import CONTACT, FAR, POSE, Floats, open_model, open_state, open_workspace
+from dynenvs.layout import Floats, open_model, open_state, open_workspace
 from dynenvs.model import Model
+from dynenvs.records import CONTACT, FAR, POSE
 
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
 MARGIN_HANGING = 2.5  # height of the picture over the reach from the pivot

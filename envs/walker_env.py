@@ -17,7 +17,8 @@ from dynenvs.envs.task import Task
 from dynenvs.envs.walker import run
 from dynenvs.envs.walker_records import OPTIONS, READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import POSE, Floats, Ints, open_model
+from dynenvs.layout import Floats, Ints, open_model
+from dynenvs.records import POSE
 
 HEIGHT_BOUND = 3.0  # [m]
 ROOT_VELOCITY_BOUND = 15.0  # [m/s]

@@ -13,9 +13,10 @@ from trees import Array
 from dynenvs.builder import ModelBuilder
 from dynenvs.contact.detect import measure_gaps
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import FAR, open_model, open_workspace
+from dynenvs.layout import open_model, open_workspace
 from dynenvs.model import Model
 from dynenvs.parts import free
+from dynenvs.records import FAR
 
 UP = np.array([0.0, 0.0, 1.0])
 

@@ -10,9 +10,9 @@ from solids import Solid, add_solid, few_of, pose, read
 from trees import Array
 
 from dynenvs.builder import ModelBuilder
-from dynenvs.layout import FAR
 from dynenvs.model import Model
 from dynenvs.parts import ModelError, free
+from dynenvs.records import FAR
 from dynenvs.world import World
 
 BREADTH = 0.3  # of a block [m]

@@ -15,8 +15,8 @@ from trees import Array
 
 from dynenvs.builder import ModelBuilder
 from dynenvs.contact.cone import certify_cones, solve_cones
-from dynenvs.layout import BLOCK, CONE, PYRAMID
 from dynenvs.parts import ModelError, free, prismatic
+from dynenvs.records import BLOCK, CONE, PYRAMID
 from dynenvs.world import World
 
 

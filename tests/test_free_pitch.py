@@ -29,8 +29,9 @@ from dynenvs.envs.view import push
 from dynenvs.envs.walker import FALL_PITCH
 from dynenvs.envs.walker_env import PlanarWalker
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import POSE, open_model
+from dynenvs.layout import open_model
 from dynenvs.model import Model
+from dynenvs.records import POSE
 
 PITCH = 2  # coordinate
 Array = np.ndarray

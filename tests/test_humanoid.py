@@ -22,7 +22,8 @@ from dynenvs.envs.legged_records import BODY, ITSELF
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.inverse import InverseStatus, inverse_dynamics
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import POSE, open_model
+from dynenvs.layout import open_model
+from dynenvs.records import POSE
 
 
 def humanoid(**options: Any) -> LeggedRobot:

@@ -14,10 +14,11 @@ from dynenvs.contact.central_path import follow
 from dynenvs.contact.modes import OPEN, SLIP, STICK
 from dynenvs.contact.newton import newton, settle, velocity_scale
 from dynenvs.contact.relax import relax
-from dynenvs.layout import BLOCK, ELIMINATED, UNKNOWN, open_model
+from dynenvs.layout import open_model
 from dynenvs.lcp import LcpStatus, solve_lcp
 from dynenvs.model import Model
 from dynenvs.parts import revolute
+from dynenvs.records import BLOCK, ELIMINATED, UNKNOWN
 from dynenvs.world import World
 
 FLOOR = 0.05  # g dt [m/s]

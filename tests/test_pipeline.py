@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
@@ -28,6 +29,19 @@ def test_stores_to_opened_views_stay() -> None:
     _store(model.packed, buffer)
     bias = open_workspace(open_model(model.packed), buffer).bias
     np.testing.assert_array_equal(bias, 1.0 + np.arange(model.nv))
+
+
+@numba.njit
+def _store_and_sum(packed: Bytes, buffer: Bytes) -> float:
+    _store(packed, buffer)
+    return open_workspace(open_model(packed), buffer).bias.sum()  # type: ignore[no-any-return]
+
+
+def test_a_function_that_numba_compiles_in_its_own_way_may_call_kernels() -> None:
+    """It links what the kernel needs, too."""
+    model = planar_humanoid.build()
+    total = _store_and_sum(model.packed, model.workspace())
+    assert total == model.nv * (model.nv + 1) / 2
 
 
 def test_inverse_dynamics_with_lookahead_meets_two_steps() -> None:

@@ -8,9 +8,10 @@ import numpy as np
 
 from dynenvs.agents.bench.peers import peer
 from dynenvs.builder import ModelBuilder
-from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, Floats
+from dynenvs.layout import Floats
 from dynenvs.model import Model
 from dynenvs.parts import Joint, free, revolute
+from dynenvs.records import FREE, PRISMATIC, REVOLUTE
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 LIMBS = {"leg": ("z", "x", "y", "y", "y", "x"), "arm": ("y", "x", "z", "y", "z", "y")}

@@ -12,17 +12,9 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.spots import find_spots, place_spot
-from dynenvs.layout import (
-    FAR,
-    HALF_SPACE,
-    SEEN,
-    Bytes,
-    Floats,
-    Records,
-    open_model,
-    open_workspace,
-)
+from dynenvs.layout import Bytes, Floats, Records, open_model, open_workspace
 from dynenvs.lcp.workspace import integer
+from dynenvs.records import FAR, HALF_SPACE, SEEN
 from dynenvs.rotation import rotate
 
 # Features this close are always part of the problem, so that a neighbour's push needs no second

@@ -30,9 +30,6 @@ from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion, free_by_recursion
 from dynenvs.layout import (
-    CONE,
-    POISSON,
-    SEQUENTIAL,
     Bytes,
     Floats,
     ModelView,
@@ -43,6 +40,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.records import CONE, POISSON, SEQUENTIAL
 
 TOUCH = 1e-8  # gap from which two parts are apart [m]
 STILL = 1e-9  # slowest approach that is an impact, where there is no gravity [m/s]

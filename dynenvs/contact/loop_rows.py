@@ -9,15 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import (
-    FIXED,
-    PRISMATIC,
-    SPHERICAL,
-    Floats,
-    LoopView,
-    ModelView,
-    Records,
-)
+from dynenvs.layout import Floats, LoopView, ModelView, Records
+from dynenvs.records import FIXED, PRISMATIC, SPHERICAL
 
 
 @inlined

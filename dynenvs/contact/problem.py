@@ -17,10 +17,6 @@ from typing import Any
 from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.rows import limited_coordinate
 from dynenvs.layout import (
-    DIRECTION,
-    LIMIT,
-    NORMAL,
-    SLACK,
     Bytes,
     Floats,
     ModelView,
@@ -34,6 +30,7 @@ from dynenvs.layout import (
 )
 from dynenvs.lcp.solve import solve
 from dynenvs.lcp.workspace import integer
+from dynenvs.records import DIRECTION, LIMIT, NORMAL, SLACK
 
 # Helpers take the arrays that they need, not whole views: passing those costs more than the work.
 
@@ -158,7 +155,7 @@ def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> No
             w.impulse_row[variable.row + 1] += variable.s * impulse
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", ahead=True)
 def solve_by_cascade(
     packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
 ) -> int:

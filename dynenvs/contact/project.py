@@ -21,8 +21,9 @@ from dynenvs.contact.rows import limited_coordinate
 from dynenvs.contact.spots import find_spots
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import FAR, Floats, Ints, ModelView, Records, StateView, WorkspaceView
+from dynenvs.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
+from dynenvs.records import FAR
 from dynenvs.rotation import rotate
 from dynenvs.views import raw
 

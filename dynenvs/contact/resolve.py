@@ -22,7 +22,6 @@ from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
-    CONE,
     Bytes,
     ModelView,
     StateView,
@@ -33,12 +32,13 @@ from dynenvs.layout import (
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
+from dynenvs.records import CONE
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)", ahead=True)
 def resolve_contacts(
     packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int, ahead: float
 ) -> int:

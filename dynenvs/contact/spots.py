@@ -14,11 +14,6 @@ from dynenvs.contact.geometry.height_field import solid_field
 from dynenvs.contact.geometry.segment import clamp
 from dynenvs.contact.geometry.spot import Point, back, discard
 from dynenvs.layout import (
-    BLOCK_FIELD,
-    BOX,
-    CAPSULE,
-    FAR,
-    HEIGHT_FIELD,
     Bytes,
     Floats,
     Records,
@@ -27,12 +22,13 @@ from dynenvs.layout import (
     open_shapes,
     open_workspace,
 )
+from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, FAR, HEIGHT_FIELD
 from dynenvs.rotation import rotate
 
 FOUND = 0
 
 
-@apart("int64(uint8[::1], uint8[::1], int64)")
+@apart("int64(uint8[::1], uint8[::1], int64)", ahead=True)
 def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
     """Fill `w.spots` for the poses `w.pose`, or its second half for `w.pose_new` if `after`.
 

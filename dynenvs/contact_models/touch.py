@@ -11,9 +11,10 @@ from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.edge import prepare
 from dynenvs.frames import point_jacobian
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import CONTACT, Floats, open_model, open_state, open_workspace
+from dynenvs.layout import Floats, open_model, open_state, open_workspace
 from dynenvs.model import Model
 from dynenvs.parts import rotation_to
+from dynenvs.records import CONTACT
 
 
 class Touch(NamedTuple):

@@ -15,16 +15,8 @@ from typing import Any
 from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.dynamics.planar import planar_passes
 from dynenvs.joints import joint_axes
-from dynenvs.layout import (
-    FREE,
-    PRISMATIC,
-    REVOLUTE,
-    Floats,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-)
+from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.records import FREE, PRISMATIC, REVOLUTE
 from dynenvs.rotation import rotate
 from dynenvs.spatial import add_cross_motion
 

@@ -8,7 +8,8 @@ the same algorithms (Featherstone 2008, tables 5.1 and 6.2) in planar vectors.
 from __future__ import annotations
 
 from dynenvs.compiled import kernel
-from dynenvs.layout import REVOLUTE, Floats, Records
+from dynenvs.layout import Floats, Records
+from dynenvs.records import REVOLUTE
 from dynenvs.rotation import rotate
 
 

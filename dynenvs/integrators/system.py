@@ -10,9 +10,10 @@ import numpy as np
 from dynenvs.dynamics.aba import aba
 from dynenvs.edge import finite_vector
 from dynenvs.joints import integrate, normalise
-from dynenvs.layout import FREE, SPHERICAL, Floats, open_model
+from dynenvs.layout import Floats, open_model
 from dynenvs.methods import METHODS, forward_dynamics
 from dynenvs.model import Model
+from dynenvs.records import FREE, SPHERICAL
 
 Force = Callable[[float, Floats, Floats], Floats]  # (t [s], q, v) to generalized forces (nv,)
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynenvs.edge import finite_vector
-from dynenvs.layout import FREE, PRISMATIC, REVOLUTE, SPHERICAL
 from dynenvs.methods.scalars import DOUBLE, Array, Scalars
 from dynenvs.methods.spatial import cross_matrix, motion_cross, motion_transform, rigid_inertia
 from dynenvs.model import Model
+from dynenvs.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
 
 
 @dataclass(frozen=True)

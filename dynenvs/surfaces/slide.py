@@ -10,7 +10,8 @@ import numpy as np
 
 from dynenvs.edge import finite_vector
 from dynenvs.integrators.simulate import FIXED_STEP, Step
-from dynenvs.layout import FREE, Floats
+from dynenvs.layout import Floats
+from dynenvs.records import FREE
 from dynenvs.surfaces.contact import SlidingContact
 from dynenvs.world import World
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.render.lens import Lens, Vector, dot, open_lens, ray, seen_at, vector
-from dynenvs.layout import record_type
+from dynenvs.records import record_type
 
 Array = NDArray[Any]
 

@@ -17,9 +17,9 @@ from dynenvs.envs.render.orbit import OrbitCamera
 from dynenvs.envs.render.scene import POINT_RADIUS, Frame, Scene, color_of, drawn_bodies
 from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
 from dynenvs.envs.render.terrain import Surface, draw_surface
-from dynenvs.layout import REVOLUTE
 from dynenvs.model import Model
 from dynenvs.parts import Geom, rotation_to
+from dynenvs.records import REVOLUTE
 
 Array = NDArray[Any]
 

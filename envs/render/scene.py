@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
-from dynenvs.layout import REVOLUTE
 from dynenvs.model import Model
 from dynenvs.parts import Geom
+from dynenvs.records import REVOLUTE
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from scipy.spatial import ConvexHull
 from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.render.cast import BLOCK, ROD
 from dynenvs.envs.render.lens import Vector, dot, vector
-from dynenvs.layout import record_type
+from dynenvs.records import record_type
 
 Array = NDArray[Any]
 

@@ -15,8 +15,8 @@ from dynenvs.envs.render.paint import Painter, flat_table
 from dynenvs.envs.render.perspective import PerspectiveView
 from dynenvs.envs.render.scene import Frame, Scene
 from dynenvs.envs.render.side import SideView
-from dynenvs.layout import FREE
 from dynenvs.model import Model
+from dynenvs.records import FREE
 
 Mode = Literal["human", "rgb_array"]
 MODES: tuple[str, ...] = get_args(Mode)

@@ -18,7 +18,8 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.geometry.spot import Point, along, column, into, out_of, part, point
-from dynenvs.layout import CAPSULE, Floats, Records
+from dynenvs.layout import Floats, Records
+from dynenvs.records import CAPSULE
 
 
 @inlined

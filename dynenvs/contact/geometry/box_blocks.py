@@ -21,7 +21,8 @@ from dynenvs.contact.geometry.block_field import block_at, block_height
 from dynenvs.contact.geometry.box_box import box_box
 from dynenvs.contact.geometry.segment import clamp
 from dynenvs.contact.geometry.spot import Point, along, back, into, point
-from dynenvs.layout import FAR, Floats, Records
+from dynenvs.layout import Floats, Records
+from dynenvs.records import FAR
 
 BOX_SLOTS = 32  # of two boxes
 STEEP = 0.1  # cosine with a side's normal from which a contact claims that side

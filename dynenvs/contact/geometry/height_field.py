@@ -15,7 +15,8 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.geometry.spot import into, out_of
-from dynenvs.layout import BOX, CAPSULE, Floats, Records
+from dynenvs.layout import Floats, Records
+from dynenvs.records import BOX, CAPSULE
 
 ITERATIONS = 12
 CLOSE = 1e-8  # Newton's last step [m]: the gap's error is its square times the curvature

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined
-from dynenvs.layout import FAR, Floats, Records
+from dynenvs.layout import Floats, Records
+from dynenvs.records import FAR
 
 Point = tuple[float, float, float]
 

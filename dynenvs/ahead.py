@@ -1,0 +1,96 @@
+"""A second process that compiles ahead, so that a first step from an empty cache uses two cores.
+
+Numba compiles under one lock: threads would wait for each other.  A worker process fills the cache
+on disk instead with what the next steps will call, while this process compiles something else;
+where that is needed then, it is loaded, or waited for if the worker is just at it.
+
+It is an interpreter of its own, started anew: nothing of `__main__` runs again, and no thread or
+lock is inherited.  Whatever happens to it, this process compiles itself what it does not find.
+It ends with this process.  `DYNENVS_COMPILERS=1` does without it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+LOOK = 0.02  # seconds between looks at what the worker has done
+PATIENCE = 120.0  # seconds that one kernel may take it
+
+_CODE = (
+    "import sys; sys.path[:] = {path!r}\n"
+    "from dynenvs.compiled import compile_units\n"
+    "compile_units({names!r})"
+)
+
+
+class Worker:
+    """A process that compiles the kernels of these names (module and function), in this order."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        code = _CODE.format(path=sys.path, names=list(names))
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,  # its end tells the worker that this process has ended
+            stdout=subprocess.PIPE,  # says which kernel it begins
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._at = ""
+        threading.Thread(target=self._listen, name="dynenvs compiler", daemon=True).start()
+        atexit.register(self.stop)
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._at = line.strip()
+        self._process.wait()
+
+    def is_at(self, name: str) -> bool:
+        """Whether it compiles this kernel now."""
+        return self._at == name and self._process.poll() is None
+
+    def wait_for(self, name: str) -> None:
+        """Return when it is no longer at this kernel, or patience has ended."""
+        end = time.monotonic() + PATIENCE
+        while self.is_at(name) and time.monotonic() < end:
+            time.sleep(LOOK)
+
+    def stop(self) -> None:
+        """End it; what it has written stays."""
+        self._process.kill()
+        self._process.wait()
+
+
+def start_worker(names: Sequence[str]) -> Worker | None:
+    """A worker for these kernels, or None where there is no core or no interpreter for it."""
+    interpreter = Path(sys.executable or "").name.lower().startswith("py")  # or a program around it
+    wanted = os.environ.get("DYNENVS_COMPILERS", "2") != "1"
+    if not (names and wanted and interpreter and _cores() > 1) or hasattr(sys, "frozen"):
+        return None
+    try:
+        return Worker(names)
+    except OSError:  # no process to be had
+        return None
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def end_with_parent() -> None:
+    """In the worker: leave as soon as the process that started it has ended."""
+
+    def watch() -> None:
+        sys.stdin.read()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,216 @@
+"""From the described parts of a model to the records that kernels read (`layout.py`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dynenvs.closures import Closures
+from dynenvs.joints import JOINT_NQ, JOINT_NV
+from dynenvs.laws import Laws
+from dynenvs.layout import Bytes, Floats, Records, fill_offsets
+from dynenvs.pairs import Contacts, Feature, SolidPair
+from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
+from dynenvs.records import (
+    BOX,
+    CONE,
+    HALF_SPACE,
+    HEADER,
+    HEIGHT_FIELD,
+    POINT,
+    POISSON,
+    PYRAMID,
+    SEEN,
+    SPHERE,
+)
+from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, principal
+
+RECURSION = 22_000  # sum of squares of depths: a chain of 40
+NEAR = 0.1  # solids further apart than this are not looked at [m]
+
+
+def allocate(
+    bodies: list[Body],
+    contacts: Contacts,
+    gravity: Floats,
+    directions: int,
+    laws: Laws,
+    max_contacts: int | None,
+    closures: Closures,
+) -> Bytes:
+    """The model's buffer: a header with all counts and places, and zeros."""
+    kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
+    header = np.zeros(1, HEADER)[0]
+    header.nb = len(bodies) + 1
+    header.nq = sum(JOINT_NQ[kind] for kind in kinds)
+    header.nv = sum(JOINT_NV[kind] for kind in kinds)
+    header.nf = len(contacts.features)
+    header.ns = sum(pair.slots for pair in contacts.pairs)
+    header.np = len(contacts.pairs)
+    fields = {id(pair.geom_b): pair.geom_b.heights for pair in contacts.pairs}
+    header.nheights = sum(heights.size for heights in fields.values() if heights is not None)
+    most = contacts.at_once
+    header.nc = most if max_contacts is None else min(max_contacts, int(header.nf))
+    header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
+    tangents = 1 if directions == 2 else 2
+    # Rounded up: loops along rows then have whole vector registers to work on
+    header.nr = -(-(header.nc * (1 + tangents) + header.nlimited) // 4) * 4
+    header.nl = header.nc * (2 + directions) + header.nlimited
+    header.directions = directions
+    header.nloops, header.ne = len(closures.loops), closures.rows
+    header.cone = laws.cone if directions > 2 else PYRAMID
+    header.impacts = laws.impacts
+    if any(feature.restitution > 0.0 for feature in contacts.features):
+        header.restitution = laws.restitution
+        if (header.cone, header.restitution) == (CONE, POISSON):
+            raise ModelError("Poisson's restitution needs the pyramid: choose cone='pyramid'")
+    header.gravity[:] = gravity
+    angles = 2 * np.pi * np.arange(directions) / directions
+    # Exact zeros and ones: the directions of opposite sense must be exact opposites.
+    header.cosines[:directions] = np.round(np.cos(angles), 15)
+    header.sines[:directions] = np.round(np.sin(angles), 15)
+    fill_offsets(header)
+    packed = np.zeros(header.model_bytes, np.uint8)
+    packed[: HEADER.itemsize].view(HEADER)[0] = header
+    return packed
+
+
+def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
+    """BODY of the world and of every body, parents first."""
+    index = _body_index(bodies)
+    by_name = {body.name: body for body in bodies}
+    records[0].parent = records[0].last = -1
+    records[0].rotation[:] = np.eye(3)
+    planar = True
+    axes: list[Axis] = [Axis(True, None, np.eye(3))]
+    q_at = v_at = 0
+    for i, body in enumerate(bodies, 1):
+        record = records[i]
+        joint = body.joint
+        kind = JOINT_TYPES[joint.type]
+        parent = index[body.parent]
+        record.parent = parent
+        record.joint = kind
+        record.root = i if parent == 0 else records[parent].root
+        record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
+        q_at += JOINT_NQ[kind]
+        v_at += JOINT_NV[kind]
+        rotation, position = joint_placement(joint, by_name.get(body.parent), body.name)
+        record.rotation[:] = rotation
+        record.position[:] = position
+        record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
+        axes.append(fill_turn(record, axes[parent]))
+        record.principal, record.offset = principal(record), record.position.any()
+        record.in_plane = is_in_plane(record) and (parent == 0 or records[parent].in_plane)
+        record.mass = body.mass
+        record.com[:] = body.com
+        record.inertia[:] = body.inertia
+        turn, axis = axes[i].rotation, axes[i].axis
+        planar = planar and axes[i].parallel and (axis is None or is_y(axis))
+        if kind == JOINT_TYPES["prismatic"]:
+            planar = planar and abs((turn @ record.axis)[1]) < 1e-15
+        record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
+    header.planar = planar
+
+
+def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) -> None:
+    """DOF of every coordinate, from the bodies and their filled BODY records."""
+    last = np.full(len(bodies) + 1, -1)  # last degree of freedom at or above each body
+    for i, body in enumerate(bodies, 1):
+        record = records[i]
+        previous = last[record.parent]
+        for k in range(record.nv):
+            j = record.v_at + k
+            dof = dofs[j]
+            dof.parent, dof.body = previous, i
+            previous = j
+            dof.actuated = body.joint.actuated
+            dof.damping, dof.armature = body.joint.damping, body.joint.armature
+            dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
+            dof.lower, dof.upper = body.joint.limits
+            dof.q_at = record.q_at
+            dof.limited = bool(np.isfinite(body.joint.limits).any())
+        record.last = last[i] = previous
+        if record.nv > 1 and np.isfinite(body.joint.limits).any():
+            raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
+    header.recursive = _takes_recursion(header, dofs)
+
+
+def _takes_recursion(header: Any, dofs: Records) -> bool:
+    """Whether factors of the mass matrix would cost the step more than articulated bodies.
+
+    Factors cost about the sum of the squares of the coordinates' depths.  Measured on chains
+    (`dynenvs bench --cases compliance`); closed loops are taken out by factors.
+    """
+    depths: list[int] = []
+    for dof in dofs:
+        depths.append(1 + (depths[dof.parent] if dof.parent >= 0 else 0))
+    return not header.ne and sum(depth**2 for depth in depths) >= RECURSION
+
+
+def fill_features(
+    records: Records, features: list[Feature], bodies: list[Body], geoms: tuple[Geom, ...]
+) -> None:
+    """FEATURE of every contact feature."""
+    geom_index = {geom.name: i for i, geom in enumerate(geoms)}
+    index = _body_index(bodies)
+    for i, feature in enumerate(features):
+        record = records[i]
+        a, b = feature.geom_a, feature.geom_b
+        record.geom_a, record.geom_b = geom_index[a.name], geom_index[b.name]
+        record.body_a, record.body_b = index[a.body], index[b.body]
+        record.kind, record.group = b.kind, feature.group
+        record.center[:] = feature.center
+        record.radius = feature.radius
+        record.target[:] = b.position
+        record.target_normal[:] = b.rotation[:, 2]
+        record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
+        record.friction, record.restitution = feature.friction, feature.restitution
+        record.apart = _apart(a, b, SEEN)
+
+
+def fill_pairs(
+    records: Records, heights: Floats, pairs: list[SolidPair], bodies: list[Body]
+) -> None:
+    """PAIR of every pair of solids, and the heights of the fields among them."""
+    index = _body_index(bodies)
+    begin: dict[str, int] = {}  # of each height field's heights
+    end = 0
+    for record, (a, b, first, slots, parts) in zip(records, pairs, strict=True):
+        record.kind_a = SPHERE if a.kind == POINT else a.kind
+        record.kind_b = b.kind
+        record.body_a, record.body_b = index[a.body], index[b.body]
+        record.first, record.slots = first, slots
+        record.size_a[:], record.size_b[:] = a.size, b.size
+        record.position_a[:], record.position_b[:] = a.position, b.position
+        record.rotation_a[:], record.rotation_b[:] = a.rotation, b.rotation
+        record.reach = record.apart = math.inf
+        record.parts[:] = parts
+        if b.heights is None:
+            record.reach = a.bounding_radius + NEAR
+            record.apart = _apart(a, b, NEAR)
+            if b.kind != BOX:
+                record.reach += b.bounding_radius
+            continue
+        if b.name not in begin:
+            begin[b.name], end = end, end + b.heights.size
+            heights[begin[b.name] : end] = b.heights.ravel()
+        record.heights_at = begin[b.name]
+        record.nx, record.ny = b.heights.shape
+        cells = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
+        record.dx, record.dy = 2 * b.size[:2] / cells
+        record.top = b.heights.max()
+
+
+def _apart(a: Geom, b: Geom, reach: float) -> float:
+    """Square of the distance of two bodies from which their geoms are more than `reach` apart."""
+    if b.kind == HALF_SPACE:
+        return math.inf
+    arms = float(np.linalg.norm(a.position) + np.linalg.norm(b.position))
+    return float((arms + a.bounding_radius + b.bounding_radius + reach) ** 2 * (1 + 1e-9))
+
+
+def _body_index(bodies: list[Body]) -> dict[str, int]:
+    return {"world": 0, **{body.name: i for i, body in enumerate(bodies, 1)}}

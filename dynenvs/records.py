@@ -1,0 +1,343 @@
+"""Record types of the packed buffers (`layout.py`), and the codes that stand in their fields.
+
+Every field is 8 bytes or an array of such; units stand with the fields.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Joint types
+FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
+# Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
+POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD = range(7)
+# Friction cones
+PYRAMID, CONE = range(2)
+# Laws of restitution (none where nothing bounces), and what happens where several parts meet
+INELASTIC, NEWTON, POISSON = range(3)
+SIMULTANEOUS, SEQUENTIAL = range(2)
+
+
+def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
+    """Aligned record type whose elements have attributes in the interpreter too."""
+    return np.dtype((np.record, np.dtype(fields, align=True)))
+
+
+# fmt: off
+_COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
+    "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
+    "cone", "restitution", "impacts", "planar", "recursive", "nloops", "ne",
+]
+_PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
+    "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "spans_at",
+    "lasts_at", "model_bytes", "q_at", "v_at", "memory_at",
+    "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
+    "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
+    "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
+    "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
+    "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at",
+    "loop_v_at", "workspace_bytes",
+]
+# fmt: on
+HEADER = record_type(
+    [(name, "i8") for name in (*_COUNTS, *_PLACES)]
+    + [("gravity", "f8", (3,)), ("cosines", "f8", (64,)), ("sines", "f8", (64,))]
+)
+
+BODY = record_type(
+    [
+        ("parent", "i8"),
+        ("joint", "i8"),
+        ("root", "i8"),  # the tree's first body: its position is the tree's reference point
+        ("q_at", "i8"),
+        ("v_at", "i8"),
+        ("nv", "i8"),
+        ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
+        ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
+        # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;
+        # other joints by rest alone, before the joint's own rotation.  If all axes on the way from
+        # the root are parallel (or turn nothing), q is the sum of their angles and R comes out.
+        ("parallel", "i8"),
+        ("in_plane", "i8"),  # whether, besides, R turns about the y axis alone
+        ("sign", "f8"),  # of this joint's angle in that sum
+        ("principal", "i8"),  # 1, 2, 3: turns about its parent's x, y or z, nothing else; or 0
+        ("offset", "i8"),  # whether `position` is not zero
+        ("plane_moment", "f8"),  # of inertia about the world's y axis, of planar models [kg m^2]
+        ("rest", "f8", (3, 3)),
+        ("even", "f8", (3, 3)),
+        ("odd", "f8", (3, 3)),
+        ("position", "f8", (3,)),
+        ("axis", "f8", (3,)),  # unit, in the joint frame
+        ("mass", "f8"),
+        ("com", "f8", (3,)),  # in the body frame [m]
+        ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]
+    ]
+)
+
+DOF = record_type(
+    [
+        ("parent", "i8"),  # the next degree of freedom towards the root, or -1
+        ("body", "i8"),
+        ("q_at", "i8"),
+        ("actuated", "i8"),
+        ("limited", "i8"),
+        ("lower", "f8"),
+        ("upper", "f8"),
+        ("velocity", "f8"),
+        ("effort", "f8"),
+        ("damping", "f8"),
+        ("armature", "f8"),
+    ]
+)
+
+# A feature is a point of geom A (with a radius) that can touch geom B, or a slot of a pair of
+# solids: one of the ways in which they can touch (a corner on a face, an edge across an edge).
+# Slots come last; `center` to `target_radius` are not theirs.
+FEATURE = record_type(
+    [
+        ("geom_a", "i8"),
+        ("geom_b", "i8"),
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("kind", "i8"),  # type of geom B
+        ("apart", "f8"),  # square of the bodies' distance from which round geoms are far [m^2]
+        ("group", "i8"),  # features of one body against one geom: they share a rigid target twist
+        ("center", "f8", (3,)),  # in body A's frame [m]
+        ("radius", "f8"),
+        ("target", "f8", (3,)),  # B's centre, or a point of its plane, in body B's frame [m]
+        ("target_normal", "f8", (3,)),  # B's plane normal in body B's frame
+        ("target_radius", "f8"),
+        ("friction", "f8"),
+        ("restitution", "f8"),
+    ]
+)
+
+# Two solids of which both have edges, faces or round sides: their slots are found together
+# (`dynenvs.contact.spots`).
+PAIR = record_type(
+    [
+        ("kind_a", "i8"),  # SPHERE, CAPSULE or BOX
+        ("kind_b", "i8"),  # CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("first", "i8"),  # first slot
+        ("slots", "i8"),
+        ("apart", "f8"),  # square of the bodies' distance from which the geoms are far [m^2]
+        # Of a box over a field: points along its edges, or in x how many blocks it can touch
+        ("parts", "i8", (3,)),
+        ("size_a", "f8", (3,)),  # as `dynenvs.parts.Geom.size`
+        ("size_b", "f8", (3,)),
+        ("position_a", "f8", (3,)),  # in the body's frame [m]
+        ("position_b", "f8", (3,)),
+        ("rotation_a", "f8", (3, 3)),
+        ("rotation_b", "f8", (3, 3)),
+        # A's centre further than this from B (from B's centre, if it is no box) is far [m]
+        ("reach", "f8"),
+        ("heights_at", "i8"),  # of a field: its first height, points (blocks) along x and y,
+        ("nx", "i8"),
+        ("ny", "i8"),
+        ("dx", "f8"),  # their distances [m]
+        ("dy", "f8"),
+        ("top", "f8"),  # and the highest one [m]
+    ]
+)
+
+# Two frames, one of each body, that a closed loop holds together (`dynenvs.contact.loops`).
+LOOP = record_type(
+    [
+        ("joint", "i8"),  # SPHERICAL, REVOLUTE or PRISMATIC (both about or along z), or FIXED
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("row", "i8"),  # its first row, and how many it has
+        ("rows", "i8"),
+        ("position_a", "f8", (3,)),  # in the body's frame [m]
+        ("position_b", "f8", (3,)),
+        ("rotation_a", "f8", (3, 3)),
+        ("rotation_b", "f8", (3, 3)),
+    ]
+)
+
+# What a world remembers of a feature between steps: part of the state (bit-exact restart).
+MEMORY = record_type(
+    [
+        ("impulse", "f8", (3,)),  # of the last step on A, world axes [N s]
+        ("total", "f8", (3,)),  # sum of impulses since the caller cleared it [N s]
+        ("active", "i8"),  # bit k: variable k of the contact's LCP block was positive
+        ("friction", "f8"),  # this world's own coefficients
+        ("restitution", "f8"),
+        ("ignored", "i8"),  # not part of the contact problem (a foot that is not meant to carry)
+    ]
+)
+
+STATUS = record_type(
+    [
+        ("time", "f8"),  # [s]
+        ("residual", "f8"),  # worst certificate residual since the counters were cleared
+        ("solves", "i8"),
+        ("rescued", "i8"),  # solves that Newton's method left to the cascade
+        ("pivots", "i8"),
+        ("degraded", "i8"),
+        ("failed", "i8"),
+        ("overflow", "i8"),
+        ("contacts", "i8"),  # features that carried an impulse in the last step
+        ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
+    ]
+)
+
+POSE = record_type(
+    [
+        ("R", "f8", (3, 3)),  # body to world
+        ("p", "f8", (3,)),  # body origin, world [m]
+        ("frame", "f8", (3, 3)),  # of a spherical or free joint to world, before its own rotation
+        ("angle", "f8"),  # sum of the angles of parallel axes, its sine and cosine
+        ("sine", "f8"),
+        ("cosine", "f8"),
+        ("turn", "f8", (3, 3)),  # the rotation of a spherical or free joint
+    ]
+)
+
+BODY_WORK = record_type(
+    [
+        ("v", "f8", (6,)),  # spatial velocity (angular; linear), world axes, at the tree's origin
+        ("c", "f8", (6,)),  # velocity-product acceleration of the joint
+        ("a", "f8", (6,)),
+        ("f", "f8", (6,)),  # (moment; force)
+        ("m", "f8"),  # rigid inertia at the tree's origin: mass,
+        ("h", "f8", (3,)),  # mass times centre of mass,
+        ("I", "f8", (3, 3)),  # rotational inertia
+        ("mc", "f8"),  # the same of the composite of the body and all that it carries
+        ("hc", "f8", (3,)),
+        ("Ic", "f8", (3, 3)),
+        ("IA", "f8", (6, 6)),  # articulated inertia
+        ("pA", "f8", (6,)),
+    ]
+)
+
+# Where a slot's parts are nearest to each other now.
+SPOT = record_type(
+    [
+        ("gap", "f8"),  # [m]; FAR where the slot does not touch that way
+        ("radius", "f8"),  # of A around its core point
+        ("edges", "i8"),  # which edges of two boxes cross: the slot alone does not tell; else 0
+        # In a pair's first slot: how many it has, if they all have been discarded; else 0
+        ("skip", "i8"),
+        ("center", "f8", (3,)),  # core point of A, world axes [m]
+        ("normal", "f8", (3,)),  # from B to A
+    ]
+)
+FAR = 1e3  # [m]
+SEEN = 0.5  # features with a larger gap are not looked at within a step [m]
+
+# A solid in the world, and what the pair at hand needs to know of it.
+SHAPE = record_type(
+    [
+        ("center", "f8", (3,)),
+        ("R", "f8", (3, 3)),
+        ("half", "f8", (3,)),  # size, as PAIR's; half edges of the block of a field at hand
+        # The face of a box that looks to the other one: outward normal, centre, in-plane axes u, v
+        # with half edges hu, hv, corners on the way round, and their numbers
+        ("normal", "f8", (3,)),
+        ("face", "f8", (3,)),
+        ("u", "f8", (3,)),
+        ("v", "f8", (3,)),
+        ("hu", "f8"),
+        ("hv", "f8"),
+        ("corners", "f8", (4, 3)),
+        ("numbers", "i8", (4,)),
+        # Its corners cast along the common normal on the other's face: place and gap
+        ("feet", "f8", (4, 3)),
+        ("gaps", "f8", (4,)),
+        ("inside", "i8", (4,)),
+    ]
+)
+
+CONTACT = record_type(
+    [
+        ("feature", "i8"),
+        ("row", "i8"),  # of the normal; tangents follow
+        ("tangents", "i8"),  # tangential rows: 0 (frictionless), 1 (planar) or 2
+        ("stick", "i8"),
+        ("edges", "i8"),  # as SPOT's
+        ("local", "f8", (3,)),  # core point of A in A's frame
+        ("radius", "f8"),  # of A around it
+        ("center", "f8", (3,)),  # core point, world axes
+        ("point", "f8", (3,)),
+        ("normal", "f8", (3,)),  # from B to A
+        ("t1", "f8", (3,)),
+        ("t2", "f8", (3,)),
+        ("gap", "f8"),
+        ("target", "f8"),  # gap of the group's rigid target motion, not negative
+        ("friction", "f8"),
+        ("slip", "f8"),  # sigma of the answer [m/s]
+        ("impulse", "f8", (3,)),
+    ]
+)
+
+# What Newton's method sees: a contact or a joint limit, and the mode in which it is.
+BLOCK = record_type(
+    [
+        ("row", "i8"),  # of the normal; tangents follow
+        ("tangents", "i8"),
+        ("mode", "i8"),  # see `dynenvs.contact.modes`
+        ("friction", "f8"),
+        ("slip", "f8"),  # sigma: the least that bounds the slip along every direction [m/s]
+    ]
+)
+# One unknown of its linear system: an impulse x along rows column + (0, c, s), and the row or
+# combination of two rows whose velocity must vanish
+UNKNOWN = record_type(
+    [
+        ("column", "i8"),
+        ("c", "f8"),
+        ("s", "f8"),
+        ("equation", "i8"),
+        ("combined", "i8"),  # whether the equation is ec row + es (row + 1)
+        ("ec", "f8"),
+        ("es", "f8"),
+    ]
+)
+
+# What elimination keeps of a contact's friction directions (`dynenvs.contact.central_path`).
+ELIMINATED = record_type(
+    [
+        ("x", "f8"),  # s: sum of the directions, weighted
+        ("y", "f8"),
+        ("total", "f8"),  # s_0: sum of the weights
+        ("xx", "f8"),  # inverse of S - slope s s^T
+        ("xy", "f8"),
+        ("yy", "f8"),
+        ("slope", "f8"),  # sigma / (w_s + sigma s_0)
+        ("rate", "f8"),  # sigma's change at constant velocity and pressure
+    ]
+)
+
+# One column of the LCP: which rows of the contact problem it combines.
+NORMAL, DIRECTION, SLACK, LIMIT = range(4)
+VARIABLE = record_type(
+    [
+        ("kind", "i8"),
+        ("contact", "i8"),  # index into contacts; of a LIMIT, the limited coordinate
+        ("row", "i8"),  # first row combined (the next one too if `s` is not zero)
+        ("bit", "i8"),  # its place in the memory's active set
+        ("c", "f8"),
+        ("s", "f8"),
+    ]
+)
+
+# What a solve of the contact problem reports.
+ANSWER = record_type(
+    [
+        ("status", "i8"),  # CERTIFIED, DEGRADED or FAILED
+        ("residual", "f8"),
+        ("pivots", "i8"),
+        ("sweeps", "i8"),  # of Newton's method
+        ("contacts", "i8"),
+        ("rows", "i8"),
+        ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
+        ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
+        ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
+        ("until", "f8"),  # time until the next impact with restitution [s]
+    ]
+)
