@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynenvs.layout import record_type
 
 LEGS = 4
+JOINTS = 3  # of a leg: abduction, hip, knee
 PAIRS = 2  # diagonal pairs, which stand in turn
 
 # A robot's legs, gait and gains; one record, made by `trot_parameters.py`

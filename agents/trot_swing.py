@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from dynenvs.agents.curves import cruise, cruise_rate, glide, glide_rate, hop, hop_rate, smooth_step
-from dynenvs.agents.trot_plan import DOWN
+from dynenvs.agents.legged_motion import DOWN
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.agents.trot_terrain import swing_over
 from dynenvs.compiled import inlined
