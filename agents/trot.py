@@ -103,10 +103,7 @@ def act(
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         o = observations[i]
-        read_state(m, s, o, p)
-        p.rise[0] = p.rise[1] = 0.0
-        if g.scan_x > 0:
-            look(g, s, o, p)
+        _observe(m, s, g, o, p)
         _survey(m, s, w, g, o, p, legs, period)
         share_load(g, p, legs)
         if _settle(m, s, w, legs):
@@ -126,6 +123,15 @@ def act(
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
+
+
+@inlined
+def _observe(m: ModelView, s: StateView, g: Any, o: Floats, p: Any) -> None:
+    """The state, in a frame on the ground below the base."""
+    read_state(m, s, o, p)
+    p.rise[0] = p.rise[1] = 0.0
+    if g.scan_x > 0:
+        look(g, s, o, p)
 
 
 @inlined
