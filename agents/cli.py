@@ -31,6 +31,12 @@ EXPERTS = {
     "dynenvs/Humanoid-v0": "footsteps, inverse dynamics",
 }
 
+# What `demo` tells the robots that may also be told to stand; others draw theirs.
+PACES = {
+    "dynenvs/Quadruped-v0": (0.5, 0.0, 0.0),
+    "dynenvs/Humanoid-v0": (0.7, 0.0, 0.15),
+}
+
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 for _command in (data.collect, data.replay, data.export):
@@ -64,7 +70,8 @@ def demo(
     command: Annotated[
         str | None,
         typer.Option(
-            help="Commanded speed in m/s, or forward,sideways,turning in m/s and rad/s; else drawn."
+            help="Commanded speed in m/s, or forward,sideways,turning in m/s and rad/s; or drawn. "
+            "A fair pace if absent."
         ),
     ] = None,
     terrain: Annotated[
@@ -92,12 +99,19 @@ def demo(
         env_id,
         agent=agent,
         seed=seed,
-        command=None if command is None else speeds_of(command),
+        command=_told(env_id, command),
         steps=steps,
         file=file,
         console=Console(),
         **({} if terrain is None else {"terrain": terrain}),
     )
+
+
+def _told(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
+    """What the robot is told: a speed or speeds; None leaves it to the environment to draw."""
+    if command is None:
+        return PACES.get(env_id)
+    return None if command == "drawn" else speeds_of(command)
 
 
 @app.command("list")

@@ -77,6 +77,17 @@ def test_demo_obeys_its_options(
     assert "told 0.750 m/s" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("arguments", "fair"), [((), True), (("--command", "drawn"), False)])
+def test_demo_walks_at_a_fair_pace_unless_told_to_draw_one(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    fair: bool,
+) -> None:
+    assert run(monkeypatch, "demo", "quadruped", "--steps", "4", "--headless", *arguments) == 0
+    assert ("0.50, 0.00, 0.00" in capsys.readouterr().out) == fair
+
+
 def test_demo_opens_a_window_where_there_is_a_display(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
