@@ -23,8 +23,8 @@ def humanoid_biped() -> NDArray[Any]:
     b["apart"], b["astride"], b["reach"] = 0.11, 0.5, 0.55
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
-    b["duty"], b["duty_slope"] = 0.575, 0.09
-    b["arrival"], b["landing"] = 0.0, 0.025
+    b["duty"], b["duty_slope"] = 0.565, 0.08
+    b["arrival"], b["landing"] = 0.0, 0.022
     b["hurry"] = 0.2
     b["clearance"], b["heel"] = 0.045, 0.15
     b["slow_frequency"], b["frequency_slope"] = env.GAIT
