@@ -25,6 +25,7 @@ from dynenvs.registration import ENVIRONMENTS
 # What acts in each environment; every environment has its expert.
 EXPERTS = {
     "dynenvs/DoublePendulum-v0": "energy shaping, LQR",
+    "dynenvs/ChainPendulum-v0": "arcs, inverse dynamics",
     "dynenvs/PlanarHumanoid-v0": "gait, inverse dynamics",
     "dynenvs/PlanarQuadruped-v0": "gait, inverse dynamics",
     "dynenvs/Quadruped-v0": "trot, inverse dynamics",
@@ -63,7 +64,8 @@ def demo(
     env: Annotated[
         str,
         typer.Argument(
-            help="humanoid, quadruped, planar-humanoid, planar-quadruped, pendulum, or an id."
+            help="humanoid, quadruped, planar-humanoid, planar-quadruped, pendulum, "
+            "chain-pendulum, or an id."
         ),
     ] = ("humanoid"),
     seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
@@ -78,6 +80,9 @@ def demo(
         str | None,
         typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
     ] = None,
+    free_pitch: Annotated[
+        bool, typer.Option("--free-pitch", help="Trunks of planar robots pitch.")
+    ] = False,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
     ] = None,
@@ -104,6 +109,7 @@ def demo(
         file=file,
         console=Console(),
         **({} if terrain is None else {"terrain": terrain}),
+        **({"free_pitch": True} if free_pitch else {}),
     )
 
 

@@ -15,12 +15,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
 from dynenvs.agents.actors import Chance, actor
+from dynenvs.agents.chain_measure import measure_press
 from dynenvs.agents.controller import Policy
 from dynenvs.agents.episode import Episode, make, run_episode, step_limit
 from dynenvs.agents.film import write_gif
 from dynenvs.agents.legged_measure import measure_trot
 from dynenvs.agents.measure import measure_gait, measure_swing_up
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.legged_env import LeggedRobot
 from dynenvs.envs.render import Renderer
@@ -143,6 +145,15 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
         upright = math.isfinite(swing.upright_after)
         table.add_row("upright after", f"{swing.upright_after:.2f} s" if upright else "not yet")
         table.add_row("held for", f"{swing.held:.2f} s")
+    elif isinstance(env, ChainPendulumEnv):
+        press = measure_press(env, episode)
+        there = math.isfinite(press.after)
+        table.add_row("at target, pressing, after", f"{press.after:.2f} s" if there else "not yet")
+        table.add_row("held for", f"{press.held:.2f} s")
+        table.add_row(
+            "distance, pressure", f"{1e3 * press.distance:.1f} mm, {press.pressure:.1f} N"
+        )
+        table.add_row("worst penetration", f"{press.penetration:.1e} m")
     table.add_row("worst LCP residual", f"{episode.residual:.1e}")
     table.add_row("degraded, failed solves", f"{episode.degraded}, {episode.failed}")
     table.add_row("return", f"{episode.rewards.sum():.1f} in {episode.steps} steps")

@@ -26,7 +26,8 @@ class Episode(NamedTuple):
     impulses: Floats  # of the last physics step on each feature's body A [N s], (steps, nf, 3)
     actions: Floats  # as the policy gave them, clipped to [-1, 1], shape (steps, nu)
     rewards: Floats  # shape (steps,)
-    command: Any  # [m/s], or forward, sideways [m/s], turning [rad/s]; NaN where there is none
+    # [m/s]; or forward, sideways [m/s], turning [rad/s]; or a target's place [m]; NaN if none
+    command: Any
     end: str  # why the episode ended; "stopped" where the caller stopped it
     fell: bool  # it ended by termination
     residual: float  # worst certificate residual of the contact problems
@@ -43,10 +44,12 @@ class Episode(NamedTuple):
 def short_name(env_id: str) -> str:
     """The word that people may type instead of an id: "dynenvs/DoublePendulum-v0" is "pendulum".
 
-    Where another environment has that word for its whole name, all words: "planar-humanoid".
+    All words where another environment has that word for its whole name, or an earlier one has it
+    for its last: "planar-humanoid", "chain-pendulum".
     """
     words: list[str] = re.findall("[A-Z][a-z]+", env_id)
-    alone = f"dynenvs/{words[-1]}-v" not in {name[:-1] for name in ENVIRONMENTS}
+    ends = [name for name in ENVIRONMENTS if f"{words[-1]}-v" in name]
+    alone = ends[:1] == [env_id] and f"dynenvs/{words[-1]}-v" not in {n[:-1] for n in ends}
     return words[-1].lower() if alone else "-".join(words).lower()
 
 
@@ -152,7 +155,7 @@ def run_episode(
         impulses=impulses[:step],
         actions=actions[:step],
         rewards=rewards[:step],
-        command=info.get("command", np.nan),
+        command=info.get("command", info.get("target", np.nan)),
         end=end,
         fell=fell,
         residual=float(info["residual"]),

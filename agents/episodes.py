@@ -41,7 +41,7 @@ class _Record:
     def close(self, world: int, steps: int, end: str, fell: bool, info: dict[str, Any]) -> None:
         """A world's episode is over."""
         self.steps[world], self.ends[world], self.fell[world] = steps, end, fell
-        names = ("command", "residual", "degraded", "failed")
+        names = ("command", "target", "residual", "degraded", "failed")
         self.last[world] = {name: np.copy(info[name][world]) for name in names if name in info}
 
     def episode(self, world: int, simulating: float) -> Episode:
@@ -53,7 +53,7 @@ class _Record:
             impulses=self.impulses[world, :steps],
             actions=np.clip(self.actions[world, :steps], -1.0, 1.0),
             rewards=self.rewards[world, :steps],
-            command=last.get("command", np.nan),
+            command=last.get("command", last.get("target", np.nan)),
             end=self.ends[world],
             fell=bool(self.fell[world]),
             residual=float(last["residual"]),

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.agents.biped_records import BIPED
 from dynenvs.agents.gaits import GAIT
 from dynenvs.envs import planar_humanoid as humanoid_env
 from dynenvs.envs import planar_quadruped as quadruped_env
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped
+from dynenvs.envs.walker_records import ROOT
 
 
 def humanoid_gait() -> NDArray[Any]:
@@ -18,7 +20,7 @@ def humanoid_gait() -> NDArray[Any]:
     robot = planar_humanoid
     gait = np.zeros(1, GAIT)
     g = gait[0]
-    g["legs"] = 2
+    g["legs"], g["root"] = 2, ROOT
     g["duty"], g["landing"] = 0.57, 0.0375
     g["slow_frequency"], g["frequency_slope"] = humanoid_env.GAIT
     g["sole_x"], g["sole_z"] = robot.TOE, -robot.ANKLE
@@ -31,6 +33,27 @@ def humanoid_gait() -> NDArray[Any]:
     return gait
 
 
+def humanoid_balance() -> NDArray[Any]:
+    """Body, gait and gains of the planar humanoid whose torso pitches, one record of BIPED."""
+    robot = planar_humanoid
+    biped = np.zeros(1, BIPED)
+    b = biped[0]
+    b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
+    b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
+    b["half_width"] = b["astride"] = 1.0  # there is no sideways
+    b["reach"] = 0.85
+    leg = robot.THIGH + robot.SHANK
+    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.09
+    b["duty"], b["duty_slope"] = 0.58, 0.04
+    b["arrival"], b["landing"] = 0.04, 0.05
+    b["hurry"] = 0.1
+    b["clearance"], b["heel"] = 0.045, 0.2
+    b["height"] = 0.875
+    b["height_rate"], b["tilt_rate"] = 7.0, 10.0
+    b["balance_rate"], b["swing_rate"] = 4.0, 25.0
+    return biped
+
+
 def quadruped_gait() -> NDArray[Any]:
     """Legs and gains of the planar quadruped, one record of GAIT without shapes."""
     robot = planar_quadruped
@@ -38,7 +61,8 @@ def quadruped_gait() -> NDArray[Any]:
     g = gait[0]
     length = robot.LINKS["metatarsal"][0]
     pitch = float(np.sum(robot.STANDING))
-    g["legs"] = 4
+    g["legs"], g["root"] = 4, ROOT
+    g["hips"] = [x for x, _ in robot.LEGS.values()]
     g["duty"], g["landing"] = 0.55, 0.05
     g["slow_frequency"], g["frequency_slope"] = quadruped_env.GAIT
     g["pitch"] = pitch
@@ -51,4 +75,5 @@ def quadruped_gait() -> NDArray[Any]:
     g["hip_rate"], g["hip_acceleration"] = 15.0, 1.5
     g["height_rate"] = 10.0
     g["swing_rate"] = 18.0
+    g["tilt_rate"] = 10.0
     return gait

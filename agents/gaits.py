@@ -41,6 +41,8 @@ KNOTS = 10  # commands at which shapes are given
 GAIT = record_type(
     [
         ("legs", "i8"),
+        ("root", "i8"),  # root coordinates: x, z, and the trunk's pitch if it is free
+        ("hips", "f8", (4,)),  # each leg's hip before the trunk's origin [m]
         ("duty", "f8"),  # fraction of the cycle that a foot stands
         ("landing", "f8"),  # fraction of the cycle by which a foot is forward before it is down
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
@@ -60,6 +62,7 @@ GAIT = record_type(
         ("hip_acceleration", "f8"),  # its bound [m/s^2]
         ("height_rate", "f8"),  # bandwidth of the hip's height [rad/s]
         ("swing_rate", "f8"),  # bandwidth of a swinging foot [rad/s]
+        ("tilt_rate", "f8"),  # bandwidth of the trunk's pitch, where it is free [rad/s]
     ]
 )
 
@@ -168,7 +171,7 @@ def load_share(g: Any, phase: float, pace: float) -> float:
         return 0.0
     ramp = max(g.duty - 0.5, 0.02)
     share = min(max(min(phase, g.duty - phase) / ramp, 0.0), 1.0)
-    even = 0.5 * max(1.0 - pace / STANDING_PACE, 0.0)
+    even = 0.5 * max(1.0 - abs(pace) / STANDING_PACE, 0.0)
     return max(share, even) if phase < 0.5 * g.duty else min(share, 1.0 - even)
 
 

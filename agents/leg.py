@@ -1,7 +1,9 @@
 """Kinematics of a planar walker's leg: where its sole is, and the joint rates that move it.
 
 Angles turn backward: knee = hip - thigh (sin q1, cos q1), ankle = knee - shank (sin q12, cos q12).
-A leg is described by a record of `gaits.GAIT`; lengths are in metres, angles in radians.
+Where the trunk pitches, forward if positive, all of a leg's directions turn with it and its hip
+moves about the trunk's origin.  A leg is described by a record of `gaits.GAIT`; lengths are in
+metres, angles in radians.
 """
 
 from __future__ import annotations
@@ -15,13 +17,24 @@ from dynenvs.layout import Ints, ModelView, StateView
 
 
 @inlined
+def trunk(s: StateView, g: Any) -> tuple[float, float]:
+    """Pitch of the trunk and its rate, 0 where it is not free."""
+    if g.root == ROOT:
+        return 0.0, 0.0
+    return s.q[ROOT], s.v[ROOT]
+
+
+@inlined
 def gap(m: ModelView, s: StateView, g: Any, leg: int, f: int) -> float:
     """Height above the ground of a leg's contact feature [m]."""
-    at = ROOT + 3 * leg
-    q1 = s.q[at]
+    at = g.root + 3 * leg
+    pitch, _ = trunk(s, g)
+    q1 = pitch + s.q[at]
     q12 = q1 + s.q[at + 1]
     q123 = q12 + s.q[at + 2]
-    ankle = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12)
+    ankle = (
+        s.q[1] - g.hips[leg] * math.sin(pitch) - g.thigh * math.cos(q1) - g.shank * math.cos(q12)
+    )
     center = m.features[f].center
     return ankle + math.cos(q123) * center[2] - math.sin(q123) * center[0] - m.features[f].radius
 
@@ -38,34 +51,46 @@ def gaps(m: ModelView, s: StateView, g: Any, feet: Ints, leg: int) -> tuple[floa
 
 
 @inlined
-def sole(s: StateView, g: Any, at: int, end: float) -> tuple[float, float]:
+def sole(s: StateView, g: Any, leg: int, end: float) -> tuple[float, float]:
     """(x from the hip, z above the ground) of a sole's point at `end` along the foot [m].
 
     x is where the ankle of a flat foot with this sole would be.
     """
-    q1 = s.q[at]
+    at = g.root + 3 * leg
+    pitch, _ = trunk(s, g)
+    q1 = pitch + s.q[at]
     q12 = q1 + s.q[at + 1]
     sole_x, sole_z = _offset(g, end, q12 + s.q[at + 2] - g.pitch)
     x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12) + sole_x - end
-    z = s.q[1] - g.thigh * math.cos(q1) - g.shank * math.cos(q12) + sole_z
-    return x, z
+    hip_z = s.q[1] - g.hips[leg] * math.sin(pitch)
+    return x, hip_z - g.thigh * math.cos(q1) - g.shank * math.cos(q12) + sole_z
 
 
 @inlined
 def sole_velocity(
-    s: StateView, g: Any, at: int, end: float, ahead: float
+    s: StateView, g: Any, leg: int, end: float, ahead: float
 ) -> tuple[float, float, float]:
     """Its velocity over the ground and its turning, a time `ahead` along the velocity."""
-    w1 = s.v[at]
+    at = g.root + 3 * leg
+    pitch, rate = trunk(s, g)
+    w1 = rate + s.v[at]
     w12 = w1 + s.v[at + 1]
     turning = w12 + s.v[at + 2]
-    q1 = s.q[at] + ahead * w1
-    q12 = s.q[at] + s.q[at + 1] + ahead * w12
-    tilt = s.q[at] + s.q[at + 1] + s.q[at + 2] + ahead * turning - g.pitch
+    q1 = pitch + s.q[at] + ahead * w1
+    q12 = pitch + s.q[at] + s.q[at + 1] + ahead * w12
+    tilt = pitch + s.q[at] + s.q[at + 1] + s.q[at + 2] + ahead * turning - g.pitch
     sole_x, sole_z = _offset(g, end, tilt)
-    vx = s.v[0] - g.thigh * math.cos(q1) * w1 - g.shank * math.cos(q12) * w12 + turning * sole_z
-    vz = s.v[1] + g.thigh * math.sin(q1) * w1 + g.shank * math.sin(q12) * w12 - turning * sole_x
+    hip_x, hip_z = hip_velocity(g, leg, pitch + ahead * rate, rate)
+    hip_x, hip_z = s.v[0] + hip_x, s.v[1] + hip_z
+    vx = hip_x - g.thigh * math.cos(q1) * w1 - g.shank * math.cos(q12) * w12 + turning * sole_z
+    vz = hip_z + g.thigh * math.sin(q1) * w1 + g.shank * math.sin(q12) * w12 - turning * sole_x
     return vx, vz, turning
+
+
+@inlined
+def hip_velocity(g: Any, leg: int, pitch: float, rate: float) -> tuple[float, float]:
+    """Of a leg's hip against the trunk's origin while it turns."""
+    return -g.hips[leg] * math.sin(pitch) * rate, -g.hips[leg] * math.cos(pitch) * rate
 
 
 @inlined

@@ -1,5 +1,7 @@
 """Measures episodes: gaits from the positions of the feet, whatever the solver says of itself.
 
+What a chain pendulum reaches is measured in `chain_measure.py`.
+
 `python -m dynenvs.agents.measure humanoid --seeds 100` prints the worst figures over many seeds.
 """
 
@@ -18,6 +20,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from dynenvs.agents.chain_measure import Press, measure_press, press_summary
 from dynenvs.agents.controller import Policy
 from dynenvs.agents.episode import Episode, environment_id, make, run_episode, speeds_of
 from dynenvs.agents.episodes import make_batch, run_episodes
@@ -26,6 +29,7 @@ from dynenvs.agents.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.reference import reference_controller
 from dynenvs.compiled import kernel
 from dynenvs.contact.detect import feature_gap
+from dynenvs.envs.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.legged_env import LeggedRobot
 from dynenvs.envs.walker_env import PlanarWalker
@@ -231,11 +235,21 @@ def summary(gaits: list[Gait], dt: float) -> Table:
     return table
 
 
+def _measured(
+    env: PlanarWalker | LeggedRobot | ChainPendulumEnv, episode: Episode
+) -> Gait | Trot | Press:
+    if isinstance(env, LeggedRobot):
+        return measure_trot(env, episode)
+    if isinstance(env, ChainPendulumEnv):
+        return measure_press(env, episode)
+    return measure_gait(env, episode)
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Measure the expert's walk over many seeds and print the worst figures."""
+    """Measure the expert over many seeds and print the worst figures."""
     name = "python -m dynenvs.agents.measure"
     parser = argparse.ArgumentParser(prog=name, description=main.__doc__)
-    choices = "humanoid, quadruped, planar-humanoid, planar-quadruped, or an id"
+    choices = "humanoid, quadruped, planar-humanoid, planar-quadruped, chain-pendulum, or an id"
     parser.add_argument("env", help=choices)
     parser.add_argument("--seeds", type=int, default=100, help="episodes, seeded 0, 1, ...")
     parser.add_argument(
@@ -245,32 +259,38 @@ def main(arguments: list[str] | None = None) -> None:
         "--push", type=float, default=0.0, help="impulses on the base every three seconds [N s]"
     )
     parser.add_argument("--terrain", help="flat, slope, rough or stairs, of legged robots")
+    parser.add_argument("--free-pitch", action="store_true", help="trunks of planar robots pitch")
+    parser.add_argument("--links", type=int, help="of a chain pendulum")
     options = parser.parse_args(arguments)
-    gaits: list[Gait | Trot] = []
+    gaits: list[Gait | Trot | Press] = []
     try:
-        chosen = {"push_impulse": options.push, "terrain": options.terrain}
+        chosen = {
+            "push_impulse": options.push,
+            "terrain": options.terrain,
+            "free_pitch": options.free_pitch,
+        }
         chosen = {name: value for name, value in chosen.items() if value}
+        if options.links is not None:
+            chosen["links"] = options.links
         env_id = environment_id(options.env)
         env = make(env_id, **chosen)
-        if not isinstance(env, PlanarWalker | LeggedRobot):
+        if not isinstance(env, PlanarWalker | LeggedRobot | ChainPendulumEnv):
             raise ValueError(f"{options.env} does not walk; choose a walker")
         with Progress(transient=True) as progress:
-            task = progress.add_task("walking", total=options.seeds)
+            task = progress.add_task("episodes", total=options.seeds)
             for first in range(0, options.seeds, SIDE_BY_SIDE):
                 count = min(SIDE_BY_SIDE, options.seeds - first)
                 batch = make_batch(env_id, count, **chosen)
                 policy = reference_controller(batch)
                 for episode in run_episodes(batch, policy, seed=first, command=options.command):
-                    if isinstance(env, LeggedRobot):
-                        gaits.append(measure_trot(env, episode))
-                    else:
-                        gaits.append(measure_gait(env, episode))
+                    gaits.append(_measured(env, episode))
                     progress.advance(task)
     except ValueError as error:
         parser.error(str(error))
     if gaits:
-        table = trot_summary if isinstance(env, LeggedRobot) else summary
-        Console().print(table(gaits, env.dt))  # type: ignore[arg-type]
+        tables = {LeggedRobot: trot_summary, ChainPendulumEnv: press_summary, PlanarWalker: summary}
+        table = next(table for kind, table in tables.items() if isinstance(env, kind))
+        Console().print(table(gaits, env.dt))  # type: ignore[operator]
 
 
 if __name__ == "__main__":

@@ -12,16 +12,20 @@ from numpy.typing import NDArray
 from dynenvs.agents.biped import SCRATCH as BIPED_SCRATCH
 from dynenvs.agents.biped import act as stride
 from dynenvs.agents.biped_parameters import humanoid_biped
+from dynenvs.agents.chain import ChainController
 from dynenvs.agents.controller import BatchController, Policy
-from dynenvs.agents.gait_parameters import humanoid_gait, quadruped_gait
+from dynenvs.agents.gait_parameters import humanoid_balance, humanoid_gait, quadruped_gait
 from dynenvs.agents.gait_table import SHAPES
 from dynenvs.agents.gaits import ENTRIES
 from dynenvs.agents.pendulum import PendulumController
+from dynenvs.agents.planar_biped import SCRATCH as BALANCING_SCRATCH
+from dynenvs.agents.planar_biped import act as balance
 from dynenvs.agents.trot import SCRATCH
 from dynenvs.agents.trot import act as trot
 from dynenvs.agents.trot_parameters import quadruped_trot
 from dynenvs.agents.walking import act as walk
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.chain_pendulum import ChainPendulumTask
 from dynenvs.envs.double_pendulum import DoublePendulumTask
 from dynenvs.envs.humanoid import HumanoidTask
 from dynenvs.envs.legged_env import SCAN_SPACING, LeggedTask
@@ -54,13 +58,35 @@ class WalkingController(BatchController):
         # Where the environment's physics steps take inertia and bias, on average
         self.lookahead = 0.5 * (task.dt - task.timestep)
         self.gait = gait
-        gait["slow_frequency"], gait["frequency_slope"] = task.gait
+        gait["root"] = task.root
+        for name in ("slow_frequency", "frequency_slope"):
+            gait[name] = task.options[name]
         gait["weight"] = 9.81 * task.model.bodies["mass"].sum()
         gait["commands"][0] = [command for command, _ in shapes]
         gait["shapes"][0] = [shape for _, shape in shapes]
         constants = (gait, task.foot_of_feature, self.period, self.lookahead)
         size = max(task.model.nv, len(task.model.features), ENTRIES)
         super().__init__(env, walk, constants, scratch=(3, size))
+
+
+class BalancingController(BatchController):
+    """Walks on two legs in the plane, its torso free to pitch; acts on the observation alone.
+
+    Args:
+        env: the environment, or vector environment, whose observations it will see.
+        body: body, gait and gains, one record of `biped_records.BIPED`.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv, body: NDArray[Any]) -> None:
+        task = env.task
+        assert isinstance(task, WalkerTask)
+        self.body = body
+        for name in ("slow_frequency", "frequency_slope"):
+            body[name] = task.options[name]
+        body["mass"] = task.model.bodies["mass"].sum()
+        constants = (body, task.foot_of_feature, task.dt, task.timestep)
+        size = max(task.model.nv, len(task.model.features), BALANCING_SCRATCH)
+        super().__init__(env, balance, constants, scratch=(3, size))
 
 
 class TrottingController(BatchController):
@@ -124,7 +150,11 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
     if isinstance(inner, DynEnv | DynVectorEnv):
         if isinstance(inner.task, DoublePendulumTask):
             return PendulumController(inner)
+        if isinstance(inner.task, ChainPendulumTask):
+            return ChainController(inner)
         if isinstance(inner.task, PlanarHumanoidTask):
+            if inner.task.free_pitch:
+                return BalancingController(inner, humanoid_balance())
             return WalkingController(inner, humanoid_gait(), SHAPES["humanoid"])
         if isinstance(inner.task, PlanarQuadrupedTask):
             return WalkingController(inner, quadruped_gait(), SHAPES["quadruped"])

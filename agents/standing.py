@@ -12,20 +12,25 @@ from numpy.typing import ArrayLike
 
 from dynenvs.agents.controller import Action
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.chain_pendulum import ChainPendulumTask
 from dynenvs.envs.legged_env import LeggedTask
 from dynenvs.envs.legged_records import ROOT as FREE_ROOT
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker_env import WalkerTask
+from dynenvs.envs.walker_records import ROOT
 from dynenvs.inverse import inverse_dynamics
 from dynenvs.layout import Floats
 from dynenvs.model import Model
 
+HOLDS = (WalkerTask, LeggedTask, ChainPendulumTask)  # what has a pose to hold
+
 
 class StandingController:
-    """Torques that keep a walker's joints at rest, by inverse dynamics: it begins standing.
+    """Torques that keep a walker's or a chain's joints at rest, by inverse dynamics.
 
     Speed zero suits any set of standing feet; to go back to a pose, several feet on the ground
-    would have to slide.  A pendulum, which has nothing to stand on, is left hanging: zero torque.
+    would have to slide.  A double pendulum, which has nothing to stand on, is left hanging: zero
+    torque.
     Acts on the observation alone.
 
     Args:
@@ -46,16 +51,18 @@ class StandingController:
         array = np.asarray(observation, np.float64)
         batch = np.atleast_2d(array)
         actions = np.zeros((len(batch), self.task.model.nu), np.float32)
-        if isinstance(self.task, WalkerTask | LeggedTask):
+        if isinstance(self.task, HOLDS):
             actions[:] = [self._hold(one) for one in batch]
         return (actions if array.ndim == 2 else actions[0]), state
 
     def _hold(self, observation: Floats) -> Floats:
         """Torques over effort limits, shape (nu,)."""
         task, model = self.task, self.task.model
-        assert isinstance(task, WalkerTask | LeggedTask)
-        read = free_state if isinstance(task, LeggedTask) else planar_state
-        q, v = read(model, observation)
+        if isinstance(task, ChainPendulumTask):
+            q, v = observation[: model.nq], observation[model.nq : 2 * model.nq]
+        else:
+            read = free_state if isinstance(task, LeggedTask) else planar_state
+            q, v = read(model, observation)
         lookahead = 0.5 * (task.dt - task.timestep)  # where the physics steps take inertia
         tau = inverse_dynamics(model, q, v, np.zeros(model.nu), task.dt, lookahead=lookahead).tau
         torques: Floats = np.clip(tau / model.effort_limit[model.actuated], -1.0, 1.0)
@@ -64,8 +71,11 @@ class StandingController:
 
 def planar_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
     """Positions, with x = 0, and velocities from a planar walker's observation."""
-    nq, nv = model.nq, model.nv
-    return np.concatenate([[0.0], observation[: nq - 1]]), observation[nq - 1 : nq - 1 + nv]
+    nu = model.nu
+    height, angles, v = observation[0], observation[1 : 1 + nu], observation[1 + nu :]
+    pitch = observation[2 * nu + 6 :]  # and its rate, where the trunk pitches
+    q = np.concatenate([[0.0, height], pitch[:1], angles])
+    return q, np.concatenate([v[:ROOT], pitch[1:], v[ROOT : ROOT + nu]])
 
 
 def free_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:

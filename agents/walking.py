@@ -5,6 +5,10 @@ with feedback of stated bandwidths, give velocities one control period ahead; ea
 turns them into joint velocities; the inverse contact LCP (`dynenvs.inverse`) turns those into
 torques.  Feet on the ground are given exactly the velocity that keeps them there, so that the
 prescription is consistent with sticking contact.  Nothing is remembered between calls.
+
+A trunk that is free to pitch is held level by how feet before and behind share the load.  They can
+share it so only while the ground would have to push between them: where the gait's forward
+acceleration asks for more, it is changed by as much (`walking_balance.py`).
 """
 
 from __future__ import annotations
@@ -30,10 +34,14 @@ from dynenvs.agents.gaits import (
     smooth_step,
     stride,
 )
-from dynenvs.agents.leg import gap, gaps, sole, sole_velocity, solve_leg
+from dynenvs.agents.leg import gap, gaps, hip_velocity, sole, sole_velocity, solve_leg, trunk
+from dynenvs.agents.walking_balance import balance, support
+from dynenvs.agents.walking_state import read_state
 from dynenvs.compiled import inlined, kernel
+from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.walker_records import ROOT
 from dynenvs.inverse import TRACKED, inverse_world
+from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -41,6 +49,7 @@ from dynenvs.layout import (
     ModelView,
     Records,
     StateView,
+    WorkspaceView,
     open_model,
     open_state,
     open_workspace,
@@ -61,6 +70,9 @@ TOE_UP = 1e-4  # tilt from which a foot stands on its heel [rad]
 LANDING_TURN = 1.0  # at which a sole turns flat [rad/s]
 PRESSING_SPEED = 4e-3  # at which a foot that need not carry yet is held down [m/s]
 NEAR = 6e-4  # a foot that has come forward is set down from here [m]
+ROUNDS = 3  # in which balance and the legs' motion are fitted to each other
+SLACK = 0.2  # of the hip's speed beyond 0 or the command, before steps follow it [m/s]
+TIPPING = 20.0  # bound on the trunk's angular acceleration [rad/s^2]
 
 
 @kernel
@@ -90,14 +102,15 @@ def act(
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        phase, command = _read(m, s, observations[i])
+        phase, command = read_state(m, s, gaits[0].root, observations[i])
         interpolate(gaits[0], command, shape)
-        _desire(m, s, gaits[0], shape, feet, period, lookahead, phase, command, v_des, cost)
+        _desire(m, s, w, gaits[0], shape, feet, period, lookahead, phase, command, v_des, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
-        for j in range(m.header[0].nv - ROOT):
-            a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
+        root = gaits[0].root
+        for j in range(m.header[0].nv - root):
+            a = w.tau[root + j] / m.dofs[root + j].effort
             actions[i, j] = min(max(a, -1.0), 1.0)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
@@ -105,25 +118,10 @@ def act(
 
 
 @inlined
-def _read(m: ModelView, s: StateView, observation: Floats) -> tuple[float, float]:
-    """State (with x = 0: the ground is flat) and gait phase, command from an observation."""
-    nq, nv = m.header[0].nq, m.header[0].nv
-    s.q[0] = 0.0
-    for i in range(1, nq):
-        s.q[i] = observation[i - 1]
-    for i in range(nv):
-        s.v[i] = observation[nq - 1 + i]
-    for f in range(m.header[0].nf):
-        s.memory[f].active = 0  # a cold start: the answer depends on the observation alone
-    s.status[0].limits_active = 0
-    turn = math.atan2(observation[nq + nv - 1], observation[nq + nv]) / (2.0 * math.pi)
-    return turn - math.floor(turn), observation[nq + nv + 1]
-
-
-@inlined
 def _desire(
     m: ModelView,
     s: StateView,
+    w: WorkspaceView,
     g: Any,
     shape: Floats,
     feet: Ints,
@@ -144,7 +142,10 @@ def _desire(
     # Hip: forward speed with a bound on its acceleration, height along its curve.  While it
     # gathers way its gait is that of a slower walk, in shorter strides.
     _, sway, _ = hip(g, shape, HIP_X, X_HARMONICS, before, command / f, command)
-    pace = min(max(s.v[0] - sway, 0.0), command)
+    going = s.v[0] - sway
+    pace = min(max(going, 0.0), command)
+    if g.root > ROOT:  # after a blow feet go with the trunk, or it would leave them behind
+        pace = min(max(pace, going - SLACK), going + SLACK)
     gathered = min(pace + MARGIN, command)
     interpolate(g, gathered, shape)
     length = gathered / f
@@ -160,16 +161,31 @@ def _desire(
     k = g.height_rate
     az += k * k * (shape[HEIGHT] + z - s.q[1]) + 2.0 * k * (vz - s.v[1])
     hip_x, hip_z = s.v[0] + h * ax, s.v[1] + h * az
+    pitch, turn = trunk(s, g)
+    k = g.tilt_rate
+    turn += h * min(max(-k * k * pitch - 2.0 * k * turn, -TIPPING), TIPPING)
+    rounds = 1
+    if g.root > ROOT:
+        rounds = ROUNDS
+        update_poses(m, s.q, w.pose)
+        equations_of_motion(m, s, w, s.v, h, w.M)
     sharing = SHARING / (g.weight * h) ** 2
-    for leg in range(g.legs):
-        own = phase + g.offsets[leg]
-        own -= math.floor(own)
-        low, high = gaps(m, s, g, feet, leg)
-        stands = own < g.duty and low < DOWN
-        _leg(
-            s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z, v_des
-        )
-        _load_costs(m, s, g, shape, feet, leg, own, stands, sharing, pace, cost)
+    for i in range(rounds):
+        for leg in range(g.legs):
+            own = phase + g.offsets[leg]
+            own -= math.floor(own)
+            low, high = gaps(m, s, g, feet, leg)
+            stands = own < g.duty and low < DOWN
+            _leg(
+                s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z,
+                turn, v_des,
+            )  # fmt: skip
+            _load_costs(m, s, g, shape, feet, leg, own, stands, sharing, pace, cost)
+        if i + 1 < rounds:
+            rear, front = support(m, s, g, feet, phase, pace, DOWN)
+            if rear < front:
+                v_des[0], v_des[1], v_des[ROOT] = hip_x, hip_z, turn
+                hip_x += h * balance(m, s, w, rear, front, h, v_des)
 
 
 @inlined
@@ -212,8 +228,9 @@ def _reachable_speed(
         own = phase + g.offsets[leg]
         own -= math.floor(own)
         if own < g.duty:
-            at = ROOT + 3 * leg
-            q1, q12 = s.q[at], s.q[at] + s.q[at + 1]
+            at = g.root + 3 * leg
+            pitch, _ = trunk(s, g)
+            q1, q12 = pitch + s.q[at], pitch + s.q[at] + s.q[at + 1]
             x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12)
             left = (g.duty - own) / frequency(g, command)
             fastest = min(fastest, (x + away - shape[ANKLE_X] + 1.15 * half) / (left + 0.02))
@@ -236,16 +253,18 @@ def _leg(
     away: float,
     hip_x: float,
     hip_z: float,
+    turn: float,
     v_des: Floats,
 ) -> None:
-    """Desired velocities of a leg's three joints after the period h."""
-    at = ROOT + 3 * leg
+    """Desired velocities of a leg's three joints after the period h; the root's are given."""
+    at = g.root + 3 * leg
     lag = 0.5 * h - ahead  # by which velocities are older than positions
-    tilt = s.q[at] + s.q[at + 1] + s.q[at + 2] - g.pitch
+    pitch, rate_now = trunk(s, g)
+    tilt = pitch + s.q[at] + s.q[at + 1] + s.q[at + 2] - g.pitch
     # The point of the sole that is followed: its toe, but where it stands on its heel
     end = g.heel_x if stands and tilt < -TOE_UP else g.sole_x
-    x, z = sole(s, g, at, end)
-    vx, vz, turning = sole_velocity(s, g, at, end, -lag)
+    x, z = sole(s, g, leg, end)
+    vx, vz, turning = sole_velocity(s, g, leg, end, -lag)
     if phase < g.duty or (phase > 1.0 - g.landing and z < NEAR):
         # It comes to rest flat on the ground, ever more slowly, and presses lightly there: a foot
         # that touches stays down.
@@ -267,14 +286,18 @@ def _leg(
     for _ in range(2):
         # of the change of velocity, in the mean over the span
         share = 0.0 if stands else 0.5 * (h + lag) / h
+        then = pitch + span * (rate_now + share * (turn - rate_now))
+        ux, uz = hip_velocity(g, leg, then, turn)
         m1 = s.v[at] + share * (w1 - s.v[at])
         m2 = s.v[at + 1] + share * (w2 - s.v[at + 1])
         m3 = s.v[at + 2] + share * (w3 - s.v[at + 2])
-        q1 = s.q[at] + span * m1
+        q1 = then + s.q[at] + span * m1
         q12 = q1 + s.q[at + 1] + span * m2
         q123 = q12 + s.q[at + 2] + span * m3
-        w1, w2 = solve_leg(g, end, q1, q12, q123, goal_x - hip_x, goal_z - hip_z, goal_turn)
+        ux, uz = goal_x - (hip_x + ux), goal_z - (hip_z + uz)
+        w1, w2 = solve_leg(g, end, q1, q12, q123, ux, uz, goal_turn)
         w3 = goal_turn - w1 - w2
+        w1 -= turn
     v_des[at], v_des[at + 1], v_des[at + 2] = w1, w2, w3
 
 

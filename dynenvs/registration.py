@@ -8,6 +8,7 @@ from gymnasium.envs.registration import register, registry
 #      what the expert earns: solved from there)
 ENVIRONMENTS = {
     "dynenvs/DoublePendulum-v0": ("double_pendulum:DoublePendulum", 850.0),
+    "dynenvs/ChainPendulum-v0": ("chain_pendulum:ChainPendulum", 750.0),
     "dynenvs/PlanarHumanoid-v0": ("planar_humanoid:PlanarHumanoid", 800.0),
     "dynenvs/PlanarQuadruped-v0": ("planar_quadruped:PlanarQuadruped", 900.0),
     "dynenvs/Quadruped-v0": ("quadruped:Quadruped", 900.0),

@@ -194,6 +194,11 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         """The point that the camera follows [m], shape (3,)."""
         return np.zeros(3)
 
+    @property
+    def targets(self) -> Floats:
+        """Places that the robot is to reach [m], shape (k, 3)."""
+        return np.zeros((0, 3))
+
     def close(self) -> None:
         """Close the window, if there is one; may be called twice."""
         if self._renderer is not None:

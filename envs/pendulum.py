@@ -21,6 +21,7 @@ from dynenvs.envs.codes import (
     TIME_LIMIT,
     TOO_FAST,
 )
+from dynenvs.envs.motors import drive, tell_torques
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.layout import (
     Bytes,
@@ -31,12 +32,10 @@ from dynenvs.layout import (
     StateView,
     open_model,
     open_state,
-    open_torques,
     record_type,
 )
 from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.rng import uniform
-from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import vector
 
 # Reward weights; they sum to 1.  Stillness and ease count only as far as both links are up.
@@ -191,19 +190,7 @@ def _advance(
     action: Floats,
 ) -> float:
     """One control step; returns the reward."""
-    tau = open_torques(m, buffer)
-    motor = 0
-    for i in range(m.header[0].nv):
-        tau[i] = 0.0
-        if m.dofs[i].actuated:
-            action[motor] = min(max(action[motor], -1.0), 1.0)
-            tau[i] = action[motor] * m.dofs[i].effort
-            motor += 1
-    clear_totals(m, s)
-    solved = True
-    for _ in range(o.frame_skip):
-        if solved:
-            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
+    solved = drive(packed, m, s, row, buffer, o, action)
     t.steps += 1
     t.end = _end(m, s, t, o) if solved else FAILED_STEP
     return _reward(s, t, action)
@@ -229,11 +216,7 @@ def _describe(m: ModelView, s: StateView, t: Any, o: Any, action: Floats, readin
     r.reward_upright, r.reward_still = t.reward_upright, t.reward_still
     r.reward_ease = t.reward_ease
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
-    motor = 0
-    for i in range(m.header[0].nv):
-        if m.dofs[i].actuated:
-            torques[motor] = action[motor] * m.dofs[i].effort
-            motor += 1
+    tell_torques(m, action, torques)
 
 
 @inlined

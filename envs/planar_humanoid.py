@@ -15,12 +15,13 @@ from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
 GAIT = (0.68, 0.20)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+FREE_GAIT = (0.68, 0.35)  # quicker steps, where balance is to be kept as well
 VELOCITY_BOUND = 150.0  # of a joint [rad/s]: full torques reach 95
 
 
 @cache
-def _model() -> Model:
-    return robot.build()
+def _model(free_pitch: bool) -> Model:
+    return robot.build(free_pitch)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -31,12 +32,12 @@ class PlanarHumanoidTask(WalkerTask):
 
     pose = robot.STANDING
     feet: ClassVar = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
-    gait = GAIT
+    gait, free_gait = GAIT, FREE_GAIT
     velocity_bound = VELOCITY_BOUND
 
     def build(self) -> Model:
         """The robot on its ground."""
-        return _model()
+        return _model(self.free_pitch)
 
 
 class PlanarHumanoidEnv(PlanarWalker):
@@ -44,11 +45,12 @@ class PlanarHumanoidEnv(PlanarWalker):
 
     ## Description
     The report's humanoid: the torso stands on two unactuated prismatic root joints (x, z) and
-    never pitches; hips, knees and ankles are six actuated revolute joints; each foot touches the
-    ground at heel and toe, with hard Coulomb friction (coefficient 0.8) solved as an LCP and
-    certified at every step.  Falling is falling: the pelvis sinks, or a shin or the pelvis
-    touches the ground.  Masses, lengths and limits are published human data
-    (`envs/robots/planar_humanoid.py`).
+    never pitches, unless `free_pitch=True` gives it a third, unactuated revolute one: then balance
+    must be kept, with nothing but the feet to push against the ground.  Hips, knees and ankles are
+    six actuated revolute joints; each foot touches the ground at heel and toe, with hard Coulomb
+    friction (coefficient 0.8) solved as an LCP and certified at every step.  Falling is falling:
+    the pelvis sinks, or a shin, the pelvis, a free chest or head touches the ground.  Masses,
+    lengths and limits are published human data (`envs/robots/planar_humanoid.py`).
 
     ## Action Space
     `Box(-1, 1, (6,), float32)`: torque over effort limit, held for the control period of 10 ms.
@@ -78,8 +80,16 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
 
-    The gait clock belongs to the environment: it turns 0.68 + 0.20 command times a second.  At
-    phase 0 the left foot is due to touch down, at phase 0.5 the right one.
+    With `free_pitch` two more follow, `Box((20,), float64)`; leg angles are then the torso's:
+
+    | Num   | Observation                                        | Min        | Max       | Unit  |
+    |-------|----------------------------------------------------|------------|-----------|-------|
+    | 18    | pitch of the torso, forward                        | -3.1416    | 3.1416    | rad   |
+    | 19    | its rate                                           | -150       | 150       | rad/s |
+
+    The gait clock belongs to the environment: it turns 0.68 + 0.20 command times a second, with
+    `free_pitch` 0.68 + 0.35 command times.  At phase 0 the left foot is due to touch down, at phase
+    0.5 the right one.
 
     ## Rewards
     The sum of the terms in `info`, each bounded; a walker that follows its command earns close to
@@ -93,18 +103,19 @@ class PlanarHumanoidEnv(PlanarWalker):
     ## Starting State
     Standing with slightly bent knees, uniform noise of `reset_noise` on joint angles [rad] and
     velocities [rad/s], the lowest foot point on the ground; the command uniform in
-    `command_range`; the gait phase 0 or 0.5.
+    `command_range`; the gait phase 0 or 0.5.  The noise goes to a free pitch and its rate, too.
 
     ## Episode End
-    Terminated by a fall (hip below 70 % of its standing height, or any contact but the feet's),
-    unless `terminate_on_fall=False`, and by a velocity beyond its bound.  Truncated after
-    `max_episode_steps` control steps, and where a contact problem has no solution (the state then
-    stays the last finite one).  `info["end"]` says which.
+    Terminated by a fall (hip below 70 % of its standing height, a torso pitched by more than 1 rad,
+    or any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
+    bound.  Truncated after `max_episode_steps` control steps, and where a contact problem has no
+    solution (the state then stays the last finite one).  `info["end"]` says which.
 
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.
       `reset(options={"command": 0.8})` fixes it for one episode.
     - `command_range` = (0.3, 1.2): range of the command [m/s], within [-2, 5].
+    - `free_pitch` = False: whether the torso pitches, another model of the same task.
     - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.

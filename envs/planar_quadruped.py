@@ -21,8 +21,8 @@ VELOCITY_BOUND = 300.0
 
 
 @cache
-def _model() -> Model:
-    return robot.build()
+def _model(free_pitch: bool) -> Model:
+    return robot.build(free_pitch)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -33,12 +33,12 @@ class PlanarQuadrupedTask(WalkerTask):
 
     pose = robot.STANDING
     feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
-    gait = GAIT
+    gait = free_gait = GAIT
     velocity_bound = VELOCITY_BOUND
 
     def build(self) -> Model:
         """The robot on its ground."""
-        return _model()
+        return _model(self.free_pitch)
 
 
 class PlanarQuadrupedEnv(PlanarWalker):
@@ -46,10 +46,11 @@ class PlanarQuadrupedEnv(PlanarWalker):
 
     ## Description
     The report's four-legged robot: the trunk moves on two unactuated prismatic root joints (x, z)
-    and never pitches; each leg has three actuated revolute joints (hip, knee, ankle) and a
-    spherical foot of 23 mm.  Contact is hard, with Coulomb friction (coefficient 0.6), solved as
-    an LCP and certified at every step.  Numbers: the Unitree Go1's
-    (`envs/robots/planar_quadruped.py` says what is the robot's and what is derived).
+    and never pitches, unless `free_pitch=True` gives it a third, unactuated revolute one.  Each
+    leg has three actuated revolute joints (hip, knee, ankle) and a spherical foot of 23 mm.
+    Contact is hard, with Coulomb friction (coefficient 0.6), solved as an LCP and certified at
+    every step.  Numbers: the Unitree Go1's (`envs/robots/planar_quadruped.py` says what is the
+    robot's and what is derived).
 
     ## Action Space
     `Box(-1, 1, (12,), float32)`: torque over effort limit, held for the control period of 10 ms.
@@ -77,6 +78,13 @@ class PlanarQuadrupedEnv(PlanarWalker):
     | 27-28 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
     | 29    | commanded speed                                    | 0.3        | 1.0       | m/s   |
 
+    With `free_pitch` two more follow, `Box((32,), float64)`; leg angles are then the trunk's:
+
+    | Num   | Observation                                        | Min        | Max       | Unit  |
+    |-------|----------------------------------------------------|------------|-----------|-------|
+    | 30    | pitch of the trunk, nose down                      | -3.1416    | 3.1416    | rad   |
+    | 31    | its rate                                           | -300       | 300       | rad/s |
+
     The gait clock belongs to the environment: it turns 1.3 + 0.25 command times a second.  At phase
     0 the front left and rear right feet are due to touch down, at phase 0.5 the others (a trot).
 
@@ -91,18 +99,20 @@ class PlanarQuadrupedEnv(PlanarWalker):
 
     ## Starting State
     Standing, uniform noise of `reset_noise` on joint angles [rad] and velocities [rad/s], the
-    lowest foot on the ground; the command uniform in `command_range`; the gait phase 0 or 0.5.
+    lowest foot on the ground; the command uniform in `command_range`; the gait phase 0 or 0.5.  The
+    noise goes to a free pitch and its rate, too.
 
     ## Episode End
-    Terminated by a fall (hips below 70 % of their standing height, or any contact but the feet's),
-    unless `terminate_on_fall=False`, and by a velocity beyond its bound.  Truncated after
-    `max_episode_steps` control steps, and where a contact problem has no solution (the state then
-    stays the last finite one).  `info["end"]` says which.
+    Terminated by a fall (trunk below 70 % of its standing height, pitched by more than 1 rad, or
+    any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
+    bound.  Truncated after `max_episode_steps` control steps, and where a contact problem has no
+    solution (the state then stays the last finite one).  `info["end"]` says which.
 
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.
       `reset(options={"command": 0.8})` fixes it for one episode.
     - `command_range` = (0.3, 1.0): range of the command [m/s], within [-2, 5].
+    - `free_pitch` = False: whether the trunk pitches, another model of the same task.
     - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.

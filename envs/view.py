@@ -106,6 +106,7 @@ def frame(env: DynEnv) -> Frame:
         focus=env.focus,
         readings=env.readings(),
         speed=env.pace,
+        targets=env.targets,
     )
 
 

@@ -53,6 +53,7 @@ SPEED_SCALE = 0.5
 LEAST_SCALE = 0.1  # ... but never narrower than this [m/s]
 HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
 FALL_HEIGHT = 0.7  # of the standing height
+FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
 
 TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
 
@@ -93,7 +94,7 @@ def run(
     h, o = m.header[0], options[0]
     stride = h.workspace_bytes + APART
     buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
-    nu, seen = h.nv - ROOT, h.nq + h.nv + 2
+    nu, seen = h.nv - o.root, h.nq + h.nv + 2
     told = READING_BYTES + 8 * (nu + 3 * o.legs)
     i = claim(progress, thread, chosen.shape[0])
     while i < chosen.shape[0]:
@@ -214,8 +215,9 @@ def _advance(
     tau = open_torques(m, buffer)
     for i in range(action.shape[0]):
         action[i] = min(max(action[i], -1.0), 1.0)
-        tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
-    tau[0] = tau[1] = 0.0
+        tau[o.root + i] = action[i] * m.dofs[o.root + i].effort
+    for i in range(o.root):
+        tau[i] = 0.0
     clear_totals(m, s)
     solved = True
     for _ in range(o.frame_skip):
@@ -233,20 +235,32 @@ def _advance(
 
 @inlined
 def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) -> None:
-    """(z, joint positions, velocities, sine and cosine of the phase, command), within bounds."""
+    """(z, joint angles, velocities, sine and cosine of the phase, command), within bounds.
+
+    Where the root pitches, its pitch and pitch rate come last.
+    """
     nq, nv = m.header[0].nq, m.header[0].nv
     observation[0] = min(max(s.q[1], 0.0), o.height_bound)
-    for i in range(ROOT, nq):
+    at = 1 - o.root
+    for i in range(o.root, nq):
         # A joint may stand a rounding error behind its stop.
         dof = m.dofs[i]
-        observation[i - 1] = min(max(s.q[i], dof.lower), dof.upper)
-    for i in range(nv):
-        bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
-        observation[nq - 1 + i] = min(max(s.v[i], -bound), bound)
+        observation[at + i] = min(max(s.q[i], dof.lower), dof.upper)
+    at += nq
+    for i in range(ROOT):
+        observation[at + i] = min(max(s.v[i], -o.root_velocity_bound), o.root_velocity_bound)
+    at += ROOT - o.root
+    for i in range(o.root, nv):
+        observation[at + i] = min(max(s.v[i], -o.velocity_bound), o.velocity_bound)
+    at += nv
     angle = 2.0 * math.pi * t.phase
-    observation[nq + nv - 1] = math.sin(angle)
-    observation[nq + nv] = math.cos(angle)
-    observation[nq + nv + 1] = t.command
+    observation[at] = math.sin(angle)
+    observation[at + 1] = math.cos(angle)
+    observation[at + 2] = t.command
+    if o.root > ROOT:
+        turns = math.floor(s.q[ROOT] / (2.0 * math.pi) + 0.5)
+        observation[at + 3] = min(max(s.q[ROOT] - 2.0 * math.pi * turns, -math.pi), math.pi)
+        observation[at + 4] = min(max(s.v[ROOT], -o.velocity_bound), o.velocity_bound)
 
 
 @inlined
@@ -264,7 +278,7 @@ def _describe(
     r.reward_height = t.reward_height
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
     for i in range(nu):
-        torques[i] = action[i] * m.dofs[ROOT + i].effort
+        torques[i] = action[i] * m.dofs[o.root + i].effort
     period = o.timestep * o.frame_skip
     for k in range(3):
         for leg in range(o.legs):
@@ -297,6 +311,8 @@ def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
         return TOO_FAST
     if o.terminate_on_fall:
         if s.q[1] < FALL_HEIGHT * o.standing_height:
+            return FELL
+        if o.root > ROOT and abs(s.q[ROOT]) > FALL_PITCH:
             return FELL
         for f in range(m.header[0].nf):
             total = s.memory[f].total

@@ -27,19 +27,22 @@ COMMAND_BOUNDS = (-2.0, 5.0)  # backwards any faster, the gait clock would stop 
 
 @dataclass(kw_only=True, eq=False)
 class WalkerTask(Task):
-    """A walker with root coordinates (x, z) that follows a commanded speed on flat ground.
+    """A walker with root coordinates (x, z), or (x, z, pitch), follows a commanded speed.
 
     Args:
         command: a fixed speed [m/s], drawn at each reset if None.
         command_range: range of the commanded speed [m/s].
         terminate_on_fall: whether a fall ends the episode.
+        free_pitch: whether the trunk pitches, unactuated: another model, with balance to keep.
 
     The other arguments are `Task`'s.
 
     Attributes:
+        root: number of root coordinates, none of them actuated.
         pose: joint angles of one leg, standing [rad].
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
+        free_gait: the same where the trunk pitches.
         velocity_bound: joint velocity that ends the episode [rad/s].
         standing: the standing pose with its root at the origin [m, rad], shape (nq,).
         legs: names of the legs.
@@ -49,12 +52,14 @@ class WalkerTask(Task):
     command: float | None = None
     command_range: tuple[float, float]
     terminate_on_fall: bool = True
+    free_pitch: bool = False
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
+    free_gait: ClassVar[tuple[float, float]]
     velocity_bound: ClassVar[float]
 
     def __post_init__(self) -> None:
@@ -62,17 +67,21 @@ class WalkerTask(Task):
         if self.command is not None:
             self.command = number(self.command, "command", *self.command_range, "m/s")
         self.terminate_on_fall = flag(self.terminate_on_fall, "terminate_on_fall")
+        self.free_pitch = flag(self.free_pitch, "free_pitch")
+        self.root = ROOT + 1 if self.free_pitch else ROOT
         self.legs = tuple(self.feet)
         super().__post_init__()
-        self.standing = np.concatenate([np.zeros(ROOT), np.tile(self.pose, len(self.legs))])
+        self.standing = np.concatenate([np.zeros(self.root), np.tile(self.pose, len(self.legs))])
         self.foot_of_feature = self._feet_of_features()
         options = self.options
+        options["root"] = self.root
         options["legs"] = len(self.legs)
         options["terminate_on_fall"] = self.terminate_on_fall
         options["standing_height"] = self._standing_height()
         options["command"] = math.nan if self.command is None else self.command
         options["low_command"], options["high_command"] = self.command_range
-        options["slow_frequency"], options["frequency_slope"] = self.gait
+        gait = self.free_gait if self.free_pitch else self.gait
+        options["slow_frequency"], options["frequency_slope"] = gait
         options["height_bound"] = HEIGHT_BOUND
         options["velocity_bound"] = self.velocity_bound
         options["root_velocity_bound"] = ROOT_VELOCITY_BOUND
@@ -94,13 +103,15 @@ class WalkerTask(Task):
         )
 
     def bounds(self) -> gym.spaces.Box:
-        """Height, joint ranges, velocities, the phase's sine and cosine, command."""
+        """Height, joint ranges, velocities, the phase's sine and cosine, command; free pitch."""
         model = self.model
-        speed = np.full(model.nv, self.velocity_bound)
+        speed = np.full(ROOT + model.nu, self.velocity_bound)
         speed[:ROOT] = ROOT_VELOCITY_BOUND
+        pitch = [math.pi, self.velocity_bound] if self.free_pitch else []
+        lower, upper = model.lower[self.root :], model.upper[self.root :]
         low_command, high_command = self.command_range
-        low = np.concatenate([[0.0], model.lower[ROOT:], -speed, [-1.0, -1.0, low_command]])
-        high = np.concatenate([[HEIGHT_BOUND], model.upper[ROOT:], speed, [1.0, 1.0, high_command]])
+        low = np.concatenate([[0.0], lower, -speed, [-1.0, -1.0, low_command], np.negative(pitch)])
+        high = np.concatenate([[HEIGHT_BOUND], upper, speed, [1.0, 1.0, high_command], pitch])
         return gym.spaces.Box(low, high, dtype=np.float64)
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:

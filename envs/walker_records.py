@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynenvs.layout import record_type
 
-ROOT = 2  # root coordinates: x and z
+ROOT = 2  # slides of the root, x and z; where it is free to pitch, that angle follows
 
 TASK = record_type(
     [
@@ -28,6 +28,7 @@ OPTIONS = record_type(
         ("frame_skip", "i8"),
         ("max_steps", "i8"),
         ("noise", "f8"),  # of joint angles [rad] and velocities [rad/s] at reset
+        ("root", "i8"),  # root coordinates: ROOT, or one more if it pitches
         ("legs", "i8"),
         ("terminate_on_fall", "i8"),
         ("standing_height", "f8"),  # of the hip joint above the ground [m]

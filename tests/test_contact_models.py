@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scenes import G, ball, block, tilted_gravity
 
 from dynenvs.contact_models import Penalty, collide, simulate_microcollisions, touching
-from dynenvs.integrators import simulate
+from dynenvs.integrators import FIXED_STEP, INTEGRATORS, simulate
 from dynenvs.model import Model
 
 
@@ -46,6 +46,17 @@ def test_a_linear_spring_carries_a_weight_at_its_depth() -> None:
     spring = Penalty(model, stiffness=2e4, damping=200.0)
     done = simulate(model, q, v, 0.2, method="rk4", dt=1e-3, tau=spring)
     assert 0.1 - done.q[-1, 2] == pytest.approx(0.7 * G / 2e4, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", [m for m in INTEGRATORS if m != "lcp"])
+def test_every_integrator_bears_contact_by_springs(method: str) -> None:
+    """A ball set down on the floor comes to rest m g / k deep, whatever integrates it."""
+    model, q, v = dropped_ball(0.0)
+    setting = {"dt": 1e-3} if method in FIXED_STEP else {"tolerance": 1e-6}
+    spring = Penalty(model, stiffness=2e4, damping=200.0)
+    done = simulate(model, q, v, 0.1, method=method, tau=spring, **setting)
+    assert 0.1 - done.q[-1, 2] == pytest.approx(0.7 * G / 2e4, rel=1e-2)
+    assert done.evaluations >= 50
 
 
 @pytest.mark.parametrize("e", [0.3, 0.6, 1.0])

@@ -83,6 +83,7 @@ def endure(name: str, policy: Policy, steps: int, **options: Any) -> Tally:
 CASES = [
     *[(name, {}) for name in IDS],
     *[(name, {"terminate_on_fall": False}) for name in WALKERS],
+    *[(name, {"terminate_on_fall": False, "free_pitch": True}) for name in PLANAR],
 ]
 VARIANTS = [
     {"frame_skip": 1, "timestep": 0.002},

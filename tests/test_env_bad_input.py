@@ -227,6 +227,8 @@ SILLY: dict[str, list[Any]] = {
     ],
     "terminate_on_fall": ["no", None, 2, float("nan"), []],
     "actuated": ["knee", "", None, 3, ["both"], {}],
+    "links": [1, 16, 0, -5, 2.5, float("nan"), "five", None, [5]],
+    "surface": ["ceiling", "", None, 3, ["floor"], {}],
 }
 
 

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import warnings
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -21,7 +22,7 @@ from rollouts import (
 
 def test_environments_are_registered() -> None:
     """All robots are there."""
-    expected = {"DoublePendulum", "PlanarHumanoid", "PlanarQuadruped", "Quadruped"}
+    expected = {"DoublePendulum", "ChainPendulum", "PlanarHumanoid", "PlanarQuadruped", "Quadruped"}
     assert {f"dynenvs/{name}-v0" for name in expected} <= set(IDS)
 
 
@@ -120,8 +121,12 @@ def test_docstring_tables_tell_the_truth(name: str) -> None:
         space = env.observation_space
         if entries[-1] < space.shape[0]:
             covered += entries
-        else:  # a row of what terrain adds
-            space = make(name, terrain="rough").observation_space
+        else:  # a row of what terrain adds, or a trunk that pitches
+            more: dict[str, Any] = (
+                {"free_pitch": True} if "Planar" in name else {"terrain": "rough"}
+            )
+            space = make(name, **more).observation_space
+            assert f"`Box({space.shape}, float64)`" in text
         for written, bound in ((low, space.low), (high, space.high)):
             try:
                 documented = float(written)

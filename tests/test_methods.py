@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from trees import random_tree
 
+from dynenvs.agents.reproduce.accuracy_trees import last_bits, random_case
 from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.aba import aba
 from dynenvs.dynamics.crba import crba
@@ -51,16 +54,20 @@ def serial_chain(
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_all_methods_agree_on_well_conditioned_trees(seed: int) -> None:
-    """1e-12 of the largest acceleration, all joint types, armature, damping, massless links."""
+def test_all_methods_agree(seed: int) -> None:
+    """1e-12 of the largest acceleration, all joint types, armature, damping, massless links.
+
+    Well-conditioned means cond(M) below 1e3, which three of four of these trees have.  None is
+    left out: beyond that the bound grows as the condition number does.
+    """
     tree = random_tree(seed)
     q, v = tree.state()
     tau = tree.rng.normal(size=tree.model.nv)
-    assume(np.linalg.cond(crba(tree.model, q)) < 1e3)
+    bound = 1e-12 * max(1.0, np.linalg.cond(crba(tree.model, q)) / 1e3)
     expected = aba(tree.model, q, v, tau)
     for method in METHODS:
         found = forward_dynamics(tree.model, q, v, tau, method=method)
-        assert np.abs(found - expected).max() <= 1e-12 * np.abs(expected).max(), method
+        assert np.abs(found - expected).max() <= bound * np.abs(expected).max(), method
 
 
 @settings(max_examples=15, deadline=None)
@@ -113,6 +120,23 @@ def test_only_the_qr_form_bears_any_mass_ratio(ratio: float) -> None:
     assert max(errors["qr"]) < 3e-14
     for method in ("crb_cholesky", "abm", "abm_modified"):  # no gain by the modified form
         assert 1e-3 * ratio * 1e-16 < np.median(errors[method]) < 1e3 * ratio * 1e-16, method
+
+
+@pytest.mark.parametrize("ratio", [1e4, 1e8, 1e12])
+def test_the_qr_form_and_the_augmented_system_lose_last_bits_only(ratio: float) -> None:
+    """Joints anywhere, masses spread at random: at rest the error is 1e-15 or so, and where it is
+    more, the answer itself changes by as much when the data move by their last bits."""
+    pytest.importorskip("mpmath")
+    errors = []
+    for seed in range(6):
+        case = random_case(seed, ratio)
+        unavoidable = last_bits(seed, ratio, case)
+        for method in ("qr", "kkt"):
+            found = forward_dynamics(case.model, *case.state, method=method)
+            errors.append(relative_error(found, case.exact))
+            assert errors[-1] <= 2e-15 + 10 * unavoidable, method
+    assert np.median(errors) < 2e-15
+    assert max(errors) < 5e-14
 
 
 def test_projecting_before_adding_saves_digits_along_coordinate_axes() -> None:
@@ -175,6 +199,15 @@ def test_operations_are_counted_as_defined() -> None:
     assert tally.operations() == Operations(0, 0, 0, 0)
     assert float((x * two + x) / x - x) == 1.0
     assert tally.operations() == Operations(1, 2, 1, 0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_says_cost_digits_and_source(method: str) -> None:
+    """In its module's docstring: its equation's source, what it costs, where it loses digits."""
+    text = sys.modules[METHODS[method].__module__].__doc__ or ""
+    assert "\nCost: " in text
+    assert "\nDigits: " in text
+    assert re.search(r"source 00\d|physics\.md", text)
 
 
 def test_errors_say_what_would_be_right() -> None:

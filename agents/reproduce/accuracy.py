@@ -104,13 +104,21 @@ def _checks(errors: dict[str, list[list[float]]], kappa: list[float]) -> list[Ch
     ]
 
 
+STYLES = {
+    "kkt": ("black", "s-"), "crb_cholesky": ("#c8553d", ".-"), "crb_ltdl": ("#c8553d", ".--"),
+    "crb_lu": ("#e0a458", ".-"), "crb_svd": ("#e0a458", ".--"), "abm": ("#4a5463", "x-"),
+    "abm_bad": ("#4a5463", "x--"), "abm_modified": ("#4a5463", "x:"), "qr": ("#3182bd", "o-"),
+    "cg": ("#2a7f62", "^-"), "angeles_ma": ("#6a51a3", "d--"),
+    "angeles_ma_direct": ("#6a51a3", "d-"),
+}  # fmt: skip
+
+
 def _draw(figure: Any, errors: dict[str, list[list[float]]], kappa: list[float]) -> None:
     panel = figure.subplots()
     for method, found in errors.items():
-        style = {"qr": "o-", "kkt": "s-", "cg": "^-", "angeles_ma_direct": "d-"}.get(method, ".--")
-        panel.loglog(
-            RATIOS, [max(float(np.median(e)), 1e-17) for e in found], style, ms=5, label=method
-        )
+        color, style = STYLES[method]
+        medians = [max(float(np.median(e)), 1e-17) for e in found]
+        panel.loglog(RATIOS, medians, style, color=color, ms=5, lw=1.2, label=method)
     panel.loglog(RATIOS, np.array(kappa) * 1.1e-16, "k:", label="condition x 1.1e-16")
     panel.set_xlabel("ratio of the tip's mass to the base's")
     panel.set_ylabel("median relative error")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.reproduce.experiment import Check, Experiment, Outcome, Table, Tick
-from dynenvs.agents.reproduce.planar_robot import ABM, BAD_ABM, CRBM, PlanarRobot
+from dynenvs.agents.reproduce.planar_kernels import ABM, BAD_ABM, CRBM
+from dynenvs.agents.reproduce.planar_robot import PlanarRobot
 from dynenvs.layout import Floats
 
 SWEEP = np.linspace(0.0, 2 * np.pi, 401)  # of joint 2 [rad]

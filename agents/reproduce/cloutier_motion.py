@@ -1,4 +1,4 @@
-"""Source 003, figures 5.2, 5.6 and 5.8: what an adaptive integrator makes of the methods."""
+"""Source 003, figures 5.2 and 5.8: what an adaptive integrator makes of the methods."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.reproduce.cloutier_dynamics import conditions
 from dynenvs.agents.reproduce.experiment import Check, Experiment, Outcome, Table, Tick, percent
-from dynenvs.agents.reproduce.planar_robot import (
-    ABM,
-    CRBM,
-    GRAVITY,
-    PlanarRobot,
-    Run,
-    simulate_robot,
-)
+from dynenvs.agents.reproduce.planar_kernels import ABM, CRBM, GRAVITY
+from dynenvs.agents.reproduce.planar_robot import PlanarRobot, Run, simulate_robot
 from dynenvs.layout import Floats
 
 NAMES = {ABM: "ABM", CRBM: "CRBM"}
@@ -57,103 +50,6 @@ def figure_5_2(tick: Tick) -> Outcome:
         tick((i + 1) / 2)
     table = Table(["method", "good", "bad", "evaluations", "average energy"], rows)
     return Outcome(checks, {"statistics": table}, shown=["statistics"])
-
-
-# l1 / (l1 + l2): evaluations of ABM and CRBM in the paper's figure 5.6 (None: failed)
-FIGURE_5_6: dict[float, tuple[int, int | None]] = {
-    1e-1: (6526, 6553),
-    1e-3: (31424, 31469),
-    1e-5: (23787, 23756),
-    1e-6: (23825, 23888),
-    1e-7: (23797, 23779),
-    1e-8: (23812, 24395),
-    4e-9: (23828, 25392),
-    2e-9: (23792, 31015),
-    1e-9: (23792, 64065),
-    1e-10: (23822, None),
-}
-LIMIT = 500_000  # evaluations: the paper's "maximum number of iterations" is not stated
-
-
-def figure_5_6(tick: Tick) -> Outcome:
-    """Evaluations for chains of equal mass and length and ever smaller first links."""
-    rows: list[tuple[Any, ...]] = []
-    for i, (ratio, (paper_abm, paper_crbm)) in enumerate(FIGURE_5_6.items()):
-        parts = np.array([ratio, 1.0 - ratio])
-        robot = PlanarRobot(parts, parts, np.array([0.1, 0.1]))
-        counts: dict[int, int | None] = {}
-        for method in (ABM, CRBM):
-            try:
-                run = simulate_robot(robot, np.zeros(2), 10.0, 1e-6, method, limit=LIMIT)
-                counts[method] = run.evaluations
-            except ArithmeticError:
-                counts[method] = None
-        kappa = float(conditions(robot, np.linspace(0, 2 * np.pi, 41)).max())
-        rows.append((ratio, kappa, counts[ABM], paper_abm, counts[CRBM], paper_crbm))
-        tick((i + 1) / len(FIGURE_5_6))
-    return Outcome(
-        _checks_5_6(rows), {"evaluations": _table_5_6(rows)}, _draw_5_6(rows), shown=["evaluations"]
-    )
-
-
-def _table_5_6(rows: list[tuple[Any, ...]]) -> Table:
-    columns = ["l1/L", "condition", "ABM", "paper", "CRBM", "paper's", "ratio", "paper's ratio"]
-    cells = []
-    for r, kappa, abm, paper_abm, crbm, paper_crbm in rows:
-        ours = "failed" if crbm is None else f"{crbm / abm:.2f}"
-        theirs = "failed" if paper_crbm is None else f"{paper_crbm / paper_abm:.2f}"
-        pair = (crbm if crbm else "failed", paper_crbm if paper_crbm else "failed")
-        cells.append([f"{r:.0e}", f"{kappa:.1e}", abm, paper_abm, *pair, ours, theirs])
-    return Table(columns, cells)
-
-
-def _checks_5_6(rows: list[tuple[Any, ...]]) -> list[Check]:
-    worst = max(abs(abm / paper - 1) if abm else 1.0 for _, _, abm, paper, _, _ in rows)
-    climb = {r: (crbm / abm if crbm else np.inf) for r, _, abm, _, crbm, _ in rows}
-    tail = [climb[r] for r in (1e-8, 4e-9, 2e-9, 1e-9, 1e-10)]
-    return [
-        Check(
-            "ABM's evaluations, ten ratios",
-            "6526, 31424, then 23800",
-            f"worst off by {100 * worst:.1f} %",
-            "within 3 %",
-            worst < 0.03,
-        ),
-        Check(
-            "CRBM / ABM down to 1e-7",
-            "1.00",
-            f"at most {max(climb[r] for r in (1e-1, 1e-3, 1e-5, 1e-6, 1e-7)):.3f}",
-            "below 1.02",
-            max(climb[r] for r in (1e-1, 1e-3, 1e-5, 1e-6, 1e-7)) < 1.02,
-        ),
-        Check(
-            "CRBM / ABM at 1e-8, 4e-9, 2e-9, 1e-9, 1e-10",
-            "1.02, 1.07, 1.30, 2.69, fails",
-            ", ".join("fails" if x == np.inf else f"{x:.2f}" for x in tail),
-            "rises, 1.1 passed between 1e-8 and 2e-9, fails at 1e-10",
-            bool(np.all(np.diff(tail[:4]) > 0) and tail[0] < 1.1 < tail[2] and tail[4] == np.inf),
-        ),
-    ]
-
-
-def _draw_5_6(rows: list[tuple[Any, ...]]) -> Any:
-    def draw(figure: Any) -> None:
-        panel = figure.subplots()
-        ratio = [row[0] for row in rows]
-        for column, label, color, style in (
-            (2, "ABM", "#4a5463", "o-"),
-            (3, "ABM, paper", "#4a5463", "x--"),
-            (4, "CRBM", "#c8553d", "o-"),
-            (5, "CRBM, paper", "#c8553d", "x--"),
-        ):
-            values = [np.nan if row[column] is None else row[column] for row in rows]
-            panel.loglog(ratio, values, style, color=color, label=label, ms=5)
-        panel.set_xlabel("length of link 1 / length of both")
-        panel.set_ylabel("evaluations")
-        panel.invert_xaxis()
-        panel.legend()
-
-    return draw
 
 
 def figure_5_8(tick: Tick) -> Outcome:
@@ -204,16 +100,6 @@ EXPERIMENTS = (
         "were reconstructed from the average energy. The motion is chaotic, so counts depend on "
         "the order of roundings; the paper ran the composite method with LU factors.",
         figure_5_2,
-    ),
-    Experiment(
-        "cloutier-5.6",
-        "003, figure 5.6: formulation stiffness",
-        "Two links of total length and mass 1, width 0.1 (reconstructed), masses as lengths, from "
-        "rest along the horizontal, 10 s, tolerance 1e-6. Where the composite method's error "
-        "passes the tolerance, its noise makes the integrator shorten its steps. The last rows "
-        "depend on the pattern of roundoff; the limit after which the paper gave up is not "
-        f"stated: here {LIMIT} evaluations.",
-        figure_5_6,
     ),
     Experiment(
         "cloutier-5.8",

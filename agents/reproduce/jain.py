@@ -179,77 +179,74 @@ def _draw_sequence(figure: Any, model: Model, drawn: Swing) -> None:
 
 
 def figure_2(tick: Tick) -> Outcome:
-    """Height of the last of three links."""
-    curves = {}
-    for i, (name, base) in enumerate((("as written", LITERAL), ("as drawn", FIGURE))):
-        model, found = pendulum(3, base), swing(3, base, energies=True)
-        curves[name] = (found, np.array([centers(model, q)[-1, 1] for q in found.q]))
-        tick((i + 1) / 3)
-    freed = pendulum(3, FIGURE, SPARSE)
-    free = swing(3, FIGURE, form=SPARSE)
-    free_height = np.array([centers(freed, q)[-1, 1] for q in free.q])
-    tick(1.0)
-    t = STEP * np.arange(1, len(curves["as drawn"][1]) + 1)
-
-    def draw(figure: Any) -> None:
-        panel = figure.subplots()
-        for (name, (_, height)), color in zip(curves.items(), ("#4a5463", "#c8553d"), strict=True):
-            panel.plot(t, height, color=color, label=f"base {name}, tree-augmented")
-        label = "base as drawn, fully augmented"
-        style = {"color": "#3d6fc8", "mfc": "none", "ms": 5, "markevery": 125}
-        panel.plot(t, free_height, "o", label=label, **style)
-        panel.axhline(
-            FLOOR + RADIUS / 3, color="gray", lw=0.8, ls="--", label="resting on the floor"
-        )
-        panel.set_xlabel("time [s]")
-        panel.set_ylabel("height of the last link [m]")
-        panel.legend(fontsize="small")
-
-    drawn, height = curves["as drawn"]
-    lowest = float(height.min()) - (FLOOR + RADIUS / 3)
-    apart = np.abs(free_height - height)
-    touched = int(np.argmax(height - (FLOOR + RADIUS / 3) < 1e-6))
+    """Height of the last of three links, by base and formulation."""
+    runs = {
+        "base at 10 m": (LITERAL, MINIMAL),
+        "base at 5 m": (FIGURE, MINIMAL),
+        "base at 5 m, fully augmented": (FIGURE, SPARSE),
+    }
+    found, heights = {}, {}
+    for i, (name, (base, form)) in enumerate(runs.items()):
+        model = pendulum(3, base, form)
+        found[name] = swing(3, base, energies=form == MINIMAL, form=form)
+        heights[name] = np.array([centers(model, q)[-1, 1] for q in found[name].q])
+        tick((i + 1) / len(runs))
+    t: Floats = STEP * np.arange(1.0, len(heights["base at 5 m"]) + 1.0)
+    rows = [
+        [round(float(t[k]), 3), *(float(height[k]) for height in heights.values())]
+        for k in range(9, len(t), 10)
+    ]
     return Outcome(
-        [
-            Check(
-                "lowest point above the floor, base at 5 m",
-                "",
-                f"{lowest:.1e} m",
-                "not below -1e-6 m",
-                lowest > -1e-6,
-            ),
-            Check(
-                "most energy that a step gains (e = 0)",
-                "",
-                f"{drawn.gained:.1e} J of {9.8 * 3 * (FIGURE - 2):.0f} J",
-                "below 0.1 J: time stepping is first order",
-                drawn.gained < 0.1,
-            ),
-            Check(
-                "fully and tree-augmented heights differ by at most, base at 5 m",
-                "not to be told apart",
-                f"{1e3 * apart[:touched].max():.1f} mm up to the first contact of the last link, "
-                f"{1e3 * apart.max():.1f} mm in all",
-                "10 mm up to the first contact: two first-order methods",
-                bool(apart[:touched].max() < 0.01),
-            ),
-        ],
-        {
-            "height": Table(
-                ["time", "base at 10 m", "base at 5 m", "base at 5 m, fully augmented"],
-                [
-                    [
-                        round(float(t[k]), 3),
-                        float(curves["as written"][1][k]),
-                        float(height[k]),
-                        float(free_height[k]),
-                    ]
-                    for k in range(9, len(t), 10)
-                ],
-            )
-        },
-        draw,
+        _checks_2(found["base at 5 m"].gained, *list(heights.values())[1:]),
+        {"height": Table(["time", *heights], rows)},
+        lambda figure: _draw_2(figure, t, heights),
     )
+
+
+RESTING = FLOOR + RADIUS / 3  # height of a sphere that lies on the floor, of three links [m]
+
+
+def _checks_2(gained: float, tree: Floats, freed: Floats) -> list[Check]:
+    lowest = float(tree.min()) - RESTING
+    apart = np.abs(freed - tree)
+    touched = int(np.argmax(tree - RESTING < 1e-6))
+    return [
+        Check(
+            "lowest point above the floor, base at 5 m",
+            "",
+            f"{lowest:.1e} m",
+            "not below -1e-6 m",
+            lowest > -1e-6,
+        ),
+        Check(
+            "most energy that a step gains (e = 0)",
+            "",
+            f"{gained:.1e} J of {9.8 * 3 * (FIGURE - 2):.0f} J",
+            "below 0.1 J: time stepping is first order",
+            gained < 0.1,
+        ),
+        Check(
+            "fully and tree-augmented heights differ by at most, base at 5 m",
+            "not to be told apart",
+            f"{1e3 * apart[:touched].max():.1f} mm up to the first contact of the last link, "
+            f"{1e3 * apart.max():.1f} mm in all",
+            "10 mm up to the first contact: two first-order methods",
+            bool(apart[:touched].max() < 0.01),
+        ),
+    ]
+
+
+def _draw_2(figure: Any, t: Floats, heights: dict[str, Floats]) -> None:
+    panel = figure.subplots()
+    literal, tree, freed = heights.values()
+    panel.plot(t, literal, color="#4a5463", label="base as written, tree-augmented")
+    panel.plot(t, tree, color="#c8553d", label="base as drawn, tree-augmented")
+    style = {"color": "#3d6fc8", "mfc": "none", "ms": 5, "markevery": 125}
+    panel.plot(t, freed, "o", label="base as drawn, fully augmented", **style)
+    panel.axhline(RESTING, color="gray", lw=0.8, ls="--", label="resting on the floor")
+    panel.set_xlabel("time [s]")
+    panel.set_ylabel("height of the last link [m]")
+    panel.legend(fontsize="small")
 
 
 WORLD = (

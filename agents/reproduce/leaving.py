@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.reproduce.experiment import Check, Experiment, Outcome, Table, Tick
+from dynenvs.agents.reproduce.pai_film import bowl
 from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
 from dynenvs.layout import Floats
 from dynenvs.parts import free
 from dynenvs.surfaces import Plane, SlidingContact, Sphere, hand_over, slide
+from dynenvs.surfaces.slide import EDGE, FLAT_ON_FLAT
 from dynenvs.world import World
 
 GLOBE, BALL, FLOOR = 1.0, 0.2, -1.5  # radii, and the floor's height from the globe's centre [m]
@@ -56,7 +58,6 @@ def leave(tick: Tick) -> Outcome:
     rows = [[dt, *_lcp_alone(contact, start, dt, exact)] for dt in (4e-3, 2e-3, 1e-3)]
     rate = np.sqrt(G * exact / (GLOBE + BALL) * (1 - exact**2))  # d cos / dt where it leaves [1/s]
     slid = np.array([contact.pose(q).position for q in done.q])
-    flat = SlidingContact(Plane(), Plane(), mass=1.0, com=(0, 0, -0.1), inertia=(0.1, 0.1, 0.1))
     return Outcome(
         [
             Check(
@@ -84,19 +85,32 @@ def leave(tick: Tick) -> Outcome:
                 "less than it moves in a step",
                 all(abs(off) < rate * dt for dt, _, off in rows),
             ),
-            Check(
-                "a plane on a plane",
-                "singular",
-                slide(flat, np.zeros(5), np.zeros(5), 1.0, 0.01).end,
-                "flat on flat",
-                slide(flat, np.zeros(5), np.zeros(5), 1.0, 0.01).end == "flat on flat",
-            ),
+            *_other_ends(),
         ],
         {"lcp": Table(["dt [s]", "cosine where the LCP's ball leaves", "off by"], rows)},
         lambda figure: _draw(figure, slid, np.array(flight)),
         (5.0, 5.0),
         ["lcp"],
     )
+
+
+def _other_ends() -> list[Check]:
+    """Where contact coordinates end though nothing breaks: at a chart's edge, and flat on flat."""
+    flat = SlidingContact(Plane(), Plane(), mass=1.0, com=(0, 0, -0.1), inertia=(0.1, 0.1, 0.1))
+    rest = slide(flat, np.zeros(5), np.zeros(5), 1.0, 0.01)
+    thrown, rates = bowl(), np.array([5.0, 0.0, 0.0, 0.0, 0.0])
+    ended = slide(thrown, np.array([0.5, 0.5, 0.0, 0.0, 0.0]), rates, 1.0, 0.01)
+    margin = thrown.moving.margin(ended.q[-1, :2])
+    return [
+        Check("a plane on a plane", "singular", rest.end, FLAT_ON_FLAT, rest.end == FLAT_ON_FLAT),
+        Check(
+            "the bowl of figure 2, thrown",
+            "",
+            f"{ended.end} after {ended.t[-1]:.3f} s, {margin:.0e} of the patch before it",
+            f"{EDGE}, to 1e-12",
+            ended.end == EDGE and 0.0 <= margin < 1e-12,
+        ),
+    ]
 
 
 def _lcp_alone(
@@ -136,7 +150,8 @@ EXPERIMENTS = (
         "Here a ball slides off a fixed ball without friction, which it must leave at cos = 2/3 "
         "of the start's; the moment is found by bisection within the step, the motion is handed "
         "to the LCP world, flies, and lands on a floor. The LCP alone, from the same start, "
-        "leaves within a step of the same place.",
+        "leaves within a step of the same place. Two more ends of contact coordinates are "
+        "detected: flat on flat, where they are singular, and the edge of a chart.",
         leave,
     ),
 )

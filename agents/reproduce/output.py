@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from PIL import Image
 
 from dynenvs.agents.bench.peers import peer
-from dynenvs.agents.bench.report import draft
+from dynenvs.agents.files import written_whole
 from dynenvs.agents.reproduce.experiment import Cell, Experiment, Outcome, Table, number
 
 DPI = 80
@@ -32,8 +33,8 @@ def save(folder: Path, experiment: Experiment, outcome: Outcome) -> list[Path]:
         "checks": [check._asdict() for check in outcome.checks],
         "data": {name: table._asdict() for name, table in outcome.data.items()},
     }
-    with draft(written[0]) as file:
-        file.write_text(json.dumps(found, indent=1, default=float) + "\n", encoding="utf-8")
+    with written_whole(written[0]) as draft:
+        draft.write_text(json.dumps(found, indent=1, default=float) + "\n", encoding="utf-8")
     for name, table in outcome.data.items():
         written.append(folder / f"{experiment.name}-{name}.csv")
         _write_csv(written[-1], table)
@@ -44,7 +45,7 @@ def save(folder: Path, experiment: Experiment, outcome: Outcome) -> list[Path]:
 
 
 def _write_csv(path: Path, table: Table) -> None:
-    with draft(path) as file, file.open("w", newline="", encoding="utf-8") as stream:
+    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(table.columns)
         writer.writerows(table.rows)
@@ -53,16 +54,39 @@ def _write_csv(path: Path, table: Table) -> None:
 def write_picture(path: Path, outcome: Outcome) -> bool:
     """Write the figure as a PNG; returns whether there is one."""
     if outcome.picture is not None:
-        with draft(path) as file:
-            Image.fromarray(outcome.picture).save(file, format="PNG", optimize=True)
+        with written_whole(path) as draft:
+            Image.fromarray(outcome.picture).save(draft, format="PNG", optimize=True)
         return True
     if outcome.draw is None:
         return False
     figure = new_figure(outcome.size)
     outcome.draw(figure)
-    with draft(path) as file:
-        figure.savefig(file, dpi=DPI)
+    with written_whole(path) as draft:
+        figure.savefig(draft, dpi=DPI, format="png")
     return True
+
+
+def ready(out: Path, page: Path | None) -> None:
+    """See before the first experiment that what comes out can be drawn and written.
+
+    Raises:
+        MissingPeer: no matplotlib.
+        OSError: a folder cannot be made or written into, or the page is a folder.
+    """
+    peer("matplotlib.figure")
+    folders = [out]
+    if page:
+        if page.is_dir():
+            raise OSError(f"cannot write {str(page)!r}: it is a folder; give a file's name")
+        folders += [page.parent, page.parent / page.stem]
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            reason = error.strerror or error
+            raise OSError(f"cannot write into {str(folder)!r}: {reason}") from error
 
 
 def new_figure(size: tuple[float, float]) -> Any:
@@ -80,6 +104,8 @@ def section(experiment: Experiment, outcome: Outcome, picture: str | None) -> st
         lines += [*_table(heads, rows), ""]
     for name in outcome.shown:
         table = outcome.data[name]
+        if len(outcome.shown) > 1:
+            lines += [f"{name.capitalize()}:", ""]
         lines += [*_table(table.columns, table.rows), ""]
     if picture:
         lines += [f"![{experiment.title}]({picture})", ""]

@@ -16,6 +16,7 @@ START = np.array([0.7, 0.65, 0.0, 0.0, 0.3])
 SECONDS = 1.0
 STEPS = (0.02, 0.01, 0.005)  # [s]
 FRAMES = 6
+BLUE = "#1f4e9c"
 
 
 def bowl() -> SlidingContact:
@@ -79,7 +80,7 @@ def film(tick: Tick) -> Outcome:
         checks,
         {"steps": Table(columns, rows), "path": path},
         lambda figure: _draw(figure, contact, done),
-        (10.0, 6.0),
+        (10.0, 5.2),
         ["steps"],
     )
 
@@ -104,21 +105,25 @@ def _draw(figure: Any, contact: SlidingContact, done: Slide) -> None:
     chosen = np.linspace(0, len(done.t) - 1, FRAMES).astype(int)
     u = np.linspace(0, 1, 13)
     patch = np.array([[contact.moving.jet(np.array([s, t])).c for t in u] for s in u])
-    panels = figure.subplots(2, 3, subplot_kw={"projection": "3d"})
+    centers = np.array([contact.center(q) for q in done.q])
+    touches = np.array([contact.fixed.jet(q[2:4]).c for q in done.q])
+    panels = figure.subplots(2, 3, subplot_kw={"projection": "3d", "computed_zorder": False})
     for panel, k in zip(panels.ravel(), chosen, strict=True):
         pose = contact.pose(done.q[k])
         x, y, z = np.moveaxis(patch @ pose.rotation.T + pose.position, -1, 0)
-        panel.plot_surface(*_floor(), color="#d9d4c7", alpha=0.5, linewidth=0)
-        panel.plot_surface(x, y, z, color="#c8553d", alpha=0.45, edgecolor="#7a3325", linewidth=0.3)
-        center, touch = contact.center(done.q[k]), contact.fixed.jet(done.q[k, 2:4]).c
-        _axes(panel, center, pose.rotation)
-        panel.scatter(*center, s=60, color="#30475e")
-        panel.scatter(*touch, s=18, color="black")
-        trail = np.array([contact.fixed.jet(q[2:4]).c for q in done.q[: k + 1]])
-        panel.plot(*trail.T, color="black", lw=0.8)
-        panel.set_title(f"{done.t[k]:.1f} s", fontsize="small")
-        panel.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), zlim=(0, 1.6))
-        panel.set_box_aspect((2.4, 2.4, 1.6), zoom=1.3)
+        panel.plot_surface(*_floor(), color="#d9d4c7", shade=False, linewidth=0, zorder=1)
+        panel.plot_surface(
+            x, y, z, color="#e0a458", alpha=0.35, edgecolor="#b5651d", linewidth=0.3, zorder=2
+        )
+        plumb = np.array([centers[0], centers[0] * (1, 1, 0)])
+        panel.plot(*plumb.T, color=BLUE, lw=0.8, ls=":", zorder=3)
+        panel.plot(*touches[: k + 1].T, color="black", lw=1.2, zorder=3)
+        panel.scatter(*touches[k], s=25, color="black", depthshade=False, zorder=4)
+        _axes(panel, centers[k], pose.rotation)
+        panel.scatter(*centers[k], s=90, color=BLUE, depthshade=False, zorder=6)
+        panel.set_title(f"{done.t[k]:.1f} s", fontsize="small", y=0.92)
+        panel.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), zlim=(0, 1.2))
+        panel.set_box_aspect((2.4, 2.4, 1.2), zoom=1.25)
         panel.view_init(18, -60)
         panel.set_axis_off()
 
@@ -129,8 +134,8 @@ def _floor() -> tuple[Floats, Floats, Floats]:
 
 
 def _axes(panel: Any, center: Floats, R: Floats) -> None:
-    for axis, color in zip(R.T, ("#b00020", "#1b7f3b", "#1f4e9c"), strict=True):
-        panel.plot(*zip(center, center + 0.35 * axis, strict=True), color=color, lw=1.5)
+    for axis, color in zip(R.T, ("#b00020", "#1b7f3b", "#6a51a3"), strict=True):
+        panel.plot(*zip(center, center + 0.35 * axis, strict=True), color=color, lw=1.5, zorder=5)
 
 
 EXPERIMENTS = (
@@ -140,9 +145,9 @@ EXPERIMENTS = (
         "The patch's control points, mass and start are not given: here a bowl of heights "
         ".35 x^2 + .5 y^2 at the control points {+-1, +-1/3}^2, 1 kg, moments .25, .3, .4 kg m^2, "
         "centre of mass .3 m above the vertex, put down tilted and at rest; RK4 as there. With "
-        "nothing but vertical forces the centre of mass (blue) must fall straight while the "
-        "contact (black, with its trail) wanders. The printed sign of H_psi in eq. (12) is wrong "
-        "and is corrected (`dynenvs.surfaces`).",
+        "nothing but vertical forces the centre of mass (blue, with a frame) must move along the "
+        "plumb line (dotted) while the contact (black, with its trail) wanders. The printed sign "
+        "of H_psi in eq. (12) is wrong and is corrected (`dynenvs.surfaces`).",
         film,
     ),
 )

@@ -11,15 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from dynenvs.agents.bench.report import draft
+from dynenvs.agents.files import written_whole
 from dynenvs.agents.reproduce.experiment import Experiment, Outcome
-from dynenvs.agents.reproduce.output import save, section
+from dynenvs.agents.reproduce.output import ready, save, section, write_picture
 
 HOMES = (  # modules with a tuple EXPERIMENTS, in the page's order
     "operations",
     "accuracy",
+    "accuracy_trees",
     "cloutier_dynamics",
     "cloutier_motion",
+    "cloutier_stiffness",
     "cloutier_chains",
     "integration",
     "pai_film",
@@ -91,8 +93,9 @@ def reproduce(
 
     Raises:
         MissingPeer: matplotlib or mpmath is not installed.
-        OSError: a file cannot be written.
+        OSError: a file cannot be written; told before the first experiment runs.
     """
+    ready(out, page)
     finished = []
     columns = (
         TextColumn("{task.description}"),
@@ -122,15 +125,13 @@ def reproduce(
 
 def write_page(page: Path, finished: Sequence[Finished]) -> None:
     """Write the Markdown page and its figures."""
-    from dynenvs.agents.reproduce.output import write_picture
-
     parts = [HEAD]
     for experiment, outcome in finished:
         picture = Path(page.stem) / f"{experiment.name}.png"
         drawn = write_picture(page.parent / picture, outcome)
         parts.append(section(experiment, outcome, picture.as_posix() if drawn else None))
-    with draft(page) as file:
-        file.write_text("\n".join(parts), encoding="utf-8")
+    with written_whole(page) as draft:
+        draft.write_text("\n".join(parts), encoding="utf-8")
 
 
 def _show(console: Console, finished: Finished) -> None:

@@ -1,5 +1,10 @@
 """Integrators behind one interface, `simulate`, for motion without contact; and with contact
-the time stepping of `dynenvs.World`, which is semi-implicit Euler with an LCP in it."""
+the time stepping of `dynenvs.World`, which is semi-implicit Euler with an LCP in it.
+
+Hard contact has impulses, at which no rate of velocity exists: the methods that ask for
+accelerations cannot bear it, and only time stepping does.  They do bear contact by springs:
+give `simulate` a `dynenvs.contact_models.Penalty` as `tau`.
+"""
 
 from __future__ import annotations
 

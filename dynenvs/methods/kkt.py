@@ -10,11 +10,13 @@ qdd; its rows are Newton-Euler, the joint's kinematics and the joint's force (bo
 Nothing is eliminated by hand: a sparse LU finds the order.  All other methods of this layer are
 elimination orders of this one matrix.
 
-Cost: O(n) for trees, with a constant some ten times that of the articulated-body method.
-Digits: partial pivoting finds the stable order by itself where light bodies carry heavy ones on one
-axis (errors near eps at any ratio of masses); but it knows nothing of physical scales, and with
-masses of very different size in general position it loses digits that all other methods keep
-(measured: 3e-12 at a ratio of 1e8).
+Cost: O(n) for trees (some 190 nonzero factors a body, measured for chains of 10 to 80), with a
+constant some ten times that of the articulated-body method.
+Digits: no sums of light and heavy bodies are formed before the elimination chooses an order, so
+errors stay near eps at any ratio of masses.  That takes two steps of iterative refinement, which
+make the solution exact for a system whose every entry is off by eps of itself (Skeel 1980);
+partial pivoting alone mixes rows of different physical scales (measured without refinement, masses
+spread over 1e12 in general position: 5e-7).
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from dynenvs.methods.dense import lu_solve
 from dynenvs.methods.newton_euler import gyroscopic
 from dynenvs.methods.scalars import DOUBLE, Array
 from dynenvs.methods.tree import Tree
+
+REFINEMENTS = 2
 
 
 def kkt(tree: Tree) -> Array:
@@ -84,7 +88,10 @@ def _solve_sparsely(entries: dict[tuple[int, int], Any], right: Array) -> Array:
     rows, columns = zip(*entries, strict=True)
     size = (len(right), len(right))
     matrix = csc_array((list(entries.values()), (rows, columns)), shape=size)
-    solution: Array = splu(matrix).solve(right)
+    factors = splu(matrix)
+    solution: Array = factors.solve(right)
+    for _ in range(REFINEMENTS):
+        solution = solution + factors.solve(right - matrix @ solution)
     return solution
 
 

@@ -37,6 +37,7 @@ class Frame(NamedTuple):
         focus: point that the camera follows [m], shape (3,).
         readings: what the line at the top says, in order: label to text.
         speed: actual and commanded speed [m/s], shown as a bar under the reading "speed".
+        targets: places to be reached, seen from the side [m], shape (k, 3).
     """
 
     rotations: Array
@@ -46,6 +47,7 @@ class Frame(NamedTuple):
     focus: Array
     readings: Mapping[str, str]
     speed: tuple[float, float] | None = None
+    targets: Array = np.zeros((0, 3))
 
 
 class Solid(NamedTuple):

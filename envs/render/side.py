@@ -16,6 +16,7 @@ from dynenvs.envs.render.scene import Frame, HalfSpace, Scene, Solid
 
 GROUND_LINE = 0.80  # height of the robot's line on the floor, from the top of the picture
 HEADROOM = 0.62  # the camera rises with a focus above this share of the view, from the floor
+TARGET, PIP = 0.028, 0.007  # radii of a target's disc and of the pip on it, in heights of the view
 
 
 class SideView:
@@ -41,6 +42,7 @@ class SideView:
         for half_space in self.scene.half_spaces:
             if half_space is not self.scene.floor:
                 self._slope(half_space)
+        self._targets(frame, TARGET, palette.ACCENT)
         solids = self.scene.solids(frame)
         self._backdrop.shadows(self._painter, solids)
         for text, x, y in self._backdrop.labels():
@@ -54,6 +56,14 @@ class SideView:
                 self._painter.solid(part, self.camera)
             else:
                 self._disc(part)
+        self._targets(frame, PIP, palette.LIMB)
+
+    def _targets(self, frame: Frame, radius: float, color: palette.Color) -> None:
+        """Discs at the targets: large ones behind the robot, small ones before it."""
+        for target in frame.targets:
+            seen = self.camera.project(target[None])
+            size = radius * self.view_height * float(seen.scale[0])
+            self._painter.shape(seen.pixels, size, flat_table(color))
 
     def _aim(self, target: NDArray[np.float64]) -> None:
         """Move the camera: along x with the target, up only when the target nears the top."""

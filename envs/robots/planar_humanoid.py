@@ -1,6 +1,8 @@
 """The report's humanoid in the sagittal plane: 2 unactuated prismatic root joints, 6 revolute.
 
-A man of 1.70 m and 70 kg.  The torso never pitches, so only its mass matters.
+A man of 1.70 m and 70 kg.  The torso never pitches, so only its mass matters; but where a third
+root joint lets it, its mass distribution does (head, arms and trunk in Winter's table 4.1), and
+chest and head can touch the ground.
 
 Segment lengths: fractions of height after Drillis & Contini (1966) in Winter, Biomechanics and
 Motor Control of Human Movement (4th ed., 2009), figure 4.1.  Masses, centres of mass and radii of
@@ -34,6 +36,7 @@ SEGMENTS = {
     "shank": (0.0465, 0.433, 0.302),
 }
 TORSO_MASS = 0.678 * MASS  # head, arms and trunk [kg]
+TORSO_COM, TORSO_GYRATION = 0.626 * TORSO, 0.496 * TORSO  # above the hip, about that [m]
 FOOT_MASS = 0.0145 * MASS  # [kg]
 FOOT_LENGTH = 0.152 * HEIGHT  # [m]
 FOOT_COM = (0.068, 0.0, -0.033)  # from the ankle [m]
@@ -49,21 +52,30 @@ SIDES = {"left": 0.09, "right": -0.09}  # y of the leg [m]; it matters to the ey
 STANDING = (-0.2, 0.4, -0.2)  # hip, knee, ankle [rad]: soles flat
 
 
-def build() -> Model:
+def build(free_pitch: bool = False) -> Model:
     """The model: q = (x, z of the hip, left hip, knee, ankle, right hip, knee, ankle).
 
-    A positive hip or knee angle turns the limb backward, a positive ankle angle the toe down.
+    A positive hip or knee angle turns the limb backward, a positive ankle angle the toe down.  With
+    `free_pitch` the torso's pitch, forward if positive, follows x and z.
     """
     builder = ModelBuilder(directions=2)
     builder.half_space("floor", friction=FRICTION)
     builder.body("slide", joint=prismatic("root_x", axis=(1.0, 0.0, 0.0), actuated=False))
-    builder.body(
-        "torso",
-        parent="slide",
-        joint=prismatic("root_z", axis=(0.0, 0.0, 1.0), actuated=False),
-        mass=TORSO_MASS,
-    )
-    _dress_torso(builder)
+    rise = prismatic("root_z", axis=(0.0, 0.0, 1.0), actuated=False)
+    if free_pitch:
+        builder.body("rise", parent="slide", joint=rise)
+        moment = TORSO_MASS * TORSO_GYRATION**2
+        builder.body(
+            "torso",
+            parent="rise",
+            joint=revolute("root_pitch", axis=(0.0, 1.0, 0.0), actuated=False),
+            mass=TORSO_MASS,
+            com=(0.0, 0.0, TORSO_COM),
+            inertia=(moment, moment, 0.1 * moment),
+        )
+    else:
+        builder.body("torso", parent="slide", joint=rise, mass=TORSO_MASS)
+    _dress_torso(builder, free_pitch)
     for side, y in SIDES.items():
         _add_leg(builder, side, y)
     return builder.build()
@@ -136,8 +148,8 @@ def _add_link(
     )
 
 
-def _dress_torso(builder: ModelBuilder) -> None:
-    """The pelvis touches the ground in a fall; chest and head are there to be seen."""
+def _dress_torso(builder: ModelBuilder, pitches: bool) -> None:
+    """The pelvis touches the ground in a fall; so do chest and head where the torso pitches."""
     builder.sphere("pelvis", "torso", radius=0.11, friction=FRICTION)
     builder.capsule(
         "trunk",
@@ -145,7 +157,8 @@ def _dress_torso(builder: ModelBuilder) -> None:
         start=(0.0, 0.0, 0.06),
         end=(0.0, 0.0, TORSO - 0.08),
         radius=0.12,
-        collide=False,
+        friction=FRICTION,
+        collide=pitches,
     )
     builder.capsule(
         "neck",
@@ -157,5 +170,10 @@ def _dress_torso(builder: ModelBuilder) -> None:
         color=(74, 84, 101),
     )
     builder.sphere(
-        "head", "torso", radius=0.105, position=(0.015, 0.0, TORSO + 0.19), collide=False
+        "head",
+        "torso",
+        radius=0.105,
+        position=(0.015, 0.0, TORSO + 0.19),
+        friction=FRICTION,
+        collide=pitches,
     )

@@ -6,7 +6,8 @@ mjlab, unitree_go1 constants).  The Go1 spends one motor of each leg on roll; he
 ankle instead.  So, derived and not the robot's: the four roll motors' 0.680 kg stay with the
 trunk; the calf (0.213 m, 0.136 kg) is cut 60:40 into shank and metatarsal, the proportion of
 OpenAI's half-cheetah; the ankle has the roll motor's torque, speed and rotor, and a range of our
-choice; damping stands for the motors' 0.2 N m of dry friction.
+choice; damping stands for the motors' 0.2 N m of dry friction.  The trunk's moment of inertia
+matters where it may pitch: the Go1's, and the roll motors as points at the hips.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dynenvs.model import Model
 from dynenvs.parts import prismatic, revolute
 
 TRUNK_MASS = 5.204 + 4 * 0.680  # [kg]
+TRUNK_MOMENT = 6.30095e-2 + 4 * 0.680 * 0.1881**2  # about its centre [kg m^2]
 TRUNK_HALF = (0.1881, 0.0467, 0.057)  # [m]
 HIP_X = 0.1881  # hips before and behind the trunk's centre [m]
 FOOT_RADIUS = 0.023  # [m]
@@ -42,20 +44,27 @@ LEGS = {
 STANDING = (0.6, -1.5, 0.7)  # hip, knee, ankle [rad]
 
 
-def build() -> Model:
+def build(free_pitch: bool = False) -> Model:
     """The model: q = (x, z of the trunk, then hip, knee, ankle of each leg in the order of LEGS).
 
-    A positive angle turns the limb backward about +y.
+    A positive angle turns the limb backward about +y.  With `free_pitch` the trunk's pitch, nose
+    down if positive, follows x and z.
     """
     builder = ModelBuilder(directions=2)
     builder.half_space("floor", friction=FRICTION)
     builder.body("slide", joint=prismatic("root_x", axis=(1.0, 0.0, 0.0), actuated=False))
-    builder.body(
-        "trunk",
-        parent="slide",
-        joint=prismatic("root_z", axis=(0.0, 0.0, 1.0), actuated=False),
-        mass=TRUNK_MASS,
-    )
+    rise = prismatic("root_z", axis=(0.0, 0.0, 1.0), actuated=False)
+    if free_pitch:
+        builder.body("rise", parent="slide", joint=rise)
+        builder.body(
+            "trunk",
+            parent="rise",
+            joint=revolute("root_pitch", axis=(0.0, 1.0, 0.0), actuated=False),
+            mass=TRUNK_MASS,
+            inertia=(0.5 * TRUNK_MOMENT, TRUNK_MOMENT, TRUNK_MOMENT),
+        )
+    else:
+        builder.body("trunk", parent="slide", joint=rise, mass=TRUNK_MASS)
     builder.box("body", "trunk", half_size=TRUNK_HALF, collide=False)
     for name, x in (("chest", HIP_X), ("rump", -HIP_X)):
         builder.sphere(
