@@ -171,19 +171,25 @@ def verify_command(
     scenes: Annotated[
         str | None, typer.Option(help="Families of scenes, with commas between; all if absent.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for verify.json and verify.png.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for verify.json and pictures.")] = Path(
         "dynenvs-verify"
     ),
     markdown: Annotated[
         Path | None, typer.Option(help="Page to write, with the plot beside it.")
     ] = None,
 ) -> None:
-    """Run scenes with known answers here and in other simulators that are installed."""
+    """Run scenes with known answers here and in other simulators that are installed.
+
+    The family "solvers" sets the LCP solvers side by side on a corpus of problems.
+    """
+    from dynenvs.agents.verify import solvers
     from dynenvs.agents.verify.families import missed, verify
 
-    rows = verify(scenes, Console(), out=out, page=markdown)
+    rows, scores = verify(scenes, Console(), out=out, page=markdown)
     if count := missed(rows):
         raise UserError(f"{count} of {len(rows)} readings miss their bar")
+    if count := solvers.missed(scores):
+        raise UserError(f"{count} of {len(scores)} cells of the solvers' table are not as must be")
 
 
 @app.command("reproduce")

@@ -18,7 +18,7 @@ from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.rnea import bias_force
 from dynenvs.envs.robots import planar_humanoid
 from dynenvs.inverse import InverseResult, InverseStatus, inverse_dynamics
-from dynenvs.lcp.solve import LcpStatus, solve_lcp
+from dynenvs.lcp import LcpStatus, solve_lcp
 from dynenvs.model import Model
 from dynenvs.parts import free, prismatic, revolute
 from dynenvs.world import World

@@ -7,7 +7,7 @@ z >= 0, w'z = 0, which is checked here without the package's own certificate.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,100 +15,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dynenvs.agents.verify.lcp_problems import (
+    INFEASIBLE,
+    TEXTBOOK,
+    Problem,
+    box_stack,
+    plain,
+    random_contacts,
+    stewart_trinkle,
+)
 from dynenvs.lcp import LcpResult, LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.gauss_seidel import gauss_seidel
-from dynenvs.lcp.lemke import PIVOT_LIMIT, RAY, SOLVED, lemke
+from dynenvs.lcp.lemke import lemke
 from dynenvs.lcp.solve import CERTIFIED, FAILED, solve
+from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED, tableau_lemke
 from dynenvs.lcp.workspace import unpack_workspace, workspace, workspace_size
 
 Array = NDArray[np.float64]
 
 
-class Problem(NamedTuple):
-    A: Array
-    b: Array
-    blocks: NDArray[np.int64]
-    floor: float = 0.0
-
-    def solve(self, guess: NDArray[np.bool_] | None = None) -> LcpResult:
-        return solve_lcp(self.A, self.b, guess=guess, blocks=self.blocks, scale=self.floor)
-
-
-def plain(A: object, b: object) -> Problem:
-    """A problem without contacts: each variable its own block."""
-    matrix, vector = np.array(A, dtype=float), np.array(b, dtype=float)
-    return Problem(matrix, vector, np.arange(len(vector)))
-
-
-def stewart_trinkle(W: Array, N: Array, B: Array, mu: Array, v: Array, gap: Array) -> Problem:
-    """The contact LCP of physics.md, section 1: normals N, directions B, inverse inertia W."""
-    nc, nd = N.shape[1], B.shape[1] // N.shape[1]
-    moving = nc * (nd + 1)
-    J, E = np.hstack([N, B]), np.kron(np.eye(nc), np.ones((nd, 1)))
-    A = np.zeros((moving + nc, moving + nc))
-    A[:moving, :moving] = J.T @ W @ J
-    A[nc:moving, moving:], A[moving:, nc:moving], A[moving:, :nc] = E, -E.T, np.diag(mu)
-    b = np.concatenate([N.T @ v + gap, B.T @ v, np.zeros(nc)])
-    labels = [np.arange(nc), np.repeat(np.arange(nc), nd), np.arange(nc)]
-    return Problem(A, b, np.concatenate(labels))
-
-
-def directions(dimension: int, nd: int) -> Array:
-    """Unit tangent directions in +- pairs, shape (dimension, nd)."""
-    if dimension == 1:
-        return np.array([[1.0, -1.0]])
-    return np.array([f(2 * np.pi * np.arange(nd) / nd) for f in (np.cos, np.sin)])
-
-
-def random_contacts(
-    rng: np.random.Generator, nc: int, nv: int, nd: int = 2, mu: float = 1.5, spread: float = 1.0
-) -> Problem:
-    """Random contacts of a random mechanism; some repeat earlier ones, some are at a distance.
-
-    nv: coordinates (fewer than contacts: rank-deficient); spread: decades of W's eigenvalues, +-
-    """
-    Q = np.linalg.qr(rng.standard_normal((nv, nv)))[0]
-    W = Q @ np.diag(10.0 ** rng.uniform(-spread, spread, nv)) @ Q.T
-    dimension = 1 if nd == 2 else 2
-    N, T = rng.standard_normal((nv, nc)), rng.standard_normal((nc, nv, dimension))
-    for i in range(1, nc):
-        if rng.random() < 0.4:
-            copied = rng.integers(i)
-            N[:, i], T[i] = N[:, copied], T[copied]
-    B = np.hstack([t @ directions(dimension, nd) for t in T])
-    gap = np.abs(rng.standard_normal(nc)) * (rng.random(nc) < 0.5)
-    v = rng.standard_normal(nv)
-    return stewart_trinkle((W + W.T) / 2, N, B, rng.uniform(0, mu, nc), v, gap)
-
-
-def box_stack(
-    rng: np.random.Generator, masses: list[float], gap: float = 0.0, shift: float = 0.0
-) -> Problem:
-    """Unit cubes on top of each other, at rest before a step of 10 ms, four corners a face, nd = 4.
-
-    gap: noise of the corners' gap velocities [m/s]; shift: noise of the boxes' places [m]
-    """
-    count, step = len(masses), 9.8 * 0.01
-    place = shift * rng.standard_normal((count, 2))
-    W = np.diag(np.concatenate([[1 / m] * 3 + [6 / m] * 3 for m in masses]))
-    columns: list[Array] = []
-    for i in range(count):
-        for corner in ([-0.5, -0.5], [0.5, -0.5], [-0.5, 0.5], [0.5, 0.5]):
-            J = np.zeros((6 * count, 3))
-            point = np.array([*(place[i] + corner), float(i)])
-            for sign, body in ((1, i), (-1, i - 1)):
-                if body >= 0:
-                    arm = point - np.array([*place[body], body + 0.5])
-                    turning = np.array([np.cross(arm, axis) for axis in np.eye(3)]).T
-                    J[6 * body : 6 * body + 6] = sign * np.vstack([np.eye(3), turning])
-            columns.append(J)
-    N = np.array([J[:, 2] for J in columns]).T
-    B = np.hstack([J[:, :2] @ directions(2, 4).round(15) for J in columns])
-    v = np.zeros(6 * count)
-    v[2::6] = -step
-    mu = np.full(4 * count, rng.uniform(0.2, 1.0))
-    problem = stewart_trinkle(W, N, B, mu, v, gap * rng.standard_normal(4 * count))
-    return problem._replace(floor=step)
+def solved(problem: Problem, guess: NDArray[np.bool_] | None = None) -> LcpResult:
+    return solve_lcp(problem.A, problem.b, guess=guess, blocks=problem.blocks, scale=problem.floor)
 
 
 def assert_solves(problem: Problem, result: LcpResult, tolerance: float = 1e-9) -> None:
@@ -130,54 +57,49 @@ def assert_solves(problem: Problem, result: LcpResult, tolerance: float = 1e-9) 
 
 # Textbook problems
 
-TEXTBOOK: dict[str, tuple[Any, Any, Any]] = {
-    "Cottle-Dantzig": ([[2, 1], [1, 2]], [-5, -6], [4 / 3, 7 / 3]),
-    "Kostreva 1979, cycling": ([[1, 2, 0], [0, 1, 2], [2, 0, 1]], [-1, -1, -1], [1 / 3] * 3),
-    "Murty": ([[1, 0, 0], [2, 1, 0], [2, 2, 1]], [-8, -12, -14], [8, 0, 0]),
-    "all tied": ([[1, 0], [0, 1]], [-1, -1], [1, 1]),
-    "rank 1, not unique": ([[1, 1], [1, 1]], [-1, -1], None),
-    "skew": ([[0, -1], [1, 0]], [1, -1], [1, 1]),
-    "b = 0": ([[1, 2], [3, 4]], [0, 0], [0, 0]),
-}
-
 
 @pytest.mark.parametrize("name", TEXTBOOK)
 def test_textbook(name: str) -> None:
     """Oracle: the solution by hand (none where it is not unique: then the definition)."""
     A, b, z = TEXTBOOK[name]
     problem = plain(A, b)
-    result = problem.solve()
+    result = solved(problem)
     assert_solves(problem, result)
     if z is not None:
         np.testing.assert_allclose(result.z, z, atol=1e-12)
 
 
-def run_lemke(A: Array, b: Array, limit: int) -> tuple[int, int, Array]:
+def run_lemke(method: Any, A: Array, b: Array, limit: int) -> tuple[int, int, Array]:
     n = len(b)
     z, basis = np.zeros(n), np.zeros(n, dtype=np.int64)
-    return *lemke(A, b, np.ones(n), n, limit, False, z, basis, workspace(n)), z
+    return *method(A, b, np.ones(n), n, limit, z, basis, workspace(n)), z
 
 
+LEMKES = pytest.mark.parametrize("method", [tableau_lemke, lemke], ids=["tableau", "careful"])
+
+
+@LEMKES
 @pytest.mark.parametrize("n", [1, 2, 4, 8, 12])
-def test_murty_exponential_family(n: int) -> None:
+def test_murty_exponential_family(method: Any, n: int) -> None:
     """Murty 1978: lower triangular, 1 and 2s; Lemke from the ray of ones takes 2^n pivots.
 
     Oracle: the count, and z = (1, 0, ..., 0) by hand for b = -1.
     """
     A = np.eye(n) + 2 * np.tril(np.ones((n, n)), -1)
     b = -np.ones(n)
-    status, pivots, z = run_lemke(A, b, 2**n + 10)
+    status, pivots, z = run_lemke(method, A, b, 2**n + 10)
     assert status == SOLVED
     assert pivots == 2**n
     np.testing.assert_array_equal(z, np.eye(n)[0])
-    assert plain(A, b).solve().status is LcpStatus.CERTIFIED  # 4096 pivots are not allowed there
+    assert solved(plain(A, b)).status is LcpStatus.CERTIFIED  # 4096 pivots are not allowed there
 
 
-def test_pivot_limit_and_ray_are_reported() -> None:
+@LEMKES
+def test_pivot_limit_and_ray_are_reported(method: Any) -> None:
     """Oracle: the same family stopped early; an infeasible problem ends on a ray."""
     A = np.eye(10) + 2 * np.tril(np.ones((10, 10)), -1)
-    assert run_lemke(A, -np.ones(10), 100)[0] == PIVOT_LIMIT
-    assert run_lemke(np.array([[0.0]]), np.array([-1.0]), 100)[0] == RAY
+    assert run_lemke(method, A, -np.ones(10), 100)[0] == PIVOT_LIMIT
+    assert run_lemke(method, np.array([[0.0]]), np.array([-1.0]), 100)[0] == RAY
 
 
 @pytest.mark.parametrize("definite", [True, False])
@@ -194,22 +116,30 @@ def test_random_semidefinite(definite: bool) -> None:
         z = rng.uniform(0, 1, n) * (rng.random(n) < 0.5)
         w = rng.uniform(0, 1, n) * (z == 0)
         problem = plain(A, w - A @ z)
-        result = problem.solve()
+        result = solved(problem)
         assert_solves(problem, result)
         np.testing.assert_allclose(result.w, w, atol=1e-9)
         if definite:
             np.testing.assert_allclose(result.z, z, atol=1e-9)
 
 
-INFEASIBLE = [([[-1]], [-1]), ([[0]], [-1]), ([[0, 1], [-1, 0]], [-1, -1])]
-# This one has the solution z = 1/3, but the ray that Lemke's method starts on has no end.
+# This one has the solution z = 1/3, but the ray that Lemke's method starts on has no end
 BIMATRIX = ([[0, 0, 1, 2], [0, 0, 2, 1], [1, 2, 0, 0], [2, 1, 0, 0]], [-1] * 4)
 
 
-@pytest.mark.parametrize(("A", "b"), [*INFEASIBLE, BIMATRIX])
+def test_what_lemke_misses_others_find() -> None:
+    """A game.  Oracle: the definition, by hand."""
+    A, b = BIMATRIX
+    assert solve_lcp(A, b, method="lemke").status is LcpStatus.FAILED
+    result = solve_lcp(A, b)
+    assert_solves(plain(A, b), result)
+    assert result.rung is LcpRung.INTERIOR_POINT
+
+
+@pytest.mark.parametrize(("A", "b"), INFEASIBLE)
 def test_no_answer_is_called_a_failure(A: object, b: object) -> None:
-    """Oracle: by hand, no z >= 0 gives w >= 0 (or Lemke's method is known to miss it)."""
-    result = plain(A, b).solve()
+    """Oracle: by hand, no z >= 0 gives w >= 0."""
+    result = solved(plain(A, b))
     assert result.status is LcpStatus.FAILED
     assert np.isfinite(result.z).all()
 
@@ -232,7 +162,7 @@ def test_random_contacts_are_certified(family: str) -> None:
     for seed in range(120):
         rng = np.random.default_rng(seed)
         problem = random_contacts(rng, 1 + seed % 12, **FAMILIES[family])  # type: ignore[arg-type]
-        assert_solves(problem, problem.solve())
+        assert_solves(problem, solved(problem))
 
 
 DRAWS = {"seed": st.integers(0, 2**32 - 1), "contacts": st.integers(1, 8)}
@@ -246,7 +176,7 @@ def test_any_contacts_are_certified(
 ) -> None:
     """Oracle: the existence theorem, so the definition must hold whatever is drawn."""
     problem = random_contacts(np.random.default_rng(seed), contacts, nv, nd, 1.5, spread)
-    assert_solves(problem, problem.solve())
+    assert_solves(problem, solved(problem))
 
 
 @pytest.mark.parametrize("ratio", [1e-3, 1.0, 1e3])
@@ -258,7 +188,7 @@ def test_stacked_boxes_at_rest(ratio: float) -> None:
     masses = [1.0, ratio, ratio**2]
     for seed in range(20):
         problem = box_stack(np.random.default_rng(seed), masses)
-        result = problem.solve()
+        result = solved(problem)
         assert_solves(problem, result)
         for layer in range(3):
             load = result.z[4 * layer : 4 * layer + 4].sum()
@@ -272,14 +202,14 @@ def test_nearly_tied_corners(ratio: float, noise: dict[str, float]) -> None:
     """Gaps that differ by 1e-12 m/s, or boxes out of line.  Oracle: the definition."""
     for seed in range(30):
         problem = box_stack(np.random.default_rng(seed), [1.0, ratio, ratio**2], **noise)
-        assert_solves(problem, problem.solve())
+        assert_solves(problem, solved(problem))
 
 
 def test_beyond_double_precision_is_called_degraded() -> None:
     """A mass of 1e8 on 1: rounding z alone moves w by 1e-8.  Oracle: the residual, recomputed."""
     for seed in range(5):
         problem = box_stack(np.random.default_rng(seed), [1.0, 1e4, 1e8])
-        result = problem.solve()
+        result = solved(problem)
         assert result.status is LcpStatus.DEGRADED
         assert 1e-9 < result.residual <= 1e-5
         assert result.w.min() >= -1e-5 * problem.floor
@@ -293,7 +223,7 @@ def test_painleve_rod() -> None:
     T = np.array([[1.0, 0.0, sine]]).T
     v = np.array([-1.0, -step, 0.0])
     problem = stewart_trinkle(W, N, np.hstack([T, -T]), np.array([2.0]), v, np.zeros(1))
-    result = problem.solve()
+    result = solved(problem)
     assert_solves(problem, result)
     assert result.z[0] / step == pytest.approx(31.46, abs=5e-3)
     after = v + W @ (N[:, 0] * result.z[0] + T[:, 0] * (result.z[1] - result.z[2]))
@@ -309,9 +239,9 @@ def test_warm_start_gives_the_same_velocities(nd: int) -> None:
     """Oracle: the cold answer, to 1e-10; and no pivots."""
     for seed in range(60):
         problem = random_contacts(np.random.default_rng(seed), 1 + seed % 8, 6, nd)
-        cold = problem.solve()
-        warm = problem.solve(guess=cold.active)
-        assert (warm.rung, warm.pivots) == (LcpRung.WARM_START, 0)
+        cold = solved(problem)
+        warm = solved(problem, cold.active)
+        assert (warm.rung, warm.iterations) == (LcpRung.WARM_START, 0)
         assert_solves(problem, warm)
         np.testing.assert_allclose(warm.w, cold.w, atol=1e-10 * max(1, np.abs(problem.b).max()))
 
@@ -321,9 +251,9 @@ def test_wrong_warm_start_changes_nothing() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         problem = random_contacts(rng, 1 + seed % 8, 6)
-        cold = problem.solve()
+        cold = solved(problem)
         guess = rng.random(len(problem.b)) < 0.5
-        warm = problem.solve(guess=guess)
+        warm = solved(problem, guess)
         if warm.rung is not LcpRung.WARM_START:
             np.testing.assert_array_equal(warm.z, cold.z)
 
@@ -350,8 +280,8 @@ def test_guess_is_read_only_when_asked_and_capacity_may_exceed_the_problem() -> 
     work = unpack_workspace(np.full(workspace_size(capacity), np.nan), capacity)
     status, _, _, _ = solve(A, b, n, 0.0, guess, False, block, z, work)
     assert status == CERTIFIED
-    np.testing.assert_array_equal(z[:n], problem.solve().z)
-    np.testing.assert_array_equal(guess[:n] != 0, problem.solve().active)
+    np.testing.assert_array_equal(z[:n], solved(problem).z)
+    np.testing.assert_array_equal(guess[:n] != 0, solved(problem).active)
     assert np.isnan(z[n:]).all()
 
 
@@ -360,7 +290,9 @@ def test_gauss_seidel_converges_on_separate_blocks() -> None:
     A = np.array([[2.0, 1.0], [1.0, 2.0]])
     b, z = np.array([-5.0, -6.0]), np.zeros(2)
     basis = np.zeros(2, dtype=np.int64)
-    assert gauss_seidel(A, b, 2, np.arange(2), 100, 1e-14, z, basis, workspace(2))
+    status, sweeps = gauss_seidel(A, b, 2, np.arange(2), 100, 1e-14, z, basis, workspace(2))
+    assert status == SOLVED
+    assert 2 < sweeps < 100
     np.testing.assert_allclose(z, [4 / 3, 7 / 3], atol=1e-12)
 
 
@@ -386,6 +318,11 @@ def test_kernel_fails_cleanly_on_nan() -> None:
         ([[1.0]], [1.0], {"guess": [True, False]}, "guess has shape"),
         ([[1.0]], [1.0], {"blocks": [-1]}, "blocks"),
         ([[1.0]], [1.0], {"scale": -1.0}, "scale is -1.0"),
+        ([[1.0]], [1.0], {"method": "simplex"}, "unknown method 'simplex'; choose from: cascade"),
+        ([[1.0]], [1.0], {"method": "lemke", "guess": [True]}, "guess is for the cascade"),
+        ([[1.0]], [1.0], {"limit": 5}, "limit is for a method alone"),
+        ([[1.0]], [1.0], {"method": "lemke", "limit": 0}, "limit is 0; expected a whole number"),
+        ([[1.0]], [1.0], {"method": "lemke", "limit": 2.5}, "limit is 2.5; expected a whole"),
     ],
 )
 def test_wrong_input_raises(A: object, b: object, options: dict[str, object], message: str) -> None:

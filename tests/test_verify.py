@@ -108,8 +108,9 @@ def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(families, "SYSTEMS", systems)
     console = Console(record=True, width=120)
     page = tmp_path / "page.md"
-    rows = families.verify(None, console, out=tmp_path, page=page)
+    rows, scores = families.verify("made-up", console, out=tmp_path, page=page)
     assert families.missed(rows) == 1
+    assert scores == []
     found = json.loads((tmp_path / "verify.json").read_text())
     assert [row["errors"]["dynenvs"] for row in found["rows"]][1:] == [0.5, 0.5, None]
     assert found["skipped"] == ["Other, made-up: `pip install it` first"]

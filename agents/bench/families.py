@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -39,7 +39,7 @@ def chosen(names: str | None) -> list[str]:
     return chosen_from(FAMILIES, names, "case")
 
 
-def chosen_from(families: Mapping[str, object], names: str | None, kind: str) -> list[str]:
+def chosen_from(families: Collection[str], names: str | None, kind: str) -> list[str]:
     """The same for any families; `kind` is what an error calls one of their members."""
     if names is None:
         return list(families)

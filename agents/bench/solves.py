@@ -131,7 +131,7 @@ def _again(
     return int(solve_problem(m, s, w, count, rows, dt)) if solves else 0
 
 
-def _state(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
+def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
     """The problem of the step from a world's state, or None if nothing is in reach."""
     before, after, buffer = row.copy(), row.copy(), model.workspace()
     _pose(model.packed, after, buffer, tau, dt)
@@ -157,7 +157,7 @@ def _walker(name: str, expert: bool, count: int) -> tuple[Model, float, list[Pro
         action = controller.predict(observation)[0] if controller else env.action_space.sample()
         tau = np.zeros(model.nv)
         tau[model.actuated] = action * model.effort_limit[model.actuated]
-        problem = _state(model, inner.worlds.rows.view(np.uint8), tau, dt)
+        problem = stated(model, inner.worlds.rows.view(np.uint8), tau, dt)
         found += [problem] if problem else []
         observation, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
@@ -171,7 +171,7 @@ def _robot(effort: float, count: int) -> tuple[Model, float, list[Problem]]:
     model = robot()
     found: list[Problem] = []
     for row, tau in _thrash(model, effort):
-        problem = _state(model, row, tau, TIMESTEP)
+        problem = stated(model, row, tau, TIMESTEP)
         if problem and problem.contacts == CORNERS:
             found.append(problem)
         if len(found) == count:

@@ -13,7 +13,7 @@ from dynenvs.agents.bench.families import chosen_from
 from dynenvs.agents.bench.machine import describe
 from dynenvs.agents.bench.peers import MissingPeer
 from dynenvs.agents.bench.report import draft, write_json
-from dynenvs.agents.verify import bouncing, free_motion, impacts, rest, rolling, sliding
+from dynenvs.agents.verify import bouncing, free_motion, impacts, rest, rolling, sliding, solvers
 from dynenvs.agents.verify.in_dart import InDart
 from dynenvs.agents.verify.in_mujoco import InMujoco
 from dynenvs.agents.verify.ours import Ours
@@ -28,6 +28,7 @@ FAMILIES: dict[str, Family] = {
     "bouncing": bouncing.readings,
     "free": free_motion.readings,
 }
+SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
 ONE_BY_ONE = "dynenvs, one by one"
 SYSTEMS: dict[str, Callable[..., Any]] = {
     "dynenvs": Ours,
@@ -40,40 +41,52 @@ SYSTEMS: dict[str, Callable[..., Any]] = {
 
 def verify(
     names: str | None, console: Console, *, out: Path, page: Path | None = None
-) -> list[Row]:
-    """Run families of scenes; print one table of errors, save JSON and a plot.
+) -> tuple[list[Row], list[solvers.Score]]:
+    """Run families of scenes and the LCP solvers; print tables, save JSON and plots.
 
     Args:
         names: of families, with commas between; all if None.
         console: where the table and the progress go.
-        out: folder for `verify.json` and `verify.png`.
-        page: Markdown file to write; its plot goes beside it.
+        out: folder for `verify.json`, `verify.png` and `solvers.png`.
+        page: Markdown file to write; its plots go beside it.
 
-    Returns the table's rows.
+    Returns the tables' rows.
 
     Raises:
         ValueError: no such family; lists those that there are.
         OSError: a file cannot be written.
     """
-    families = chosen_from(FAMILIES, names, "scene")
+    families = chosen_from([*FAMILIES, SOLVERS], names, "scene")
     out.mkdir(parents=True, exist_ok=True)  # better to know before than after
     if page is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
-    rows, skipped = run(families, console)
-    show(rows, skipped, console)
+    rows, skipped = run([family for family in families if family != SOLVERS], console)
+    if rows or skipped:
+        show(rows, skipped, console)
+    found, missing = solvers.scores(console) if SOLVERS in families else ([], [])
+    if found:
+        solvers.show(found, missing, console)
     machine = describe()
-    write_json(out / "verify.json", document(rows, skipped, machine))
-    picture = _plot(out / "verify.png", rows, console)
+    facts = document(rows, [*skipped, *missing], machine) | {"solvers": solvers.document(found)}
+    write_json(out / "verify.json", facts)
+    scenes = partial(plot, rows=rows, names=list(SYSTEMS))
+    scores = partial(solvers.plot, found=found)
+    drawn = [_plot(out / "verify.png", scenes, console) if rows else False]
+    drawn += [_plot(out / "solvers.png", scores, console) if found else False]
     if page is not None:
-        drawing = page.with_suffix(".png")
-        drawn = picture and _plot(drawing, rows, console)
+        pictures = [page.with_suffix(".png"), page.with_name(f"{page.stem}-solvers.png")]
+        names_of = [
+            picture.name if good and _plot(picture, draw, console) else None
+            for picture, draw, good in zip(pictures, (scenes, scores), drawn, strict=True)
+        ]
         with draft(page) as file:
-            text = markdown(rows, skipped, machine, drawing.name if drawn else None)
-            file.write_text(text, encoding="utf-8")
+            parts = [markdown(rows, skipped, machine, names_of[0])] if rows or skipped else []
+            parts += [solvers.markdown(found, missing, names_of[1])] if found else []
+            file.write_text("\n".join(parts), encoding="utf-8")
     console.print(
         f"wrote {out / 'verify.json'}" + (f" and {page}" if page else ""), highlight=False
     )
-    return rows
+    return rows, found
 
 
 def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]]:
@@ -106,10 +119,10 @@ def missed(rows: Sequence[Row]) -> int:
     return sum(any(row.fails(name) for name in row.errors if is_ours(name)) for row in rows)
 
 
-def _plot(path: Path, rows: Sequence[Row], console: Console) -> bool:
+def _plot(path: Path, draw: Callable[[Path], None], console: Console) -> bool:
     """Draw if there is something to draw with."""
     try:
-        plot(path, rows, list(SYSTEMS))
+        draw(path)
     except MissingPeer as error:
         console.print(f"no plot: {error}", style="yellow", highlight=False)
         return False

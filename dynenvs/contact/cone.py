@@ -7,7 +7,8 @@ sliding body would lift.  The pyramid's answer comes first: where nothing slips 
 for the pyramid lies within the cone.  Elsewhere Newton's method on Alart and Curnier's function
 starts from no impulses: of many ways to share a load it comes to the same one whatever the heading,
 which the pyramid's answer would not.  Where it does not settle, it starts again from the impulses
-of some sweeps of projected Gauss-Seidel.
+of some sweeps of projected Gauss-Seidel, and at last of damped ones, which do not cycle where
+friction is high.
 
 Sources: De Saxce and Feng, The bipotential method (1998); Alart and Curnier, A mixed formulation
 for frictional contact problems prone to Newton like solution methods (1991); Acary, Cadoux,
@@ -30,6 +31,7 @@ from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 ITERATIONS = 20  # of Newton's method from one start
 ROUNDS = 6  # of Gauss-Seidel where it does not settle, each with twice the sweeps of the last ...
 SWEEPS = 25  # ... and the first with these
+RELAXATIONS = 1.0, 0.5  # part of each change that is made: the second where high friction cycles
 PROXIMAL = 1e-9  # relative to the diagonal of G: redundant contacts
 EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
 GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
@@ -67,15 +69,16 @@ def solve_cones(
         p[r] = 0.0
     residual, iterations = _descend(blocks, n, G, bias, rows, scale, best, K, order, right, x, p, u)
     sweeps = SWEEPS
-    for attempt in range(ROUNDS):
+    for attempt in range(ROUNDS * len(RELAXATIONS)):
         if residual <= CERTIFIED_RESIDUAL:
             break
-        if attempt == 0:
+        if attempt % ROUNDS == 0:
+            sweeps = SWEEPS
             for r in range(rows):
                 p[r] = 0.0
         row_velocities(G, bias, rows, p, u)
         for _ in range(sweeps):
-            _sweep(blocks, n, G, rows, p, u)
+            _sweep(blocks, n, G, rows, RELAXATIONS[attempt // ROUNDS], p, u)
         sweeps *= 2
         residual, used = _descend(blocks, n, G, bias, rows, scale, best, K, order, right, x, p, u)
         iterations += used
@@ -219,17 +222,21 @@ def _linearise_friction(
 
 
 @kernel
-def _sweep(blocks: Records, n: int, G: Floats, rows: int, p: Floats, u: Floats) -> None:
+def _sweep(
+    blocks: Records, n: int, G: Floats, rows: int, part: float, p: Floats, u: Floats
+) -> None:
     """One contact after the other: normal impulse, then the friction nearest to what stops it.
 
     The normal impulse answers u_n alone: this is Coulomb's law, not its convex relaxation.
+
+    part: of each change that is made
     """
     for i in range(n):
         block = blocks[i]
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:
             continue
-        _add(G, rows, r, max(p[r] - u[r] / G[r, r], 0.0) - p[r], p, u)
+        _add(G, rows, r, part * (max(p[r] - u[r] / G[r, r], 0.0) - p[r]), p, u)
         if block.tangents == 0:
             continue
         two = block.tangents == 2
@@ -238,9 +245,9 @@ def _sweep(blocks: Records, n: int, G: Floats, rows: int, p: Floats, u: Floats) 
         size = math.sqrt(x * x + y * y)
         bound = block.friction * p[r]
         share = bound / size if size > bound else 1.0
-        _add(G, rows, t, share * x - p[t], p, u)
+        _add(G, rows, t, part * (share * x - p[t]), p, u)
         if two:
-            _add(G, rows, t + 1, share * y - p[t + 1], p, u)
+            _add(G, rows, t + 1, part * (share * y - p[t + 1]), p, u)
 
 
 @inlined

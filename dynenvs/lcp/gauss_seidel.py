@@ -7,7 +7,7 @@ one variable a block this is projected Gauss-Seidel.
 from __future__ import annotations
 
 from dynenvs.compiled import kernel
-from dynenvs.lcp.lemke import SOLVED, lemke
+from dynenvs.lcp.tableau import PIVOT_LIMIT, SOLVED, tableau_lemke
 from dynenvs.lcp.workspace import (
     BLOCK_BASIS,
     BLOCK_MATRIX,
@@ -64,7 +64,7 @@ def gauss_seidel(
     z: Vector,
     basis: Integers,
     work: Workspace,
-) -> bool:
+) -> tuple[int, int]:
     """Sweep over the blocks from z = 0, until no variable changes by more than `tolerance`.
 
     A: shape (>= n, >= n), equilibrated; b: shape (>= n,)
@@ -72,7 +72,7 @@ def gauss_seidel(
     sweeps: greatest number of sweeps; tolerance: in the unit of z
     z: shape (>= n,), receives the answer; a block whose own LCP is not solved keeps its values
     basis: shape (>= n,), receives 1 where z > 0, else 0
-    Returns whether the changes fell below the tolerance.
+    Returns (SOLVED if the changes fell below the tolerance, or PIVOT_LIMIT; number of sweeps).
     """
     members = work.integers[MEMBERS]
     inner_basis = work.integers[BLOCK_BASIS]
@@ -84,14 +84,14 @@ def gauss_seidel(
     for i in range(n):
         z[i] = 0.0
         labels = max(labels, block[i] + 1)
-    change = 0.0
-    for _ in range(sweeps):
+    change, used = 0.0, 0
+    while used < sweeps:
+        used += 1
         change = 0.0
         for label in range(labels):
             size = _block_problem(A, b, n, block, label, z, work)
-            limit, careful = 20 + 10 * size, size < 0  # not careful: no literal, as in `integer`
-            status, _ = lemke(
-                inner_matrix, inner_vector, cover, size, limit, careful, inner_z, inner_basis, work
+            status, _ = tableau_lemke(
+                inner_matrix, inner_vector, cover, size, 20 + 10 * size, inner_z, inner_basis, work
             )
             if status == SOLVED:
                 for p in range(size):
@@ -102,4 +102,4 @@ def gauss_seidel(
             break
     for i in range(n):
         basis[i] = 1 if z[i] > 0.0 else 0
-    return change <= tolerance
+    return SOLVED if change <= tolerance else PIVOT_LIMIT, used

@@ -1,9 +1,11 @@
-"""Lemke's method with lexicographic pivoting, refactoring its basis at every pivot.
+"""Lemke's method, careful: the basis refactored at every pivot, twice the working precision.
 
 Source: Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 4.4 (the scheme) and 4.9
 (lexicographic degeneracy resolution).  No tableau is updated, so rounding cannot pile up over the
-pivots; as in Lloyd, Fast Implementation of Lemke's Algorithm for Rigid Body Contact Simulation
-(ICRA 2005), only the block of basic z columns and of rows with a nonbasic w is factored.
+pivots, and each basic solution is refined in twice the working precision, which decides near ties
+rightly where light bodies carry heavy ones: many times the cost of `tableau.py`.  As in Lloyd, Fast
+Implementation of Lemke's Algorithm for Rigid Body Contact Simulation (ICRA 2005), only the block of
+basic z columns and of rows with a nonbasic w is factored.
 """
 
 from __future__ import annotations
@@ -38,14 +40,11 @@ SOLVED, RAY, PIVOT_LIMIT, SINGULAR = 0, 1, 2, 3
 
 SMALLEST_PIVOT = 1e-15  # of the basis, relative to its largest entry
 SMALLEST_STEP = 1e-10  # a basic variable that moves less than this does not block
-TIE = 1e-13  # basic variables this close to 0 after the step, relative, leave together
-CAREFUL_TIE = 1e-16  # the same, where the values are good to twice the precision
+TIE = 1e-16  # basic variables this close to 0 after the step, relative, leave together
 
 
 @kernel
-def _break_ties(
-    A: Matrix, cover: Vector, n: int, k: int, count: int, careful: bool, work: Workspace
-) -> int:
+def _break_ties(A: Matrix, cover: Vector, n: int, k: int, count: int, work: Workspace) -> int:
     """Lexicographic rule: among the tied variables the one with the smallest row of B^-1 / step.
 
     Standing for the offset b + (e, e^2, ..., e^n) with e -> 0: the columns are computed one after
@@ -66,7 +65,7 @@ def _break_ties(
         if tight[column] != 0:
             for i in range(m):
                 right[i] = -1.0 if rows[i] == column else 0.0
-            solve_basis(A, cover, k, m, right, x, careful, work)
+            solve_basis(A, cover, k, m, right, x, True, work)
         least = math.inf
         for t in range(count):
             code = tied[t]
@@ -94,7 +93,7 @@ def _break_ties(
 
 
 @kernel
-def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, careful: bool, work: Workspace) -> int:
+def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, work: Workspace) -> int:
     """The basic variable that reaches 0 first: code j < k for the z at column j, k for z_0, and
     k + 1 + i for w_i; -1 if none does (a ray).  z_0 is preferred, as it ends the method.
     """
@@ -120,7 +119,7 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, careful: bool, work: W
             length = min(length, max(basic_w[i], 0.0) / -step_w[i])
     if not length < math.inf:
         return -1
-    slack = (CAREFUL_TIE if careful else TIE) * scale
+    slack = TIE * scale
     count = integer(0)
     if step_z[k] < blocking and basic_z[k] + length * step_z[k] <= slack:
         return k
@@ -134,7 +133,7 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, careful: bool, work: W
             count += 1
     if count == 1:
         return int(tied[0])
-    return _break_ties(A, cover, n, k, count, careful, work)
+    return _break_ties(A, cover, n, k, count, work)
 
 
 @kernel
@@ -193,7 +192,6 @@ def _directions(
     k: int,
     entering: int,
     is_z: bool,
-    careful: bool,
     work: Workspace,
 ) -> None:
     """Rates of all basic variables as z_entering (or w_entering) grows; the basic w's values."""
@@ -212,24 +210,19 @@ def _directions(
             right[i] = -transposed[entering, rows[i]]
         else:
             right[i] = 1.0 if rows[i] == entering else 0.0
-    solve_basis(A, cover, k, m, right, step_z, careful, work)
+    solve_basis(A, cover, k, m, right, step_z, True, work)
     for i in range(n):  # of all w's: in whole registers this takes less than to pick the basic ones
-        basic_w[i] = b[i] + cover[i] * basic_z[k]
         step_w[i] = cover[i] * step_z[k]
     if is_z:
         for i in range(n):
             step_w[i] += transposed[entering, i]
     for j in range(k):
-        column = columns[j]
-        value, step = basic_z[j], step_z[j]
+        column, step = columns[j], step_z[j]
         for i in range(n):
-            entry = transposed[column, i]
-            basic_w[i] += entry * value
-            step_w[i] += entry * step
-    if careful:
-        for i in range(n):
-            if tight[i] == 0:
-                basic_w[i] = careful_row(A, cover, columns, k, m, i, b[i], 1.0, basic_z)
+            step_w[i] += transposed[column, i] * step
+    for i in range(n):
+        if tight[i] == 0:
+            basic_w[i] = careful_row(A, cover, columns, k, m, i, b[i], 1.0, basic_z)
 
 
 @kernel
@@ -268,7 +261,6 @@ def lemke(
     cover: Vector,
     n: int,
     limit: int,
-    careful: bool,
     z: Vector,
     basis: Integers,
     work: Workspace,
@@ -279,7 +271,6 @@ def lemke(
 
     A: shape (>= n, >= n); b: shape (>= n,); cover: shape (>= n,), positive
     limit: greatest number of pivots
-    careful: refine every basic solution in twice the working precision (three times the cost)
     z: shape (>= n,), receives the answer (of the last basis if there is none)
     basis: shape (>= n,), receives 1 where z is basic at the end, else 0
     Returns (SOLVED, RAY, PIVOT_LIMIT or SINGULAR; number of pivots).
@@ -302,15 +293,15 @@ def lemke(
             break
         for i in range(m):
             right[i] = -b[rows[i]]
-        solve_basis(A, cover, k, m, right, basic_z, careful, work)
+        solve_basis(A, cover, k, m, right, basic_z, True, work)
         if m == k:
             status = SOLVED
             break
         if pivots >= limit:
             status = PIVOT_LIMIT
             break
-        _directions(A, b, cover, n, k, entering, is_z, careful, work)
-        leaving = _ratio_test(A, cover, n, k, careful, work)
+        _directions(A, b, cover, n, k, entering, is_z, work)
+        leaving = _ratio_test(A, cover, n, k, work)
         if leaving < 0:
             status = RAY
             break

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
+import numpy as np
+
+from dynenvs.compiled import inlined, kernel
 from dynenvs.lcp.dense import add_product
-from dynenvs.lcp.workspace import Matrix, Vector
+from dynenvs.lcp.workspace import Integers, Matrix, Vector
+
+# A float's bits: sign, exponent, fraction
+FRACTION_BITS = 52
+EXPONENT_OF_1 = 1023
+FRACTION_OF_SQRT2 = 0x6A09E667F3BCD
 
 
-@kernel
+@inlined
 def natural_scales(
     A: Matrix, b: Vector, n: int, floor: float, z_scale: Vector, w_scale: Vector
 ) -> float:
@@ -77,14 +84,24 @@ def certificate(
     return worst
 
 
-@kernel
-def _power_of_two(x: float) -> float:
-    """The power of two nearest to x > 0 (on the logarithmic scale, within a factor sqrt 2)."""
-    fraction, exponent = math.frexp(x)  # x = fraction 2^exponent, 1/2 <= fraction < 1
-    return math.ldexp(1.0, exponent if fraction > math.sqrt(0.5) else exponent - 1)
+@inlined
+def _round_to_power(bits: Integers, i: int) -> None:
+    """Round a number > 0 to the nearest power of two (within a factor sqrt 2).
+
+    bits: numbers seen as integers, of FRACTION_BITS of fraction under those of the exponent
+    """
+    fraction = bits[i] & ((1 << FRACTION_BITS) - 1)
+    bits[i] += ((1 << FRACTION_BITS) if fraction > FRACTION_OF_SQRT2 else 0) - fraction
 
 
-@kernel
+@inlined
+def _invert_root(bits: Integers, i: int) -> None:
+    """Replace x > 0 by the power of two nearest to 1 / sqrt(x), within a factor sqrt 2."""
+    exponent = (bits[i] >> FRACTION_BITS) - EXPONENT_OF_1
+    bits[i] = (EXPONENT_OF_1 - ((exponent + 1) >> 1)) << FRACTION_BITS
+
+
+@inlined
 def equilibrate(
     A: Matrix, b: Vector, n: int, unit: Vector, matrix: Matrix, offset: Vector
 ) -> float:
@@ -98,23 +115,35 @@ def equilibrate(
     A, matrix: shape (>= n, >= n); b, unit, offset: shape (>= n,)
     Returns beta.
     """
+    bits = unit.view(np.int64)
     for i in range(n):
         if A[i, i] > 0.0:
-            unit[i] = _power_of_two(1.0 / math.sqrt(A[i, i]))
+            unit[i] = A[i, i]
+            _invert_root(bits, i)
     for i in range(n):
         if not A[i, i] > 0.0:
             largest = 0.0
             for j in range(n):
                 if A[j, j] > 0.0:
                     largest = max(largest, abs(A[i, j]) * unit[j])
-            unit[i] = _power_of_two(1.0 / largest) if largest > 0.0 else 1.0
-    beta = 0.0
+            unit[i] = 1.0
+            if largest > 0.0:
+                unit[i] = 1.0 / largest
+                _round_to_power(bits, i)
+    largest = 0.0
     for i in range(n):
         offset[i] = unit[i] * b[i]
-        beta = max(beta, abs(offset[i]))
+        largest = max(largest, abs(offset[i]))
         for j in range(n):
             matrix[i, j] = unit[i] * A[i, j] * unit[j]
-    beta = _power_of_two(beta) if beta > 0.0 else 1.0
+    if not largest > 0.0:
+        return 1.0
+    first = offset[0]
+    offset[0] = largest
+    _round_to_power(offset.view(np.int64), 0)
+    beta = float(offset[0])
+    offset[0] = first
+    inverse = 1.0 / beta  # of a power of two: exact
     for i in range(n):
-        offset[i] /= beta
+        offset[i] *= inverse
     return beta

@@ -1,25 +1,28 @@
-"""The cascade: warm start, Lemke, careful Lemke, regularised Lemke, block Gauss-Seidel.
+"""The cascade: warm start, Lemke, careful Lemke, interior point, principal pivoting, and so on.
 
-Source: physics.md, section 3, and one rung of our own: Lemke in twice the working precision, which
-decides near ties rightly where heavy bodies rest on light ones.  An answer is judged on the problem
-as given, never on a regularised one, by `scaling.certificate`: CERTIFIED up to 1e-9, DEGRADED up to
-1e-5, FAILED beyond.  One not certified is solved again with its own basis ("polished").
+Source: physics.md, section 3, but Lemke's method runs on an updated dictionary first (`tableau.py`)
+and, where its answer is not certified, with a basis refactored in twice the working precision
+(`lemke.py`), which decides near ties rightly where light bodies carry heavy ones.  Interior points
+and principal pivoting find answers that Lemke's method misses, for it ends on a ray; then come
+regularised problems and block Gauss-Seidel.  An answer is judged on the problem as given, never on
+a regularised one, by `scaling.certificate`: CERTIFIED up to 1e-9, DEGRADED up to 1e-5, FAILED
+beyond.  One that is not exact is solved again with its own basis ("polished").
 """
 
 from __future__ import annotations
 
 import math
-from enum import IntEnum
-from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.lcp.active_set import solve_active_set
 from dynenvs.lcp.gauss_seidel import gauss_seidel
+from dynenvs.lcp.interior_point import interior_point
 from dynenvs.lcp.lemke import lemke
+from dynenvs.lcp.principal_pivoting import principal_pivoting
+from dynenvs.lcp.reserve import solve_in_reserve
 from dynenvs.lcp.scaling import certificate, equilibrate, natural_scales
+from dynenvs.lcp.semismooth_newton import semismooth_newton
+from dynenvs.lcp.tableau import tableau_lemke
 from dynenvs.lcp.workspace import (
     ANSWER,
     BASIS,
@@ -34,7 +37,6 @@ from dynenvs.lcp.workspace import (
     Matrix,
     Vector,
     Workspace,
-    workspace,
 )
 
 CERTIFIED, DEGRADED, FAILED = 0, 1, 2
@@ -44,52 +46,27 @@ DEGRADED_RESIDUAL = 1e-5
 WARM_RESIDUAL = (
     1e-12  # a guess that is right solves to roundoff; a stale one would let bodies creep
 )
+EXACT = 1e-14  # residual of a dictionary's answer that would gain nothing from its basis
 POLISHED_RESIDUAL = 1e-3  # an answer this close is worth solving again with its own basis
 
+# Methods of `solve_by`
+(
+    BY_LEMKE,
+    BY_CAREFUL_LEMKE,
+    BY_PRINCIPAL_PIVOTING,
+    BY_GAUSS_SEIDEL,
+    BY_SEMISMOOTH_NEWTON,
+    BY_INTERIOR_POINT,
+) = range(6)
+
 WARM_START, LEMKE, CAREFUL_LEMKE = 0, 1, 2
-REGULARISED, GAUSS_SEIDEL = 5, 14  # careful Lemke is rungs 2 to 4, the ladder rungs 5 to 13
+# Careful Lemke is rungs 2 to 4, interior point 5 to 8 from four starts, the ladder 10 to 18
+INTERIOR_POINT, PRINCIPAL_PIVOTING, REGULARISED, GAUSS_SEIDEL = 5, 9, 10, 19
 FIRST_SHIFT = 1e-14  # of the ladder; ten times more on each rung, 1e-6 on the last
 SWEEPS = 300
 
 
-class LcpStatus(IntEnum):
-    """What the certificate says of an answer."""
-
-    CERTIFIED = CERTIFIED
-    DEGRADED = DEGRADED
-    FAILED = FAILED
-
-
-class LcpRung(IntEnum):
-    """Which step of the cascade found an answer."""
-
-    WARM_START = WARM_START
-    LEMKE = LEMKE
-    CAREFUL_LEMKE = CAREFUL_LEMKE
-    REGULARISED = REGULARISED
-    GAUSS_SEIDEL = GAUSS_SEIDEL
-
-
-class LcpResult(NamedTuple):
-    """Answer of `solve_lcp`.
-
-    z, w: shape (n,), w = A z + b
-    status: LcpStatus; residual: natural residual in natural scales (`scaling.certificate`)
-    pivots: of all Lemke runs together, 0 after a warm start
-    active: bool, shape (n,), the basic z's: the `guess` for the next, similar problem
-    rung: LcpRung that gave the answer
-    """
-
-    z: NDArray[np.float64]
-    w: NDArray[np.float64]
-    status: LcpStatus
-    residual: float
-    pivots: int
-    active: NDArray[np.bool_]
-    rung: LcpRung
-
-
-@kernel
+@inlined
 def _begin(
     A: Matrix,
     b: Vector,
@@ -115,7 +92,7 @@ def _begin(
     return equilibrate(A, b, n, work.vectors[UNIT], matrix, work.vectors[OFFSET])
 
 
-@kernel
+@inlined
 def _prepare(A: Matrix, n: int, rung: int, work: Workspace) -> None:
     """Set up what a rung solves: the shift of the ladder, and the covering vector of Lemke."""
     matrix = work.matrices[EQUILIBRATED]
@@ -127,9 +104,9 @@ def _prepare(A: Matrix, n: int, rung: int, work: Workspace) -> None:
     for i in range(n):
         if A[i, i] > 0.0:
             matrix[i, i] = unit[i] * A[i, i] * unit[i] + shift
-        # Another covering vector takes another path, often to another of many solutions.
+        # Another covering vector, or start, takes another path, often to another of many solutions
         cover[i] = 1.0
-        if CAREFUL_LEMKE < rung < REGULARISED:
+        if CAREFUL_LEMKE < rung < PRINCIPAL_PIVOTING and rung != INTERIOR_POINT:
             cover[i] += (rung * (i + 1) * 0.6180339887498949) % 1.0
 
 
@@ -146,6 +123,45 @@ def _polish(A: Matrix, n: int, careful: bool, work: Workspace) -> bool:
     for i in range(n):
         matrix[i, i] = unit[i] * A[i, i] * unit[i]
     return solve_active_set(matrix, offset, n, work.integers[BASIS], careful, trial, work)
+
+
+@inlined
+def _judge(
+    A: Matrix,
+    b: Vector,
+    n: int,
+    beta: float,
+    again: bool,
+    bound: float,
+    z: Vector,
+    guess: Integers,
+    work: Workspace,
+) -> float:
+    """Judge the answer in TRIAL, and those that its BASIS gives; the best replaces z and `guess`.
+
+    beta: unit of the scaled impulses; again: there is no answer yet, only a basis
+    bound: an answer counts if its residual is below this
+    Returns the least residual, infinite if nothing counts.
+    """
+    trial, answer, unit = work.vectors[TRIAL], work.vectors[ANSWER], work.vectors[UNIT]
+    basis = work.integers[BASIS]
+    best = math.inf
+    z_scale, w_scale = work.vectors[Z_SCALE], work.vectors[W_SCALE]
+    for step in range(1 if again else 0, 3):  # as it is, solved again, and more carefully
+        if step > 0 and not _polish(A, n, step == 2, work):
+            break
+        for i in range(n):
+            answer[i] = beta * unit[i] * trial[i]
+        residual = certificate(A, b, n, answer, z_scale, w_scale, step == 2)
+        if residual < min(best, bound):
+            best = residual
+            for i in range(n):
+                z[i] = answer[i]
+                guess[i] = basis[i]
+        enough = EXACT if step == 0 else CERTIFIED_RESIDUAL
+        if residual <= enough or residual > POLISHED_RESIDUAL:
+            break
+    return best
 
 
 @kernel
@@ -170,105 +186,85 @@ def solve(
     work: `workspace(capacity)` with capacity >= n
     Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots; rung of the answer).
     """
-    matrix = work.matrices[EQUILIBRATED]
-    offset = work.vectors[OFFSET]
-    unit = work.vectors[UNIT]
-    cover = work.vectors[COVER]
-    trial = work.vectors[TRIAL]
-    answer = work.vectors[ANSWER]
-    z_scale, w_scale = work.vectors[Z_SCALE], work.vectors[W_SCALE]
+    matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
+    cover, trial = work.vectors[COVER], work.vectors[TRIAL]
     basis = work.integers[BASIS]
+    limit = 100 + 10 * n
     beta = _begin(A, b, n, floor, guess, has_guess, z, work)
     best, best_rung, pivots = math.inf, LEMKE, 0
     for rung in range(WARM_START if has_guess else LEMKE, GAUSS_SEIDEL + 1):
         if rung == GAUSS_SEIDEL and best <= DEGRADED_RESIDUAL:
             break  # it is slow, and has never bettered an answer this close
         _prepare(A, n, rung, work)
+        count = 0
         if rung == GAUSS_SEIDEL:
             gauss_seidel(matrix, offset, n, block, SWEEPS, 1e-13, trial, basis, work)
-        elif rung != WARM_START:
-            careful = rung >= CAREFUL_LEMKE
-            _, count = lemke(matrix, offset, cover, n, 100 + 10 * n, careful, trial, basis, work)
-            pivots += count
-        for step in range(3):  # the rung's own answer, its basis solved again, and more carefully
-            if step == (0 if rung == WARM_START else 1):
+        elif rung == LEMKE:
+            _, count = tableau_lemke(matrix, offset, cover, n, limit, trial, basis, work)
+        elif INTERIOR_POINT <= rung <= PRINCIPAL_PIVOTING:
+            count = solve_in_reserve(
+                work.matrices.reshape(-1),
+                work.vectors.reshape(-1),
+                work.integers.reshape(-1),
+                n,
+                1 if rung == PRINCIPAL_PIVOTING else 0,
+            )
+            if count < 0:  # it could not be compiled
                 continue
-            if step > 0 and not _polish(A, n, step == 2, work):
-                break
-            for i in range(n):
-                answer[i] = beta * unit[i] * trial[i]
-            residual = certificate(A, b, n, answer, z_scale, w_scale, step == 2)
-            # A stale guess must not change the answer, so it counts only when certified.
-            if residual < best and (rung != WARM_START or residual <= WARM_RESIDUAL):
-                best, best_rung = residual, rung
-                for i in range(n):
-                    z[i] = answer[i]
-                    guess[i] = basis[i]
-            if residual <= CERTIFIED_RESIDUAL or residual > POLISHED_RESIDUAL:
-                break
+        elif rung != WARM_START:
+            _, count = lemke(matrix, offset, cover, n, limit, trial, basis, work)
+        pivots += count
+        # A stale guess must not change the answer, so it counts only when certified.
+        bound = WARM_RESIDUAL if rung == WARM_START else best
+        residual = _judge(A, b, n, beta, rung == WARM_START, bound, z, guess, work)
+        if residual < best:
+            best, best_rung = residual, rung
         if best <= CERTIFIED_RESIDUAL:
             return CERTIFIED, best, pivots, best_rung
     return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots, best_rung
 
 
-def _vector(value: ArrayLike, name: str, n: int, why: str) -> NDArray[Any]:
-    """`value` as an array of shape (n,); raises ValueError naming it otherwise."""
-    array = np.asarray(value)
-    if array.shape != (n,):
-        raise ValueError(f"{name} has shape {array.shape}; expected ({n},), {why}")
-    return array
+@kernel
+def solve_by(
+    A: Matrix,
+    b: Vector,
+    n: int,
+    floor: float,
+    method: int,
+    limit: int,
+    basis: Integers,
+    block: Integers,
+    z: Vector,
+    work: Workspace,
+) -> tuple[int, float, int]:
+    """Solve the same by one method alone, for comparisons; arguments as for `solve`, and:
 
+    method: BY_LEMKE, BY_CAREFUL_LEMKE, ..., BY_INTERIOR_POINT
+    limit: greatest number of pivots, sweeps or iterations
+    basis: shape (>= n,), receives 1 where z is basic, else 0
 
-def solve_lcp(
-    A: ArrayLike,
-    b: ArrayLike,
-    *,
-    guess: ArrayLike | None = None,
-    blocks: ArrayLike | None = None,
-    scale: float = 0.0,
-) -> LcpResult:
-    """Find z >= 0 with w = A z + b >= 0 and w'z = 0, and say how good the answer is.
-
-    (Cottle, Pang, Stone, The Linear Complementarity Problem; the cascade of physics.md, sec. 3.)
-
-    A: shape (n, n), any units; b: shape (n,)
-    guess: bool, shape (n,), which z's are thought positive: tried first, never trusted
-    blocks: integers >= 0, shape (n,), a label for each variable's contact; used by the last rung
-    scale: least velocity scale of the certificate, in the unit of b (g dt for contacts)
-    Returns LcpResult; look at its `status` before using z.
-    Raises ValueError for wrong shapes, labels, or entries that are not finite.
+    Its answer is solved again with its own basis, and judged, as in the cascade.
+    Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots, sweeps or iterations).
     """
-    matrix = np.array(A, dtype=np.float64, order="C")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"A has shape {matrix.shape}; expected a square matrix (n, n)")
-    n = matrix.shape[0]
-    vector = _vector(b, "b", n, "one entry for each row of A").astype(np.float64)
-    for name, array in (("A", matrix), ("b", vector)):
-        if not np.isfinite(array).all():
-            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            place = ", ".join(map(str, index))
-            raise ValueError(f"{name}[{place}] is {array[index]}; every entry must be finite")
-    if not 0.0 <= scale < math.inf:
-        raise ValueError(f"scale is {scale}; expected a finite velocity scale >= 0")
-    active = np.zeros(n, dtype=np.int64)
-    if guess is not None:
-        active[:] = _vector(guess, "guess", n, "true where z is positive").astype(np.bool_)
-    block = np.arange(n, dtype=np.int64)
-    if blocks is not None:
-        labels = _vector(blocks, "blocks", n, "a label for each variable")
-        if labels.dtype.kind not in "iu" or (n > 0 and labels.min() < 0):
-            raise ValueError("blocks holds something else than integers >= 0")
-        block[:] = np.unique(labels, return_inverse=True)[1]
-    z = np.zeros(n)
-    status, residual, pivots, rung = solve(
-        matrix, vector, n, float(scale), active, guess is not None, block, z, workspace(n)
-    )
-    return LcpResult(
-        z,
-        matrix @ z + vector,
-        LcpStatus(status),
-        residual,
-        pivots,
-        active.astype(np.bool_),
-        max(known for known in LcpRung if known <= rung),
-    )
+    matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
+    cover, trial = work.vectors[COVER], work.vectors[TRIAL]
+    found = work.integers[BASIS]
+    beta = _begin(A, b, n, floor, basis, False, z, work)
+    _prepare(A, n, LEMKE, work)
+    used = 0
+    if method == BY_LEMKE:
+        _, used = tableau_lemke(matrix, offset, cover, n, limit, trial, found, work)
+    elif method == BY_CAREFUL_LEMKE:
+        _, used = lemke(matrix, offset, cover, n, limit, trial, found, work)
+    elif method == BY_PRINCIPAL_PIVOTING:
+        _, used = principal_pivoting(matrix, offset, n, limit, trial, found, work)
+    elif method == BY_GAUSS_SEIDEL:
+        _, used = gauss_seidel(matrix, offset, n, block, limit, 1e-13, trial, found, work)
+    elif method == BY_SEMISMOOTH_NEWTON:
+        _, used = semismooth_newton(matrix, offset, n, limit, trial, found, work)
+    else:
+        _, used = interior_point(matrix, offset, cover, n, limit, trial, found, work)
+    best = _judge(A, b, n, beta, False, math.inf, z, basis, work)
+    if best <= CERTIFIED_RESIDUAL:
+        return CERTIFIED, best, used
+    return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, used

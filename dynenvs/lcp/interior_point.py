@@ -1,0 +1,143 @@
+"""An infeasible interior-point method: predictor and corrector towards z w = 0 from z, w > 0.
+
+Every z and w stays positive while all products z_i w_i shrink together; a dozen or two linear
+systems do, whatever the number of variables.  It comes near to an answer, not to it: the caller
+solves again with the basis z > w (`active_set.py`).
+
+Source: Mehrotra, On the implementation of a primal-dual interior point method (1992), for LCPs as
+in Wright, Primal-Dual Interior-Point Methods (1997), chapter 8.  Proved for monotone problems;
+those of contact with friction are copositive, and it mostly works there too.
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.lcp.dense import factorise, substitute
+from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED
+from dynenvs.lcp.workspace import (
+    BASIC_W,
+    DEFECT,
+    FACTOR,
+    LEX_Z,
+    ORDER,
+    RIGHT,
+    STEP_W,
+    STEP_Z,
+    Integers,
+    Matrix,
+    Vector,
+    Workspace,
+)
+
+NEAR = 1e-11  # largest defect, and product z w, at which the basis is clear
+REACH = 0.995  # of the step that would bring the first variable to zero
+LARGE = 1e12  # an iterate beyond this runs along a ray
+
+
+@kernel
+def interior_point(
+    A: Matrix,
+    b: Vector,
+    start: Vector,
+    n: int,
+    limit: int,
+    z: Vector,
+    basis: Integers,
+    work: Workspace,
+) -> tuple[int, int]:
+    """Solve w = A z + b >= 0, z >= 0, w'z = 0 nearly.
+
+    Expects equilibrated data (`scaling.equilibrate`): its tolerances are absolute.
+
+    A: shape (>= n, >= n); b: shape (>= n,)
+    start: shape (>= n,), positive values that all z and w start from
+    limit: greatest number of iterations
+    z: shape (>= n,), receives the last iterate
+    basis: shape (>= n,), receives 1 where z > w at the end, else 0
+    Returns (SOLVED, RAY if the iterates run away, or PIVOT_LIMIT; number of iterations).
+    """
+    w, dz, dw = work.vectors[BASIC_W], work.vectors[STEP_Z], work.vectors[STEP_W]
+    defect, second = work.vectors[DEFECT], work.vectors[LEX_Z]
+    for i in range(n):
+        z[i] = w[i] = start[i]
+    status, used = PIVOT_LIMIT, 0
+    while True:
+        mean, worst = _measure(A, b, n, z, w, defect)
+        if not worst > NEAR:
+            status = SOLVED
+            break
+        if used >= limit:
+            break
+        used += 1
+        if not (mean * n < LARGE and _factorise(A, n, z, w, work)):
+            status = RAY
+            break
+        for i in range(n):
+            second[i] = 0.0
+        _direction(A, n, 0.0, z, work)
+        length = _longest(n, z, w, dz, dw)
+        left = 0.0
+        for i in range(n):
+            left += (z[i] + length * dz[i]) * (w[i] + length * dw[i])
+            second[i] = dz[i] * dw[i]
+        share = max(left, 0.0) / (mean * n)
+        # While far from w = A z + b the products must not run ahead of it
+        _direction(A, n, mean * max(share * share * share, 1e-3 * (1.0 - length)), z, work)
+        length = min(1.0, REACH * _longest(n, z, w, dz, dw))
+        for i in range(n):
+            z[i] += length * dz[i]
+            w[i] += length * dw[i]
+    for i in range(n):
+        basis[i] = 1 if z[i] > w[i] else 0
+    return status, used
+
+
+@inlined
+def _measure(
+    A: Matrix, b: Vector, n: int, z: Vector, w: Vector, defect: Vector
+) -> tuple[float, float]:
+    """Mean product, and the largest of all defects A z + b - w (written) and products."""
+    total, worst = 0.0, 0.0
+    for i in range(n):
+        value = b[i] - w[i]
+        for j in range(n):
+            value += A[i, j] * z[j]
+        defect[i] = value
+        total += z[i] * w[i]
+        worst = max(worst, abs(value), z[i] * w[i])
+    return total / max(n, 1), worst
+
+
+@inlined
+def _factorise(A: Matrix, n: int, z: Vector, w: Vector, work: Workspace) -> bool:
+    """Factors of A + diag(w / z); returns whether it is regular."""
+    K = work.matrices[FACTOR]
+    for i in range(n):
+        for j in range(n):
+            K[j, i] = A[i, j]
+        K[i, i] += w[i] / z[i]
+    return factorise(K, n, work.integers[ORDER]) > 0.0
+
+
+@inlined
+def _direction(A: Matrix, n: int, target: float, z: Vector, work: Workspace) -> None:
+    """Changes dz and dw that would bring the defects to 0 and the products to the target."""
+    w, dz, dw = work.vectors[BASIC_W], work.vectors[STEP_Z], work.vectors[STEP_W]
+    defect, second, right = work.vectors[DEFECT], work.vectors[LEX_Z], work.vectors[RIGHT]
+    for i in range(n):
+        right[i] = (target - second[i]) / z[i] - w[i] - defect[i]
+    substitute(work.matrices[FACTOR], n, work.integers[ORDER], right, dz)
+    for i in range(n):
+        dw[i] = right[i] + defect[i] - w[i] / z[i] * dz[i]
+
+
+@inlined
+def _longest(n: int, z: Vector, w: Vector, dz: Vector, dw: Vector) -> float:
+    """The longest step, up to 1 / REACH, that keeps all variables from turning negative."""
+    length = 1.0 / REACH
+    for i in range(n):
+        if z[i] + length * dz[i] < 0.0:
+            length = -z[i] / dz[i]
+        if w[i] + length * dw[i] < 0.0:
+            length = -w[i] / dw[i]
+    return length

@@ -1,0 +1,46 @@
+"""Solvers that the cascade rarely needs, compiled apart from it when it first does."""
+
+from __future__ import annotations
+
+from dynenvs.compiled import apart
+from dynenvs.lcp.interior_point import interior_point
+from dynenvs.lcp.principal_pivoting import principal_pivoting
+from dynenvs.lcp.workspace import (
+    BASIS,
+    COVER,
+    EQUILIBRATED,
+    INTEGERS,
+    MATRICES,
+    OFFSET,
+    TRIAL,
+    VECTORS,
+    Integers,
+    Vector,
+    Workspace,
+)
+
+ITERATIONS = 60
+
+
+@apart("int64(float64[::1], float64[::1], int64[::1], int64, int64)")
+def solve_in_reserve(
+    matrices: Vector, vectors: Vector, integers: Integers, n: int, pivoting: int
+) -> int:
+    """Solve the scaled problem of a workspace into its TRIAL and BASIS; returns the pivots.
+
+    matrices, vectors, integers: the arrays of a workspace, flat
+    pivoting: 0 for the interior-point method, from COVER, else principal pivoting
+    """
+    side = vectors.shape[0] // VECTORS
+    work = Workspace(
+        matrices.reshape((MATRICES, side, side)),
+        vectors.reshape((VECTORS, side)),
+        integers.reshape((INTEGERS, side)),
+    )
+    matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
+    trial, basis = work.vectors[TRIAL], work.integers[BASIS]
+    if pivoting != 0:
+        _, pivots = principal_pivoting(matrix, offset, n, 100 + 10 * n, trial, basis, work)
+        return int(pivots)
+    interior_point(matrix, offset, work.vectors[COVER], n, ITERATIONS, trial, basis, work)
+    return 0

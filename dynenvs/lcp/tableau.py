@@ -1,0 +1,255 @@
+"""Lemke's method with lexicographic pivoting on a dictionary that each pivot updates.
+
+Source: Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 2.2 (pivotal algebra), 4.4
+(the scheme) and 4.9 (lexicographic degeneracy resolution).  Fast, but rounding errors pile up over
+the pivots: the answer is to be solved again with its basis (`active_set.py`) and judged, and where
+light bodies carry heavy ones `lemke.py` is to be asked.
+
+The dictionary states each basic variable by the nonbasic ones, y_i = q_i + sum_j T_ij x_j: half of
+the usual tableau.  B^-1, of which the lexicographic rule compares rows, stands in it too: in the
+columns of the nonbasic w's (those of the basic ones are unit vectors).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.lcp.workspace import (
+    BASIC_W,
+    BASIC_Z,
+    COLUMNS,
+    FACTOR,
+    ORDER,
+    RATIO,
+    ROWS,
+    STEP_W,
+    TIED,
+    TIGHT,
+    Integers,
+    Matrix,
+    Vector,
+    Workspace,
+    integer,
+)
+
+SOLVED, RAY, PIVOT_LIMIT = 0, 1, 2
+
+# Where w_i and z_i stand in the dictionary: column c, or -1 - r for row r
+W_PLACES, Z_PLACES = ORDER, TIGHT
+
+SMALLEST_PIVOT = 1e-10  # relative to the column: a basic variable that moves less does not block
+TIE = 1e-12  # of ratios, relative to the largest basic variable
+
+
+@inlined
+def exchange(
+    T: Matrix, q: Vector, rows: int, width: int, r: int, c: int, pivot_row: Vector
+) -> None:
+    """Basic variable r and nonbasic variable c change places.
+
+    T: dictionary, shape (>= rows, >= width); q: basic variables' values, shape (>= rows,)
+    pivot_row: scratch, shape (>= width,)
+    """
+    inverse = 1.0 / T[r, c]
+    for j in range(width):
+        value = -T[r, j] * inverse
+        pivot_row[j] = value
+        T[r, j] = value
+    pivot_row[c] = inverse
+    T[r, c] = inverse
+    value = -q[r] * inverse
+    q[r] = value
+    for i in range(rows):
+        factor = T[i, c]
+        if i == r or factor == 0.0:  # cone rows are mostly zeros
+            continue
+        T[i, c] = 0.0
+        q[i] += factor * value
+        for j in range(width):
+            T[i, j] += factor * pivot_row[j]
+
+
+@kernel
+def tableau_lemke(
+    A: Matrix,
+    b: Vector,
+    cover: Vector,
+    n: int,
+    limit: int,
+    z: Vector,
+    basis: Integers,
+    work: Workspace,
+) -> tuple[int, int]:
+    """Solve w = A z + b >= 0, z >= 0, w'z = 0 by Lemke's scheme I from the ray of `cover`.
+
+    Expects equilibrated data (`scaling.equilibrate`).
+
+    A: shape (>= n, >= n); b: shape (>= n,); cover: shape (>= n,), positive
+    limit: greatest number of pivots
+    z: shape (>= n,), receives the answer (of the last basis if there is none)
+    basis: shape (>= n,), receives 1 where z is basic at the end, else 0
+    Returns (SOLVED, RAY or PIVOT_LIMIT; number of pivots).
+    """
+    # Opened once: each view that is opened in a kernel takes its time
+    T, q = work.matrices[FACTOR], work.vectors[BASIC_Z]
+    scratch, rates, ratio = work.vectors[STEP_W], work.vectors[BASIC_W], work.vectors[RATIO]
+    rows, columns, tied = work.integers[ROWS], work.integers[COLUMNS], work.integers[TIED]
+    places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
+    leaving = _first(b, cover, n, z, basis)
+    if leaving < 0:
+        return SOLVED, 0
+    for i in range(n):
+        rows[i], columns[i] = i, n + i
+        places_w[i], places_z[i] = -1 - i, i
+    columns[n] = 2 * n
+    _enter_cover(A, b, cover, n, leaving, T, q)
+    entering = integer(n)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
+    pivots, status = 1, PIVOT_LIMIT
+    while True:
+        entering = _follow(leaving, entering, n, rows, columns, places_w, places_z)
+        if entering < 0:
+            status = SOLVED
+            break
+        if pivots >= limit:
+            break
+        count = _ratio_test(T, q, n, entering, rows, rates, tied)
+        if count > 1:
+            _break_ties(T, n, count, places_w, rates, ratio, tied)
+        if count == 0:
+            status = RAY
+            break
+        leaving = tied[0]
+        exchange(T, q, n, n + 1, leaving, entering, scratch)
+        pivots += 1
+    for i in range(n):
+        if n <= rows[i] < 2 * n:
+            z[rows[i] - n] = max(q[i], 0.0)
+            basis[rows[i] - n] = 1
+    return status, pivots
+
+
+@inlined
+def _first(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers) -> int:
+    """Clear the results; row of the w that leaves as z_0 enters, -1 if b >= 0.
+
+    The last of those with the least b_i / cover_i: among equals its perturbation e^i is the least.
+    """
+    row = integer(-1)
+    least = 0.0
+    for i in range(n):
+        z[i] = 0.0
+        basis[i] = 0
+        if b[i] < 0.0 and b[i] / cover[i] <= least:
+            least = b[i] / cover[i]
+            row = i
+    return row
+
+
+@inlined
+def _enter_cover(A: Matrix, b: Vector, cover: Vector, n: int, r: int, T: Matrix, q: Vector) -> None:
+    """The dictionary w = b + A z + cover z_0 after z_0 and w_r have changed places."""
+    inverse = 1.0 / cover[r]
+    for j in range(n):
+        T[r, j] = -A[r, j] * inverse
+    T[r, n], q[r] = inverse, -b[r] * inverse
+    for i in range(n):
+        if i != r:
+            factor = cover[i]
+            for j in range(n):
+                T[i, j] = A[i, j] + factor * T[r, j]
+            T[i, n], q[i] = factor * inverse, b[i] + factor * q[r]
+
+
+@inlined
+def _follow(
+    leaving: int,
+    entering: int,
+    n: int,
+    rows: Integers,
+    columns: Integers,
+    places_w: Integers,
+    places_z: Integers,
+) -> int:
+    """Note that row `leaving` and column `entering` have been exchanged.
+
+    Returns the column of the complement of what has left, -1 if that was z_0.
+    """
+    left, came = rows[leaving], columns[entering]
+    rows[leaving], columns[entering] = came, left
+    if came < n:
+        places_w[came] = -1 - leaving
+    elif came < 2 * n:
+        places_z[came - n] = -1 - leaving
+    complement = -1
+    if left < n:
+        places_w[left] = entering
+        complement = places_z[left]
+    elif left < 2 * n:
+        places_z[left - n] = entering
+        complement = places_w[left - n]
+    return complement
+
+
+@inlined
+def _ratio_test(
+    T: Matrix, q: Vector, n: int, entering: int, rows: Integers, rates: Vector, tied: Integers
+) -> int:
+    """Rows of the basic variables that reach 0 first as the entering one grows, to `tied`.
+
+    z_0, which ends the method, comes alone.  Returns their number; 0: none does (a ray).
+    """
+    largest, scale = 1.0, 1.0
+    for i in range(n):
+        rates[i] = -T[i, entering]
+        largest = max(largest, abs(rates[i]))
+        scale = max(scale, abs(q[i]))
+    blocking = SMALLEST_PIVOT * largest
+    least = math.inf
+    for i in range(n):
+        if rates[i] > blocking:
+            least = min(least, max(q[i], 0.0) / rates[i])
+    count = integer(0)
+    for i in range(n):
+        # In values, not in ratios: what is left of it after the step
+        if rates[i] > blocking and q[i] - least * rates[i] <= TIE * scale:
+            if rows[i] == 2 * n:
+                tied[0] = i
+                count = 1
+                break
+            tied[count] = i
+            count += 1
+    return count
+
+
+@kernel
+def _break_ties(
+    T: Matrix,
+    n: int,
+    count: int,
+    places: Integers,
+    rates: Vector,
+    ratio: Vector,
+    tied: Integers,
+) -> None:
+    """Lexicographic rule: among the tied rows the one with the smallest row of B^-1 / rate.
+
+    Standing for the offset b + (e, e^2, ..., e^n) with e -> 0.  The first `count` entries of `tied`
+    are the candidates; the choice comes first there.
+    """
+    for k in range(n):
+        place = places[k]  # of w_k, which the perturbation lets start at -e^k
+        least = math.inf
+        for t in range(count):
+            i = tied[t]
+            entry = T[i, place] if place >= 0 else -1.0 if i == -1 - place else 0.0
+            ratio[t] = -entry / rates[i]
+            least = min(least, ratio[t])
+        kept = 0
+        for t in range(count):
+            if ratio[t] <= least + 1e-11 * max(1.0, abs(least)):
+                tied[kept] = tied[t]
+                kept += 1
+        count = kept
+        if count == 1:
+            break
