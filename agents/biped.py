@@ -16,10 +16,18 @@ import math
 from typing import Any
 
 from dynenvs.agents.biped_legs import find_sole, leg_rates, reach
-from dynenvs.agents.biped_plan import DOWN, keep_time, place_pressure, plan_step, steer
-from dynenvs.agents.biped_records import JOINTS, LEG, LEGS, PLAN, TWIST, UPPER
+from dynenvs.agents.biped_plan import keep_time, place_pressure, plan_step, steer
+from dynenvs.agents.biped_records import JOINTS, LEG, LEGS, PLAN, UPPER
 from dynenvs.agents.biped_swing import set_goals
-from dynenvs.agents.legged_state import BASE, angular_momentum, mass_entry, read_state
+from dynenvs.agents.legged_motion import (
+    any_slams,
+    from_base,
+    mean_velocity,
+    moment_about,
+    put_actions,
+    stop_feet,
+)
+from dynenvs.agents.legged_state import BASE, angular_momentum, read_state
 from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged_records import ROOT, TURN
@@ -46,7 +54,6 @@ EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
 FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]
 FASTEST = 20.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 8.0  # horizontal acceleration of the base [m/s^2]
-SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
 PLAN_BYTES = PLAN.itemsize
 SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
 
@@ -102,9 +109,7 @@ def act(
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
-        for j in range(actions.shape[1]):
-            a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
-            actions[i, j] = min(max(a, -1.0), 1.0)
+        put_actions(m, w, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
@@ -159,25 +164,12 @@ def _survey(
 def _settle(
     m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records, twist: Floats
 ) -> bool:
-    """Stop the feet that have just come down, as the ground will within a physics step.
-
-    A foot closes its last gap with a speed that is left when it touches.  Torques that stopped it
-    over the whole period would lift it again.  Returns whether any joint velocity was changed.
-    """
-    changed = False
-    for leg in range(LEGS):
-        changed = changed or (legs[leg].gap < DOWN and legs[leg].velocity[5] < -SETTLED)
+    """Stop the feet that have just come down; returns whether any joint velocity was changed."""
+    changed = any_slams(legs, LEGS, JOINTS)
     if changed:
         reach(m, s, w, g, legs, 0.0, s.v, True)
         reach(m, s, w, g, legs, 0.0, s.v, False)
-        for leg in range(LEGS):
-            one = legs[leg]
-            if one.gap < DOWN and one.velocity[5] < -SETTLED:
-                for k in range(JOINTS):
-                    total = 0.0
-                    for r in range(TWIST):
-                        total += one.inverse[k, r] * one.velocity[r]
-                    s.v[one.first + k] -= total
+        stop_feet(s, legs, LEGS, JOINTS)
     return changed
 
 
@@ -204,20 +196,12 @@ def _desire(
     for j in range(m.header[0].nv):
         mean[j] = s.v[j]
     reach(m, s, w, g, legs, 2.0 * lookahead, mean, True)
-    span = 0.5 * h + lookahead
-    share = 0.5 * (h + 0.5 * h - lookahead) / h  # of the change of velocity, in the mean over it
     for k in range(3):
         p.chosen[k] = p.a[k]
     for _ in range(2):
-        reach(m, s, w, g, legs, span, mean, False)
+        reach(m, s, w, g, legs, 0.5 * h + lookahead, mean, False)
         _joint_velocities(p, legs, h, twist, v_des)
-        R = w.pose[BASE].R
-        for k in range(3):
-            mean[k] = s.v[k] + share * h * p.a[k]
-            turn = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
-            mean[3 + k] = s.v[3 + k] + share * h * turn
-        for j in range(ROOT, m.header[0].nv):
-            mean[j] = s.v[j] + share * (v_des[j] - s.v[j])
+        mean_velocity(m, s, w, p, h, lookahead, v_des, mean)
     _balance(m, s, w, p, legs, h, v_des)
     _joint_velocities(p, legs, h, twist, v_des)
     for j in range(ROOT, m.header[0].nv):
@@ -243,23 +227,11 @@ def _pose(m: ModelView, s: StateView, g: Any, p: Any, h: float, v_des: Floats) -
 @inlined
 def _joint_velocities(p: Any, legs: Records, h: float, twist: Floats, out: Floats) -> None:
     """Joint velocities of the legs that give the soles their goals while the base moves so."""
-    ox, oy, oz = (
-        p.turning[0] + h * p.alpha[0],
-        p.turning[1] + h * p.alpha[1],
-        p.turning[2] + h * p.alpha[2],
-    )
-    vx, vy, vz = (
-        p.speed[0] + h * p.chosen[0],
-        p.speed[1] + h * p.chosen[1],
-        p.speed[2] + h * p.chosen[2],
-    )
     for leg in range(LEGS):
         one = legs[leg]
-        r, goal = one.arm, one.goal
-        twist[0], twist[1], twist[2] = goal[0] - ox, goal[1] - oy, goal[2] - oz
-        twist[3] = goal[3] - vx - (oy * r[2] - oz * r[1])
-        twist[4] = goal[4] - vy - (oz * r[0] - ox * r[2])
-        twist[5] = goal[5] - vz - (ox * r[1] - oy * r[0])
+        for k in range(3):
+            twist[k] = one.goal[k] - (p.turning[k] + h * p.alpha[k])
+        twist[3], twist[4], twist[5] = from_base(p, one, h, 3)
         leg_rates(one, twist, out)
 
 
@@ -271,8 +243,10 @@ def _balance(
 
     `v_des` are the joint velocities for p.a.
     """
-    gx, xx, xy = _moment(m, s, w, p, legs, h, v_des, 1.0, 0.0)
-    gy, yx, yy = _moment(m, s, w, p, legs, h, v_des, 0.0, 1.0)
+    base = w.pose[BASE].p
+    arm = (base[0] - p.pressure[0], base[1] - p.pressure[1], base[2])
+    gx, xx, xy = moment_about(m, s, w, p, legs, LEGS, JOINTS, h, v_des, (1.0, 0.0, 0.0), arm)
+    gy, yx, yy = moment_about(m, s, w, p, legs, LEGS, JOINTS, h, v_des, (0.0, 1.0, 0.0), arm)
     determinant = xx * yy - xy * yx
     ax = ay = 0.0
     if abs(determinant) > 1e-9:
@@ -281,48 +255,3 @@ def _balance(
     shrink = STRONGEST / max(size, STRONGEST)
     p.chosen[0], p.chosen[1] = p.a[0] + shrink * ax, p.a[1] + shrink * ay
     p.chosen[2] = p.a[2]
-
-
-@inlined
-def _moment(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    p: Any,
-    legs: Records,
-    h: float,
-    v_des: Floats,
-    ux: float,
-    uy: float,
-) -> tuple[float, float, float]:
-    """Moment about the axis (ux, uy) through p.pressure that the motion for p.a asks of the ground.
-
-    And what it gains with the base's accelerations forward and sideways, the feet's goals kept.
-    """
-    R, base = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry, rz = base[0] - p.pressure[0], base[1] - p.pressure[1], base[2]
-    # The twist e about the axis, as velocities of the base's six coordinates
-    e0, e1, e2 = uy * rz, -ux * rz, ux * ry - uy * rx
-    e3 = R[0, 0] * ux + R[1, 0] * uy
-    e4 = R[0, 1] * ux + R[1, 1] * uy
-    e5 = R[0, 2] * ux + R[1, 2] * uy
-    given = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
-    given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
-    x_slope = y_slope = 0.0
-    for j in range(m.header[0].nv):
-        y = mass_entry(w, j, 0) * e0 + mass_entry(w, j, 1) * e1 + mass_entry(w, j, 2) * e2
-        y += mass_entry(w, j, 3) * e3 + mass_entry(w, j, 4) * e4 + mass_entry(w, j, 5) * e5
-        if j < 3:
-            given += y * p.a[j]
-            x_slope += y if j == 0 else 0.0
-            y_slope += y if j == 1 else 0.0
-        elif j < ROOT:
-            k = j - 3
-            given += y * (R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2])
-        else:
-            given += y * (v_des[j] - s.v[j]) / h
-            if j < ROOT + JOINTS * LEGS:
-                row = legs[(j - ROOT) // JOINTS].inverse[(j - ROOT) % JOINTS]
-                x_slope -= y * row[3]
-                y_slope -= y * row[4]
-    return given, x_slope, y_slope

@@ -23,14 +23,14 @@ def humanoid_biped() -> NDArray[Any]:
     b["apart"], b["astride"], b["reach"] = 0.11, 0.5, 0.55
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
-    b["duty"], b["duty_slope"] = 0.60, 0.08
-    b["arrival"], b["landing"] = 0.02, 0.03
+    b["duty"], b["duty_slope"] = 0.565, 0.08
+    b["arrival"], b["landing"] = 0.0, 0.022
     b["hurry"] = 0.2
-    b["clearance"], b["heel"] = 0.045, 0.2
+    b["clearance"], b["heel"] = 0.045, 0.15
     b["slow_frequency"], b["frequency_slope"] = env.GAIT
     b["height"] = 0.875
-    b["height_rate"], b["tilt_rate"], b["turn_rate"] = 10.0, 10.0, 10.0
-    b["balance_rate"], b["swing_rate"], b["posture_rate"] = 4.0, 20.0, 8.0
+    b["height_rate"], b["tilt_rate"], b["turn_rate"] = 7.0, 10.0, 10.0
+    b["balance_rate"], b["swing_rate"], b["posture_rate"] = 4.0, 17.0, 8.0
     b["pose"] = robot.STANDING[JOINTS * LEGS :]
     b["swing"] = (0, 0, 0, 0.4, 0, 0.15, -0.4, 0, -0.15)
     return biped

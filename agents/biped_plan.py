@@ -20,11 +20,11 @@ from typing import Any
 
 from dynenvs.agents.biped_records import LEGS
 from dynenvs.agents.curves import smooth_step
+from dynenvs.agents.legged_motion import DOWN
 from dynenvs.compiled import inlined
 from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
-DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 LEAST_DUTY = 0.52  # the feet hand over the load while both are down
 LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down
 FREE = 0.4  # of the double support in which a foot may be loaded as balance likes, from no load

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.biped_plan import DOWN
 from dynenvs.agents.biped_records import LEGS, TWIST
 from dynenvs.agents.curves import (
     glide,
@@ -20,6 +19,7 @@ from dynenvs.agents.curves import (
     hurry_rate,
     smooth_step,
 )
+from dynenvs.agents.legged_motion import DOWN
 from dynenvs.compiled import inlined
 from dynenvs.layout import Records
 

@@ -61,29 +61,6 @@ def glide_rate(s: float, start: float, end: float) -> float:
 
 
 @inlined
-def cruise(s: float) -> float:
-    """From rest at 0 to rest at 1 at a nearly constant speed in the middle.
-
-    Acceleration 35 (u^3 - u^5) with u = 1 - 2 s.  A leg that passes below its hip feels the
-    square of its speed there.
-    """
-    s = min(max(s, 0.0), 1.0)
-    u = 1.0 - 2.0 * s
-    square = u * u
-    fifth = square * square * u
-    return 17.5 * (s / 12.0 - (1.0 - fifth) / 40.0 + (1.0 - fifth * square) / 84.0)
-
-
-@inlined
-def cruise_rate(s: float) -> float:
-    """Slope of `cruise`."""
-    s = min(max(s, 0.0), 1.0)
-    square = (1.0 - 2.0 * s) ** 2
-    fourth = square * square
-    return 17.5 * ((1.0 - fourth) / 4.0 - (1.0 - fourth * square) / 6.0)
-
-
-@inlined
 def hop(s: float, ramp: float) -> float:
     """Up to 1 and down again with neither speed nor acceleration at the ends."""
     return glide(2.0 * s, ramp, 0.0) if s < 0.5 else glide(2.0 - 2.0 * s, ramp, 0.0)

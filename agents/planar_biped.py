@@ -14,9 +14,10 @@ import math
 from typing import Any
 
 from dynenvs.agents.biped_legs import find_sole
-from dynenvs.agents.biped_plan import DOWN, keep_time, place_pressure, plan_step, steer
+from dynenvs.agents.biped_plan import keep_time, place_pressure, plan_step, steer
 from dynenvs.agents.biped_records import LEG, LEGS, PLAN
 from dynenvs.agents.biped_swing import set_goals
+from dynenvs.agents.legged_motion import DOWN
 from dynenvs.agents.legged_state import mass_entry
 from dynenvs.agents.walking_balance import balance
 from dynenvs.agents.walking_state import read_state

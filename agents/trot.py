@@ -20,10 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.legged_state import BASE, angular_momentum, mass_entry, read_state
+from dynenvs.agents.legged_motion import (
+    any_slams,
+    from_base,
+    mean_velocity,
+    moment_about,
+    put_actions,
+    stop_feet,
+)
+from dynenvs.agents.legged_state import BASE, angular_momentum, read_state
 from dynenvs.agents.trot_legs import reach
-from dynenvs.agents.trot_plan import DOWN, plan_step, share_load, steer
-from dynenvs.agents.trot_records import LEG, LEGS, PAIRS, PLAN
+from dynenvs.agents.trot_plan import plan_step, share_load, steer
+from dynenvs.agents.trot_records import JOINTS, LEG, LEGS, PAIRS, PLAN
 from dynenvs.agents.trot_swing import set_goals, set_places
 from dynenvs.agents.trot_terrain import MOVES, choose_footholds, feel, look
 from dynenvs.compiled import inlined, kernel
@@ -51,7 +59,6 @@ SHARING = 200.0  # of the shares against least torque, for a foot that carries t
 EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
 FASTEST = 40.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 12.0  # acceleration across the line [m/s^2]
-SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
 PLAN_BYTES = PLAN.itemsize
 COSTS = 2 * MOVES * MOVES
 COSTS_AT = 8 * -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)
@@ -96,10 +103,7 @@ def act(
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         o = observations[i]
-        read_state(m, s, o, p)
-        p.rise[0] = p.rise[1] = 0.0
-        if g.scan_x > 0:
-            look(g, s, o, p)
+        _observe(m, s, g, o, p)
         _survey(m, s, w, g, o, p, legs, period)
         share_load(g, p, legs)
         if _settle(m, s, w, legs):
@@ -115,12 +119,19 @@ def act(
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
-        for j in range(actions.shape[1]):
-            a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
-            actions[i, j] = min(max(a, -1.0), 1.0)
+        put_actions(m, w, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
+
+
+@inlined
+def _observe(m: ModelView, s: StateView, g: Any, o: Floats, p: Any) -> None:
+    """The state, in a frame on the ground below the base."""
+    read_state(m, s, o, p)
+    p.rise[0] = p.rise[1] = 0.0
+    if g.scan_x > 0:
+        look(g, s, o, p)
 
 
 @inlined
@@ -177,24 +188,12 @@ def _survey(
 
 @inlined
 def _settle(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool:
-    """Stop the feet that have just come down, as the ground will within a physics step.
-
-    A foot closes its last gap with a speed that is left when it touches.  Torques that stopped it
-    over the whole period would lift it again.  Returns whether any joint velocity was changed.
-    """
-    changed = False
-    for leg in range(LEGS):
-        changed = changed or (legs[leg].gap < DOWN and legs[leg].velocity[2] < -SETTLED)
+    """Stop the feet that have just come down; returns whether any joint velocity was changed."""
+    changed = any_slams(legs, LEGS, JOINTS)
     if changed:
         reach(m, s, w, legs, 0.0, s.v, True)
         reach(m, s, w, legs, 0.0, s.v, False)
-        for leg in range(LEGS):
-            one = legs[leg]
-            if one.gap < DOWN and one.velocity[2] < -SETTLED:
-                x, y, z = one.velocity[0], one.velocity[1], one.velocity[2]
-                for k in range(3):
-                    row = one.inverse[k]
-                    s.v[ROOT + 3 * leg + k] -= row[0] * x + row[1] * y + row[2] * z
+        stop_feet(s, legs, LEGS, JOINTS)
     return changed
 
 
@@ -219,20 +218,12 @@ def _desire(
     for j in range(m.header[0].nv):
         mean[j] = s.v[j]
     reach(m, s, w, legs, 2.0 * lookahead, mean, True)
-    span = 0.5 * h + lookahead
-    share = 0.5 * (h + 0.5 * h - lookahead) / h  # of the change of velocity, in the mean over it
     for k in range(3):
         p.chosen[k] = p.a[k]
     for _ in range(3):
-        reach(m, s, w, legs, span, mean, False)
+        reach(m, s, w, legs, 0.5 * h + lookahead, mean, False)
         _joint_velocities(p, legs, h, v_des)
-        R = w.pose[BASE].R
-        for k in range(3):
-            mean[k] = s.v[k] + share * h * p.a[k]
-            turn = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
-            mean[3 + k] = s.v[3 + k] + share * h * turn
-        for j in range(ROOT, m.header[0].nv):
-            mean[j] = s.v[j] + share * (v_des[j] - s.v[j])
+        mean_velocity(m, s, w, p, h, lookahead, v_des, mean)
     _balance(m, s, w, g, p, legs, h, v_des)
     _joint_velocities(p, legs, h, v_des)
     for j in range(ROOT, m.header[0].nv):
@@ -242,25 +233,12 @@ def _desire(
 @inlined
 def _joint_velocities(p: Any, legs: Records, h: float, out: Floats) -> None:
     """Joint velocities that give the feet their goals while the base moves as chosen."""
-    ox, oy, oz = (
-        p.turning[0] + h * p.alpha[0],
-        p.turning[1] + h * p.alpha[1],
-        p.turning[2] + h * p.alpha[2],
-    )
-    vx, vy, vz = (
-        p.speed[0] + h * p.chosen[0],
-        p.speed[1] + h * p.chosen[1],
-        p.speed[2] + h * p.chosen[2],
-    )
     for leg in range(LEGS):
         one = legs[leg]
-        r, goal = one.arm, one.goal
-        x = goal[0] - vx - (oy * r[2] - oz * r[1])
-        y = goal[1] - vy - (oz * r[0] - ox * r[2])
-        z = goal[2] - vz - (ox * r[1] - oy * r[0])
-        for k in range(3):
+        x, y, z = from_base(p, one, h, 0)
+        for k in range(JOINTS):
             row = one.inverse[k]
-            out[ROOT + 3 * leg + k] = row[0] * x + row[1] * y + row[2] * z
+            out[ROOT + JOINTS * leg + k] = row[0] * x + row[1] * y + row[2] * z
 
 
 @inlined
@@ -279,39 +257,17 @@ def _balance(
     For either pair, then weighted as the pairs share the load: the ground forces pass smoothly from
     one line to the other.  `v_des` are the joint velocities for p.a.
     """
-    R, base = w.pose[BASE].R, w.pose[BASE].p
+    base = w.pose[BASE].p
     p.chosen[0] = p.chosen[1] = 0.0
     p.chosen[2] = p.a[2]
     for pair in range(PAIRS):
         if p.weight[pair] > 0.0:
             ux, uy, uz = p.line[pair, 0], p.line[pair, 1], p.ascent[pair]
             foot = legs[g.first[pair]].point
-            rx, ry, rz = base[0] - foot[0], base[1] - foot[1], base[2] - foot[2]
-            # The twist e about the line, as velocities of the base's six coordinates
-            e0, e1, e2 = uy * rz - uz * ry, uz * rx - ux * rz, ux * ry - uy * rx
-            e3 = R[0, 0] * ux + R[1, 0] * uy + R[2, 0] * uz
-            e4 = R[0, 1] * ux + R[1, 1] * uy + R[2, 1] * uz
-            e5 = R[0, 2] * ux + R[1, 2] * uy + R[2, 2] * uz
-            given = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
-            given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
-            x_slope = y_slope = 0.0
-            for j in range(m.header[0].nv):
-                y = mass_entry(w, j, 0) * e0 + mass_entry(w, j, 1) * e1 + mass_entry(w, j, 2) * e2
-                y += mass_entry(w, j, 3) * e3 + mass_entry(w, j, 4) * e4 + mass_entry(w, j, 5) * e5
-                if j < 3:
-                    given += y * p.a[j]
-                    x_slope += y if j == 0 else 0.0
-                    y_slope += y if j == 1 else 0.0
-                elif j < ROOT:
-                    k = j - 3
-                    given += y * (
-                        R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
-                    )
-                else:
-                    row = legs[(j - ROOT) // 3].inverse[(j - ROOT) % 3]
-                    given += y * (v_des[j] - s.v[j]) / h
-                    x_slope -= y * row[0]
-                    y_slope -= y * row[1]
+            arm = (base[0] - foot[0], base[1] - foot[1], base[2] - foot[2])
+            given, x_slope, y_slope = moment_about(
+                m, s, w, p, legs, LEGS, JOINTS, h, v_des, (ux, uy, uz), arm
+            )
             ax, ay = p.along[pair, 0], p.along[pair, 1]
             given += x_slope * (ax - p.a[0]) + y_slope * (ay - p.a[1])
             slope = ux * y_slope - uy * x_slope

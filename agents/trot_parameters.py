@@ -21,15 +21,14 @@ def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     y = robot.HIP_Y + robot.THIGH_Y
     t["stance"] = [(front * robot.HIP_X, left * y) for front, left in robot.LEGS.values()]
     t["duty"], t["duty_slope"] = 0.58, 0.046
-    t["arrival"], t["landing"] = 0.005, 0.02
-    t["clearance"] = 0.04
-    t["take_off"], t["slow_down"], t["ramp"] = 0.1, 0.15, 0.15
-    t["cruise"] = 0.4
+    t["arrival"], t["landing"] = 0.0, 0.023
+    t["clearance"] = 0.033
+    t["hurry"], t["rise"] = -0.1, 0.5
     t["slow_frequency"], t["frequency_slope"] = env.GAIT
-    t["height"], t["height_slope"], t["reach"] = 0.285, 0.01, 0.23
+    t["height"], t["height_slope"], t["reach"] = 0.29, 0.004, 0.23
     t["height_rate"], t["tilt_rate"], t["turn_rate"] = 12.0, 12.0, 20.0
     t["speed_rate"], t["swing_rate"] = 15.0, 28.0
-    t["sway"] = 0.5
+    t["sway"] = 0.65
     t["trim"] = [0.025, 0.02, 0.008]
     t["acceleration"], t["deceleration"] = 2.0, 6.0
     t["edge"], t["aside"], t["follow"] = 0.7, 6.0, 1.0
@@ -38,5 +37,6 @@ def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     t["gain"], t["braking"] = 0.25, 0.8
     if terrain != "flat":  # higher over steps; no speeding up towards the end of a step
         t["height"] = 0.30 if terrain == "slope" else 0.31
+        t["height_slope"], t["arrival"] = 0.01, 0.005
         t["clearance"], t["sway"], t["landing"], t["lead"] = 0.06, 0.0, 0.0, 0.0
     return trot

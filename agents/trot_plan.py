@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.agents.legged_motion import DOWN
 from dynenvs.agents.trot_records import LEGS, PAIRS
 from dynenvs.compiled import inlined
 from dynenvs.envs.legged import gait_frequency
 from dynenvs.layout import Floats, Records
 
-DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 BOUNCE = 5e-4  # height up to which the other foot of a pair that stands does, too [m]
 LEAST_DUTY = 0.51  # the pairs hand over the load while both are down
 LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down

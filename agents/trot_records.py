@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynenvs.records import record_type
 
 LEGS = 4
+JOINTS = 3  # of a leg: abduction, hip, knee
 PAIRS = 2  # diagonal pairs, which stand in turn
 
 # A robot's legs, gait and gains; one record, made by `trot_parameters.py`
@@ -19,10 +20,8 @@ TROT = record_type(
         ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
         ("landing", "f8"),  # and by which it is almost down
         ("clearance", "f8"),  # of a swinging foot [m]
-        ("take_off", "f8"),  # fractions of a swing in which its acceleration over ground grows ...
-        ("slow_down", "f8"),  # ... and dies away,
-        ("cruise", "f8"),  # share of even speed in it
-        ("ramp", "f8"),  # and of half of it in which that upward does
+        ("hurry", "f8"),  # by how much faster a swing over ground ends, and slower begins
+        ("rise", "f8"),  # by how much faster a foot begins to go up than it comes down
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("mass", "f8"),  # of the whole robot [kg]

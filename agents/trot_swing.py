@@ -9,8 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.curves import cruise, cruise_rate, glide, glide_rate, hop, hop_rate, smooth_step
-from dynenvs.agents.trot_plan import DOWN
+from dynenvs.agents.curves import (
+    glide,
+    glide_rate,
+    hop,
+    hop_rate,
+    hurry,
+    hurry_rate,
+    smooth_step,
+)
+from dynenvs.agents.legged_motion import DOWN
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.agents.trot_terrain import swing_over
 from dynenvs.compiled import inlined
@@ -96,9 +104,10 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * hop(elapsed / span, g.ramp) + HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * hop_rate((elapsed - lag) / span, g.ramp) / span
-    next_rate = g.clearance * hop_rate((elapsed - lag + h) / span, g.ramp) / span
+    up = g.clearance * hop(hurry(elapsed / span, -g.rise), 0.0)
+    up += HOVER * smooth_step(4.0 * elapsed / span)
+    rate = g.clearance * _hop_rate(g, (elapsed - lag) / span) / span
+    next_rate = g.clearance * _hop_rate(g, (elapsed - lag + h) / span) / span
     one.goal[2] = one.velocity[2] + next_rate - rate
     one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
 
@@ -111,11 +120,21 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 
 
 @inlined
+def _hop_rate(g: Any, s: float) -> float:
+    """Slope of the way up and down."""
+    return hop_rate(hurry(s, -g.rise), 0.0) * hurry_rate(s, -g.rise)
+
+
+@inlined
 def _way(g: Any, s: float) -> float:
-    """Part of a swing's way over ground that is done after the part s of its time."""
-    return (1.0 - g.cruise) * glide(s, g.take_off, g.slow_down) + g.cruise * cruise(s)
+    """Part of a swing's way over ground that is done after the part s of its time.
+
+    The acceleration is a straight line: no other way asks for so little change of the torques.  It
+    begins and ends in a jump, where the feet take over the load from each other anyway.
+    """
+    return glide(hurry(s, g.hurry), 0.0, 0.0)
 
 
 @inlined
 def _way_rate(g: Any, s: float) -> float:
-    return (1.0 - g.cruise) * glide_rate(s, g.take_off, g.slow_down) + g.cruise * cruise_rate(s)
+    return glide_rate(hurry(s, g.hurry), 0.0, 0.0) * hurry_rate(s, g.hurry)

@@ -86,11 +86,9 @@ def run(
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    stride = h.workspace_bytes + APART
-    buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
+    buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
     nu = h.nv - ROOT
-    seen = 2 * nu + 15 + o.legs + o.scan_x * o.scan_y
-    told = READING_BYTES + 8 * (nu + 3 * o.legs + 6)
+    seen, told = _sizes(o, nu)
     i = claim(progress, thread, chosen.shape[0])
     while i < chosen.shape[0]:
         observation = vector(observations, 8 * i * seen, seen, np.float64)
@@ -106,16 +104,40 @@ def run(
             ends[i] = task[0].end
             if order == STEP_AND_BEGIN and task[0].end != RUNNING:
                 last = vector(last_observations, 8 * i * seen, seen, np.float64)
-                observe(packed, m, s, task[0], o, feet, last)
                 last_reading = vector(last_readings, i * told, told, np.uint8)
-                describe(m, s, task[0], o, feet, action, last_reading)
+                _tell(packed, m, s, task[0], o, feet, action, last, last_reading)
                 _begin(packed, m, s, buffer, task, o, standing, feet, fresh, row, action)
-            observe(packed, m, s, task[0], o, feet, observation)
-            describe(m, s, task[0], o, feet, action, reading)
+            _tell(packed, m, s, task[0], o, feet, action, observation, reading)
         copy_words(observations, copied_observations, seen * i, seen)
         copy_words(readings, copied_readings, told // 8 * i, told // 8)
         i = claim(progress, thread, chosen.shape[0])
     leave(progress, thread)
+
+
+@inlined
+def _sizes(o: Any, nu: int) -> tuple[int, int]:
+    """Entries of an observation, bytes of a reading."""
+    return (
+        2 * nu + 15 + o.legs + o.scan_x * o.scan_y,
+        READING_BYTES + 8 * (nu + 3 * o.legs + 6),
+    )
+
+
+@inlined
+def _tell(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    t: Any,
+    o: Any,
+    feet: Ints,
+    action: Floats,
+    observation: Floats,
+    reading: Bytes,
+) -> None:
+    """Observation and reading of the present state."""
+    observe(packed, m, s, t, o, feet, observation)
+    describe(m, s, t, o, feet, action, reading)
 
 
 @inlined

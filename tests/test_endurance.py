@@ -1,6 +1,7 @@
 """Long random runs: no NaN, no failure, hardly a degraded solve, no sinking into the ground.
 
-The default run takes 3,000 steps of each case; `-m slow` takes 100,000 and prints the counts.
+The default run takes 3,000 steps of each case; `-m slow` takes 100,000, of robots with a free base
+also a million in batches, and prints the counts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from batches import make_batch
 from rollouts import IDS, PLANAR, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
 
 STEPS, MANY = 3_000, 100_000
@@ -144,3 +146,76 @@ def test_endures_other_time_steps_for_long(
     """20,000 steps of each."""
     both = {**options, **variant}
     _check(endure(name, bang_bang(3), MANY // 5, **both), name, f"bang-bang {both}")
+
+
+# Batches
+
+FREE = tuple(name for name in WALKERS if name not in PLANAR)
+WORLDS = 64
+
+
+def endure_batch(name: str, steps: int, seed: int, **options: Any) -> Tally:
+    """As `endure`, in a batch, all actions uniform; the depth is one world's at each step."""
+    envs = make_batch(name, WORLDS, **options)
+    depths = [Depth(env) for env in envs.envs]
+    low, high = envs.observation_space.low, envs.observation_space.high
+    rng = np.random.default_rng(seed)
+    envs.reset(seed=seed)
+    ends: Counter[str] = Counter()
+    total = np.zeros(4, int)
+    residual, deepest, fastest, spent = 0.0, -np.inf, 0.0, 0.0
+    done = turn = 0
+    over = np.zeros(WORLDS, np.bool_)
+    while done < steps:
+        actions = rng.uniform(-1, 1, (WORLDS, envs.task.model.nu)).astype(np.float32)
+        started = time.perf_counter()
+        observations, rewards, terminated, truncated, info = envs.step(actions)
+        spent += time.perf_counter() - started
+        done += int(np.count_nonzero(~over))  # the others begin an episode
+        assert np.all((observations >= low) & (observations <= high))
+        assert np.all((rewards >= 0.0) & (rewards <= 1.0 + 1e-12))
+        rows = envs.worlds.rows
+        deepest = max(deepest, depths[turn % WORLDS]())
+        turn += 1
+        fastest = max(fastest, float(np.abs(rows["v"]).max()))
+        over = terminated | truncated
+        counted = over if done < steps else np.ones(WORLDS, np.bool_)
+        status = rows["status"][counted]
+        total += [int(status[k].sum()) for k in ("degraded", "failed", "solves", "overflow")]
+        residual = max(residual, float(status["residual"].max(initial=0.0)))
+        ends.update(str(info["end"][i]) for i in np.flatnonzero(over))
+    envs.close()
+    degraded, failed, solves, overflow = map(int, total)
+    microseconds = 1e6 * spent / done
+    timestep = envs.task.timestep
+    return Tally(
+        done,
+        ends,
+        degraded,
+        failed,
+        solves,
+        overflow,
+        residual,
+        deepest,
+        fastest,
+        timestep,
+        microseconds,
+    )
+
+
+MODES = [{}, {"terminate_on_fall": False}]
+
+
+@pytest.mark.parametrize("options", MODES, ids=repr)
+@pytest.mark.parametrize("name", FREE)
+def test_batches_endure(name: str, options: dict[str, Any]) -> None:
+    """As many steps as one world takes elsewhere."""
+    _check(endure_batch(name, STEPS, 4, **options), name, f"{WORLDS} worlds {options}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", MODES, ids=repr)
+@pytest.mark.parametrize("name", FREE)
+def test_endures_a_million_steps(name: str, options: dict[str, Any]) -> None:
+    """With falls that end episodes, and lying and thrashing on for a thousand steps each."""
+    _check(endure_batch(name, 1_000_000, 5, **options), name, f"{WORLDS} worlds {options}")

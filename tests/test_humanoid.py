@@ -186,6 +186,7 @@ def _bars(trot: Trot, seed: int) -> list[str]:
         "slip < 2 mm": (trot.slip < 2e-3, trot.slip),
         "clearance >= 2 cm": (trot.clearance >= 0.02, trot.clearance),
         "penetration < 1e-6 m": (trot.penetration < 1e-6, trot.penetration),
+        "torque change < 10 %": (trot.torque_change < 0.1, trot.torque_change),
         "no degraded solve": (trot.degraded == 0, trot.degraded),
         "no failed solve": (trot.failed == 0, trot.failed),
     }
@@ -289,13 +290,10 @@ def test_200_seeds_meet_the_bars() -> None:
     """Whole episodes, commands drawn from the whole range."""
     env = humanoid()
     policy = reference_controller(env)
-    missed, changes = [], []
+    missed = []
     for seed in range(200):
-        trot = measure_trot(env, run_episode(env, policy, seed=seed))
-        missed += _bars(trot, seed)
-        changes.append(trot.torque_change)
+        missed += _bars(measure_trot(env, run_episode(env, policy, seed=seed)), seed)
     assert missed == []
-    assert np.mean(changes) < 0.1
 
 
 @pytest.mark.slow

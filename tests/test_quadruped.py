@@ -302,6 +302,7 @@ def _bars(trot: Trot, seed: int) -> list[str]:
         "slip < 2 mm": (trot.slip < 2e-3, trot.slip),
         "clearance >= 3 cm": (trot.clearance >= 0.03, trot.clearance),
         "penetration < 1e-6 m": (trot.penetration < 1e-6, trot.penetration),
+        "torque change < 10 %": (trot.torque_change < 0.1, trot.torque_change),
         "no degraded solve": (trot.degraded == 0, trot.degraded),
         "no failed solve": (trot.failed == 0, trot.failed),
     }
@@ -355,17 +356,13 @@ def test_float32_observations_still_trot() -> None:
 @pytest.mark.slow
 def test_200_seeds_meet_the_bars() -> None:
     """Whole episodes, commands drawn from the whole range."""
-    missed, changes = [], []
+    missed = []
     for first in range(0, 200, 50):
         batch = QuadrupedVectorEnv(num_envs=50)
         episodes = run_episodes(batch, reference_controller(batch), seed=first)
         for seed, episode in enumerate(episodes, first):
-            trot = measure_trot(batch, episode)
-            missed += _bars(trot, seed)
-            changes.append(trot.torque_change)
+            missed += _bars(measure_trot(batch, episode), seed)
     assert missed == []
-    assert np.mean(changes) < 0.08  # 0.10 is aimed at; fast ones miss it, up to 0.16
-    assert max(changes) < 0.17
 
 
 @pytest.mark.slow
