@@ -221,7 +221,8 @@ SPOT = record_type(
         ("gap", "f8"),  # [m]; FAR where the slot does not touch that way
         ("radius", "f8"),  # of A around its core point
         ("edges", "i8"),  # which edges of two boxes cross: the slot alone does not tell; else 0
-        # In a pair's first slot: how many it has, if they all have been discarded; else 0
+        # In a pair's first slot: how many it has, if the solids are far apart (then the slots are
+        # not filled and not to be read); else 0
         ("skip", "i8"),
         ("center", "f8", (3,)),  # core point of A, world axes [m]
         ("normal", "f8", (3,)),  # from B to A

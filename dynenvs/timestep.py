@@ -135,6 +135,7 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
         packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
         done = free_by_recursion(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
         return bool(done == PASSED)
+    w.answer[0].recursive = 0
     equations_of_motion(m, s, w, s.v, dt, w.L)
     if not factor_in_place(m.dofs, w.L):
         return False

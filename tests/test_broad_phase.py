@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dynenvs import model as models
+from dynenvs import packing
 from dynenvs.builder import ModelBuilder
 from dynenvs.parts import free, revolute
 from dynenvs.world import World
@@ -50,7 +50,7 @@ def scene(seed: int) -> World:
 def test_nothing_changes(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Bit for bit over a second, whatever touches whatever."""
     one = scene(seed)
-    monkeypatch.setattr(models, "_apart", lambda *_: math.inf)
+    monkeypatch.setattr(packing, "_apart", lambda *_: math.inf)
     other = scene(seed)
     assert (other.model.features["apart"] == math.inf).all()
     touched = set()

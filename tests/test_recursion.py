@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from trees import Array
 
-from dynenvs import model as models
+from dynenvs import packing
 from dynenvs.builder import ModelBuilder
 from dynenvs.model import Model
 from dynenvs.parts import free, revolute
@@ -40,7 +40,7 @@ def both(monkeypatch: pytest.MonkeyPatch, links: int, **options: Any) -> tuple[W
     """The chain stepped by recursion, and by factors."""
     worlds = []
     for bound in (0, 10**9):
-        monkeypatch.setattr(models, "RECURSION", bound)
+        monkeypatch.setattr(packing, "RECURSION", bound)
         worlds.append(World(chain(links, **options), timestep=2e-3))
     assert [int(world.model.header.recursive) for world in worlds] == [1, 0]
     return worlds[0], worlds[1]

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.geometry.spot import discard
 from dynenvs.contact.spots import find_spots, place_spot
 from dynenvs.layout import Bytes, Floats, Records, open_model, open_workspace
 from dynenvs.lcp.workspace import integer
@@ -109,13 +110,17 @@ def next_after(features: Records, spots: Records, f: int) -> int:
 
 
 @inlined
-def forget_gaps(features: Records, spots: Records, f: int) -> None:
-    """Have the gaps of slot f's pair cleared at the next step: they belong to this one alone."""
+def open_pair(features: Records, spots: Records, gaps: Floats, f: int) -> None:
+    """Have slot f's pair, if far apart at the start of the step, stand among those to be read."""
     k = slot_of(features, spots, f)
     while k > 0 and features[f - 1].group == features[f].group:
         f -= 1
         k -= 1
-    spots[k].skip = 0
+    if spots[k].skip > 0:
+        discard(spots, k, spots[k].skip)
+        for i in range(spots[k].skip):
+            gaps[f + i] = FAR
+        spots[k].skip = 0
 
 
 @inlined
@@ -139,7 +144,8 @@ def measure_gaps(packed: Bytes, buffer: Bytes) -> None:
     for f in range(points):
         w.gaps[f] = feature_gap(m.features[f], w.pose)
     for f in range(points, m.header[0].nf):
-        w.gaps[f] = w.spots[f - points].gap
+        w.gaps[f] = FAR
+    _take_gaps(w.spots, points, w.gaps)
 
 
 @inlined
@@ -188,7 +194,7 @@ def _set_target(features: Records, gaps: Floats, contact: Any) -> None:
 
 @inlined
 def _take_gaps(spots: Records, points: int, gaps: Floats) -> None:
-    """Gaps of the slots of all pairs that are near, at the start of the step."""
+    """Gaps of the slots of all pairs that are near, at the start of the step; others stay."""
     k = integer(0)
     while k < spots.shape[0] // 2:
         if spots[k].skip > 0:

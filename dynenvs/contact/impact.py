@@ -65,6 +65,7 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         if free_by_recursion(packed, row, buffer, w.tau, 0.0) != PASSED:
             return FAILED
     else:
+        w.answer[0].recursive = 0
         equations_of_motion(m, s, w, s.v, 0.0, w.L)
         if not factor_in_place(m.dofs, w.L):
             return FAILED

@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
-from dynenvs.contact.detect import feature_gap, gap_after, slot_of
+from dynenvs.contact.detect import feature_gap, gap_after, next_after, slot_of
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.rows import limited_coordinate
 from dynenvs.contact.spots import find_spots
@@ -23,6 +23,7 @@ from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
+from dynenvs.lcp.workspace import integer
 from dynenvs.records import FAR
 from dynenvs.rotation import rotate
 from dynenvs.views import raw
@@ -88,7 +89,9 @@ def _buries(
     poses: Records,
 ) -> bool:
     """Whether a feature that is no contact lies below ground."""
-    for f in range(features.shape[0]):
+    after = next_after(features, spots, integer(-1))
+    while after < features.shape[0]:
+        f, after = after, next_after(features, spots, after)
         if memory[f].ignored == 0 and gap_after(features, spots, poses, f) < -BURIED:
             listed = False
             for i in range(count):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.detect import (
     add_contact,
-    forget_gaps,
     gap_after,
     locate,
     next_after,
+    open_pair,
     select_contacts,
     slot_of,
 )
@@ -152,10 +152,10 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
             else:
                 a, b = feature.body_a, feature.body_b
                 spot = w.spots[m.header[0].ns + k]
+                open_pair(m.features, w.spots, w.gaps, f)
                 w.gaps[f] = pull_back(
                     spot, w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact
                 )
-                forget_gaps(m.features, w.spots, f)
             add_contact(m.features, s.memory, w.gaps, f, contact)
             count += 1
     return count

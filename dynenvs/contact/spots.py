@@ -22,7 +22,7 @@ from dynenvs.layout import (
     open_shapes,
     open_workspace,
 )
-from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, FAR, HEIGHT_FIELD
+from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD
 from dynenvs.rotation import rotate
 
 FOUND = 0
@@ -42,20 +42,14 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
     for p in range(m.header[0].np):
         pair = pairs[p]
         first = start + pair.first
-        lead = w.spots[first]
-        if lead.skip == 0:  # otherwise all of them are discarded already
-            discard(w.spots, first, pair.slots)
-            lead.skip = pair.slots
-            if after == 0:  # gaps are taken over of pairs that are near alone
-                at = m.header[0].nf - m.header[0].ns + first
-                for k in range(at, at + pair.slots):
-                    w.gaps[k] = FAR
         if after:
             near = _meet(pair, w.pose_new[pair.body_a], w.pose_new[pair.body_b], shapes)
         else:
             near = _meet(pair, w.pose[pair.body_a], w.pose[pair.body_b], shapes)
+        w.spots[first].skip = 0 if near else pair.slots
+        if near or (after and w.spots[pair.first].skip == 0):  # else nobody reads the slots
+            discard(w.spots, first, pair.slots)
         if near:
-            lead.skip = 0
             _find(pair, shapes[0], shapes[1], heights, w.spots, first)
     return FOUND
 
