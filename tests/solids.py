@@ -101,10 +101,11 @@ def read(model: Model, q: Array) -> Slots:
     w = open_workspace(m, buffer)
     update_poses(m, q, w.pose)
     measure_gaps(model.packed, buffer)
-    spots = w.spots[: int(model.header.ns)]
-    alive = np.flatnonzero(spots["gap"] < FAR)
+    count = int(model.header.ns)
+    spots, gaps = w.spots[:count], w.gaps[len(w.gaps) - count :]
+    alive = np.flatnonzero(gaps < FAR)
     points = spots["center"] - spots["radius"][:, None] * spots["normal"]
-    return Slots(alive, spots["gap"][alive], points[alive], spots["normal"][alive])
+    return Slots(alive, gaps[alive], points[alive], spots["normal"][alive])
 
 
 def read_gaps(model: Model, q: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from solids import UP, Solid, distance, few_of, pair_model, pose, read, slots
@@ -95,6 +95,7 @@ SPAN = st.floats(-0.3, 0.3)
 
 
 @settings(max_examples=25, deadline=None)
+@example((0.0, 0.25, 0.25), 0.0, 0)  # so far apart that no slot is filled
 @given(
     st.tuples(SPAN, SPAN, SPAN), st.sampled_from([0.0, 1e-9, 1e-6, 1e-3, 0.5]), st.integers(0, 2)
 )
