@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ from rich.table import Table
 
 from dynenvs.agents.actors import actor
 from dynenvs.agents.controller import Policy
+from dynenvs.agents.options import plain_options, spoken
+from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import make_batch, run_all
 
 FIRST_SEED = 1_000_000  # of the evaluation's episodes: no training begins there
@@ -36,10 +39,10 @@ class References(NamedTuple):
     """Mean returns between which a score is measured."""
 
     standing: float
-    expert: float
+    expert: float = math.nan
 
     def score(self, mean_return: float) -> float:
-        """0 for one that merely stays, 1 for the expert."""
+        """0 for one that merely stays, 1 for the expert; NaN where there is no expert."""
         return (mean_return - self.standing) / (self.expert - self.standing)
 
 
@@ -63,7 +66,7 @@ def evaluate(
         options: the environment's.
 
     Raises:
-        ValueError: no such agent, or one of another environment.
+        ValueError: no such agent, or one of another environment; an option that there is not.
         FileNotFoundError: no such file.
     """
     runs = []
@@ -98,23 +101,40 @@ def references(
     return References(standing, expert)
 
 
-def as_json(env_id: str, results: dict[str, Evaluation], between: References) -> dict[str, Any]:
-    """Everything that `table` shows, and each episode's return and length."""
+def has_expert(env_id: str, **options: Any) -> bool:
+    """Whether an expert acts in the environment with these options."""
+    envs = make_batch(env_id, 1, 1, **options)
+    try:
+        reference_controller(envs)
+    except ValueError:
+        return False
+    return True
+
+
+def as_json(
+    env_id: str, results: dict[str, Evaluation], between: References, **options: Any
+) -> dict[str, Any]:
+    """Everything that `table` shows, and each episode's return and length; no NaN."""
     return {
         "env": env_id,
+        **({"options": plain_options(options)} if options else {}),
         "episodes": len(next(iter(results.values())).returns),
         "first_seed": FIRST_SEED,
-        "references": between._asdict(),
+        "references": _numbers(between._asdict()),
         "agents": {
             name: {
-                "score": between.score(result.mean_return),
-                **{key: value for key, value in summary(result).items() if value == value},
+                **_numbers({"score": between.score(result.mean_return), **summary(result)}),
                 "returns": result.returns,
                 "lengths": result.lengths,
             }
             for name, result in results.items()
         },
     }
+
+
+def _numbers(means: dict[str, float]) -> dict[str, float]:
+    """Without what is not known: JSON has no NaN."""
+    return {name: value for name, value in means.items() if value == value}
 
 
 def summary(result: Evaluation) -> dict[str, float]:
@@ -130,18 +150,20 @@ def summary(result: Evaluation) -> dict[str, float]:
     }
 
 
-def table(env_id: str, results: dict[str, Evaluation], between: References) -> Table:
-    """One row an agent."""
+def table(
+    env_id: str, results: dict[str, Evaluation], between: References, **options: Any
+) -> Table:
+    """One row an agent; cells are empty where there is nothing to say."""
     episodes = len(next(iter(results.values())).returns)
     shown = Table("agent", "score", "return", "worst", "length", "falls", "m/s off", "effort")
     shown.columns[2].no_wrap = True
-    shown.title = f"{env_id}, {episodes} episodes"
+    shown.title = ", ".join(filter(None, (env_id, spoken(options), f"{episodes} episodes")))
     for name, result in results.items():
         means = summary(result)
-        error = means["speed_error"]
+        score, error = between.score(result.mean_return), means["speed_error"]
         shown.add_row(
             name,
-            f"{between.score(result.mean_return):.3f}",
+            f"{score:.3f}" if score == score else "",
             f"{means['mean_return']:.1f} ± {means['return_deviation']:.1f}",
             f"{means['worst_return']:.1f}",
             f"{means['mean_length']:.0f}",

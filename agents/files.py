@@ -1,14 +1,22 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, or that only one process writes."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows: whoever runs two at once must name them differently
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -20,11 +28,12 @@ def written_whole(path: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written; the words name the file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(descriptor)
-    draft = Path(name)
+    draft = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(descriptor)
+        draft = Path(name)
         yield draft
         with draft.open("rb+") as file:
             os.fsync(file.fileno())
@@ -33,7 +42,67 @@ def written_whole(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+
+
+def open_locked(path: Path) -> FileIO:
+    """A file to read and write, unbuffered, made if there is none; nobody else has it open so.
+
+    The lock ends when the file is closed, or the process ends, however that ends.
+
+    Raises:
+        OSError: it cannot be opened, or another process has it; the words name the file.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "rb+")
+            try:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                    return file
+            except OSError:
+                file.close()
+                raise
+            file.close()  # who had it before has just removed it
+    except BlockingIOError:
+        raise OSError(f"another process is at {str(path)!r}: wait until it has ended") from None
+    except OSError as error:
+        raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+def check_space(folder: Path, size: int) -> None:
+    """Refuse to begin what needs `size` bytes where there are fewer: some libraries die of that.
+
+    Raises:
+        OSError: says how many are needed.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            if hasattr(os, "posix_fallocate"):  # knows of quotas and limits, too
+                os.posix_fallocate(file.fileno(), 0, size)
+            elif shutil.disk_usage(folder).free < size:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror} ({size / 1e6:.1f} MB are needed)") from error
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a place where no file can be written: better to know before the work than after it.
+
+    Raises:
+        OSError: says why.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
 
 def write_json(path: Path, content: Any) -> None:

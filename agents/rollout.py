@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.controller import Action, Policy
+from dynenvs.agents.options import check_options
 from dynenvs.envs.codes import END_WORDS, RUNNING, TERMINATIONS
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats
@@ -42,7 +43,12 @@ class Run(NamedTuple):
 
 
 def make_batch(env_id: str, count: int, threads: int | None = None, **options: Any) -> DynVectorEnv:
-    """The vector environment in which episodes are run."""
+    """The vector environment in which episodes are run.
+
+    Raises:
+        ValueError: an option that the environment does not have, or a value out of its range.
+    """
+    check_options(env_id, options)
     envs = gym.make_vec(env_id, num_envs=count, num_threads=threads, **options).unwrapped
     assert isinstance(envs, DynVectorEnv)
     return envs
@@ -69,10 +75,11 @@ def rollout(
     nu = envs.task.model.nu
     observation, _ = envs.reset(seed=list(seeds))
     states = {name: _rows(records) for name, records in envs.get_state().items()}
-    observations = np.empty((limit + 1, *observation.shape))
-    actions = np.empty((limit, count, nu), np.float32)
-    rewards, errors = np.empty((limit, count)), np.full((limit, count), np.nan)
-    observations[0] = observation
+    # By worlds: an episode is one stretch of memory
+    observations = np.empty((count, limit + 1, observation.shape[1]))
+    actions = np.empty((count, limit, nu), np.float32)
+    rewards, errors = np.empty((count, limit)), np.empty((count, limit))
+    observations[:, 0] = observation
     generators = [np.random.default_rng(seed) for seed in seeds]
     random = np.zeros((BLOCK, count, nu))
     running = np.ones(count, np.bool_)
@@ -80,10 +87,11 @@ def rollout(
     while running.any():
         if (policy is None or noise > 0.0) and step % BLOCK == 0:
             _draw(generators, random, uniform=policy is None)
-        actions[step] = _act(policy, observation, random[step % BLOCK], noise)
-        observation, rewards[step], *_, infos = envs.step(actions[step])
-        observations[step + 1] = observation
-        errors[step] = speed_errors(infos)
+        acts = _act(policy, observation, random[step % BLOCK], noise)
+        actions[:, step] = acts
+        observation, rewards[:, step], *_, infos = envs.step(acts)
+        observations[:, step + 1] = observation
+        errors[:, step] = speed_errors(infos)
         ends = envs.worlds.ends
         step += 1
         over = np.flatnonzero(running & (ends != RUNNING)).tolist()
@@ -93,13 +101,13 @@ def rollout(
                 Run(
                     number=i,
                     seed=int(seeds[i]),
-                    observations=observations[: step + 1, i].copy(),
-                    actions=actions[:step, i].copy(),
-                    rewards=rewards[:step, i].copy(),
+                    observations=observations[i, : step + 1].copy(),
+                    actions=actions[i, :step].copy(),
+                    rewards=rewards[i, :step].copy(),
                     terminated=int(ends[i]) in TERMINATIONS,
                     end=END_WORDS[ends[i]],
                     state={name: rows[i] for name, rows in states.items()},
-                    speed_error=float(errors[:step, i].mean()),
+                    speed_error=float(errors[i, :step].mean()),
                 )
                 for i in over
             ]

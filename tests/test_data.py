@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,11 @@ minari = pytest.importorskip("minari")
 pytest.importorskip("h5py")
 
 from dynenvs.agents.data import collect as collecting  # noqa: E402
-from dynenvs.agents.data import parts as parting  # noqa: E402
+from dynenvs.agents.data import dataset as storing  # noqa: E402
 from dynenvs.agents.data.collect import collect  # noqa: E402
 from dynenvs.agents.data.dataset import dataset_id, episodes, open_dataset  # noqa: E402
 from dynenvs.agents.data.export import transitions  # noqa: E402
+from dynenvs.agents.data.journal import Journal  # noqa: E402
 from dynenvs.agents.data.replay import replay  # noqa: E402
 
 
@@ -56,13 +59,16 @@ def content(name: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_replay_gives_every_bit(name: str) -> None:
-    """Expert episodes, then random ones that end at different steps."""
+def test_replay_gives_every_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expert episodes, then random ones that end at different steps; bytes as foreseen."""
+    foreseen: list[int] = []
+    monkeypatch.setattr(storing, "check_space", lambda folder, size: foreseen.append(size))
     for agent in ("expert", "random"):
         made = collect(name, 3, agent=agent, max_episode_steps=60)
         dataset = open_dataset(made.name)
         assert (len(dataset), dataset.total_steps) == (3, made.steps)
         assert replay(dataset) == []
+        assert sum(file.stat().st_size for file in made.path.rglob("*.*")) < foreseen[-1]
     assert "Pendulum" in name or made.steps < 180  # random walkers fall
 
 
@@ -87,7 +93,7 @@ def test_metadata_and_environment() -> None:
     """Minari reads it, makes the environment, and has both reference scores."""
     kwargs = dict(gym.spec(HUMANOID).kwargs)
     made = collect(HUMANOID, 3, seed=7, max_episode_steps=25, author="A", email="a@example.org")
-    assert made.name == "dynenvs/planar-humanoid/expert-v0"
+    assert made.name == "dynenvs/planar-humanoid/expert-max-episode-steps-25-v0"
     dataset = minari.load_dataset(made.name)
     metadata = dataset.storage.metadata
     for key in ("algorithm_name", "code_permalink", "description", "requirements"):
@@ -113,19 +119,19 @@ def test_metadata_and_environment() -> None:
 def test_interrupted_collections_lose_no_finished_episode(
     monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
-    """Interrupted at every part, resumed, the dataset is that of an uninterrupted run."""
+    """Interrupted after every record, resumed, the dataset is that of an uninterrupted run."""
     whole = collect(HUMANOID, 8, agent="random", name="whole-v0")
-    add = parting.Parts.add
+    add = Journal.add
     kept: list[int] = []
 
-    def once(self: parting.Parts, runs: Any) -> None:
+    def once(self: Journal, runs: Any) -> None:
         add(self, runs)
         kept.extend(one.number for one in runs)
         raise KeyboardInterrupt
 
     for _ in range(20):
         with monkeypatch.context() as patched:
-            patched.setattr(parting.Parts, "add", once)
+            patched.setattr(Journal, "add", once)
             try:
                 collect(HUMANOID, 8, agent="random", name="broken-v0")
                 break
@@ -137,66 +143,167 @@ def test_interrupted_collections_lose_no_finished_episode(
     assert not list(root.rglob(".*"))
 
 
-def test_a_killed_collection_is_resumed(root: Path) -> None:
-    """SIGKILL in the middle: what was finished is there, no draft is taken for a dataset."""
+def unfinished(root: Path, name: str = "random-v0", env: str = "double-pendulum") -> Path:
+    """Where the episodes of an unfinished collection lie."""
+    return root / "dynenvs" / env / f".{name}.unfinished"
+
+
+def in_another_process(count: int, **options: Any) -> subprocess.Popen[str]:
+    """A collection of the pendulum's random episodes, two at a time."""
     code = (
         "from dynenvs.agents.data import collect as c\n"
         "c.WORLDS, c.REFERENCES = 2, 2\n"
-        f"c.collect({PENDULUM!r}, 4000, agent='random', max_episode_steps=200)\n"
+        f"c.collect({PENDULUM!r}, {count}, agent='random', **{options!r})\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code])
-    folder = root / "dynenvs" / "double-pendulum" / ".random-v0.parts"
-    deadline = time.time() + 60
-    while len(list(folder.glob("part-*.npz"))) < 3 and time.time() < deadline:
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", code], **pipes)
+
+
+def wait_for(path: Path, size: int, process: subprocess.Popen[str]) -> None:
+    """Until a file has so many bytes."""
+    deadline = time.time() + 300
+    while not (path.is_file() and path.stat().st_size >= size):
+        assert process.poll() is None, process.communicate()
+        assert time.time() < deadline
         time.sleep(0.01)
+
+
+def test_a_killed_collection_is_resumed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGKILL in the middle: what was finished is there, no draft is taken for a dataset."""
+    process = in_another_process(4000, max_episode_steps=200)
+    file = unfinished(root)
+    wait_for(file, 200_000, process)
+    with pytest.raises(OSError, match="another process is at"):
+        collect(PENDULUM, 4000, agent="random", max_episode_steps=200, name="random-v0")
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    finished = sorted(folder.glob("part-*.npz"))
-    assert len(finished) >= 3
-    before = [path.stat().st_mtime_ns for path in finished]
+    process.communicate()
+    before = file.read_bytes()
     assert minari.list_local_datasets() == {}
-    count = 2 * len(finished) + 2
-    made = collect(PENDULUM, count, agent="random", max_episode_steps=200)
+    simulated: list[int] = []
+    add = Journal.add
+
+    def watched(self: Journal, runs: Any) -> None:
+        simulated.extend(one.number for one in runs)
+        add(self, runs)
+
+    monkeypatch.setattr(Journal, "add", watched)
+    count = 2 * (before.count(b'"number"') // 2) + 2
+    made = collect(PENDULUM, count, agent="random", max_episode_steps=200, name="random-v0")
     assert made.steps == 200 * count
-    assert before  # the parts went into the dataset, none was collected again
+    assert simulated[-2:] == [count - 2, count - 1]
+    assert len(simulated) <= 4  # those that were not there, and at most two that were cut short
+    assert replay(open_dataset(made.name)) == []
+    assert not list(root.rglob(".*"))
+
+
+def test_what_was_cut_short_or_spoilt_is_simulated_once_more(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    """A record without its end, one with a wrong bit; all others stay."""
+    settings: Any = {"agent": "random", "name": "random-v0", "max_episode_steps": 20}
+    whole = content(collect(PENDULUM, 6, **{**settings, "name": "whole-v0"}).name)
+    with monkeypatch.context() as patched:
+        patched.setattr(collecting, "write_dataset", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            collect(PENDULUM, 6, **settings)
+    spoilt = bytearray(unfinished(root).read_bytes())
+    size = len(spoilt) // 6
+    spoilt[2 * size] ^= 1
+    unfinished(root).write_bytes(spoilt[: -size // 2])
+    simulated: list[int] = []
+    add = Journal.add
+
+    def watched(self: Journal, runs: Any) -> None:
+        simulated.extend(one.number for one in runs)
+        add(self, runs)
+
+    monkeypatch.setattr(Journal, "add", watched)
+    assert content(collect(PENDULUM, 6, **settings).name) == whole
+    assert len(simulated) == 2
+    assert simulated[-1] == 5
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """As if the disk were full then: the system refuses to let a file grow further."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_loses_nothing(root: Path) -> None:
+    """While episodes are kept, and while the dataset is written; what was finished stays."""
+    settings: Any = {"agent": "random", "name": "random-v0", "max_episode_steps": 1000}
+    whole = collect(PENDULUM, 4, **{**settings, "name": "whole-v0"})
+    size = (whole.path / "data" / "main_data.hdf5").stat().st_size
+    with files_of_at_most(size // 2), pytest.raises(OSError, match=r"cannot write .*unfinished"):
+        collect(PENDULUM, 4, **settings)
+    file = unfinished(root)
+    assert file.read_bytes().count(b'"number"') in (1, 2)
+    with files_of_at_most(size), pytest.raises(OSError, match=r"dataset .*MB are needed"):
+        collect(PENDULUM, 4, **settings)  # HDF5 itself would end the process with a crash
+    assert file.read_bytes().count(b'"number"') == 4  # the episodes are not lost
+    assert not list(root.rglob("*.draft"))
+    made = collect(PENDULUM, 4, **settings)
+    assert content(made.name) == content(whole.name)
+
+
+def test_two_collections_of_one_name_do_not_mix(root: Path) -> None:
+    """The second one is refused as long as the first is at it; then the dataset is there."""
+    made = collect(PENDULUM, 2, max_episode_steps=10)
+    with (
+        Journal(unfinished(root, "other-v0"), {}),
+        pytest.raises(OSError, match="another process is at"),
+    ):
+        collect(PENDULUM, 2, name="other-v0", max_episode_steps=10)
+    with pytest.raises(FileExistsError, match="there is a dataset"):
+        collect(PENDULUM, 2, max_episode_steps=10)
     assert replay(open_dataset(made.name)) == []
 
 
-def test_a_full_disk_loses_nothing(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """While a part is written, and while the dataset is."""
+def test_options_are_recorded_and_used() -> None:
+    """The environment is the same again, the expert is that of the options, states fit."""
+    made = collect("dynenvs/Quadruped-v0", 2, command=(0.5, 0.0, 0.0), max_episode_steps=10)
+    assert made.name == "dynenvs/quadruped/expert-command-0-5-0-0-0-0-max-episode-steps-10-v0"
+    dataset = open_dataset(made.name)
+    assert replay(dataset) == []
+    assert dataset.env_spec is not None
+    assert dataset.env_spec.kwargs == {"command": [0.5, 0.0, 0.0], "max_episode_steps": 10}
+    env: Any = dataset.recover_environment().unwrapped
+    assert env.task.command == (0.5, 0.0, 0.0)
+    assert "command=[0.5, 0.0, 0.0]" in dataset.storage.metadata["description"]
 
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(np, "savez", full)
-        with pytest.raises(OSError, match="No space left"):
-            collect(PENDULUM, 2, max_episode_steps=10)
-    assert not list(root.rglob("part-*"))
-    assert not list(root.rglob("*.npz*"))
-    with monkeypatch.context() as patched:
-        patched.setattr("minari.dataset._storages.hdf5_storage._add_episode_to_group", full)
-        with pytest.raises(OSError, match="No space left"):
-            collect(PENDULUM, 2, max_episode_steps=10)
-    assert len(list(root.rglob("part-*"))) == 1  # the episodes are not lost
-    assert not list(root.rglob("*.draft"))
-    assert collect(PENDULUM, 2, max_episode_steps=10).steps == 20
+def test_where_there_is_no_expert_random_actions_are_collected() -> None:
+    """Without the expert's score; the expert is refused before the work."""
+    options: Any = {"terrain": "rough", "max_episode_steps": 10}
+    made = collect("dynenvs/Humanoid-v0", 2, agent="random", **options)
+    metadata = minari.load_dataset(made.name).storage.metadata
+    assert "ref_min_score" in metadata
+    assert "ref_max_score" not in metadata
+    with pytest.raises(ValueError, match="expert walks on flat ground"):
+        collect("dynenvs/Humanoid-v0", 2, **options)
 
 
 def test_an_unfinished_collection_with_other_settings_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    short: Any = {"name": "short-v0", "max_episode_steps": 10}
     with monkeypatch.context() as patched:
         patched.setattr(collecting, "write_dataset", _interrupt)
         with pytest.raises(KeyboardInterrupt):
-            collect(PENDULUM, 2, max_episode_steps=10)
+            collect(PENDULUM, 2, **short)
     with pytest.raises(ValueError, match="unfinished collection of the same name has seed = 0"):
-        collect(PENDULUM, 2, seed=1, max_episode_steps=10)
+        collect(PENDULUM, 2, seed=1, **short)
     with pytest.raises(ValueError, match="options = "):
-        collect(PENDULUM, 2)
-    collect(PENDULUM, 2, max_episode_steps=10)
+        collect(PENDULUM, 2, name="short-v0")
+    collect(PENDULUM, 2, **short)
     with pytest.raises(FileExistsError, match="there is a dataset"):
-        collect(PENDULUM, 2, max_episode_steps=10)
+        collect(PENDULUM, 2, **short)
 
 
 def _interrupt(*_: Any, **__: Any) -> None:
@@ -205,7 +312,7 @@ def _interrupt(*_: Any, **__: Any) -> None:
 
 def test_noise_is_recorded_and_depends_on_the_episode_alone() -> None:
     made = collect(HUMANOID, 3, noise=0.05, max_episode_steps=20)
-    assert made.name.endswith("/expert-noisy-v0")
+    assert made.name.endswith("/expert-noisy-max-episode-steps-20-v0")
     alone = collect(HUMANOID, 1, noise=0.05, seed=2, max_episode_steps=20, name="alone-v0")
     assert content(made.name)[2][1:] == content(alone.name)[0][1:]
     assert replay(open_dataset(made.name)) == []
@@ -255,6 +362,10 @@ def test_commands(
         (("collect", "humanoid", "--agent", "cat.zip"), "there is no file 'cat.zip'"),
         (("collect", "humanoid", "--name", "a b"), "name must be letters"),
         (("collect", "humanoid", "--episodes", "0"), "--episodes"),
+        (("collect", "humanoid", "--option", "cat=1"), "has no option 'cat'; choose from: reset"),
+        (("collect", "humanoid", "--option", "terrain"), "an option is name=value"),
+        (("collect", "humanoid", "--option", "terrain=moon"), "unknown terrain 'moon'"),
+        (("collect", "humanoid", "--option", "command=a,b"), "command"),
         (("replay", "humanoid"), "there is no dataset 'dynenvs/humanoid/expert-v0'"),
         (("replay", "dynenvs/cat/expert-v0"), "dynenvs collect cat"),
         (("export", "humanoid/walk-v1", "a.npz"), "there is no dataset"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,13 +15,16 @@ from minari.storage import get_dataset_path
 
 import dynenvs
 from dynenvs.agents.actors import actor, shipped_file
-from dynenvs.agents.data.dataset import dataset_id, write_dataset
-from dynenvs.agents.data.parts import Parts
-from dynenvs.agents.rollout import make_batch, rollout, run_all
+from dynenvs.agents.data.dataset import dataset_id, refuse_existing, write_dataset
+from dynenvs.agents.data.journal import Journal
+from dynenvs.agents.evaluate import evaluate, has_expert
+from dynenvs.agents.options import plain_options, spoken
+from dynenvs.agents.rollout import make_batch, rollout
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
 AUTHOR = "The dynenvs developers"
 REFERENCES = 100  # episodes of each reference score
+OVERHEAD = 32_000  # bytes that HDF5 takes for an episode beside its arrays, at most
 
 
 class Collected(NamedTuple):
@@ -57,132 +61,132 @@ def collect(
         agent: as `actors.actor` takes it.
         noise: standard deviation of the noise on its actions.
         seed: of the first episode.
-        name: of the dataset, as "expert-v0"; after the agent if None.
+        name: of the dataset, as "expert-v0"; after agent and options if None.
         threads: of the simulator; as many as this process may run if None.
         author, email: of the dataset, for its metadata.
         report: told how many episodes are done, and how many steps they have.
         options: the environment's.
 
     Raises:
-        ValueError: no such agent; a number out of its range; an unfinished collection of the same
-            name with other settings.
+        ValueError: no such agent; a number or an option out of its range; an unfinished collection
+            of the same name with other settings.
         FileExistsError: there is such a dataset already.
-        OSError: it cannot be written.
+        OSError: it cannot be written, or another process is collecting it.
     """
     if count < 1:
         raise ValueError(f"episodes must be at least 1, got {count}")
     if not 0.0 <= noise < np.inf:
         raise ValueError(f"noise must be a number from 0 on, got {noise}")
-    full = dataset_id(env_id, name or _name(agent, noise))
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
+    plan = Plan(env_id, plain_options(options), agent, noise, seed)
+    actor(agent, make_batch(env_id, 1, 1, **plan.options), env_id)  # errors come before the work
+    full = dataset_id(env_id, name or plan.name())
     path = get_dataset_path(full)
-    if path.exists():
-        raise FileExistsError(f"there is a dataset {full!r} already; choose another --name")
-    plan = {
-        "env": env_id,
-        "options": options,
-        "agent": _identity(agent, env_id),
-        "noise": noise,
-        "seed": seed,
-        "version": dynenvs.__version__,
-    }
-    parts = Parts(path.with_name(f".{path.name}.parts"), plan)
-    _gather(parts, env_id, count, agent, noise, seed, threads, report, options)
-    total, returns = 0, 0.0
-    for run in parts.episodes(count):
-        total, returns = total + run.steps, returns + run.returned
-    mean = returns / count
-    spec = copy.deepcopy(gym.spec(env_id))  # the registry's own must stay as it is
-    spec.kwargs = dict(options)
-    scores = _references(env_id, agent, noise, threads, mean, count, options)
-    metadata = _metadata(env_id, agent, noise, seed, count, scores, author, email)
-    write_dataset(full, parts.episodes(count), spec, metadata)
-    parts.remove()
-    return Collected(full, path, count, total, mean)
+    refuse_existing(full)
+    people = {"author": {author}, **({"author_email": {email}} if email else {})}
+    with Journal(path.with_name(f".{path.name}.unfinished"), plan.identity()) as journal:
+        refuse_existing(full)  # another process may just have made it
+        _gather(journal, plan, count, threads, report)
+        steps, mean = _finish(journal, plan, full, count, threads, people)
+        journal.remove()
+    return Collected(full, path, count, steps, mean)
+
+
+class Plan(NamedTuple):
+    """What decides the episodes of a collection."""
+
+    env_id: str
+    options: dict[str, Any]  # as JSON gives them back
+    agent: str
+    noise: float
+    seed: int
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a collection to go on."""
+        agent = self.agent
+        for path in (shipped_file(self.env_id, agent), Path(agent)):
+            if path.is_file():
+                agent = f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+                break
+        return {**self._asdict(), "agent": agent, "version": dynenvs.__version__}
+
+    def name(self) -> str:
+        """A dataset's name: "expert-v0", "expert-noisy-terrain-rough-v0"."""
+        words = [Path(self.agent).stem, *(["noisy"] if self.noise else [])]
+        words += [f"{name} {value}" for name, value in self.options.items()]
+        return "-".join(re.findall(r"[^\W_]+", " ".join(words))) + "-v0"
+
+    def metadata(self, count: int) -> dict[str, Any]:
+        """What Minari wants to know."""
+        agent, first = Path(self.agent).name, self.seed
+        shaken = f" with Gaussian noise of {self.noise} on its actions" if self.noise else ""
+        where = f" ({spoken(self.options)})" if self.options else ""
+        return {
+            "algorithm_name": f"dynenvs {agent}{shaken}",
+            "code_permalink": f"dynenvs {dynenvs.__version__}, dynenvs/agents/data/collect.py",
+            "description": (
+                f"{count} episodes of the agent {agent!r}{shaken} in {self.env_id}{where}, seeds "
+                f"{first} to {first + count - 1}.  Each episode's attributes hold the simulator's "
+                "whole state at its start; `dynenvs replay` gives the same observations bit for "
+                "bit."
+            ),
+            "requirements": [f"dynenvs=={dynenvs.__version__}"],
+        }
 
 
 def _gather(
-    parts: Parts,
-    env_id: str,
+    journal: Journal,
+    plan: Plan,
     count: int,
-    agent: str,
-    noise: float,
-    seed: int,
     threads: int | None,
     report: Callable[[int, int], None] | None,
-    options: dict[str, Any],
 ) -> None:
     """Run the episodes that are not there yet."""
-    places = parts.places()
-    missing = [i for i in range(count) if i not in places]
+    missing = sorted(set(range(count)) - journal.finished())
     done, steps = count - len(missing), 0
     while missing:
         batch, missing = missing[:WORLDS], missing[WORLDS:]
-        envs = make_batch(env_id, len(batch), threads, **options)
-        policy = actor(agent, envs, env_id)
-        for ended in rollout(envs, policy, [seed + i for i in batch], noise=noise):
-            parts.add([run._replace(number=batch[run.number]) for run in ended])
+        envs = make_batch(plan.env_id, len(batch), threads, **plan.options)
+        policy = actor(plan.agent, envs, plan.env_id)
+        for ended in rollout(envs, policy, [plan.seed + i for i in batch], noise=plan.noise):
+            journal.add([run._replace(number=batch[run.number]) for run in ended])
             done, steps = done + len(ended), steps + sum(run.steps for run in ended)
             if report:
                 report(done, steps)
 
 
-def _references(
-    env_id: str,
-    agent: str,
-    noise: float,
+def _finish(
+    journal: Journal,
+    plan: Plan,
+    name: str,
+    count: int,
     threads: int | None,
-    mean: float,
-    count: int,
-    options: dict[str, Any],
-) -> dict[str, float]:
-    """Mean returns of random actions and of the expert; the dataset's own serve where they can."""
-    scores = {}
+    people: dict[str, Any],
+) -> tuple[int, float]:
+    """Write the dataset; returns its steps and mean return."""
+    steps, returns = 0, 0.0
+    for run in journal.episodes(count):
+        steps, returns = steps + run.steps, returns + run.returned
+    mean = returns / count
+    spec = copy.deepcopy(gym.spec(plan.env_id))  # the registry's own must stay as it is
+    spec.kwargs = dict(plan.options)
+    metadata = {**plan.metadata(count), **people, **_references(plan, threads, mean, count)}
+    size = round(1.25 * journal.size) + OVERHEAD * count
+    write_dataset(name, journal.episodes(count), spec, metadata, size)
+    return steps, mean
+
+
+def _references(plan: Plan, threads: int | None, mean: float, count: int) -> dict[str, float]:
+    """Mean returns of random actions and, where there is one, of the expert, with these options.
+
+    The dataset's own serve where they can.
+    """
+    scores: dict[str, float] = {}
     for key, who in (("ref_min_score", "random"), ("ref_max_score", "expert")):
-        if who == agent and noise == 0.0 and count >= REFERENCES:
+        if who == plan.agent and plan.noise == 0.0 and count >= REFERENCES:
             scores[key] = mean
-        else:
-            envs = make_batch(env_id, REFERENCES, threads, **options)
-            runs = run_all(envs, actor(who, envs, env_id), range(REFERENCES))
-            scores[key] = float(np.mean([run.returned for run in runs]))
-    return scores
-
-
-def _metadata(
-    env_id: str,
-    agent: str,
-    noise: float,
-    seed: int,
-    count: int,
-    scores: dict[str, float],
-    author: str,
-    email: str | None,
-) -> dict[str, Any]:
-    """What Minari wants to know."""
-    shaken = f" with Gaussian noise of {noise} on its actions" if noise else ""
-    return {
-        "algorithm_name": f"dynenvs {Path(agent).name}{shaken}",
-        "author": {author},
-        **({"author_email": {email}} if email else {}),
-        "code_permalink": f"dynenvs {dynenvs.__version__}, dynenvs/agents/data/collect.py",
-        "description": (
-            f"{count} episodes of the agent {Path(agent).name!r}{shaken} in {env_id}, seeds "
-            f"{seed} to {seed + count - 1}.  Each episode's attributes hold the simulator's whole "
-            "state at its start; `dynenvs replay` gives the same observations bit for bit."
-        ),
-        "requirements": [f"dynenvs=={dynenvs.__version__}"],
-        "num_episodes_average_score": REFERENCES,
-        **scores,
-    }
-
-
-def _name(agent: str, noise: float) -> str:
-    stem = "".join(c if c.isalnum() else "-" for c in Path(agent).stem).strip("-")
-    return f"{stem}{'-noisy' if noise else ''}-v0"
-
-
-def _identity(agent: str, env_id: str) -> str:
-    """The agent's name, and what its file is like."""
-    for path in (shipped_file(env_id, agent), Path(agent)):
-        if path.is_file():
-            return f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
-    return agent
+        elif who == "random" or has_expert(plan.env_id, **plan.options):
+            result = evaluate(plan.env_id, who, REFERENCES, threads, first_seed=0, **plan.options)
+            scores[key] = result.mean_return
+    return {**scores, "num_episodes_average_score": REFERENCES}

@@ -11,11 +11,20 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from dynenvs.agents.episode import environment_id
 from dynenvs.agents.errors import told_plainly
+from dynenvs.agents.options import parse_options
 
 Env = Annotated[str, typer.Argument(help="humanoid, quadruped, pendulum, ..., or an id.")]
 Dataset = Annotated[str, typer.Argument(help='Its id, or short: "humanoid", "humanoid/expert-v0".')]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")
+]
+
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        help="Of the environment, as terrain=rough or push_impulse=20; may be several.",
+    ),
 ]
 
 
@@ -35,21 +44,26 @@ def collect(
     ] = None,
     author: Annotated[str | None, typer.Option(help="For the metadata.")] = None,
     email: Annotated[str | None, typer.Option(help="For the metadata.")] = None,
+    options: Options = None,
     threads: Threads = None,
 ) -> None:
     """Write episodes as a Minari dataset; interrupted, it goes on where it stopped."""
     from dynenvs.agents.data.collect import AUTHOR, collect
 
+    env_id = environment_id(env)
+    chosen = parse_options(env_id, options)
     console = Console()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("collecting")
 
         def report(done: int, steps: int) -> None:
             progress.update(task, description=f"{done} of {episodes} episodes, {steps:,} steps")
 
         made = collect(
-            environment_id(env),
+            env_id,
             episodes,
             agent=agent,
             noise=noise,
@@ -59,6 +73,7 @@ def collect(
             author=author or AUTHOR,
             email=email,
             report=report,
+            **chosen,
         )
     console.print(
         f"{made.name}: {made.episodes} episodes, {made.steps:,} steps, "

@@ -24,6 +24,7 @@ from minari.storage import get_dataset_path
 from numpy.typing import NDArray
 
 from dynenvs.agents.episode import environment_id
+from dynenvs.agents.files import check_space
 from dynenvs.agents.rollout import Run
 
 
@@ -49,8 +50,22 @@ def dataset_id(env_id: str, name: str) -> str:
     return f"dynenvs/{'-'.join(words).lower()}/{name}"
 
 
+def refuse_existing(name: str) -> None:
+    """No dataset is ever written over.
+
+    Raises:
+        FileExistsError: there is a dataset of that id.
+    """
+    if get_dataset_path(name).exists():
+        raise FileExistsError(f"there is a dataset {name!r} already; choose another --name")
+
+
 def write_dataset(
-    name: str, runs: Iterable[Run], spec: gym.envs.registration.EnvSpec, metadata: dict[str, Any]
+    name: str,
+    runs: Iterable[Run],
+    spec: gym.envs.registration.EnvSpec,
+    metadata: dict[str, Any],
+    size: int = 0,
 ) -> Path:
     """Write episodes as a Minari dataset.
 
@@ -59,6 +74,7 @@ def write_dataset(
         runs: the episodes.
         spec: of the environment, its options included.
         metadata: Minari's, without what this function knows.
+        size: bytes that the episodes take at most; HDF5 crashes on a disk that fills up.
 
     Returns:
         Where it is.
@@ -68,17 +84,18 @@ def write_dataset(
         OSError: it cannot be written.
     """
     final: Path = get_dataset_path(name)
-    if final.exists():
-        raise FileExistsError(f"there is a dataset {name!r} already; choose another --name")
+    refuse_existing(name)
     _make_namespaces(name.rpartition("/")[0])
     draft = final.with_name(f".{final.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)  # of a run that was killed
     try:
         (draft / "data").mkdir(parents=True)
+        check_space(draft, size)
         _fill(draft / "data", runs, spec, {"dataset_id": name, **metadata})
         draft.rename(final)
-    except OSError as error:
-        raise OSError(f"cannot write the dataset {name!r}: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:  # h5py's are both
+        words = getattr(error, "strerror", None) or error
+        raise OSError(f"cannot write the dataset {name!r}: {words}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return final

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +17,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from dynenvs.agents.data.commands import Env, Threads
+from dynenvs.agents.data.commands import Env, Options, Threads
 from dynenvs.agents.episode import environment_id
 from dynenvs.agents.errors import told_plainly
+from dynenvs.agents.options import parse_options
 
 Seed = Annotated[int, typer.Option(min=0, help="Of weights, worlds and noise.")]
 
@@ -36,36 +39,41 @@ def evaluate(
     video: Annotated[
         Path | None, typer.Option(help="GIF of the last agent's first episode.")
     ] = None,
+    options: Options = None,
     threads: Threads = None,
 ) -> None:
     """How good agents are: return, score, length, falls, speed error, effort."""
     from dynenvs.agents import evaluate as measure
     from dynenvs.agents.actors import NAMES, shipped
     from dynenvs.agents.demo import play, writable
-    from dynenvs.agents.files import write_json
+    from dynenvs.agents.files import check_writable, write_json
 
     env_id = environment_id(env)
+    chosen = parse_options(env_id, options)
     file = None if video is None else writable(video)
-    agents = agent or [*NAMES, *shipped(env_id)]
+    if json is not None:
+        check_writable(json)
+    missing = () if measure.has_expert(env_id, **chosen) else ("expert",)
+    agents = agent or [name for name in (*NAMES, *shipped(env_id)) if name not in missing]
+    ends = [name for name in ("standing", "expert") if name not in missing]
     console = Console()
     known = {}
-    for name in dict.fromkeys(("standing", "expert", *agents)):
+    for name in dict.fromkeys((*ends, *agents)):
         with console.status(name):
-            known[name] = measure.evaluate(env_id, name, episodes, threads)
-    between = measure.References(*(known[name].mean_return for name in ("standing", "expert")))
+            known[name] = measure.evaluate(env_id, name, episodes, threads, **chosen)
+    between = measure.References(**{name: known[name].mean_return for name in ends})
     results = {name: known[name] for name in agents}
-    console.print(measure.table(env_id, results, between))
+    console.print(measure.table(env_id, results, between, **chosen))
     if json is not None:
-        write_json(json, measure.as_json(env_id, results, between))
+        write_json(json, measure.as_json(env_id, results, between, **chosen))
     if file is not None:
         play(
             env_id,
             agent=agents[-1],
             seed=measure.FIRST_SEED,
-            command=None,
-            steps=None,
             file=file,
             console=console,
+            **{"command": None, "steps": None, **chosen},
         )
 
 
@@ -81,16 +89,22 @@ def clone(
     episodes: Annotated[int, typer.Option(min=1, help="To learn from, of 1,000 steps.")] = 100,
     out: Annotated[Path | None, typer.Option(help="Zip to write.")] = None,
     seed: Seed = 0,
+    options: Options = None,
     threads: Threads = None,
 ) -> None:
     """Clone a dataset, or the expert by DAgger, into a policy that `PPO.load` loads."""
+    from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.cloning import clone_to_file
 
     env_id = environment_id(env)
+    chosen = parse_options(env_id, options)
     path = out or Path(f"{env_id.removeprefix('dynenvs/')}_{'clone' if dataset else 'dagger'}.zip")
+    check_writable(path)
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("cloning", total=episodes)
 
         def report(share: float, loss: float) -> None:
@@ -107,6 +121,7 @@ def clone(
             seed=seed,
             threads=threads,
             report=report,
+            **chosen,
         )
     final = log["final"]
     console.print(
@@ -139,38 +154,24 @@ def train(
     ] = False,
     minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop then.")] = None,
     seed: Seed = 0,
+    options: Options = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Of torch and the simulator; 1 resumes bitwise.")
     ] = None,
 ) -> None:
     """Train a policy with stable-baselines3."""
+    from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.settings import load_settings, parse_change
     from dynenvs.agents.learn.train import train
 
     env_id = environment_id(env)
+    chosen = parse_options(env_id, options)
     changes = dict(parse_change(text) for text in set_ or [])
     settings = load_settings(algorithm, env_id, changes, config)
     folder = out or Path("runs") / env_id.removeprefix("dynenvs/") / f"{algorithm}-{seed}"
+    check_writable(folder / "last.zip")
     console = Console()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(algorithm, total=settings["n_timesteps"])
-
-        def report(steps: int, log: dict[str, Any]) -> None:
-            score = f", score {log['curve'][-1]['score']:.3f}" if log["curve"] else ""
-            total = log["settings"]["n_timesteps"]
-            progress.update(
-                task,
-                completed=min(steps, total),
-                total=total,
-                description=f"{algorithm}, {steps:,} steps{score}",
-            )
-
+    with _training(algorithm, console) as report:
         log = train(
             algorithm,
             env_id,
@@ -182,6 +183,7 @@ def train(
             minutes=minutes,
             threads=threads,
             report=report,
+            **chosen,
         )
     share = log["simulating"] / max(log["minutes"], 1e-9)
     console.print(
@@ -190,6 +192,26 @@ def train(
         highlight=False,
         soft_wrap=True,
     )
+
+
+@contextmanager
+def _training(name: str, console: Console) -> Iterator[Callable[[int, dict[str, Any]], None]]:
+    """A bar of how far a run has come: what is to be told its steps and its log."""
+    bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*bar, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task(name, total=None)
+
+        def report(steps: int, log: dict[str, Any]) -> None:
+            score = f", score {log['curve'][-1]['score']:.3f}" if log["curve"] else ""
+            total = log["settings"]["n_timesteps"]
+            progress.update(
+                task,
+                completed=min(steps, total),
+                total=total,
+                description=f"{name}, {steps:,} steps{score}",
+            )
+
+        yield report
 
 
 @told_plainly
