@@ -14,6 +14,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -96,6 +97,8 @@ class Journal:
                 self._places[run.number] = self._append(body), len(body)
             os.fsync(self._file.fileno())
         except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(self.size)
             raise OSError(f"cannot write {str(self.path)!r}: {error.strerror or error}") from error
 
     def _append(self, body: bytes) -> int:
