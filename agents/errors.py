@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
+import gymnasium
+
 Result = TypeVar("Result")
 
 EXTRAS = {
@@ -39,7 +41,7 @@ def told_plainly(command: Callable[..., Result]) -> Callable[..., Result]:
                 raise
             wanted = extra or "data"
             raise UserError(f'{error}: pip install "dynenvs[{wanted}]" brings it') from error
-        except (ValueError, OSError, RuntimeError) as error:
+        except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
             raise UserError(str(error)) from error
 
     return run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -400,8 +399,18 @@ def test_a_broken_dataset_is_told(root: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         open_dataset(made.name)
     file.write_text(json.dumps(metadata))
-    shutil.copy(file, made.path / "data" / "main_data.hdf5")
-    with pytest.raises((ValueError, OSError)):
+    main = made.path / "data" / "main_data.hdf5"
+    whole = main.read_bytes()
+    # No HDF5 at all, one that was cut short, one with a hole
+    for broken in (b"", file.read_bytes(), whole[:-1000], whole[:800] + bytes(3000) + whole[3800:]):
+        main.write_bytes(broken)
+        for use in (replay, transitions):
+            with pytest.raises(ValueError, match=f"'{made.name}' cannot be read"):
+                use(open_dataset(made.name))
+    main.write_bytes(whole)
+    spec = json.loads(metadata["env_spec"])
+    file.write_text(json.dumps({**metadata, "env_spec": json.dumps({**spec, "kwargs": {"a": 1}})}))
+    with pytest.raises(ValueError, match="has no option 'a'"):
         replay(open_dataset(made.name))
 
 

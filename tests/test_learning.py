@@ -284,6 +284,14 @@ def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
     other.write_bytes(content[: len(content) // 2])  # as a copy that was cut short
     with pytest.raises(ValueError, match=r"broken|holds no policy"):
         load_model(other, PENDULUM)
+    for member in ("data", "policy.pth", policy_file.NOTE):
+        for spoilt in (b"", b"[1]", b"{"):
+            with zipfile.ZipFile(plain) as source, zipfile.ZipFile(other, "w") as target:
+                for name in {*source.namelist(), policy_file.NOTE} - {member}:
+                    target.writestr(name, "{}" if name == policy_file.NOTE else source.read(name))
+                target.writestr(member, spoilt)
+            with pytest.raises(ValueError, match=r"b\.zip.*(broken|:)"):
+                load_model(other, PENDULUM)
 
 
 def _folder(file: Path) -> Path:

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,10 +162,8 @@ def open_dataset(name: str) -> MinariDataset:
             f"there is no dataset {full!r} in {str(get_dataset_path())!r}: "
             f"`dynenvs collect {env} --episodes 100` makes one"
         )
-    try:
+    with _told(full):
         return minari.load_dataset(full)
-    except (OSError, KeyError, ValueError) as error:
-        raise ValueError(f"the dataset {full!r} cannot be read: {error}") from error
 
 
 def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
@@ -174,12 +173,36 @@ def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
         ValueError: an episode without a state: not a dataset that `dynenvs collect` made.
     """
     storage = dataset.storage
-    for index in dataset.episode_indices.tolist():
-        (metadata,) = storage.get_episode_metadata([index])
+    for data in recorded(dataset):
+        with _told(dataset.id):
+            (metadata,) = storage.get_episode_metadata([data.id])
         if "seed" not in metadata or "state" not in metadata:
             raise ValueError(
-                f"episode {index} of {dataset.id!r} has no seed and state of the simulator; "
+                f"episode {data.id} of {dataset.id!r} has no seed and state of the simulator; "
                 "`dynenvs collect` writes them"
             )
-        (data,) = dataset.iterate_episodes([index])
         yield Start(metadata["seed"], metadata["state"]), data
+
+
+def recorded(dataset: MinariDataset, count: int | None = None) -> Iterator[EpisodeData]:
+    """The first `count` episodes, all of them if None.
+
+    Raises:
+        ValueError: the dataset is broken.
+    """
+    for index in dataset.episode_indices[:count]:
+        with _told(dataset.id):
+            (data,) = dataset.iterate_episodes([int(index)])
+            sizes = [len(data.rewards), len(data.actions), len(data.observations) - 1]
+            if min(sizes) < 1 or len({*sizes, len(data.terminations), len(data.truncations)}) > 1:
+                raise ValueError(f"episode {index} has arrays of lengths that do not fit")
+        yield data
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """What reading a broken dataset may raise, as an error that names it."""
+    try:
+        yield
+    except (OSError, KeyError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+        raise ValueError(f"the dataset {name!r} cannot be read: {error}") from error

@@ -9,6 +9,7 @@ import numpy as np
 from minari import MinariDataset
 from numpy.typing import NDArray
 
+from dynenvs.agents.data.dataset import recorded
 from dynenvs.agents.files import written_whole
 
 
@@ -20,7 +21,7 @@ def transitions(dataset: MinariDataset) -> dict[str, NDArray[Any]]:
         `timeouts`, `episodes` (n,): the number of each one's episode.
     """
     columns: dict[str, list[NDArray[Any]]] = {}
-    for number, episode in enumerate(dataset.iterate_episodes()):
+    for number, episode in enumerate(recorded(dataset)):
         for name, values in (
             ("observations", episode.observations[:-1]),
             ("next_observations", episode.observations[1:]),

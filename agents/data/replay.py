@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 from minari import EpisodeData, MinariDataset
 from numpy.typing import NDArray
 
 from dynenvs.agents.data.dataset import Start, episodes
+from dynenvs.agents.rollout import make_batch
 from dynenvs.envs.codes import RUNNING, TERMINATIONS
 from dynenvs.envs.vector import DynVectorEnv
 
@@ -40,7 +40,7 @@ def replay(dataset: MinariDataset, threads: int | None = None) -> list[Differenc
         One entry for each episode that differs: none means bit for bit the same.
 
     Raises:
-        ValueError: no environment, or states of another version's simulator, in the dataset.
+        ValueError: no environment in the dataset, or one that there is not; it is broken.
     """
     spec = dataset.env_spec
     if spec is None:
@@ -49,11 +49,9 @@ def replay(dataset: MinariDataset, threads: int | None = None) -> list[Differenc
     found: list[Difference] = []
     first = 0
     while batch := list(islice(recorded, WORLDS)):
-        envs = gym.make_vec(spec.id, num_envs=len(batch), num_threads=threads, **spec.kwargs)
-        inner = envs.unwrapped
-        assert isinstance(inner, DynVectorEnv)
+        envs = make_batch(spec.id, len(batch), threads, **spec.kwargs)
         found += [
-            Difference(first + place, step, what) for place, step, what in _replay(inner, batch)
+            Difference(first + place, step, what) for place, step, what in _replay(envs, batch)
         ]
         first += len(batch)
     return found
@@ -97,12 +95,12 @@ def _compare_states(
     """The simulator's whole states at the start."""
     for name, records in envs.get_state().items():
         rows = records.view(np.uint8).reshape(len(batch), -1)
-        _compare(rows, [start.state[name] for start, _ in batch], 0, "state", differs)
+        _compare(rows, [start.state.get(name) for start, _ in batch], 0, "state", differs)
 
 
 def _compare(
     found: NDArray[Any],
-    expected: list[NDArray[Any]],
+    expected: list[NDArray[Any] | None],
     step: int,
     what: str,
     differs: dict[int, tuple[int, str]],

@@ -10,6 +10,7 @@ import io
 import json
 import shutil
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,17 @@ from dynenvs.agents.files import written_whole
 
 ALGORITHMS = {"ppo": "PPO", "sac": "SAC", "td3": "TD3"}
 NOTE = "dynenvs.json"
+# What a spoilt zip, or words in it that are not what they should be, may raise
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
@@ -85,13 +97,14 @@ def read_note(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            if "data" not in names or "policy.pth" not in names:
-                raise ValueError(f"{str(path)!r} holds no policy of stable-baselines3")
-            note: dict[str, Any] = {"algorithm": _algorithm(json.loads(archive.read("data")))}
+            whole = "data" in names and "policy.pth" in names
+            note = {"algorithm": _algorithm(json.loads(archive.read("data")))} if whole else {}
             if NOTE in names:
                 note.update(json.loads(archive.read(NOTE)))
-    except zipfile.BadZipFile:
-        raise ValueError(f"{str(path)!r} is no zip file, or a broken one") from None
+    except BROKEN:
+        raise ValueError(f"{str(path)!r} is no zip file of a policy, or a broken one") from None
+    if not whole:
+        raise ValueError(f"{str(path)!r} holds no policy of stable-baselines3")
     return note
 
 
@@ -114,9 +127,10 @@ def load_model(path: Path, env_id: str, **options: Any) -> BaseAlgorithm:
     options.setdefault("device", "cpu")
     try:
         model: Any = algorithm_class(note["algorithm"]).load(path, **options)
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError, ImportError) as error:
+    except Exception as error:  # whatever the pickled code of a broken or foreign zip may raise
         raise ValueError(
-            f"stable-baselines3 {stable_baselines3.__version__} cannot load {str(path)!r}: {error}"
+            f"stable-baselines3 {stable_baselines3.__version__} cannot load {str(path)!r}: "
+            f"{str(error).partition('. ')[0] or type(error).__name__}"
         ) from error
     spec = gym.make(env_id)
     wanted = (spec.observation_space.shape, spec.action_space.shape)
@@ -138,12 +152,20 @@ def _algorithm(data: dict[str, Any]) -> str:
 
 
 def extract(path: Path, name: str, target: Path) -> bool:
-    """Copy a member out of a zip; False if there is none of that name."""
-    with zipfile.ZipFile(path) as archive:
-        if name not in archive.namelist():
-            return False
-        with archive.open(name) as source, target.open("wb") as file:
-            shutil.copyfileobj(source, file)
+    """Copy a member out of a zip; False if there is none of that name.
+
+    Raises:
+        ValueError: the zip is broken.
+        OSError: the member cannot be written.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if name not in archive.namelist():
+                return False
+            with archive.open(name) as source, target.open("wb") as file:
+                shutil.copyfileobj(source, file)
+    except BROKEN:
+        raise ValueError(f"{str(path)!r} is no zip file of a policy, or a broken one") from None
     return True
 
 
