@@ -41,8 +41,10 @@ class Settings(NamedTuple):
     gradient_steps: int = 600  # of a lesson
     last_steps: int = 14000  # of the last lesson, and of behaviour cloning twice as many
     value_steps: int = 3000  # of the value function
-    gamma: float = 0.99  # of the value function
-    reward_scale: float = 0.05  # as PPO is trained with (settings.yml)
+    # As PPO will go on with (settings.yml); of the value function
+    gamma: float = 0.99
+    reward_scale: float = 0.05
+    alive_bonus: float = 0.0
 
 
 class Examples(NamedTuple):
@@ -215,11 +217,12 @@ def _distance(
 
 
 def _returns(run: Run, settings: Settings) -> Floats:
-    """Discounted sums of scaled rewards from each step on, as far as they are known."""
+    """Discounted sums of shaped rewards from each step on, as far as they are known."""
     returns = np.empty(run.steps)
     ahead = 0.0
     for step in reversed(range(run.steps)):
-        ahead = returns[step] = settings.reward_scale * run.rewards[step] + settings.gamma * ahead
+        reward = settings.reward_scale * (run.rewards[step] + settings.alive_bonus)
+        ahead = returns[step] = reward + settings.gamma * ahead
     return returns if run.terminated else returns[: max(run.steps - TAIL, 0)]
 
 

@@ -2,8 +2,8 @@
 
 Under each algorithm an entry an environment, `default` for all others; names are those of
 stable-baselines3's constructors, beside `n_envs`, `n_timesteps`, `noise_std` (Gaussian noise on
-TD3's actions) and `reward_scale` (a factor on the rewards that the algorithm sees).  "lin_3e-4" is
-a rate that falls linearly to zero.
+TD3's actions), `alive_bonus` and `reward_scale` (the algorithm sees (reward + bonus) times scale;
+scores count neither).  "lin_3e-4" is a rate that falls linearly to zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from dynenvs.agents.learn.network import policy_options
 from dynenvs.agents.learn.policy_file import algorithm_class
 
 FILE = Path(__file__).with_name("settings.yml")
-OWN = ("n_envs", "n_timesteps", "reward_scale", "policy", "policy_kwargs", "noise_std")
+OWN = (
+    "n_envs",
+    "n_timesteps",
+    "reward_scale",
+    "alive_bonus",
+    "policy",
+    "policy_kwargs",
+    "noise_std",
+)
 FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
 
 
@@ -48,7 +56,12 @@ def load_settings(
         entry = entries[env_id] if env_id in entries else entries["default"]
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise ValueError(f"{str(path)!r} has no settings of {algorithm} for {env_id}") from error
-    settings: dict[str, Any] = {"reward_scale": 1.0, "policy": "MlpPolicy", **entry}
+    settings: dict[str, Any] = {
+        "reward_scale": 1.0,
+        "alive_bonus": 0.0,
+        "policy": "MlpPolicy",
+        **entry,
+    }
     settings["policy_kwargs"] = dict(settings.get("policy_kwargs") or {})
     for name, value in (changes or {}).items():
         head, _, tail = name.partition(".")

@@ -38,22 +38,30 @@ FIRST_LOOK = 64  # episodes of random actions that the observations' scale is ta
 
 
 class Rewards(VecEnvWrapper):
-    """Scales rewards, and measures the time that the simulator takes."""
+    """Shapes rewards, and measures the time that the simulator takes.
 
-    def __init__(self, venv: VecEnv, scale: float) -> None:
+    Args:
+        venv: whose rewards.
+        scale: a factor on them.
+        bonus: added to each before that: what the learner thinks of a step without a fall.  Scores
+            never count it.
+    """
+
+    def __init__(self, venv: VecEnv, scale: float, bonus: float = 0.0) -> None:
         super().__init__(venv)
-        self.scale, self.seconds = scale, 0.0
+        self.scale, self.bonus, self.seconds = scale, bonus, 0.0
 
     def reset(self) -> Any:
         """First observations."""
         return self.venv.reset()
 
     def step_wait(self) -> Any:
-        """A step, its rewards scaled."""
+        """A step, its rewards shaped."""
         begin = time.perf_counter()
         observations, rewards, dones, infos = self.venv.step_wait()
         self.seconds += time.perf_counter() - begin
-        return observations, rewards * np.float32(self.scale), dones, infos
+        shaped = (rewards + np.float32(self.bonus)) * np.float32(self.scale)
+        return observations, shaped, dones, infos
 
 
 class Watch(BaseCallback):
@@ -189,7 +197,7 @@ def train(
         log = _new_log(algorithm, env_id, settings, seed, begin_from)
     settings = log["settings"]
     venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads)
-    env = Rewards(venv, settings["reward_scale"])
+    env = Rewards(venv, settings["reward_scale"], settings["alive_bonus"])
     moments: Moments | None
     if resume:
         model = load_model(last, env_id, env=env, force_reset=False)
