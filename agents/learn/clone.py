@@ -44,7 +44,6 @@ class Settings(NamedTuple):
     # As PPO will go on with (settings.yml); of the value function
     gamma: float = 0.99
     reward_scale: float = 0.05
-    alive_bonus: float = 0.0
 
 
 class Examples(NamedTuple):
@@ -217,12 +216,11 @@ def _distance(
 
 
 def _returns(run: Run, settings: Settings) -> Floats:
-    """Discounted sums of shaped rewards from each step on, as far as they are known."""
+    """Discounted sums of scaled rewards from each step on, as far as they are known."""
     returns = np.empty(run.steps)
     ahead = 0.0
     for step in reversed(range(run.steps)):
-        reward = settings.reward_scale * (run.rewards[step] + settings.alive_bonus)
-        ahead = returns[step] = reward + settings.gamma * ahead
+        ahead = returns[step] = settings.reward_scale * run.rewards[step] + settings.gamma * ahead
     return returns if run.terminated else returns[: max(run.steps - TAIL, 0)]
 
 

@@ -21,7 +21,6 @@ from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import make_batch, run_all
 
 VALUE_EPISODES = 20  # of the policy's own, for its value function
-VALUED = ("gamma", "reward_scale", "alive_bonus")  # what PPO must value alike
 
 
 def clone_to_file(
@@ -59,7 +58,7 @@ def clone_to_file(
     """
     settings = settings or Settings()
     ahead = load_settings("ppo", env_id)
-    settings = settings._replace(**{name: ahead[name] for name in VALUED})
+    settings = settings._replace(gamma=ahead["gamma"], reward_scale=ahead["reward_scale"])
     if threads is not None:
         torch.set_num_threads(threads)
     set_random_seed(seed)

@@ -34,22 +34,24 @@ from dynenvs.agents.sb3 import make_sb3_vec_env
 
 EVALUATIONS = 20  # of a run, evenly spaced
 EPISODES = 50  # of each evaluation
+NARROW = 0.5  # of a run, after which rewards are as they are
 FIRST_LOOK = 64  # episodes of random actions that the observations' scale is taken from
 
 
 class Rewards(VecEnvWrapper):
-    """Shapes rewards, and measures the time that the simulator takes.
+    """Shapes rewards for the learner, and measures the time that the simulator takes.
+
+    Rewards are bells around the command, and lie in [0, 1].  A power below 1 widens the bells: who
+    stands still then sees in which way to go.  No score counts it.
 
     Args:
         venv: whose rewards.
         scale: a factor on them.
-        bonus: added to each before that: what the learner thinks of a step without a fall.  Scores
-            never count it.
     """
 
-    def __init__(self, venv: VecEnv, scale: float, bonus: float = 0.0) -> None:
+    def __init__(self, venv: VecEnv, scale: float) -> None:
         super().__init__(venv)
-        self.scale, self.bonus, self.seconds = scale, bonus, 0.0
+        self.scale, self.power, self.seconds = scale, 1.0, 0.0
 
     def reset(self) -> Any:
         """First observations."""
@@ -60,7 +62,7 @@ class Rewards(VecEnvWrapper):
         begin = time.perf_counter()
         observations, rewards, dones, infos = self.venv.step_wait()
         self.seconds += time.perf_counter() - begin
-        shaped = (rewards + np.float32(self.bonus)) * np.float32(self.scale)
+        shaped = np.float32(self.scale) * np.maximum(rewards, 0.0) ** np.float32(self.power)
         return observations, shaped, dones, infos
 
 
@@ -96,6 +98,10 @@ class Watch(BaseCallback):
         return not self.over
 
     def _on_rollout_start(self) -> None:
+        first = self.log["settings"]["reward_power"]
+        done = self.num_timesteps / (NARROW * self.log["settings"]["n_timesteps"])
+        assert isinstance(self.training_env, Rewards)
+        self.training_env.power = first + (1.0 - first) * min(done, 1.0)
         if self.moments is not None:
             set_moments(self.model.policy, self.moments.mean, self.moments.scale)
         curve = self.log["curve"]
@@ -197,7 +203,7 @@ def train(
         log = _new_log(algorithm, env_id, settings, seed, begin_from)
     settings = log["settings"]
     venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads)
-    env = Rewards(venv, settings["reward_scale"], settings["alive_bonus"])
+    env = Rewards(venv, settings["reward_scale"])
     moments: Moments | None
     if resume:
         model = load_model(last, env_id, env=env, force_reset=False)
