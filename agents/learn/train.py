@@ -66,6 +66,11 @@ class Rewards(VecEnvWrapper):
         return observations, shaped, dones, infos
 
 
+def power_at(share: float, first: float) -> float:
+    """The rewards' power after a share of the run: rises from `first` to 1, and stays there."""
+    return first + (1.0 - first) * min(share / NARROW, 1.0)
+
+
 class Watch(BaseCallback):
     """Scales observations, evaluates, writes checkpoints and the log, and stops in time.
 
@@ -98,10 +103,11 @@ class Watch(BaseCallback):
         return not self.over
 
     def _on_rollout_start(self) -> None:
-        first = self.log["settings"]["reward_power"]
-        done = self.num_timesteps / (NARROW * self.log["settings"]["n_timesteps"])
-        assert isinstance(self.training_env, Rewards)
-        self.training_env.power = first + (1.0 - first) * min(done, 1.0)
+        settings, envs = self.log["settings"], self.training_env
+        assert isinstance(envs, Rewards)
+        envs.power = power_at(
+            self.num_timesteps / settings["n_timesteps"], settings["reward_power"]
+        )
         if self.moments is not None:
             set_moments(self.model.policy, self.moments.mean, self.moments.scale)
         curve = self.log["curve"]
