@@ -19,6 +19,7 @@ from dynenvs.agents.data import commands as data
 from dynenvs.agents.demo import play, writable
 from dynenvs.agents.episode import environment_id, make, short_name, speeds_of
 from dynenvs.agents.errors import UserError, told_plainly
+from dynenvs.agents.interrupt import stopped_by_ctrl_c
 from dynenvs.agents.learn import commands as learn
 from dynenvs.registration import ENVIRONMENTS
 
@@ -238,7 +239,8 @@ def has_display() -> bool:
 def main() -> None:
     """Entry point of the console command: errors are one line, with exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        with stopped_by_ctrl_c():
+            code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         print("dynenvs: stopped", file=sys.stderr)
         sys.exit(130)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from dynenvs.agents import cli, demo, film
+from dynenvs import compiled
+from dynenvs.agents import cli, demo, film, interrupt
 from dynenvs.agents.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
 
@@ -142,6 +146,33 @@ def test_interrupt_leaves_cleanly(
     assert run(monkeypatch, "demo") == 130
     assert "Traceback" not in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_waits_until_a_running_kernel_has_what_it_calls() -> None:
+    """In the midst of `apart`'s compiling nobody would hear of it; afterwards it is heard."""
+    code = compile(
+        "def first_call():\n    signal.raise_signal(signal.SIGINT)\n    done.append(1)\n",
+        compiled.__file__,
+        "exec",
+    )
+    done: list[int] = []
+    within: dict[str, Any] = {"signal": signal, "done": done}
+    exec(code, within)
+    before = signal.getsignal(signal.SIGINT)
+
+    def work() -> None:
+        within["first_call"]()
+        done.append(2)
+        for _ in range(2000):  # the interrupt ends it
+            time.sleep(0.01)
+        done.append(3)
+
+    with pytest.raises(KeyboardInterrupt), interrupt.stopped_by_ctrl_c():
+        work()
+    assert done == [1, 2]
+    with pytest.raises(KeyboardInterrupt), interrupt.stopped_by_ctrl_c():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_help_and_version(
