@@ -47,7 +47,7 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
         raise ValueError(f"unknown agent {what!r}; choose from: {known}, or a zip file")
     from dynenvs.agents.learn.policy_file import load_model
 
-    model: Any = load_model(path, env_id)
+    model: Any = load_model(path, env_id, task=env.task)
     policy: Policy = model
     return policy
 

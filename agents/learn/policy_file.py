@@ -22,6 +22,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
 from dynenvs.agents.files import written_whole
+from dynenvs.envs.task import Task
 
 ALGORITHMS = {"ppo": "PPO", "sac": "SAC", "td3": "TD3"}
 NOTE = "dynenvs.json"
@@ -108,12 +109,15 @@ def read_note(path: Path) -> dict[str, Any]:
     return note
 
 
-def load_model(path: Path, env_id: str, **options: Any) -> BaseAlgorithm:
+def load_model(
+    path: Path, env_id: str, *, task: Task | None = None, **options: Any
+) -> BaseAlgorithm:
     """The model of a zip; loading runs code that the zip names: trust where it came from.
 
     Args:
         path: the zip.
         env_id: where it is to act.
+        task: the environment's with its options; the default one, or that of `env`, if None.
         options: what `load` of the algorithm takes.
 
     Raises:
@@ -132,9 +136,8 @@ def load_model(path: Path, env_id: str, **options: Any) -> BaseAlgorithm:
             f"stable-baselines3 {stable_baselines3.__version__} cannot load {str(path)!r}: "
             f"{str(error).partition('. ')[0] or type(error).__name__}"
         ) from error
-    spec = gym.make(env_id)
-    wanted = (spec.observation_space.shape, spec.action_space.shape)
-    spec.close()
+    place = task or options.get("env") or gym.make(env_id)
+    wanted = (place.observation_space.shape, place.action_space.shape)
     found = (model.observation_space.shape, model.action_space.shape)
     if found != wanted:
         raise ValueError(
