@@ -11,7 +11,7 @@ from types import FrameType
 
 from dynenvs import compiled
 
-AGAIN = 0.2  # until the next try [s]
+SOON, LATER = 0.2, 3.0  # until the next try where a stub compiles, and where nobody heard [s]
 
 
 @contextmanager
@@ -20,24 +20,36 @@ def stopped_by_ctrl_c() -> Iterator[None]:
 
     A stub compiles what a running kernel wants to call.  What is raised there reaches nobody: the
     kernel would go on with a failure for an answer, and the program with what came of that.
+    Finalizers, too, swallow what is raised in them: it is raised again until the block ends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are another's matter
         return
-    before = signal.signal(signal.SIGINT, _stop)
+    over = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stub = _in_stub(frame)
+        retry = threading.Timer(
+            SOON if stub else LATER, lambda: None if over.is_set() else _thread.interrupt_main()
+        )
+        retry.daemon = True
+        retry.start()
+        if not stub:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
+        over.set()
         signal.signal(signal.SIGINT, before)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _in_stub(frame: FrameType | None) -> bool:
+    """Whether a frame, or one that called it, is the function within `compiled.apart`."""
     while frame is not None:
         code = frame.f_code
         if code.co_name == "first_call" and code.co_filename == compiled.__file__:
-            retry = threading.Timer(AGAIN, _thread.interrupt_main)
-            retry.daemon = True
-            retry.start()
-            return
+            return True
         frame = frame.f_back
-    raise KeyboardInterrupt
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,9 @@ def test_interrupt_leaves_cleanly(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_waits_until_a_running_kernel_has_what_it_calls() -> None:
+def test_an_interrupt_waits_until_a_running_kernel_has_what_it_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In the midst of `apart`'s compiling nobody would hear of it; afterwards it is heard."""
     code = compile(
         "def first_call():\n    signal.raise_signal(signal.SIGINT)\n    done.append(1)\n",
@@ -170,8 +173,18 @@ def test_an_interrupt_waits_until_a_running_kernel_has_what_it_calls() -> None:
     with pytest.raises(KeyboardInterrupt), interrupt.stopped_by_ctrl_c():
         work()
     assert done == [1, 2]
+
+    def swallow() -> None:
+        with suppress(KeyboardInterrupt):  # as a finalizer does
+            signal.raise_signal(signal.SIGINT)
+        work()
+
+    monkeypatch.setattr(interrupt, "LATER", 0.2)
+    done.clear()
+    within["first_call"] = lambda: done.append(1)
     with pytest.raises(KeyboardInterrupt), interrupt.stopped_by_ctrl_c():
-        signal.raise_signal(signal.SIGINT)
+        swallow()
+    assert done == [1, 2]
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -415,13 +415,17 @@ def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
     }
     log = {"kind": "ppo", "env": PENDULUM, "seed": 0, "from": "dagger", "machine": machine()}
     log |= {"minutes": 2.0, "simulating": 0.5, "final": means}
-    log["curve"] = [{"steps": 1000 * k, "score": 0.1 * k} for k in range(1, 6)]
+    log["curve"] = [{"steps": 1000 * k, "minutes": 0.4 * k, "score": 0.1 * k} for k in range(1, 6)]
     (folder / "a.json").write_text(json.dumps(log))
     (folder / "b.json").write_text(json.dumps({**log, "seed": 1, "final": {**means, "score": 0.7}}))
     (folder / "c.json").write_text(json.dumps({"env": PENDULUM, "agents": {"expert": means}}))
+    elsewhere = {**log, "kind": "sac", "from": None, "options": {"max_torque": 2}}
+    (folder / "e.json").write_text(json.dumps(elsewhere))
     (folder / "notes.md").write_text("What did not learn.")
-    assert write_page(folder, page) == 2
+    assert write_page(folder, page) == 3
     text = page.read_text()
+    assert text.index(f"## {PENDULUM}\n") < text.index(f"## {PENDULUM}, max_torque=2\n")
+    assert page.with_name("results_DoublePendulum-max_torque-2.png").is_file()
     assert "| DAgger, then PPO | 2 | 0.600 (0.500-0.700) | 450.0 ± 3.0 | 400.0 | 2 |" in text
     assert "| 5,000 | 2.0 | 25 % |" in text
     assert "| expert |  | 0.500 |" in text

@@ -7,6 +7,7 @@ A folder of logs holds what `evaluate --json`, `clone` and `train` wrote, under 
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.files import written_whole
+from dynenvs.agents.options import spoken
+from dynenvs.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
 
 Logs = list[dict[str, Any]]
@@ -41,11 +44,12 @@ The score is (R - R_standing) / (R_expert - R_standing), of mean returns over 10
 seeds that no training begins with: 0 for standing still (the pendulum: for hanging), 1
 for the expert.  Policies act deterministically.  A return is a mean, with its standard deviation
 over the episodes; of several seeds the means over seeds stand here, and the least and the greatest
-score in brackets.  "Effort" is the mean square of the actions, "minutes" the wall-clock time with
-evaluations, "in the simulator" the simulator's share of it.
+score in brackets; so are the lines and bands of the plots.  "Effort" is the mean square of the
+actions, "minutes" the wall-clock time with evaluations, "in the simulator" the simulator's share
+of it.
 """
-NAMES = {"dagger": "DAgger", "clone": "cloned", "ppo": "PPO", "sac": "SAC", "td3": "TD3"}
-PANEL = (6.4, 3.6)  # [inches]
+NAMES = {"clone": "cloned", "dagger": "DAgger", "ppo": "PPO", "sac": "SAC", "td3": "TD3"}
+PANEL = (9.6, 3.6)  # [inches]
 
 
 def write_page(folder: Path, page: Path) -> int:
@@ -64,17 +68,16 @@ def write_page(folder: Path, page: Path) -> int:
     if not logs:
         raise FileNotFoundError(f"there is no log (*.json) in {str(folder)!r}")
     text = [HEAD]
-    for env_id in ENVIRONMENTS:
-        own = [log for log in logs if log["env"] == env_id]
-        if own:
-            text.append(f"## {env_id}\n")
-            text.append(_table(own))
-            curves = [log for log in own if log.get("curve")]
-            if curves:
-                stem = env_id.removeprefix("dynenvs/").rpartition("-v")[0]
-                picture = page.with_name(f"results_{stem}.png")
-                _plot(picture, env_id, curves)
-                text.append(f"![Learning curves]({picture.name})\n")
+    places = sorted({_place(log) for log in logs}, key=lambda place: (_number(place), place))
+    for place in places:
+        own = [log for log in logs if _place(log) == place]
+        text += [f"## {place}\n", _table(own)]
+        curves = [log for log in own if log.get("curve")]
+        if curves:
+            stem = "-".join(re.findall(r"\w+", place.removeprefix("dynenvs/").replace("-v0", "")))
+            picture = page.with_name(f"results_{stem}.png")
+            _plot(picture, place, curves)
+            text.append(f"![Learning curves]({picture.name})\n")
     text.append("## Machines\n")
     text.append(_machines(logs))
     notes = folder / "notes.md"
@@ -96,6 +99,29 @@ def _read(path: Path) -> dict[str, Any]:
     return log
 
 
+def _place(log: dict[str, Any]) -> str:
+    """Where a log is from: the environment, and its options."""
+    options = spoken(log.get("options") or {})
+    return f"{log['env']}, {options}" if options else str(log["env"])
+
+
+def _number(place: str) -> int:
+    """The environment's place on the page."""
+    known = list(ENVIRONMENTS)
+    env_id = place.partition(",")[0]
+    return known.index(env_id) if env_id in known else len(known)
+
+
+def _groups(logs: Logs) -> dict[str, Logs]:
+    """Runs of one kind together, whatever their seeds; the kinds in the page's order."""
+    groups: dict[str, Logs] = defaultdict(list)
+    for log in sorted(
+        logs, key=lambda log: (bool(log.get("from")), list(NAMES).index(log["kind"]))
+    ):
+        groups[_name(log)].append(log)
+    return groups
+
+
 def _table(logs: Logs) -> str:
     """One row an agent, runs of several seeds together."""
     rows: list[tuple[str, ...]] = [COLUMNS]
@@ -103,11 +129,7 @@ def _table(logs: Logs) -> str:
         for name, means in log.get("agents", {}).items():
             if name in ("random", "standing", "expert"):
                 rows.append(_row(name, [means], "", "", ""))
-    groups: dict[str, Logs] = defaultdict(list)
-    for log in logs:
-        if "final" in log:
-            groups[_name(log)].append(log)
-    for name, runs in groups.items():
+    for name, runs in _groups([log for log in logs if "final" in log]).items():
         minutes = float(np.mean([run["minutes"] for run in runs]))
         last = [(run.get("curve") or run["losses"])[-1]["steps"] for run in runs]
         share = ""
@@ -171,29 +193,37 @@ def _machines(logs: Logs) -> str:
     )
 
 
-def _plot(path: Path, env_id: str, logs: Logs) -> None:
-    """Score over environment steps, one line a run, with the expert's and the standing one's."""
+def _plot(path: Path, title: str, logs: Logs) -> None:
+    """Score over environment steps and over time, runs of several seeds as mean and band."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=PANEL, layout="constrained")
-    panel = figure.subplots()
-    groups: dict[str, Logs] = defaultdict(list)
-    for log in logs:
-        groups[_name(log)].append(log)
-    for number, (name, runs) in enumerate(groups.items()):
-        for i, run in enumerate(runs):
-            points = [(0, 0.0), *((p["steps"], p["score"]) for p in run["curve"])]
-            if run.get("from"):
-                points = points[1:]
-            x, y = zip(*points, strict=True)
-            label = name if i == 0 else None
-            panel.plot(np.array(x) / 1e6, y, color=f"C{number}", label=label, marker=".")
-    panel.axhline(1.0, color="0.3", linestyle="--", label="expert")
-    panel.axhline(0.0, color="0.7", linestyle=":", label="standing")
-    panel.set_xlabel("environment steps, millions")
-    panel.set_ylabel("score")
-    panel.set_title(env_id, fontsize="medium")
-    panel.legend(fontsize="small")
-    panel.grid(alpha=0.3)
+    panels = figure.subplots(1, 2, sharey=True)
+    for number, (name, runs) in enumerate(_groups(logs).items()):
+        for panel, key in zip(panels, ("steps", "minutes"), strict=True):
+            x, scores = _curves(runs, key)
+            panel.plot(x, scores.mean(axis=0), color=f"C{number}", label=name, marker=".")
+            panel.fill_between(
+                x, scores.min(axis=0), scores.max(axis=0), color=f"C{number}", alpha=0.2
+            )
+    for panel in panels:
+        panel.axhline(1.0, color="0.3", linestyle="--", label="expert")
+        panel.axhline(0.0, color="0.7", linestyle=":", label="standing")
+        panel.grid(alpha=0.3)
+    panels[0].set_xscale("log")
+    panels[0].set_xlabel("environment steps")
+    panels[1].set_xlabel("minutes of wall-clock, evaluations included")
+    panels[0].set_ylabel("score")
+    panels[1].legend(fontsize="small")
+    figure.suptitle(title, fontsize="medium")
     with written_whole(path) as draft:
         figure.savefig(draft, format="png", dpi=80)
+
+
+def _curves(runs: Logs, key: str) -> tuple[Floats, Floats]:
+    """Where scores are known, and each run's there, shape (runs, points)."""
+    known = [[(p[key], p["score"]) for p in run["curve"]] for run in runs]
+    first, last = max(c[0][0] for c in known), min(c[-1][0] for c in known)
+    x = np.unique([place for curve in known for place, _ in curve if first <= place <= last])
+    scores = [np.interp(x, *np.transpose(curve).astype(np.float64)) for curve in known]
+    return x, np.array(scores)
