@@ -21,6 +21,7 @@ from dynenvs.agents.episode import environment_id, make, short_name, speeds_of
 from dynenvs.agents.errors import UserError, told_plainly
 from dynenvs.agents.interrupt import stopped_by_ctrl_c
 from dynenvs.agents.learn import commands as learn
+from dynenvs.agents.options import parse_options
 from dynenvs.registration import ENVIRONMENTS
 
 # What acts in each environment; every environment has its expert.
@@ -96,21 +97,25 @@ def demo(
     agent: Annotated[
         str, typer.Option(help="expert, random, standing, a shipped policy as ppo, or a zip file.")
     ] = "expert",
+    options: data.Options = None,
 ) -> None:
     """Show an agent at work: in a window where there is a display, else as a GIF."""
     env_id = environment_id(env)
+    chosen = {"command": _told(env_id, command), **parse_options(env_id, options)}
+    if terrain is not None:
+        chosen["terrain"] = terrain
+    if free_pitch:
+        chosen["free_pitch"] = True
     window = output is None and not headless and has_display()
     file = None if window else writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
     play(
         env_id,
         agent=agent,
         seed=seed,
-        command=_told(env_id, command),
         steps=steps,
         file=file,
         console=Console(),
-        **({} if terrain is None else {"terrain": terrain}),
-        **({"free_pitch": True} if free_pitch else {}),
+        **chosen,
     )
 
 

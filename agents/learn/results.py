@@ -214,7 +214,9 @@ def _plot(path: Path, title: str, logs: Logs) -> None:
     panels[0].set_xlabel("environment steps")
     panels[1].set_xlabel("minutes of wall-clock, evaluations included")
     panels[0].set_ylabel("score")
-    panels[1].legend(fontsize="small")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small"
+    )
     figure.suptitle(title, fontsize="medium")
     with written_whole(path) as draft:
         figure.savefig(draft, format="png", dpi=80)
