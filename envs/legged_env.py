@@ -244,7 +244,7 @@ class LeggedTask(Task):
         shape = np.shape(_array(value))
         each = count is not None and shape == (count, 3)
         if count is not None and not each and shape != (3,):
-            raise ValueError(f"command must have shape (3,) or ({count}, 3)" + got(value))
+            raise ValueError(f"command must have shape (3,) or ({count}, 3), got {shape}")
         commands = real_numbers(value, shape if each else (3,), "command").reshape(-1, 3)
         low, high = self.ranges.T
         inside = ((low <= commands) & (commands <= high)).all(axis=1)

@@ -159,13 +159,14 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         if isinstance(seed, int | np.integer):
             first = whole(seed, "seed", 0, MOST_SEED)
             return [first + i for i in range(self.num_envs)]
-        try:
-            seeds = list(seed)
-        except TypeError:
-            raise ValueError(f"seed must be an int, a list of ints or None, got {seed!r}") from None
+        if not isinstance(seed, list | tuple | np.ndarray):
+            raise ValueError(f"seed must be an int, a list of ints or None, got {seed!r}")
+        seeds = list(seed)
         if len(seeds) != self.num_envs:
             raise ValueError(f"seed must be {self.num_envs} numbers, one a world, got {len(seeds)}")
-        return [s if s is None else whole(s, f"seed[{i}]", 0, MOST_SEED) for i, s in enumerate(seeds)]
+        return [
+            s if s is None else whole(s, f"seed[{i}]", 0, MOST_SEED) for i, s in enumerate(seeds)
+        ]
 
     def _mask(self, mask: Any) -> Flags:
         """The option `reset_mask`, checked."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from batches import make_batch
-from rollouts import IDS, PLANAR, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
+from rollouts import FREE, IDS, PLANAR, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
 
 STEPS, MANY = 3_000, 100_000
 # Of the last link [m]: what turns at omega sinks by up to LEVER (omega dt)^2 / 2
@@ -150,7 +150,7 @@ def test_endures_other_time_steps_for_long(
 
 # Batches
 
-FREE = tuple(name for name in WALKERS if name not in PLANAR)
+
 WORLDS = 64
 
 
