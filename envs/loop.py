@@ -2,7 +2,7 @@
 
 A task brings three kernels, each inlined here, so that one loop serves all:
 
-- `begin(packed, m, s, buffer, task, o, given, action)`: the start of an episode, into a fresh row;
+- `begin(packed, m, s, buffer, task, o, given)`: the start of an episode, in a fresh row;
 - `advance(packed, m, s, row, buffer, task, o, given, action)`: one control step; the reward;
 - `tell(packed, m, s, t, o, given, action, observation, reading)`: what is seen and said.
 
@@ -18,7 +18,16 @@ import numpy as np
 
 from dynenvs.compiled import inlined
 from dynenvs.envs.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
-from dynenvs.layout import Bytes, Floats, Ints, Records, open_model, open_state
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    open_model,
+    open_state,
+)
 from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.views import vector
 
@@ -68,27 +77,14 @@ def carry_out(
     while i < n:
         if chosen[i]:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-            s = open_state(m, row)
-            task = vector(tasks, i * kept, 1, kind)
+            s, task = open_state(m, row), vector(tasks, i * kept, 1, kind)
             action = vector(actions, 8 * i * nu, nu, np.float64)
-            rewards[i] = 0.0
-            again = order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING)
-            if order == OBSERVE:
-                rest(action)  # no torque acted before this state
-            elif not again:
-                rewards[i] = advance(packed, m, s, row, buffer, task, o, given, action)
-            ends[i] = RUNNING if again else task[0].end
-            if order == STEP_AND_BEGIN and task[0].end != RUNNING:
-                observation = vector(last_observations, 8 * i * seen, seen, np.float64)
-                reading = vector(last_readings, i * told, told, np.uint8)
-                tell(packed, m, s, task[0], o, given, action, observation, reading)
-                again = True
-            if again:
-                for k in range(row.shape[0]):
-                    row[k] = fresh[k]
-                rest(action)
-                task[0].steps, task[0].end = 0, RUNNING
-                begin(packed, m, s, buffer, task, o, given)
+            observation = vector(last_observations, 8 * i * seen, seen, np.float64)
+            reading = vector(last_readings, i * told, told, np.uint8)
+            rewards[i], ends[i] = _carry_out_one(
+                begin, advance, tell, given, packed, m, s, row, buffer, task, o, fresh, action,
+                observation, reading, order,
+            )  # fmt: skip
             observation = vector(observations, 8 * i * seen, seen, np.float64)
             reading = vector(readings, i * told, told, np.uint8)
             tell(packed, m, s, task[0], o, given, action, observation, reading)
@@ -96,6 +92,45 @@ def carry_out(
         copy_words(readings, copied_readings, told // 8 * i, told // 8)
         i = claim(progress, thread, n)
     leave(progress, thread)
+
+
+@inlined
+def _carry_out_one(
+    begin: Any,
+    advance: Any,
+    tell: Any,
+    given: Any,
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    row: Bytes,
+    buffer: Bytes,
+    task: Records,
+    o: Any,
+    fresh: Bytes,
+    action: Floats,
+    last_observation: Floats,
+    last_reading: Bytes,
+    order: int,
+) -> tuple[float, int]:
+    """Carry out `order` in one world; returns the reward, and why the episode ended, or RUNNING."""
+    again = order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING)
+    reward = 0.0
+    if order == OBSERVE:
+        rest(action)  # no torque acted before this state
+    elif not again:
+        reward = advance(packed, m, s, row, buffer, task, o, given, action)
+    end = RUNNING if again else task[0].end
+    if order == STEP_AND_BEGIN and end != RUNNING:
+        tell(packed, m, s, task[0], o, given, action, last_observation, last_reading)
+        again = True
+    if again:
+        for k in range(row.shape[0]):
+            row[k] = fresh[k]
+        rest(action)
+        task[0].steps, task[0].end = 0, RUNNING
+        begin(packed, m, s, buffer, task, o, given)
+    return reward, end
 
 
 @inlined
