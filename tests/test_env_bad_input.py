@@ -260,7 +260,6 @@ SILLY: dict[str, list[Any]] = {
             (0.0, float("nan")),
             0.1,
             "ab",
-            None,
             (0.1,),
             {0.0, 0.1},
             np.array(0.1),
