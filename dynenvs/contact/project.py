@@ -47,7 +47,10 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     """
     if rows > 0:
         multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
-    least, bare = 0.0, 0.0  # gaps of the deepest feature: that is allowed, and uncorrected
+    # Gaps of the deepest feature: that is allowed, uncorrected, and as far as it is corrected
+    least = _deepest_contact(w.contacts, count) - LARGE
+    bare, _ = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+    lowest = bare
     known = -1  # number of marked rows whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
@@ -56,11 +59,8 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
             w.pose, w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active, known,
         )  # fmt: skip
         if worst < ROUNDOFF:
-            return True
+            break
         look = worst > LARGE
-        if look and attempt == 0:
-            least = _deepest_contact(w.contacts, count) - LARGE
-            bare, _ = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
         if worst > PUSH_OUT:
             for r in range(rows):
                 w.bias_row[r] *= PUSH_OUT / worst
@@ -86,11 +86,9 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
                 integrate(m, s.q, w.v_new, dt, w.q_new)
                 update_poses(m, w.q_new, w.pose_new)
                 return bare >= least
-            if last:
-                return lowest >= least
         if last:
-            return True
-    return True
+            break
+    return lowest >= least
 
 
 @inlined
