@@ -48,7 +48,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     if rows > 0:
         multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
     # Gaps of the deepest feature: that is allowed, uncorrected, and as far as it is corrected
-    least = _deepest_contact(w.contacts, count) - LARGE
+    least = _deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
     bare, _ = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
     lowest = bare
     known = -1  # number of marked rows whose factors stand in w.A
@@ -92,11 +92,16 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
 
 
 @inlined
-def _deepest_contact(contacts: Records, count: int) -> float:
-    """Gap [m] of the deepest contact at the start of the step, or 0."""
+def _deepest_contact(features: Records, spots: Records, contacts: Records, count: int) -> float:
+    """Gap [m] of the deepest contact at the start of the step, or 0.
+
+    A contact that was pulled back from the end of the step has its gap along the normal there: far
+    below zero where limbs have passed through each other.  So slots are asked themselves.
+    """
     deepest = 0.0
     for i in range(count):
-        deepest = min(deepest, contacts[i].gap)
+        k = slot_of(features, spots, contacts[i].feature)
+        deepest = min(deepest, contacts[i].gap if k < 0 else spots[k].gap)
     return deepest
 
 
