@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.biped_legs import find_sole, leg_rates, reach
+from dynenvs.agents.biped_legs import find_legs, find_sole, leg_rates, price_corners, reach
 from dynenvs.agents.biped_plan import keep_time, place_pressure, plan_step, steer
 from dynenvs.agents.biped_records import JOINTS, LEG, LEGS, PLAN, UPPER
 from dynenvs.agents.biped_swing import set_goals
@@ -46,12 +46,8 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.progress import claim, leave
-from dynenvs.rotation import rotate
 from dynenvs.views import raw, vector
 
-SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
-EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
-FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]
 FASTEST = 20.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 8.0  # horizontal acceleration of the base [m/s^2]
 PLAN_BYTES = PLAN.itemsize
@@ -86,11 +82,7 @@ def act(
     memory = raw(scratch[thread, 2], 8 * SCRATCH)
     plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
     g, p = bodies[0], plan[0]
-    for f in range(m.header[0].nf):
-        if soles[f] >= 0:
-            legs[soles[f]].body = m.features[f].body_a
-    for leg in range(LEGS):
-        legs[leg].first = ROOT + JOINTS * leg
+    find_legs(m, soles, legs, ROOT, JOINTS)
     lookahead = 0.5 * (period - timestep)  # where the physics steps take inertia, on average
     missed = 0
     i = claim(progress, thread, observations.shape[0])
@@ -105,34 +97,14 @@ def act(
         steer(g, p, w.pose[BASE].R, legs, -g.sole[2])
         set_goals(g, p, legs, period, 0.5 * timestep)
         _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next, twist)
-        _price(m, w, g, legs, soles, period, cost)
+        price_corners(m, w, g, legs, soles, period, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
-        put_actions(m, w, actions[i])
+        put_actions(m, w, ROOT, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
-
-
-@inlined
-def _price(
-    m: ModelView, w: WorkspaceView, g: Any, legs: Records, soles: Ints, h: float, cost: Floats
-) -> None:
-    """Costs of the corners' impulses: the feet then carry loads in proportion to their shares.
-
-    What does not stand is left out: it would be given a load that it cannot carry yet.
-    """
-    sharing = SHARING / (9.81 * g.mass * h) ** 2
-    for f in range(m.header[0].nf):
-        cost[f] = math.inf
-        if soles[f] >= 0:
-            one = legs[soles[f]]
-            pose = w.pose[one.body]
-            _, _, z = rotate(pose.R, m.features[f].center)
-            if one.stands and z + pose.p[2] < FLAT:
-                unloaded = (1.0 - one.share + EVEN) / (one.share + UNLOADED)
-                cost[f] = sharing * math.sqrt(unloaded)
 
 
 @inlined

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from dynenvs.agents.biped_records import JOINTS, LEGS, TWIST
+from dynenvs.agents.legged_motion import price
 from dynenvs.agents.legged_state import BASE
 from dynenvs.compiled import inlined
 from dynenvs.joints import integrate
@@ -14,6 +15,17 @@ from dynenvs.layout import Floats, Ints, ModelView, Records, StateView, Workspac
 from dynenvs.rotation import rotate
 
 STRAIGHT = 1e-3  # least pivot of a Jacobian: a stretched leg's rates stay finite
+FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]
+
+
+@inlined
+def find_legs(m: ModelView, soles: Ints, legs: Records, root: int, joints: int) -> None:
+    """Foot and first coordinate of each leg; so many of the root come first, and so many a leg."""
+    for f in range(m.header[0].nf):
+        if soles[f] >= 0:
+            legs[soles[f]].body = m.features[f].body_a
+    for leg in range(LEGS):
+        legs[leg].first = root + joints * leg
 
 
 @inlined
@@ -113,3 +125,21 @@ def leg_rates(one: Any, twist: Floats, out: Floats) -> None:
         for r in range(TWIST):
             total += one.inverse[k, r] * twist[r]
         out[one.first + k] = total
+
+
+@inlined
+def price_corners(
+    m: ModelView, w: WorkspaceView, g: Any, legs: Records, soles: Ints, h: float, cost: Floats
+) -> None:
+    """Costs of the soles' corners' impulses; corners in the air must carry nothing.
+
+    What does not stand is left out: it would be given a load that it cannot carry yet.
+    """
+    for f in range(m.header[0].nf):
+        cost[f] = math.inf
+        if soles[f] >= 0:
+            one = legs[soles[f]]
+            pose = w.pose[one.body]
+            _, _, z = rotate(pose.R, m.features[f].center)
+            if one.stands and z + pose.p[2] < FLAT:
+                cost[f] = price(one.share, g.mass, h)

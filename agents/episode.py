@@ -122,9 +122,8 @@ def run_episode(
         after_step: called with the number of steps done; False stops the episode.
     """
     limit = step_limit(env) if max_steps is None else min(max_steps, step_limit(env))
-    observation, info = env.reset(
-        seed=seed, options=None if command is None else {"command": command}
-    )
+    options = None if command is None else {"command": command}
+    observation, info = env.reset(seed=seed, options=options)
     row = env.worlds.rows[0]
     start = row["q"].copy()
     q = np.empty((limit, env.model.nq))
@@ -132,22 +131,17 @@ def run_episode(
     actions = np.empty((limit, env.model.nu))
     rewards = np.empty(limit)
     live_q, live_impulses = row["q"], row["memory"]["impulse"]
-    fell, step, simulating, end = False, 0, 0.0, "stopped"
-    while step < limit:
+    step, simulating, fell, over, going = 0, 0.0, False, False, True
+    while step < limit and going and not over:
         action, _ = policy.predict(observation)
         begin = time.perf_counter()
-        observation, reward, terminated, truncated, info = env.step(action)
+        observation, reward, fell, truncated, info = env.step(action)
         simulating += time.perf_counter() - begin
         q[step], impulses[step], rewards[step] = live_q, live_impulses, reward
         actions[step] = action
         step += 1
-        fell = terminated
+        over = fell or truncated
         going = after_step is None or after_step(step)
-        if terminated or truncated:
-            end = info["end"]
-            break
-        if not going:
-            break
     np.clip(actions, -1.0, 1.0, out=actions)
     return Episode(
         start=start,
@@ -156,7 +150,7 @@ def run_episode(
         actions=actions[:step],
         rewards=rewards[:step],
         command=info.get("command", info.get("target", np.nan)),
-        end=end,
+        end=info["end"] if over else "stopped",
         fell=fell,
         residual=float(info["residual"]),
         degraded=int(info["degraded"]),

@@ -1,4 +1,4 @@
-"""What the experts of robots with a free base share of the way from goals to joint velocities.
+"""What the experts of legged robots share of the way from goals to joint velocities and torques.
 
 A leg's record has the fields gap [m], velocity and goal of its foot, arm (from the base to it) and
 inverse (of its Jacobian), with as many rows as the leg has joints; the last three entries of
@@ -7,6 +7,7 @@ velocity and goal are linear, those before them angular.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.agents.legged_state import BASE, mass_entry
@@ -16,6 +17,19 @@ from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
+SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
+EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
+
+
+@inlined
+def price(share: float, mass: float, h: float) -> float:
+    """Cost of the impulse of a foot with this share of the load, for a robot of this mass [kg].
+
+    Feet then carry loads in proportion to their shares.  h: control period [s].
+    """
+    sharing = SHARING / (9.81 * mass * h) ** 2
+    unloaded = (1.0 - share + EVEN) / (share + UNLOADED)
+    return sharing * math.sqrt(unloaded)
 
 
 @inlined
@@ -140,8 +154,8 @@ def moment_about(
 
 
 @inlined
-def put_actions(m: ModelView, w: WorkspaceView, out: Floats) -> None:
-    """The torques in `w.tau` over their limits, within [-1, 1]; shape (nu,)."""
+def put_actions(m: ModelView, w: WorkspaceView, root: int, out: Floats) -> None:
+    """The torques in `w.tau` behind the root's over their limits, within [-1, 1]; shape (nu,)."""
     for j in range(out.shape[0]):
-        a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
+        a = w.tau[root + j] / m.dofs[root + j].effort
         out[j] = min(max(a, -1.0), 1.0)

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.biped_legs import find_sole
+from dynenvs.agents.biped_legs import find_legs, find_sole, price_corners
 from dynenvs.agents.biped_plan import keep_time, place_pressure, plan_step, steer
-from dynenvs.agents.biped_records import LEG, LEGS, PLAN
+from dynenvs.agents.biped_records import LEG, LEGS, PLAN, TWIST
 from dynenvs.agents.biped_swing import set_goals
-from dynenvs.agents.legged_motion import DOWN
+from dynenvs.agents.legged_motion import any_slams, put_actions, slams
 from dynenvs.agents.legged_state import mass_entry
 from dynenvs.agents.walking_balance import balance
 from dynenvs.agents.walking_state import read_state
@@ -45,12 +45,8 @@ from dynenvs.views import raw, vector
 
 ROOT, JOINTS = PITCH + 1, 3  # coordinates of the root and of a leg
 ROUNDS = 4  # in which balance and the legs' motion are fitted to each other
-SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
-EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
-FLAT = 2e-4  # height below which a standing foot's other end carries, too [m]
 FASTEST = 20.0  # joint velocity that is asked for [rad/s]
 MARGIN = 0.25  # above its speed for which steps are planned, to the command [m/s]
-SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]
 STRAIGHT = 0.01  # least area between the two levers of a leg: its rates stay finite [m^2]
 PLAN_BYTES = PLAN.itemsize
 SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
@@ -84,11 +80,7 @@ def act(
     memory = raw(scratch[thread, 2], 8 * SCRATCH)
     plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
     g, p = bodies[0], plan[0]
-    for f in range(m.header[0].nf):
-        if soles[f] >= 0:
-            legs[soles[f]].body = m.features[f].body_a
-    for leg in range(LEGS):
-        legs[leg].first = ROOT + JOINTS * leg
+    find_legs(m, soles, legs, ROOT, JOINTS)
     lookahead = 0.5 * (period - timestep)  # where the physics steps take inertia, on average
     missed = 0
     i = claim(progress, thread, observations.shape[0])
@@ -105,36 +97,14 @@ def act(
         steer(g, p, w.pose[m.dofs[PITCH].body].R, legs, -g.sole[2])
         set_goals(g, p, legs, period, 0.5 * timestep)
         _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next)
-        _price(m, w, g, legs, soles, period, cost)
+        price_corners(m, w, g, legs, soles, period, cost)
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
-        for j in range(actions.shape[1]):
-            a = w.tau[ROOT + j] / m.dofs[ROOT + j].effort
-            actions[i, j] = min(max(a, -1.0), 1.0)
+        put_actions(m, w, ROOT, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
-
-
-@inlined
-def _price(
-    m: ModelView, w: WorkspaceView, g: Any, legs: Records, soles: Ints, h: float, cost: Floats
-) -> None:
-    """Costs of the soles' impulses: the feet then carry loads in proportion to their shares.
-
-    What does not stand is left out: it would be given a load that it cannot carry yet.
-    """
-    sharing = SHARING / (9.81 * g.mass * h) ** 2
-    for f in range(m.header[0].nf):
-        cost[f] = math.inf
-        if soles[f] >= 0:
-            one = legs[soles[f]]
-            pose = w.pose[one.body]
-            _, _, z = rotate(pose.R, m.features[f].center)
-            if one.stands and z + pose.p[2] < FLAT:
-                unloaded = (1.0 - one.share + EVEN) / (one.share + UNLOADED)
-                cost[f] = sharing * math.sqrt(unloaded)
 
 
 @inlined
@@ -188,20 +158,17 @@ def _gather_way(p: Any) -> None:
 
 @inlined
 def _settle(m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records) -> bool:
-    """Stop the feet that have just come down, as the ground will within a physics step.
+    """Stop the feet that have just come down (`legged_motion.stop_feet`, in the plane).
 
-    A foot closes its last gap with a speed that is left when it touches.  Torques that stopped it
-    over the whole period would lift it again.  Returns whether any joint velocity was changed.
+    Returns whether any joint velocity was changed.
     """
-    changed = False
-    for leg in range(LEGS):
-        changed = changed or (legs[leg].gap < DOWN and legs[leg].velocity[5] < -SETTLED)
+    changed = any_slams(legs, LEGS, TWIST)
     if changed:
         _reach(m, s, w, g, legs, 0.0, s.v, True)
         _reach(m, s, w, g, legs, 0.0, s.v, False)
         for leg in range(LEGS):
             one = legs[leg]
-            if one.gap < DOWN and one.velocity[5] < -SETTLED:
+            if slams(one, TWIST):
                 for k in range(JOINTS):
                     row = one.inverse[k]
                     given = row[0] * one.velocity[1] + row[1] * one.velocity[3]

@@ -25,6 +25,7 @@ from dynenvs.agents.legged_motion import (
     from_base,
     mean_velocity,
     moment_about,
+    price,
     put_actions,
     stop_feet,
 )
@@ -55,8 +56,6 @@ from dynenvs.progress import claim, leave
 from dynenvs.rotation import rotate
 from dynenvs.views import raw, vector
 
-SHARING = 200.0  # of the shares against least torque, for a foot that carries the whole weight
-EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
 FASTEST = 40.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 12.0  # acceleration across the line [m/s^2]
 PLAN_BYTES = PLAN.itemsize
@@ -119,7 +118,7 @@ def act(
         status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
         if status != TRACKED:
             missed += 1
-        put_actions(m, w, actions[i])
+        put_actions(m, w, ROOT, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
@@ -142,12 +141,10 @@ def _price(m: ModelView, g: Any, legs: Records, h: float, cost: Floats) -> None:
     """
     for f in range(m.header[0].nf):
         cost[f] = math.inf
-    sharing = SHARING / (9.81 * g.mass * h) ** 2
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
-            unloaded = (1.0 - one.share + EVEN) / (one.share + UNLOADED)
-            cost[one.feature] = sharing * math.sqrt(unloaded)
+            cost[one.feature] = price(one.share, g.mass, h)
 
 
 @inlined

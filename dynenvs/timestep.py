@@ -8,6 +8,8 @@ LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inert
     0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
 
 Where something bounces, the step is cut at the impacts, whose velocities jump before the next part.
+Where fast limbs end deeper in the ground than they were, the linearised gaps have not foreseen how
+far they turn, and the step is cut in half: what they leave out falls to a quarter.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ from dynenvs.views import raw
 
 DONE, STEP_FAILED = 0, 1
 PIECES = 200  # parts of a step that end at impacts with restitution
-HALVINGS = 3  # how often a step whose LCP has no answer is cut in half
+HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
+PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)")
@@ -74,16 +77,9 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
             s.status[0].pivots += answer.pivots
             if done:
                 s.status[0].residual = max(s.status[0].residual, answer.residual)
-                closed = m.header[0].ne > 0
-                if closed:
-                    close_loops(packed, buffer, piece)
-                project(m, s, w, answer.contacts, answer.rows, piece)
-                if closed:
-                    shut = close_loops(packed, buffer, 0.0)
-                    done = shut in (CERTIFIED, DEGRADED)
-                    s.status[0].degraded += 1 if shut == DEGRADED else 0
-                    bend_velocity(packed, buffer)
-                done = done and commit(m, s, w)
+                placed = _move(packed, buffer, m, s, w, piece, halvings == HALVINGS)
+                done = placed == PLACED and commit(m, s, w)
+                sunk = placed == SUNK
                 answer.posed = 1 if done else 0
         if done:
             s.status[0].time += piece
@@ -91,11 +87,41 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         elif halvings < HALVINGS:
             halvings += 1
             part *= 0.5
-            s.status[0].degraded += 1
+            s.status[0].degraded += 0 if sunk else 1
         else:
             s.status[0].failed += 1
             return STEP_FAILED
     return DONE
+
+
+@inlined
+def _move(
+    packed: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    dt: float,
+    anyway: bool,
+) -> int:
+    """Correct the positions at the end of a part.
+
+    Returns PLACED; SUNK where something sank in, unless that is to be taken anyway; or ASTRAY
+    where loops do not close.
+    """
+    closed = m.header[0].ne > 0
+    if closed:
+        close_loops(packed, buffer, dt)
+    answer = w.answer[0]
+    if not project(m, s, w, answer.contacts, answer.rows, dt) and not anyway:
+        return SUNK
+    if closed:
+        shut = close_loops(packed, buffer, 0.0)
+        if shut not in (CERTIFIED, DEGRADED):
+            return ASTRAY
+        s.status[0].degraded += 1 if shut == DEGRADED else 0
+        bend_velocity(packed, buffer)
+    return PLACED
 
 
 @kernel

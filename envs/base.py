@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import choice, whole
+from dynenvs.envs.checks import MOST_SEED, choice, known, whole
 from dynenvs.envs.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.task import Task
 from dynenvs.envs.worlds import Worlds
@@ -51,7 +51,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         height: int = 540,
         **options: Any,
     ) -> None:
-        task = self.task_type(**options)
+        task = self.task_type.of(options)
         self._set_up(task, Worlds(task, 1), render_mode, width, height)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -108,10 +108,12 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Start an episode; a seed decides everything that follows.
 
         Raises:
-            ValueError: an option that does not exist, or a value out of its range; nothing is
-                changed then, the generator included.
+            ValueError: an option that does not exist, a value out of its range, or a seed that is
+                no natural number; nothing is changed then, the generator included.
         """
-        fields = self.task.reset_fields(checked_options(options), None)
+        given = checked_options(options, self.task.reset_options)
+        fields = self.task.reset_fields(given, None)
+        seed = None if seed is None else whole(seed, "seed", 0, MOST_SEED)
         super().reset(seed=seed)
         self.worlds.begin([seed], fields, self.np_random)
         if self.render_mode == "human":
@@ -206,14 +208,20 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             self._renderer = None
 
 
-def checked_options(options: Any) -> dict[str, Any]:
+def checked_options(options: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """The argument `options` of a reset as a dictionary of its own.
 
+    Args:
+        options: as the user gave them.
+        names: of those that there are.
+
     Raises:
-        ValueError: it is neither a dictionary nor None.
+        ValueError: it is neither a dictionary nor None, or has other names.
     """
     if options is None:
         return {}
     if not isinstance(options, dict):
         raise ValueError(f"reset options must be a dict or None, got {options!r}")
+    for name in options:
+        known(name, names, "reset option")
     return dict(options)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MOST_SEED = 2**128
+
 
 def number(value: Any, name: str, low: float, high: float, unit: str = "") -> float:
     """`value` as a float in [low, high]; NaN, truth values and whatever is no number are refused.
@@ -62,11 +64,13 @@ def interval(value: Any, name: str, low: float, high: float, unit: str = "") -> 
     Raises:
         ValueError: it is not; the words name the argument.
     """
-    try:
-        first, last = value
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a pair of numbers" + got(value)) from None
-    pair = number(first, name, low, high, unit), number(last, name, low, high, unit)
+    ends = value.tolist() if isinstance(value, np.ndarray) else value
+    if not (isinstance(ends, list | tuple) and len(ends) == 2):
+        raise ValueError(f"{name} must be a pair of numbers" + got(value))
+    pair = (
+        number(ends[0], f"{name}[0]", low, high, unit),
+        number(ends[1], f"{name}[1]", low, high, unit),
+    )
     if pair[0] > pair[1]:
         raise ValueError(f"{name} must start with its lower end" + got(value))
     return pair
@@ -109,6 +113,17 @@ def real_numbers(value: Any, shape: tuple[int, ...], name: str) -> NDArray[np.fl
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     return array
+
+
+def known(name: Any, names: Collection[str], what: str) -> None:
+    """Make sure that an option exists.
+
+    Raises:
+        ValueError: it does not; the words name it and those that do.
+    """
+    if name not in names:
+        choices = f"choose from: {', '.join(names)}" if names else "there are none"
+        raise ValueError(f"unknown {what} {name!r}; {choices}")
 
 
 def got(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 One control step holds the torques for the control period, moves the gait clock on and gives
 observation, reward terms and the reason why the episode ended.  `run` does that, or starts
-episodes, for many worlds; several threads share them out.
+episodes, for many worlds (`loop.py`).
 """
 
 from __future__ import annotations
@@ -10,24 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import feature_gap
-from dynenvs.envs.codes import (
-    BEGIN,
-    FAILED_STEP,
-    FELL,
-    OBSERVE,
-    RUNNING,
-    STEP_AND_BEGIN,
-    STEP_OR_BEGIN,
-    TIME_LIMIT,
-    TOO_FAST,
-)
+from dynenvs.envs.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.ground import FLAT, heading_of, local_ground, place_on_terrain
 from dynenvs.envs.legged_readings import describe, observe, reward, upright
-from dynenvs.envs.legged_records import BODY, PLACE, READING, ROOT, TASK
+from dynenvs.envs.legged_records import BODY, PLACE, ROOT, TASK
+from dynenvs.envs.loop import carry_out
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -36,20 +25,14 @@ from dynenvs.layout import (
     ModelView,
     Records,
     StateView,
-    open_model,
     open_poses,
-    open_state,
     open_torques,
 )
-from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.rng import uniform
 from dynenvs.timestep import DONE, clear_totals, step_apart
-from dynenvs.views import vector
 
 FALL_HEIGHT = 0.6  # of the standing height
 FALL_TILT = 0.5  # cosine of the base's tilt below which it has fallen
-
-TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
 
 
 @kernel
@@ -76,51 +59,15 @@ def run(
     thread: int,
     order: int,
 ) -> None:
-    """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
+    """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
 
-    Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg, BODY or
-    ITSELF, and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
-    reading, and the last observation and reading of an episode that STEP_AND_BEGIN followed by
-    another; rewards and ends, shape (n,).  `buffers` holds a workspace for each thread.  The
-    copies are the caller's: what only this thread touches stays in its core's cache.
+    standing: pose [m, rad], shape (nq,); feet: each feature's leg, BODY or ITSELF.
     """
-    m = open_model(packed)
-    h, o = m.header[0], options[0]
-    buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
-    nu = h.nv - ROOT
-    seen, told = _sizes(o, nu)
-    i = claim(progress, thread, chosen.shape[0])
-    while i < chosen.shape[0]:
-        observation = vector(observations, 8 * i * seen, seen, np.float64)
-        reading = vector(readings, i * told, told, np.uint8)
-        if chosen[i]:
-            row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-            s = open_state(m, row)
-            task = vector(tasks, i * TASK_BYTES, 1, TASK)
-            action = vector(actions, 8 * i * nu, nu, np.float64)
-            rewards[i] = _carry_out(
-                packed, m, s, buffer, task, o, standing, feet, fresh, row, action, order
-            )
-            ends[i] = task[0].end
-            if order == STEP_AND_BEGIN and task[0].end != RUNNING:
-                last = vector(last_observations, 8 * i * seen, seen, np.float64)
-                last_reading = vector(last_readings, i * told, told, np.uint8)
-                _tell(packed, m, s, task[0], o, feet, action, last, last_reading)
-                _begin(packed, m, s, buffer, task, o, standing, feet, fresh, row, action)
-            _tell(packed, m, s, task[0], o, feet, action, observation, reading)
-        copy_words(observations, copied_observations, seen * i, seen)
-        copy_words(readings, copied_readings, told // 8 * i, told // 8)
-        i = claim(progress, thread, chosen.shape[0])
-    leave(progress, thread)
-
-
-@inlined
-def _sizes(o: Any, nu: int) -> tuple[int, int]:
-    """Entries of an observation, bytes of a reading."""
-    return (
-        2 * nu + 15 + o.legs + o.scan_x * o.scan_y,
-        READING_BYTES + 8 * (nu + 3 * o.legs + 6),
-    )
+    carry_out(
+        _begin, _advance, _tell, TASK, (standing, feet), packed, options, fresh, rows, tasks,
+        actions, observations, rewards, ends, readings, last_observations, last_readings, buffers,
+        copied_observations, copied_readings, progress, chosen, thread, order,
+    )  # fmt: skip
 
 
 @inlined
@@ -130,39 +77,14 @@ def _tell(
     s: StateView,
     t: Any,
     o: Any,
-    feet: Ints,
+    given: Any,
     action: Floats,
     observation: Floats,
     reading: Bytes,
 ) -> None:
     """Observation and reading of the present state."""
-    observe(packed, m, s, t, o, feet, observation)
-    describe(m, s, t, o, feet, action, reading)
-
-
-@inlined
-def _carry_out(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    buffer: Bytes,
-    task: Records,
-    o: Any,
-    standing: Floats,
-    feet: Ints,
-    fresh: Bytes,
-    row: Bytes,
-    action: Floats,
-    order: int,
-) -> float:
-    """Begin or step, as ordered; returns the reward."""
-    if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
-        _begin(packed, m, s, buffer, task, o, standing, feet, fresh, row, action)
-        return 0.0
-    if order == OBSERVE:
-        action[:] = 0.0  # no torque acted before this state
-        return 0.0
-    return _advance(packed, m, s, row, buffer, task, o, feet, action)
+    observe(packed, m, s, t, o, given[1], observation)
+    describe(m, s, t, o, given[1], action, reading)
 
 
 @inlined
@@ -174,26 +96,15 @@ def gait_frequency(options: Any, forward: float, sideways: float) -> float:
 
 @kernel
 def _begin(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    buffer: Bytes,
-    task: Records,
-    o: Any,
-    standing: Floats,
-    feet: Ints,
-    fresh: Bytes,
-    row: Bytes,
-    action: Floats,
+    packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
 ) -> None:
     """A standing pose with noise, the lowest foot on the ground; command, phase and world drawn.
 
     On terrain also the place and the heading.
     The generator is the task's first field; the clock starts in either double support.
     """
+    standing, feet = given
     t, generator = task[0], task["generator"]
-    for k in range(row.shape[0]):
-        row[k] = fresh[k]
     t.held = 1 if t.commanded or not math.isnan(o.command[0]) else 0
     _draw_command(t, generator, o, t.commanded != 0)
     t.commanded = 0
@@ -219,13 +130,10 @@ def _begin(
                 lowest = min(lowest, feature_gap(m.features[f], poses))
         s.q[2] -= lowest
     t.ground = local_ground(packed, s, o)
-    t.steps = 0
-    t.end = RUNNING
     t.x, t.y, t.heading = s.q[0], s.q[1], heading_of(s)
     t.x_speed = t.y_speed = 0.0
     t.forward_speed = t.sideways_speed = t.turning_speed = 0.0
     t.reward_velocity = t.reward_ease = t.reward_posture = 0.0
-    action[:] = 0.0
 
 
 @inlined
@@ -250,7 +158,7 @@ def _advance(
     buffer: Bytes,
     task: Records,
     o: Any,
-    feet: Ints,
+    given: Any,
     action: Floats,
 ) -> float:
     """One control step; returns the reward."""
@@ -276,7 +184,7 @@ def _advance(
     _travel(s, t, period)
     t.ground = local_ground(packed, s, o)
     earned = reward(s, t, o, action)
-    t.end = _end(m, s, t, o, feet) if solved else FAILED_STEP
+    t.end = _end(m, s, t, o, given[1]) if solved else FAILED_STEP
     if o.command_steps > 0 and t.held == 0 and t.steps % o.command_steps == 0:
         _draw_command(t, task["generator"], o, False)
     return earned

@@ -19,6 +19,7 @@ from dynenvs.envs.legged_records import BODY, ITSELF, OPTIONS, PLACE, READING, R
 from dynenvs.envs.task import Task
 from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.envs.worlds import Worlds
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, Ints, open_model
 from dynenvs.model import Model
@@ -85,6 +86,7 @@ class LeggedTask(Task):
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
+    reset_options = ("command",)
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
@@ -225,13 +227,9 @@ class LeggedTask(Task):
 
     def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
         """The command for one episode, one for all or one a world."""
-        fields: dict[str, Any] = {}
-        for name, value in options.items():
-            if name != "command":
-                raise ValueError(f"unknown reset option {name!r}; choose from: command")
-            fields.update(self.command_fields(value, count))
-            fields["commanded"] = 1
-        return fields
+        if "command" not in options:
+            return {}
+        return {**self.command_fields(options["command"], count), "commanded": 1}
 
     def command_fields(self, value: Any, count: int | None) -> dict[str, Floats]:
         """A command, or one a world, as fields of the worlds' records.
@@ -243,9 +241,11 @@ class LeggedTask(Task):
 
     def _command(self, value: Any, count: int | None) -> Floats:
         """The command as an array of shape (1, 3) or (count, 3), checked."""
-        each = count is not None and np.ndim(_array(value)) == 2
-        commands = real_numbers(value, (count, 3) if count and each else (3,), "command")
-        commands = commands.reshape(-1, 3)
+        shape = np.shape(_array(value))
+        each = count is not None and shape == (count, 3)
+        if count is not None and not each and shape != (3,):
+            raise ValueError(f"command must have shape (3,) or ({count}, 3), got {shape}")
+        commands = real_numbers(value, shape if each else (3,), "command").reshape(-1, 3)
         low, high = self.ranges.T
         inside = ((low <= commands) & (commands <= high)).all(axis=1)
         if not inside.all():
@@ -265,6 +265,19 @@ def _array(value: Any) -> Any:
         return np.empty(0)
 
 
+def _give_command(worlds: Worlds, fields: dict[str, Floats]) -> None:
+    """Have the worlds follow other commands, until the end of their episodes.
+
+    Raises:
+        gymnasium.error.ResetNeeded: a world has not begun: `reset` would draw its command.
+    """
+    if not worlds.started.all():
+        raise gym.error.ResetNeeded("call reset() before set_command()")
+    for name, value in fields.items():
+        worlds.tasks[name] = value
+    worlds.tasks["held"] = 1
+
+
 class LeggedRobot(DynEnv):
     """Shell of the robots with a free base: a command that may change, what their pictures say."""
 
@@ -279,10 +292,9 @@ class LeggedRobot(DynEnv):
 
         Raises:
             ValueError: not three numbers within their ranges.
+            gymnasium.error.ResetNeeded: no episode has begun.
         """
-        for name, value in self.task.command_fields(command, None).items():
-            self.worlds.tasks[name] = value
-        self.worlds.tasks["held"] = 1
+        _give_command(self.worlds, self.task.command_fields(command, None))
 
     def readings(self) -> dict[str, str]:
         """Time, speeds against command, residual."""
@@ -325,7 +337,6 @@ class LeggedVectorEnv(DynVectorEnv):
 
         Raises:
             ValueError: not numbers of such a shape within their ranges.
+            gymnasium.error.ResetNeeded: a world has not begun.
         """
-        for name, value in self.task.command_fields(command, self.num_envs).items():
-            self.worlds.tasks[name] = value
-        self.worlds.tasks["held"] = 1
+        _give_command(self.worlds, self.task.command_fields(command, self.num_envs))

@@ -1,6 +1,6 @@
 """The double pendulum's task, compiled: swing up and stay there.
 
-`run` carries out control steps, or starts episodes, for many worlds; several threads share them.
+`run` carries out control steps, or starts episodes, for many worlds (`loop.py`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,8 @@ from typing import Any
 import numpy as np
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.envs.codes import (
-    BEGIN,
-    FAILED_STEP,
-    OBSERVE,
-    RUNNING,
-    STEP_AND_BEGIN,
-    STEP_OR_BEGIN,
-    TIME_LIMIT,
-    TOO_FAST,
-)
+from dynenvs.envs.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.loop import carry_out
 from dynenvs.envs.motors import drive, tell_torques
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.layout import (
@@ -30,10 +22,7 @@ from dynenvs.layout import (
     ModelView,
     Records,
     StateView,
-    open_model,
-    open_state,
 )
-from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.records import record_type
 from dynenvs.rng import uniform
 from dynenvs.views import vector
@@ -103,79 +92,24 @@ def run(
     thread: int,
     order: int,
 ) -> None:
-    """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
-
-    Arguments as `walker.run` has them.
-    """
-    m = open_model(packed)
-    h, o = m.header[0], options[0]
-    stride = h.workspace_bytes + APART
-    buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
-    nu, seen = o.motors, 3 * h.nv
-    told = READING_BYTES + 8 * nu
-    i = claim(progress, thread, chosen.shape[0])
-    while i < chosen.shape[0]:
-        observation = vector(observations, 8 * i * seen, seen, np.float64)
-        reading = vector(readings, i * told, told, np.uint8)
-        if chosen[i]:
-            row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-            s = open_state(m, row)
-            task = vector(tasks, i * TASK_BYTES, 1, TASK)
-            action = vector(actions, 8 * i * nu, nu, np.float64)
-            rewards[i] = _carry_out(packed, m, s, buffer, task, o, fresh, row, action, order)
-            ends[i] = task[0].end
-            if order == STEP_AND_BEGIN and task[0].end != RUNNING:
-                last = vector(last_observations, 8 * i * seen, seen, np.float64)
-                _observe(m, s, o, last)
-                last_reading = vector(last_readings, i * told, told, np.uint8)
-                _describe(m, s, task[0], o, action, last_reading)
-                _begin(m, s, task, o, fresh, row, action)
-            _observe(m, s, o, observation)
-            _describe(m, s, task[0], o, action, reading)
-        copy_words(observations, copied_observations, seen * i, seen)
-        copy_words(readings, copied_readings, told // 8 * i, told // 8)
-        i = claim(progress, thread, chosen.shape[0])
-    leave(progress, thread)
-
-
-@inlined
-def _carry_out(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    buffer: Bytes,
-    task: Records,
-    o: Any,
-    fresh: Bytes,
-    row: Bytes,
-    action: Floats,
-    order: int,
-) -> float:
-    """Begin or step, as ordered; returns the reward."""
-    if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
-        _begin(m, s, task, o, fresh, row, action)
-        return 0.0
-    if order == OBSERVE:
-        action[:] = 0.0  # no torque acted before this state
-        return 0.0
-    return _advance(packed, m, s, row, buffer, task[0], o, action)
+    """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`."""
+    carry_out(
+        _begin, _advance, _tell, TASK, (), packed, options, fresh, rows, tasks,
+        actions, observations, rewards, ends, readings, last_observations, last_readings, buffers,
+        copied_observations, copied_readings, progress, chosen, thread, order,
+    )  # fmt: skip
 
 
 @inlined
 def _begin(
-    m: ModelView, s: StateView, task: Records, o: Any, fresh: Bytes, row: Bytes, action: Floats
+    packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
 ) -> None:
     """Hanging at rest with noise on angles and velocities."""
     t, generator = task[0], task["generator"]
-    for k in range(row.shape[0]):
-        row[k] = fresh[k]
     for i in range(m.header[0].nv):
         s.q[i] = uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
-    t.steps = 0
-    t.end = RUNNING
     t.reward_upright = t.reward_still = t.reward_ease = 0.0
-    action[:] = 0.0
 
 
 @inlined
@@ -185,15 +119,34 @@ def _advance(
     s: StateView,
     row: Bytes,
     buffer: Bytes,
-    t: Any,
+    task: Records,
     o: Any,
+    given: Any,
     action: Floats,
 ) -> float:
     """One control step; returns the reward."""
+    t = task[0]
     solved = drive(packed, m, s, row, buffer, o, action)
     t.steps += 1
     t.end = _end(m, s, t, o) if solved else FAILED_STEP
     return _reward(s, t, action)
+
+
+@inlined
+def _tell(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    t: Any,
+    o: Any,
+    given: Any,
+    action: Floats,
+    observation: Floats,
+    reading: Bytes,
+) -> None:
+    """Observation and reading of the present state."""
+    _observe(m, s, o, observation)
+    _describe(m, s, t, o, action, reading)
 
 
 @inlined

@@ -6,10 +6,11 @@ One Task serves one world or thousands.  Its dataclass fields are the options th
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import gymnasium as gym
 import numpy as np
@@ -39,6 +40,7 @@ class Task(ABC):
         record: dtype of what a world keeps beside its physical state.
         option_record: dtype of the constants that `run` reads.
         reading_record: dtype of the scalars in `info`.
+        reset_options: names of what `reset(options=...)` takes.
         model: the robot and its ground.
         options: one record of the constants; those that all tasks share are filled in here.
         observation_space: of one world; its bounds are never exceeded.
@@ -57,6 +59,7 @@ class Task(ABC):
     record: ClassVar[np.dtype[Any]]
     option_record: ClassVar[np.dtype[Any]]
     reading_record: ClassVar[np.dtype[Any]]
+    reset_options: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         self.timestep = number(self.timestep, "timestep", LEAST_TIMESTEP, MOST_TIMESTEP, "s")
@@ -70,6 +73,20 @@ class Task(ABC):
         self.options["max_steps"] = self.max_episode_steps
         self.observation_space = self.bounds()
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Self:
+        """The task with the options that a user gave.
+
+        Raises:
+            ValueError: an option out of its range.
+            TypeError: an option that does not exist.
+        """
+        names = inspect.signature(cls).parameters
+        for name in options:
+            if name not in names:
+                raise TypeError(f"unknown option {name!r}; choose from: {', '.join(names)}")
+        return cls(**options)
 
     # What a task provides
 
@@ -93,15 +110,13 @@ class Task(ABC):
         """Fields of the worlds' records that `reset(options=...)` sets, checked.
 
         Args:
-            options: as the user gave them.
+            options: as the user gave them, each of them one of `reset_options`.
             count: how many worlds there are, where each may be given a value of its own: an
                 array of shape (count,); None if one value is all that is allowed.
 
         Raises:
-            ValueError: an unknown option, or a value out of its range.
+            ValueError: a value out of its range.
         """
-        if options:
-            raise ValueError(f"unknown reset option {next(iter(options))!r}; there are none")
         return {}
 
     # What follows

@@ -18,7 +18,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from dynenvs.envs.base import LEAST_SIDE, MOST_SIDE, DynEnv, checked_options
-from dynenvs.envs.checks import choice, whole
+from dynenvs.envs.checks import MOST_SEED, choice, whole
 from dynenvs.envs.codes import (
     RUNNING,
     STEP,
@@ -93,7 +93,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         if render_mode is not None:
             choice(render_mode, "render_mode", self.metadata["render_modes"])
         self.autoreset_mode = autoreset_mode
-        self.task = self.env_type.task_type(**options)
+        self.task = self.env_type.task_type.of(options)
         self.worlds = Worlds(self.task, self.num_envs, self.num_threads)
         self.render_mode = render_mode
         self.width = whole(width, "width", LEAST_SIDE, MOST_SIDE)
@@ -143,7 +143,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         Raises:
             ValueError: an option or seed that does not fit; nothing is changed then.
         """
-        given = checked_options(options)
+        given = checked_options(options, (*self.task.reset_options, "reset_mask"))
         mask = self._mask(given.pop("reset_mask")) if "reset_mask" in given else None
         fields = self.task.reset_fields(given, self.num_envs)
         seeds = self._seeds(seed)
@@ -157,15 +157,16 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         if seed is None:
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
-            first = whole(seed, "seed", 0, 2**128)
+            first = whole(seed, "seed", 0, MOST_SEED)
             return [first + i for i in range(self.num_envs)]
-        try:
-            seeds = list(seed)
-        except TypeError:
-            raise ValueError(f"seed must be an int, a list of ints or None, got {seed!r}") from None
+        if not isinstance(seed, list | tuple | np.ndarray):
+            raise ValueError(f"seed must be an int, a list of ints or None, got {seed!r}")
+        seeds = list(seed)
         if len(seeds) != self.num_envs:
             raise ValueError(f"seed must be {self.num_envs} numbers, one a world, got {len(seeds)}")
-        return [s if s is None else whole(s, f"seed[{i}]", 0, 2**128) for i, s in enumerate(seeds)]
+        return [
+            s if s is None else whole(s, f"seed[{i}]", 0, MOST_SEED) for i, s in enumerate(seeds)
+        ]
 
     def _mask(self, mask: Any) -> Flags:
         """The option `reset_mask`, checked."""

@@ -2,7 +2,7 @@
 
 One control step holds the torques for the control period, moves the gait clock on and gives
 observation, reward terms and the reason why the episode ended.  `run` does that, or starts
-episodes, for many worlds; several threads share them out.
+episodes, for many worlds (`loop.py`).
 """
 
 from __future__ import annotations
@@ -14,17 +14,8 @@ import numpy as np
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import feature_gap
-from dynenvs.envs.codes import (
-    BEGIN,
-    FAILED_STEP,
-    FELL,
-    OBSERVE,
-    RUNNING,
-    STEP_AND_BEGIN,
-    STEP_OR_BEGIN,
-    TIME_LIMIT,
-    TOO_FAST,
-)
+from dynenvs.envs.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.loop import carry_out
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.envs.walker_records import READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
@@ -35,12 +26,9 @@ from dynenvs.layout import (
     ModelView,
     Records,
     StateView,
-    open_model,
     open_poses,
-    open_state,
     open_torques,
 )
-from dynenvs.progress import APART, claim, copy_words, leave
 from dynenvs.rng import uniform
 from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import matrix, vector
@@ -55,7 +43,7 @@ HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
 FALL_HEIGHT = 0.7  # of the standing height
 FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
 
-TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
+READING_BYTES = READING.itemsize
 
 
 @kernel
@@ -82,70 +70,15 @@ def run(
     thread: int,
     order: int,
 ) -> None:
-    """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
+    """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
 
-    Of the task: its options, the standing pose [m, rad], shape (nq,), each feature's leg or -1,
-    and a `fresh` row.  Of each of n worlds, as bytes: row, TASK, action (nu,), observation,
-    reading, and the last observation and reading of an episode that STEP_AND_BEGIN followed by
-    another; rewards and ends, shape (n,).  `buffers` holds a workspace for each thread.  The
-    copies are the caller's: what only this thread touches stays in its core's cache.
+    standing: pose [m, rad], shape (nq,); feet: each feature's leg or -1.
     """
-    m = open_model(packed)
-    h, o = m.header[0], options[0]
-    stride = h.workspace_bytes + APART
-    buffer = vector(buffers, thread * stride, h.workspace_bytes, np.uint8)
-    nu, seen = h.nv - o.root, h.nq + h.nv + 2
-    told = READING_BYTES + 8 * (nu + 3 * o.legs)
-    i = claim(progress, thread, chosen.shape[0])
-    while i < chosen.shape[0]:
-        observation = vector(observations, 8 * i * seen, seen, np.float64)
-        reading = vector(readings, i * told, told, np.uint8)
-        if chosen[i]:
-            row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-            s = open_state(m, row)
-            task = vector(tasks, i * TASK_BYTES, 1, TASK)
-            action = vector(actions, 8 * i * nu, nu, np.float64)
-            rewards[i] = _carry_out(
-                packed, m, s, buffer, task, o, standing, feet, fresh, row, action, order
-            )
-            ends[i] = task[0].end
-            if order == STEP_AND_BEGIN and task[0].end != RUNNING:
-                last = vector(last_observations, 8 * i * seen, seen, np.float64)
-                _observe(m, s, task[0], o, last)
-                last_reading = vector(last_readings, i * told, told, np.uint8)
-                _describe(m, s, task[0], o, feet, action, last_reading)
-                _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
-            _observe(m, s, task[0], o, observation)
-            _describe(m, s, task[0], o, feet, action, reading)
-        copy_words(observations, copied_observations, seen * i, seen)
-        copy_words(readings, copied_readings, told // 8 * i, told // 8)
-        i = claim(progress, thread, chosen.shape[0])
-    leave(progress, thread)
-
-
-@inlined
-def _carry_out(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    buffer: Bytes,
-    task: Records,
-    o: Any,
-    standing: Floats,
-    feet: Ints,
-    fresh: Bytes,
-    row: Bytes,
-    action: Floats,
-    order: int,
-) -> float:
-    """Begin or step, as ordered; returns the reward."""
-    if order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING):
-        _begin(m, s, buffer, task, o, standing, feet, fresh, row, action)
-        return 0.0
-    if order == OBSERVE:
-        action[:] = 0.0  # no torque acted before this state
-        return 0.0
-    return _advance(packed, m, s, row, buffer, task[0], o, feet, action)
+    carry_out(
+        _begin, _advance, _tell, TASK, (standing, feet), packed, options, fresh, rows, tasks,
+        actions, observations, rewards, ends, readings, last_observations, last_readings, buffers,
+        copied_observations, copied_readings, progress, chosen, thread, order,
+    )  # fmt: skip
 
 
 @inlined
@@ -156,24 +89,14 @@ def gait_frequency(options: Any, command: float) -> float:
 
 @kernel
 def _begin(
-    m: ModelView,
-    s: StateView,
-    buffer: Bytes,
-    task: Records,
-    o: Any,
-    standing: Floats,
-    feet: Ints,
-    fresh: Bytes,
-    row: Bytes,
-    action: Floats,
+    packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
 ) -> None:
     """A standing pose with noise, the lowest foot on the ground, the command and the phase drawn.
 
     The generator is the task's first field; the clock starts in either double support.
     """
+    standing, feet = given
     t, generator = task[0], task["generator"]
-    for k in range(row.shape[0]):
-        row[k] = fresh[k]
     drawn = uniform(generator, o.low_command, o.high_command)
     if not t.commanded:
         t.command = drawn if math.isnan(o.command) else o.command
@@ -191,12 +114,9 @@ def _begin(
         if feet[f] >= 0:
             lowest = min(lowest, feature_gap(m.features[f], poses))
     s.q[1] -= lowest
-    t.steps = 0
-    t.end = RUNNING
     t.x = s.q[0]
     t.speed = 0.0
     t.reward_velocity = t.reward_ease = t.reward_height = 0.0
-    action[:] = 0.0
 
 
 @inlined
@@ -206,12 +126,13 @@ def _advance(
     s: StateView,
     row: Bytes,
     buffer: Bytes,
-    t: Any,
+    task: Records,
     o: Any,
-    feet: Ints,
+    given: Any,
     action: Floats,
 ) -> float:
     """One control step; returns the reward."""
+    t = task[0]
     tau = open_torques(m, buffer)
     for i in range(action.shape[0]):
         action[i] = min(max(action[i], -1.0), 1.0)
@@ -229,8 +150,25 @@ def _advance(
     t.phase -= math.floor(t.phase)
     t.speed = (s.q[0] - t.x) / period
     t.x = s.q[0]
-    t.end = _end(m, s, t, o, feet) if solved else FAILED_STEP
+    t.end = _end(m, s, t, o, given[1]) if solved else FAILED_STEP
     return _reward(s, t, o, action)
+
+
+@inlined
+def _tell(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    t: Any,
+    o: Any,
+    given: Any,
+    action: Floats,
+    observation: Floats,
+    reading: Bytes,
+) -> None:
+    """Observation and reading of the present state."""
+    _observe(m, s, t, o, observation)
+    _describe(m, s, t, o, given[1], action, reading)
 
 
 @inlined

@@ -57,6 +57,7 @@ class WalkerTask(Task):
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
+    reset_options = ("command",)
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
@@ -125,13 +126,11 @@ class WalkerTask(Task):
 
     def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
         """The command for one episode [m/s], one for all or one a world."""
-        fields = {}
-        for name, value in options.items():
-            if name != "command":
-                raise ValueError(f"unknown reset option {name!r}; choose from: command")
-            fields["command"] = number_each(value, name, count, *self.command_range, "m/s")
-            fields["commanded"] = 1
-        return fields
+        if "command" not in options:
+            return {}
+        bounds = self.command_range
+        command = number_each(options["command"], "command", count, *bounds, "m/s")
+        return {"command": command, "commanded": 1}
 
 
 class PlanarWalker(DynEnv):

@@ -201,16 +201,21 @@ class Worlds:
         """Restore what `get_state` gave.
 
         Raises:
-            ValueError: not a state of so many worlds of this task.
+            ValueError: not a state of so many worlds of this task, or not finite; the worlds are
+                untouched.
         """
         mine = {"world": self.rows, "task": self.tasks}
-        if not (
-            isinstance(state, dict)
-            and all(_alike(state.get(name), records) for name, records in mine.items())
-        ):
-            raise ValueError(
-                f"not a state that get_state() of {self.count} world(s) of this environment gave"
-            )
+        whose = f"of {self.count} world(s) of this environment, as its get_state() gives one"
+        if not (isinstance(state, dict) and state.keys() == mine.keys()):
+            told = list(state) if isinstance(state, dict) else type(state).__name__
+            raise ValueError(f"state must be a dict with {list(mine)} {whose}, got {told}")
+        for name, records in mine.items():
+            _check_records(state[name], records, f"state[{name!r}]", whose)
+        for name in ("q", "v"):
+            finite = np.isfinite(state["world"][name])
+            if not finite.all():
+                bad = np.argwhere(~finite)[:8].tolist()
+                raise ValueError(f"state['world'][{name!r}] must be finite; entries {bad} are not")
         for name, records in mine.items():
             records[:] = state[name]
         self.started[:] = True
@@ -308,9 +313,15 @@ def _copy(records: NDArray[Any]) -> NDArray[Any]:
     return records.view(np.uint8).copy().view(records.dtype)
 
 
-def _alike(value: Any, records: NDArray[Any]) -> bool:
-    return (
-        isinstance(value, np.ndarray)
-        and value.dtype == records.dtype
-        and value.shape == records.shape
-    )
+def _check_records(value: Any, records: NDArray[Any], name: str, whose: str) -> None:
+    """Make sure that `value` can take the place of `records`.
+
+    Raises:
+        ValueError: no array, or of another dtype or shape.
+    """
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"{name} must be an array of records {whose}, got {type(value).__name__}")
+    if value.dtype != records.dtype:
+        raise ValueError(f"{name} must have the dtype {whose}; the model or its options differ")
+    if value.shape != records.shape:
+        raise ValueError(f"{name} must have shape {records.shape} {whose}, got {value.shape}")

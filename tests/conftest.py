@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+import random
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 from trees import Tree, random_tree
@@ -27,3 +30,27 @@ def tree(request: pytest.FixtureRequest) -> Tree:
 def _headless() -> None:
     """No test opens a window on somebody's screen."""
     os.environ["SDL_VIDEODRIVER"] = "dummy"
+
+
+@pytest.fixture
+def short_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Short evaluations, one thread, an empty folder, generators as they were."""
+    import torch
+
+    import dynenvs.agents.learn.train as training
+    from dynenvs.agents.evaluate import evaluate, references
+
+    monkeypatch.setattr(training, "EPISODES", 1)
+    for function in (evaluate, references):
+        short = partial(function, max_episode_steps=20)
+        monkeypatch.setattr(training, function.__name__, short)
+    monkeypatch.setattr(training, "EVALUATIONS", 4)
+    monkeypatch.setattr(training, "FIRST_LOOK", 2)
+    monkeypatch.setattr(training, "finish", lambda env_id, path: {"score": 0.0})
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    threads, state = torch.get_num_threads(), random.getstate()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+    random.setstate(state)

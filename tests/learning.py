@@ -10,6 +10,16 @@ from dynenvs.agents import cli
 
 PENDULUM, HUMANOID = "dynenvs/DoublePendulum-v0", "dynenvs/PlanarHumanoid-v0"
 
+SMALL = {
+    "n_envs": 4,
+    "n_steps": 16,
+    "batch_size": 32,
+    "n_epochs": 2,
+    "n_timesteps": 512,
+    "reward_power": 0.5,
+    "policy_kwargs": {"net_arch": [8]},
+}
+
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     """Exit code of the command `dynenvs`."""

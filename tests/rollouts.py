@@ -24,6 +24,7 @@ gym.register_envs(dynenvs)
 IDS = tuple(sorted(name for name in gym.registry if name.startswith("dynenvs/")))
 WALKERS = tuple(name for name in IDS if "Pendulum" not in name)
 PLANAR = tuple(name for name in WALKERS if "Planar" in name)  # their command is one speed
+FREE = tuple(name for name in WALKERS if name not in PLANAR)  # their base is free
 
 every_env = pytest.mark.parametrize("name", IDS)
 every_walker = pytest.mark.parametrize("name", WALKERS)

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from batches import make_batch, random_actions
-from rollouts import bits, every_env, every_planar
+from rollouts import FREE, bits, every_env, every_planar
 
 from dynenvs.envs.vector import DynVectorEnv
 
@@ -79,6 +79,8 @@ def test_reset_options_and_seeds(name: str) -> None:
     batch = _prepared(name)
     for options in ({"speling": 1}, [("command", 0.5)], "command", {1: 2}):
         _refused(batch, lambda o=options: batch.reset(seed=1, options=o), "option")
+    wrong = {"speling": 1}
+    _refused(batch, lambda: batch.reset(options=wrong), "choose from: ", "reset_mask")
     for seed in (-1, True, 1.5, "x", [1, 2], [1] * (COUNT + 1), [0, 1, -2, 3], [0, 1, "a", 2]):
         _refused(batch, lambda seed=seed: batch.reset(seed=seed), "seed")
 
@@ -97,6 +99,30 @@ def test_commands(name: str) -> None:
     for bad in (99.0, float("nan"), "fast", None, good[:2], good[:, None], ["a"] * COUNT):
         options = {"command": bad}
         _refused(batch, lambda o=options: batch.reset(seed=1, options=o), "command")
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_commands_of_three_speeds(name: str) -> None:
+    """One for all or one a world: the shapes that are right, and which world is wrong."""
+    batch = _prepared(name)
+    each = np.zeros((COUNT, 3))
+    each[2] = (0.0, np.nan, 0.0)
+    for wrong, words in (
+        (each, r"sideways in .*entries \[2\]"),
+        (each[:2], r"shape \(3,\) or \(4, 3\), got \(2, 3\)"),
+        (each.T, r"shape \(3,\) or \(4, 3\), got \(3, 4\)"),
+        (each[:, 0], r"shape \(3,\) or \(4, 3\), got \(4,\)"),
+        ((99.0, 0.0, 0.0), "forward in"),
+        ("fast", "command must"),
+        (None, "command must"),
+        ([["a", "b", "c"]] * COUNT, "real numbers"),
+        ([[0.0], [0.0, 0.0]], "command must"),
+    ):
+        options = {"command": wrong}
+        _refused(batch, lambda o=options: batch.reset(seed=1, options=o), words)
+        _refused(batch, lambda w=wrong: batch.set_command(w), words)  # type: ignore[attr-defined]
+    with pytest.raises(gym.error.ResetNeeded, match="set_command"):
+        make_batch(name, COUNT).set_command((0.0, 0.0, 0.0))  # type: ignore[attr-defined]
 
 
 @every_env
@@ -145,4 +171,7 @@ def test_states(name: str) -> None:
     other = make_batch(name, COUNT + 1)
     other.reset(seed=0)
     for state in ({}, None, 3, other.get_state(), batch.envs[0].get_state()):
-        _refused(batch, lambda state=state: batch.set_state(state), "state")
+        _refused(batch, lambda state=state: batch.set_state(state), "state", f"{COUNT} world")
+    broken = batch.get_state()
+    broken["world"]["q"][2, 0] = np.inf
+    _refused(batch, lambda: batch.set_state(broken), "finite", r"\[\[2, 0\]\]")

@@ -6,12 +6,13 @@ import inspect
 from functools import cache
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from rollouts import IDS, bits, every_env, every_walker, hold, idle, make, state_bits
+from rollouts import FREE, IDS, bits, every_env, every_walker, hold, idle, make, state_bits
 
 from dynenvs.envs.base import DynEnv
 
@@ -204,6 +205,7 @@ def test_bad_commands(name: str, command: Any) -> None:
 
 # Constructors
 
+PICTURE = ("render_mode", "width", "height")
 SILLY: dict[str, list[Any]] = {
     "timestep": [0, -0.001, 0.021, 1e9, float("nan"), float("inf"), "fast", None, [0.01], 1j],
     "frame_skip": [0, -1, 2.5, float("nan"), float("inf"), "two", None, [2], 10**9],
@@ -229,6 +231,42 @@ SILLY: dict[str, list[Any]] = {
     "actuated": ["knee", "", None, 3, ["both"], {}],
     "links": [1, 16, 0, -5, 2.5, float("nan"), "five", None, [5]],
     "surface": ["ceiling", "", None, 3, ["floor"], {}],
+    "free_pitch": ["yes", None, 1, float("nan")],
+    "terrain": ["hills", "Rough", "", None, 2, ["flat"], {}],
+    "terrain_seed": [-1, 0.5, 2**63, float("nan"), "a", None, True],
+    "push_impulse": [-1.0, 201.0, float("nan"), float("inf"), "hard", None, [5.0], True],
+    "push_interval": [0.0, -3.0, float("nan"), float("inf"), "often", None],
+    "command_interval": [-1.0, float("nan"), float("inf"), "often", None],
+    **{
+        f"{what}_range": [
+            (2.0, 1.0),
+            (0.0, 1.0),
+            (1.0, float("nan")),
+            (1.0, float("inf")),
+            1.0,
+            "ab",
+            None,
+            (1.0,),
+            (1.0, 2.0, 3.0),
+            {1.0, 2.0},
+            np.array([2.0, 1.0]),
+        ]
+        for what in ("friction", "mass")
+    },
+    **{
+        f"{what}_range": [
+            (0.2, 0.1),
+            (-9.0, 0.0),
+            (0.0, float("nan")),
+            0.1,
+            "ab",
+            (0.1,),
+            {0.0, 0.1},
+            np.array(0.1),
+            ((0.0, 0.1), (0.0, 0.1)),
+        ]
+        for what in ("forward", "sideways", "turning")
+    },
 }
 
 
@@ -246,6 +284,64 @@ def test_silly_constructor_options(name: str, option: str, value: Any) -> None:
     """A ValueError or TypeError that names the option."""
     with pytest.raises(REFUSED, match=option):
         type(make(name))(**{option: value})
+
+
+@every_env
+def test_unknown_options_are_told_the_known_ones(name: str) -> None:
+    """Of the constructor and of reset: the error lists what there is."""
+    kind = type(make(name))
+    options = [n for n in inspect.signature(kind).parameters if n not in PICTURE]
+    with pytest.raises(TypeError, match=r"unknown option 'pushes'; choose from: .*timestep") as got:
+        kind(pushes=True)
+    assert all(option in str(got.value) for option in options)
+    env = _env(name)
+    rule = "choose from: command" if "command" in options else "there are none"
+    with pytest.raises(ValueError, match=f"unknown reset option 'speling'; {rule}"):
+        env.reset(options={"speling": 1})
+
+
+@every_env
+def test_states_that_are_none(name: str) -> None:
+    """Which part is wrong, and what would be right; nothing is changed."""
+    env = _env(name)
+    before, state = state_bits(env), env.get_state()
+    broken = {key: value.copy() for key, value in state.items()}
+    broken["world"]["v"][0, 1] = np.nan
+    for wrong, words in (
+        (None, r"dict with \['world', 'task'\] of 1 world\(s\) .* got NoneType"),
+        ({"world": state["world"]}, r"dict with .* got \['world'\]"),
+        ({**state, "task": [1.0]}, r"state\['task'\] must be an array of records .* got list"),
+        (
+            {**state, "world": state["world"].view(np.uint8)},
+            r"state\['world'\] must have the dtype",
+        ),
+        ({**state, "world": np.repeat(state["world"], 2)}, r"shape \(1,\) .* got \(2,\)"),
+        (broken, r"state\['world'\]\['v'\] must be finite; entries \[\[0, 1\]\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            env.set_state(wrong)  # type: ignore[arg-type]
+        assert state_bits(env) == before
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_commands_in_mid_episode(name: str) -> None:
+    """What `reset` refuses, `set_command` does; before the first episode nothing can change."""
+    env = _env(name)
+    before = state_bits(env)
+    for command in (
+        "fast",
+        0.5,
+        (0.5,),
+        (99.0, 0, 0),
+        (0, float("nan"), 0),
+        None,
+        np.zeros((1, 3)),
+    ):
+        with pytest.raises(ValueError, match="command must"):
+            env.set_command(command)  # type: ignore[attr-defined]
+        assert state_bits(env) == before
+    with pytest.raises(gym.error.ResetNeeded, match=r"reset\(\) before set_command"):
+        make(name).set_command((0.0, 0.0, 0.0))  # type: ignore[attr-defined]
 
 
 @every_env

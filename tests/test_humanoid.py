@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 from rollouts import idle
+from strides import check_follows, missed_bars, velocities_in_float32
 
 from dynenvs.agents import survival
 from dynenvs.agents.episode import run_episode
-from dynenvs.agents.legged_measure import Trot, measure_trot
+from dynenvs.agents.legged_measure import measure_trot
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.survival import plot, survivors
 from dynenvs.envs.humanoid import HumanoidEnv
@@ -177,22 +178,6 @@ def test_stands_on_its_soles() -> None:
 # The expert
 
 
-def _bars(trot: Trot, seed: int) -> list[str]:
-    """Which bars a whole episode misses."""
-    found = {
-        "alive": (trot.end == "time limit", trot.end),
-        "speed within 0.05 m/s": (trot.speed_error < 0.05, trot.speed_error),
-        "turning within 0.05 rad/s": (trot.turn_error < 0.05, trot.turn_error),
-        "slip < 2 mm": (trot.slip < 2e-3, trot.slip),
-        "clearance >= 2 cm": (trot.clearance >= 0.02, trot.clearance),
-        "penetration < 1e-6 m": (trot.penetration < 1e-6, trot.penetration),
-        "torque change < 10 %": (trot.torque_change < 0.1, trot.torque_change),
-        "no degraded solve": (trot.degraded == 0, trot.degraded),
-        "no failed solve": (trot.failed == 0, trot.failed),
-    }
-    return [f"seed {seed}: {bar}: {value}" for bar, (met, value) in found.items() if not met]
-
-
 @pytest.mark.parametrize(
     "command", [(0, 0, 0), (0.8, 0, 0), (0.4, 0.2, -0.4), (0, -0.2, 0)], ids=repr
 )
@@ -201,7 +186,7 @@ def test_walks_as_commanded(command: tuple[float, float, float]) -> None:
     env = humanoid(max_episode_steps=400)
     episode = run_episode(env, reference_controller(env), seed=12, command=command)
     trot = measure_trot(env, episode)
-    assert _bars(trot, 12) == []
+    assert missed_bars(trot, 12, 0.02) == []
     assert trot.swings >= 8
     assert trot.tilt < 0.1
     knees = episode.q[:, [env.model.position_index(f"{side}_knee") for side in robot.SIDES]]
@@ -221,10 +206,7 @@ def test_walks_as_commanded(command: tuple[float, float, float]) -> None:
 def test_walks_with_other_options(options: dict[str, Any]) -> None:
     """Other physics steps, slippery ground, other masses, pushes."""
     env = humanoid(command=(0.5, 0.1, 0.2), max_episode_steps=400, **options)
-    trot = measure_trot(env, run_episode(env, reference_controller(env), seed=1))
-    assert trot.end == "time limit"
-    assert trot.speed_error < 0.1
-    assert (trot.degraded, trot.failed) == (0, 0)
+    check_follows(env)
 
 
 def test_no_expert_off_the_flat() -> None:
@@ -236,15 +218,8 @@ def test_no_expert_off_the_flat() -> None:
 def test_float32_observations_still_walk() -> None:
     """What a trainer's cast leaves of an observation is enough."""
     env = humanoid(command=(0.6, 0.0, 0.2))
-    policy = reference_controller(env)
-    observation, _ = env.reset(seed=7)
-    speeds = []
-    for _ in range(334):
-        action = policy.predict(observation.astype(np.float32))[0]
-        observation, _, terminated, _, info = env.step(action)
-        assert not terminated
-        speeds.append(info["velocity"])
-    np.testing.assert_allclose(np.mean(speeds[134:], axis=0), (0.6, 0.0, 0.2), atol=0.05)
+    speeds = velocities_in_float32(env, 334)
+    np.testing.assert_allclose(speeds[134:].mean(axis=0), (0.6, 0.0, 0.2), atol=0.05)
 
 
 def test_a_changed_command_is_followed() -> None:
@@ -292,7 +267,8 @@ def test_200_seeds_meet_the_bars() -> None:
     policy = reference_controller(env)
     missed = []
     for seed in range(200):
-        missed += _bars(measure_trot(env, run_episode(env, policy, seed=seed)), seed)
+        episode = run_episode(env, policy, seed=seed)
+        missed += missed_bars(measure_trot(env, episode), seed, 0.02)
     assert missed == []
 
 

@@ -1,70 +1,36 @@
-"""Policies: cloned, trained, resumed to the bit, evaluated; files are whole, or refused."""
+"""Policies: trained, cloned, resumed to the bit."""
 
 from __future__ import annotations
 
 import json
 import random
 import zipfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from learning import HUMANOID, PENDULUM, run
+from learning import PENDULUM, SMALL
 
-from dynenvs.agents import actors, demo
-from dynenvs.agents.actors import shipped_file
-from dynenvs.agents.evaluate import References, as_json, evaluate, references
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import make_batch, run_all
 
 pytest.importorskip("stable_baselines3")
 
 import torch
-from stable_baselines3 import PPO, SAC
+from stable_baselines3 import PPO
 
-from dynenvs.agents.learn import checkpoint, policy_file
+from dynenvs.agents.learn import checkpoint
 from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, fit_value
 from dynenvs.agents.learn.network import Moments, Standardize, set_moments
 from dynenvs.agents.learn.policy_file import load_model, read_note, save_model, slim
 from dynenvs.agents.learn.settings import (
-    constructor_options,
     load_settings,
-    parse_change,
 )
 from dynenvs.agents.learn.train import train
 
-SMALL = {
-    "n_envs": 4,
-    "n_steps": 16,
-    "batch_size": 32,
-    "n_epochs": 2,
-    "n_timesteps": 512,
-    "policy_kwargs": {"net_arch": [8]},
-}
-
-
-@pytest.fixture(autouse=True)
-def _few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Short evaluations, one thread, an empty folder, generators as they were."""
-    import dynenvs.agents.learn.train as training
-
-    monkeypatch.setattr(training, "EPISODES", 1)
-    for function in (evaluate, references):
-        short = partial(function, max_episode_steps=20)
-        monkeypatch.setattr(training, function.__name__, short)
-    monkeypatch.setattr(training, "EVALUATIONS", 4)
-    monkeypatch.setattr(training, "FIRST_LOOK", 2)
-    monkeypatch.setattr(training, "finish", lambda env_id, path: {"score": 0.0})
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(tmp_path)
-    threads, state = torch.get_num_threads(), random.getstate()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-    random.setstate(state)
+pytestmark = pytest.mark.usefixtures("short_runs")
 
 
 def settings(algorithm: str = "ppo", **changes: Any) -> dict[str, Any]:
@@ -231,20 +197,6 @@ def test_a_cloned_zip_is_self_contained(tmp_path: Path) -> None:
     assert small.stat().st_size < 0.5 * path.stat().st_size
 
 
-def test_policies_that_ship_belong_to_their_environments() -> None:
-    """Small, loaded by name, and good for what the page of results says."""
-    from dynenvs.agents.actors import SHIPPED, shipped
-    from dynenvs.registration import ENVIRONMENTS
-
-    names = {env_id: shipped(env_id) for env_id in ENVIRONMENTS}
-    assert sum(map(len, names.values())) == len(list(SHIPPED.glob("*.zip"))) >= 3
-    for env_id, own in names.items():
-        for name in own:
-            assert shipped_file(env_id, name).stat().st_size < 300_000
-            result = evaluate(env_id, name, 4)
-            assert references(env_id, 4).score(result.mean_return) > 0.8, (env_id, name)
-
-
 def test_moments_are_those_of_all_batches() -> None:
     rng = np.random.default_rng(1)
     data = rng.normal(3.0, 5.0, (100, 4))
@@ -253,220 +205,3 @@ def test_moments_are_those_of_all_batches() -> None:
         moments.add(part)
     np.testing.assert_allclose(moments.mean, data.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(moments.scale, data.std(axis=0), rtol=1e-12)
-
-
-# Files
-
-
-def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
-    text, other, plain = tmp_path / "a.zip", tmp_path / "b.zip", tmp_path / "c.zip"
-    text.write_text("no zip")
-    with pytest.raises(ValueError, match="no zip file"):
-        load_model(text, PENDULUM)
-    with zipfile.ZipFile(text, "w") as archive:
-        archive.writestr("x", "y")
-    with pytest.raises(ValueError, match="holds no policy"):
-        load_model(text, PENDULUM)
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.zip"):
-        load_model(tmp_path / "nowhere.zip", PENDULUM)
-    model = SAC("MlpPolicy", gym.make(PENDULUM), buffer_size=1, policy_kwargs={"net_arch": [4]})
-    save_model(model, other, PENDULUM)
-    assert isinstance(load_model(other, PENDULUM), SAC)
-    with pytest.raises(ValueError, match="is a policy for dynenvs/DoublePendulum-v0"):
-        load_model(other, HUMANOID)
-    model.save(plain)  # as stable-baselines3 does by itself
-    assert isinstance(load_model(plain, PENDULUM), SAC)
-    with pytest.raises(ValueError, match=r"shapes .*\(6,\).*PlanarHumanoid-v0 has"):
-        load_model(plain, HUMANOID)
-    with pytest.raises(ValueError, match="not a run"):
-        train("sac", PENDULUM, load_settings("sac", PENDULUM), _folder(other), resume=True)
-    content = other.read_bytes()
-    other.write_bytes(content[: len(content) // 2])  # as a copy that was cut short
-    with pytest.raises(ValueError, match=r"broken|holds no policy"):
-        load_model(other, PENDULUM)
-    for member in ("data", "policy.pth", policy_file.NOTE):
-        for spoilt in (b"", b"[1]", b"{"):
-            with zipfile.ZipFile(plain) as source, zipfile.ZipFile(other, "w") as target:
-                for name in {*source.namelist(), policy_file.NOTE} - {member}:
-                    target.writestr(name, "{}" if name == policy_file.NOTE else source.read(name))
-                target.writestr(member, spoilt)
-            with pytest.raises(ValueError, match=r"b\.zip.*(broken|:)"):
-                load_model(other, PENDULUM)
-
-
-def _folder(file: Path) -> Path:
-    """A run's folder whose last.zip is `file`."""
-    folder = file.with_suffix("")
-    folder.mkdir()
-    (folder / "last.zip").write_bytes(file.read_bytes())
-    return folder
-
-
-def test_a_policy_is_written_whole_or_not_at_all(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    model = PPO("MlpPolicy", gym.make(PENDULUM), policy_kwargs={"net_arch": [4]})
-    path = tmp_path / "p.zip"
-    path.write_bytes(b"before")
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(policy_file.zipfile.ZipFile, "writestr", full)
-    with pytest.raises(OSError, match=r"cannot write .*p\.zip"):
-        save_model(model, path, PENDULUM)
-    assert path.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-# Settings
-
-
-def test_settings() -> None:
-    """Changes, schedules, unknown names."""
-    chosen = load_settings("ppo", HUMANOID, dict(map(parse_change, ["gamma=0.9", "n_envs=2e2"])))
-    assert (chosen["gamma"], chosen["n_envs"]) == (0.9, 200)
-    chosen = load_settings("ppo", HUMANOID, {"learning_rate": "lin_2e-4"})
-    options = constructor_options(chosen, 6)
-    assert options["learning_rate"](0.5) == pytest.approx(1e-4)
-    chosen = load_settings("ppo", HUMANOID, {"policy_kwargs.net_arch": [7]})
-    assert constructor_options(chosen, 6)["policy_kwargs"]["net_arch"] == [7]
-    for changes, message in (
-        ({"gama": 0.9}, "no setting 'gama'; choose from: batch_size"),
-        ({"noise_std": 0.1}, "no setting 'noise_std'"),
-        ({"n_envs": 0}, "n_envs must be a whole number"),
-        ({"learning_rate": "exp_1"}, "learning_rate must be"),
-        ({"policy_kwargs.activation": "Tan"}, "policy_kwargs"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            constructor_options(load_settings("ppo", HUMANOID, changes), 6)
-    with pytest.raises(ValueError, match="name=value"):
-        parse_change("gamma")
-
-
-@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
-def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
-    from dynenvs.registration import ENVIRONMENTS
-
-    for env_id in ENVIRONMENTS:
-        options = constructor_options(load_settings(algorithm, env_id), 3)
-        assert options["policy_kwargs"]["features_extractor_class"] is Standardize
-
-
-# Evaluation
-
-
-def test_scores() -> None:
-    """0 for standing, 1 for the expert, by definition; the same seeds give the same figures."""
-    between = references(PENDULUM, 2, max_episode_steps=300)
-    assert between.score(between.standing) == 0.0
-    assert between.score(between.expert) == 1.0
-    assert References(10.0, 110.0).score(60.0) == 0.5
-    one, other = (
-        evaluate(HUMANOID, "expert", 3, threads, max_episode_steps=50) for threads in (1, 2)
-    )
-    assert one == other
-    assert evaluate(HUMANOID, None, 3).lengths == evaluate(HUMANOID, "random", 3).lengths
-    text = json.dumps(as_json(HUMANOID, {"expert": one}, References(0.0, 1.0)))
-    assert json.loads(text)["agents"]["expert"]["returns"] == one.returns
-
-
-@pytest.mark.parametrize("name", ["PlanarHumanoid", "PlanarQuadruped", "Quadruped"])
-def test_standing_stands(name: str) -> None:
-    """To the time limit, for next to nothing."""
-    result = evaluate(f"dynenvs/{name}-v0", "standing", 2)
-    assert result.lengths == [1000] * 2
-    assert result.mean_return < 30.0
-
-
-def test_commands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """Train, then evaluate the zip, with a table, a file and a film; the page of results."""
-    monkeypatch.setattr(demo, "FILM_LENGTH", 0.4)
-    small = [f"--set={name}={json.dumps(value)}" for name, value in SMALL.items()]
-    assert run(monkeypatch, "train", "ppo", "pendulum", *small, "--out", "run") == 0
-    out = ("--json", "out.json", "--video", "film.gif")
-    zip_ = "run/best.zip"
-    assert run(monkeypatch, "evaluate", "pendulum", "--agent", zip_, "--episodes", "2", *out) == 0
-    assert zip_ in capsys.readouterr().out
-    written = json.loads(Path("out.json").read_text())
-    assert set(written["agents"]) == {zip_}
-    assert Path("film.gif").stat().st_size > 1000
-    assert run(monkeypatch, "evaluate", "humanoid", "--agent", zip_, "--episodes", "2") == 2
-    assert "is a policy for dynenvs/DoublePendulum-v0" in capsys.readouterr().err
-
-
-def test_a_shipped_policy_is_shown_and_evaluated_by_name(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """A file in the package's folder is all that it takes; scores are blank without an expert."""
-    monkeypatch.setattr(demo, "FILM_LENGTH", 0.1)
-    monkeypatch.setattr(demo, "WARM_UP", 1)
-    monkeypatch.setattr(actors, "SHIPPED", tmp_path)
-    model = PPO("MlpPolicy", gym.make(PENDULUM), policy_kwargs={"net_arch": [4]})
-    whole = tmp_path / "whole.zip"
-    save_model(model, whole, PENDULUM)
-    slim(whole, tmp_path / "DoublePendulum-v0_ppo.zip")
-    shown = ("demo", "pendulum", "--agent", "ppo", "--steps", "4", "--output", "film.gif")
-    assert run(monkeypatch, *shown, "--option", "reset_noise=0.1") == 0
-    assert Path("film.gif").stat().st_size > 1000
-    short = ("--episodes", "2", "--option", "max_episode_steps=5", "--json", "out.json")
-    assert run(monkeypatch, "evaluate", "pendulum", *short) == 0
-    written = json.loads(Path("out.json").read_text())
-    assert list(written["agents"]) == ["expert", "random", "standing", "ppo"]
-    assert written["options"] == {"max_episode_steps": 5}
-    assert written["agents"]["ppo"]["lengths"] == [5, 5]
-    with monkeypatch.context() as patched:
-        patched.setattr("dynenvs.agents.evaluate.reference_controller", _no_expert)
-        assert run(monkeypatch, "evaluate", "pendulum", *short) == 0
-    written = json.loads(Path("out.json").read_text())
-    assert list(written["agents"]) == ["random", "standing", "ppo"]
-    assert "score" not in written["agents"]["ppo"]
-    assert run(monkeypatch, "evaluate", "pendulum", "--json", ".") == 2
-    assert "cannot write '.': it is a folder" in capsys.readouterr().err
-
-
-def _no_expert(*_: Any) -> None:
-    raise ValueError("none")
-
-
-def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
-    """Rows for references and runs, seeds together, a plot, notes; a broken log is named."""
-    pytest.importorskip("matplotlib")
-    from dynenvs.agents.learn.machine import machine
-    from dynenvs.agents.learn.results import write_page
-
-    folder, page = tmp_path / "results", tmp_path / "docs" / "results.md"
-    folder.mkdir()
-    means = {
-        "score": 0.5,
-        "mean_return": 450.0,
-        "return_deviation": 3.0,
-        "worst_return": 400.0,
-        "falls": 2,
-        "effort": 0.1,
-    }
-    log = {"kind": "ppo", "env": PENDULUM, "seed": 0, "from": "dagger", "machine": machine()}
-    log |= {"minutes": 2.0, "simulating": 0.5, "final": means}
-    log["curve"] = [{"steps": 1000 * k, "minutes": 0.4 * k, "score": 0.1 * k} for k in range(1, 6)]
-    (folder / "a.json").write_text(json.dumps(log))
-    (folder / "b.json").write_text(json.dumps({**log, "seed": 1, "final": {**means, "score": 0.7}}))
-    (folder / "c.json").write_text(json.dumps({"env": PENDULUM, "agents": {"expert": means}}))
-    elsewhere = {**log, "kind": "sac", "from": None, "options": {"max_torque": 2}}
-    (folder / "e.json").write_text(json.dumps(elsewhere))
-    (folder / "notes.md").write_text("What did not learn.")
-    assert write_page(folder, page) == 3
-    text = page.read_text()
-    assert text.index(f"## {PENDULUM}\n") < text.index(f"## {PENDULUM}, max_torque=2\n")
-    assert page.with_name("results_DoublePendulum-max_torque-2.png").is_file()
-    assert "| DAgger, then PPO | 2 | 0.600 (0.500-0.700) | 450.0 ± 3.0 | 400.0 | 2 |" in text
-    assert "| 5,000 | 2.0 | 25 % |" in text
-    assert "| expert |  | 0.500 |" in text
-    assert text.endswith("What did not learn.")
-    assert page.with_name("results_DoublePendulum.png").stat().st_size > 5000
-    (folder / "d.json").write_text("{")
-    with pytest.raises(ValueError, match=r"d\.json' is no finished run's log"):
-        write_page(folder, page)
-    with pytest.raises(FileNotFoundError, match="no log"):
-        write_page(tmp_path / "empty", page)

@@ -6,7 +6,8 @@ step in the kinetic metric, dq = W J^T lambda with G lambda = error, removes bot
 get exactly the gap (zero if it was negative) and sticking ones exactly the tangential displacement
 that their velocities announced.  Velocities, and so kinetic energy, are not touched
 (physics.md, section 4, gaps).  A correction that carries a feature into the ground that was not in
-the contact problem is taken back: the next step has that feature before it and can do better.
+the contact problem is taken back.  Where something is then deeper in the ground than anything was
+before, the step was too long for its motion, and the caller hears of it.
 """
 
 from __future__ import annotations
@@ -38,10 +39,18 @@ TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another
 
 
 @inlined
-def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> None:
-    """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough."""
+def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> bool:
+    """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough.
+
+    Returns whether no feature is deeper in the ground, by more than LARGE, than the deepest one
+    was at the start of the step.
+    """
     if rows > 0:
         multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
+    # Gaps of the deepest feature: that is allowed, uncorrected, and as far as it is corrected
+    least = _deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
+    bare, _ = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+    lowest = bare
     known = -1  # number of marked rows whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
@@ -50,7 +59,8 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
             w.pose, w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active, known,
         )  # fmt: skip
         if worst < ROUNDOFF:
-            return
+            break
+        look = worst > LARGE
         if worst > PUSH_OUT:
             for r in range(rows):
                 w.bias_row[r] *= PUSH_OUT / worst
@@ -67,38 +77,57 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
-        look = worst > LARGE
         if m.header[0].ns > 0 and (look or not last):
             h = m.header[0]
             find_spots(raw(m.header, h.model_bytes), raw(w.pose, h.workspace_bytes), 1)
-        if look and _buries(m.features, s.memory, w.spots, w.contacts, count, w.pose_new):
-            integrate(m, s.q, w.v_new, dt, w.q_new)
-            update_poses(m, w.q_new, w.pose_new)
-            return
+        if look:
+            lowest, buries = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+            if buries:
+                integrate(m, s.q, w.v_new, dt, w.q_new)
+                update_poses(m, w.q_new, w.pose_new)
+                return bare >= least
         if last:
-            return
+            break
+    return lowest >= least
+
+
+@inlined
+def _deepest_contact(features: Records, spots: Records, contacts: Records, count: int) -> float:
+    """Gap [m] of the deepest contact at the start of the step, or 0.
+
+    A contact that was pulled back from the end of the step has its gap along the normal there: far
+    below zero where limbs have passed through each other.  So slots are asked themselves.
+    """
+    deepest = 0.0
+    for i in range(count):
+        k = slot_of(features, spots, contacts[i].feature)
+        deepest = min(deepest, contacts[i].gap if k < 0 else spots[k].gap)
+    return deepest
 
 
 @kernel
-def _buries(
+def _sound(
     features: Records,
     memory: Records,
     spots: Records,
     contacts: Records,
     count: int,
     poses: Records,
-) -> bool:
-    """Whether a feature that is no contact lies below ground."""
+) -> tuple[float, bool]:
+    """Least gap [m] at the end of the step, and whether what is no contact lies below ground."""
+    lowest, buries = FAR, False
     after = next_after(features, spots, integer(-1))
     while after < features.shape[0]:
         f, after = after, next_after(features, spots, after)
-        if memory[f].ignored == 0 and gap_after(features, spots, poses, f) < -BURIED:
-            listed = False
-            for i in range(count):
-                listed = listed or contacts[i].feature == f
-            if not listed:
-                return True
-    return False
+        if memory[f].ignored == 0:
+            gap = gap_after(features, spots, poses, f)
+            lowest = min(lowest, gap)
+            if gap < -BURIED:
+                listed = False
+                for i in range(count):
+                    listed = listed or contacts[i].feature == f
+                buries = buries or not listed
+    return lowest, buries
 
 
 @kernel
