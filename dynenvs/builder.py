@@ -33,12 +33,13 @@ class ModelBuilder(GeomBuilder):
     Args:
         gravity: acceleration [m/s^2], world axes, z up.
         directions: friction directions of each contact's pyramid: 2 for models that move in the
-            x-z plane, any even number from 4 in three dimensions.
+            x-z plane, any even number from 4 to 64 in three dimensions.  Each world may choose
+            fewer.
         cone: of friction: "pyramid", or "exact" for the quadratic cone (the pyramid is solved first
-            all the same).  In the plane they are one.
-        restitution: "newton" (of velocities) or "poisson" (of impulses; on the pyramid only): the
-            law by which parts bounce whose `restitution` is not zero (if less than 0.5 m apart at
-            the start of the step).
+            all the same), unless a world chooses otherwise.  In the plane they are one.
+        restitution: "newton" (of velocities) or "poisson" (of impulses): the law by which parts
+            bounce whose `restitution` is not zero (if less than 0.5 m apart at the start of the
+            step).
         impacts: where several parts meet, "simultaneous", or "sequential", fastest pair first.
         max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
             all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.

@@ -1,8 +1,8 @@
-"""Laws of contact that a model chooses by name: friction cone, restitution, order of impacts."""
+"""Laws of contact that a model or a world chooses by name: cones, restitution, order of impacts."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dynenvs.parts import ModelError
 from dynenvs.records import CONE, NEWTON, POISSON, PYRAMID, SEQUENTIAL, SIMULTANEOUS
@@ -24,11 +24,50 @@ class Laws(NamedTuple):
 
 def laws(cone: str, restitution: str, impacts: str) -> Laws:
     """Codes of the laws' names; a ModelError lists the choices."""
-    codes = []
-    given = {"cone": cone, "restitution": restitution, "impacts": impacts}
-    for what, name in given.items():
-        if name not in CHOICES[what]:
-            known = ", ".join(CHOICES[what])
-            raise ModelError(f"unknown {what} {name!r}; choose from: {known}")
-        codes.append(CHOICES[what][name])
-    return Laws(*codes)
+    return Laws(_code("cone", cone), _code("restitution", restitution), _code("impacts", impacts))
+
+
+def _code(what: str, name: Any) -> int:
+    if not (isinstance(name, str) and name in CHOICES[what]):
+        known = ", ".join(CHOICES[what])
+        raise ModelError(f"unknown {what} {name!r}; choose from: {known}")
+    return CHOICES[what][name]
+
+
+# What each world chooses
+
+
+def direction_counts(most: int) -> range:
+    """Numbers of friction directions that a world may choose where the model has room for `most`.
+
+    In the plane there is nothing to choose.
+    """
+    return range(min(most, 4), most + 1, 2)
+
+
+def cone_code(cone: Any, most: int) -> int:
+    """Code of a world's cone by its name; in the plane (`most` directions 2) both are the pyramid.
+
+    Raises:
+        ModelError: there is no such cone; the choices are listed.
+    """
+    code = _code("cone", cone)
+    return code if most > 2 else PYRAMID
+
+
+def cone_name(code: int) -> str:
+    """Name of a world's cone."""
+    return next(name for name, own in CHOICES["cone"].items() if own == code)
+
+
+def polygon_number(directions: Any, most: int) -> int:
+    """Which of a model's polygons has so many directions; the model has room for `most`.
+
+    Raises:
+        ModelError: none has; the choices are listed.
+    """
+    counts = direction_counts(most)
+    if isinstance(directions, bool) or directions not in counts:
+        known = ", ".join(map(str, counts))
+        raise ModelError(f"directions must be one of {known} in this model, got {directions!r}")
+    return counts.index(int(directions))

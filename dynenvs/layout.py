@@ -37,6 +37,7 @@ from dynenvs.records import (
     LOOP,
     MEMORY,
     PAIR,
+    POLYGON,
     POSE,
     SHAPE,
     SPOT,
@@ -44,7 +45,7 @@ from dynenvs.records import (
     UNKNOWN,
     VARIABLE,
 )
-from dynenvs.views import matrix, vector
+from dynenvs.views import matrix, raw, vector
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -52,6 +53,7 @@ Ints = NDArray[np.int64]
 Records = NDArray[Any]
 
 VECTORS = 7  # nv-vectors of the workspace
+POLYGON_SIZE = POLYGON.itemsize
 
 
 class ModelView(NamedTuple):
@@ -160,6 +162,7 @@ def fill_offsets(header: Any) -> None:
             ("loops_at", header.nloops * LOOP.itemsize),
             ("spans_at", 16 * nv if header.ne else 0),
             ("lasts_at", 8 * header.ne),
+            ("polygons_at", header.npolygons * POLYGON_SIZE),
         ],
     )
     header.state_bytes = place(
@@ -245,6 +248,14 @@ def open_state(m: ModelView, row: Bytes) -> StateView:
 def open_poses(m: ModelView, buffer: Bytes) -> Records:
     """`pose` of a workspace."""
     return vector(buffer, m.header[0].pose_at, m.header[0].nb, POSE)
+
+
+@inlined
+def open_polygon(m: ModelView, s: StateView) -> Records:
+    """The POLYGON of this world's friction pyramids, shape (1,)."""
+    h = m.header[0]
+    at = h.polygons_at + s.status[0].polygon * POLYGON_SIZE
+    return vector(raw(m.header, h.model_bytes), at, 1, POLYGON)
 
 
 @inlined

@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 from dynenvs.closures import Closures, fill_envelope, fill_loops
 from dynenvs.laws import Laws
 from dynenvs.layout import Bytes, Floats
-from dynenvs.packing import allocate, fill_bodies, fill_dofs, fill_features, fill_pairs
+from dynenvs.packing import (
+    allocate,
+    fill_bodies,
+    fill_dofs,
+    fill_features,
+    fill_pairs,
+    fill_polygons,
+)
 from dynenvs.pairs import Contacts
 from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint
-from dynenvs.records import BODY, DOF, FEATURE, HEADER, LOOP, MEMORY, PAIR, STATUS
+from dynenvs.records import BODY, DOF, FEATURE, HEADER, LOOP, MEMORY, PAIR, POLYGON, STATUS
 
 
 class Model:
@@ -67,6 +74,8 @@ class Model:
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts.features, bodies, self.geoms)
         fill_pairs(self.pairs, heights, contacts.pairs, bodies)
+        polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
+        fill_polygons(h, polygons.view(POLYGON))
         self._fill_loops()
         self._freeze()
 
@@ -187,6 +196,8 @@ class Model:
         row = np.zeros(1, self.state_dtype)
         row["q"] = self.neutral()
         row["mass_scale"] = 1.0
+        row["status"]["cone"] = self.header.cone
+        row["status"]["polygon"] = self.header.npolygons - 1
         row["memory"]["friction"] = self.features["friction"]
         row["memory"]["restitution"] = self.features["restitution"]
         return row.view(np.uint8)

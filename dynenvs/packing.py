@@ -9,18 +9,16 @@ import numpy as np
 
 from dynenvs.closures import Closures
 from dynenvs.joints import JOINT_NQ, JOINT_NV
-from dynenvs.laws import Laws
+from dynenvs.laws import Laws, direction_counts
 from dynenvs.layout import Bytes, Floats, Records, fill_offsets
 from dynenvs.pairs import Contacts, Feature, SolidPair
 from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.records import (
     BOX,
-    CONE,
     HALF_SPACE,
     HEADER,
     HEIGHT_FIELD,
     POINT,
-    POISSON,
     PYRAMID,
     SEEN,
     SPHERE,
@@ -28,6 +26,7 @@ from dynenvs.records import (
 from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, principal
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
+DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 NEAR = 0.1  # solids further apart than this are not looked at [m]
 
 
@@ -64,17 +63,22 @@ def allocate(
     header.impacts = laws.impacts
     if any(feature.restitution > 0.0 for feature in contacts.features):
         header.restitution = laws.restitution
-        if (header.cone, header.restitution) == (CONE, POISSON):
-            raise ModelError("Poisson's restitution needs the pyramid: choose cone='pyramid'")
     header.gravity[:] = gravity
-    angles = 2 * np.pi * np.arange(directions) / directions
-    # Exact zeros and ones: the directions of opposite sense must be exact opposites.
-    header.cosines[:directions] = np.round(np.cos(angles), 15)
-    header.sines[:directions] = np.round(np.sin(angles), 15)
+    header.npolygons = len(direction_counts(directions))
     fill_offsets(header)
     packed = np.zeros(header.model_bytes, np.uint8)
     packed[: HEADER.itemsize].view(HEADER)[0] = header
     return packed
+
+
+def fill_polygons(header: Any, records: Records) -> None:
+    """POLYGON of every number of directions, fewest first."""
+    for record, count in zip(records, direction_counts(int(header.directions)), strict=True):
+        record.directions = count
+        angles = 2 * np.pi * np.arange(count) / count
+        # Exact zeros and ones: the directions of opposite sense must be exact opposites.
+        record.cosines[:count] = np.round(np.cos(angles), 15)
+        record.sines[:count] = np.round(np.sin(angles), 15)
 
 
 def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
@@ -135,18 +139,27 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
         record.last = last[i] = previous
         if record.nv > 1 and np.isfinite(body.joint.limits).any():
             raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
-    header.recursive = _takes_recursion(header, dofs)
+    depths = _depths(dofs)
+    header.recursive = _takes_recursion(header, depths)
+    # Free and spherical joints are not refined, loops and recursion neither
+    simple = all(record.nv <= 1 for record in records) and not (header.ne or header.recursive)
+    header.refined = simple and max(depths, default=0) > DEEP
 
 
-def _takes_recursion(header: Any, dofs: Records) -> bool:
+def _depths(dofs: Records) -> list[int]:
+    """Number of coordinates from each to the root, itself included."""
+    depths: list[int] = []
+    for dof in dofs:
+        depths.append(1 + (depths[dof.parent] if dof.parent >= 0 else 0))
+    return depths
+
+
+def _takes_recursion(header: Any, depths: list[int]) -> bool:
     """Whether factors of the mass matrix would cost the step more than articulated bodies.
 
     Factors cost about the sum of the squares of the coordinates' depths.  Measured on chains
     (`dynenvs bench --cases compliance`); closed loops are taken out by factors.
     """
-    depths: list[int] = []
-    for dof in dofs:
-        depths.append(1 + (depths[dof.parent] if dof.parent >= 0 else 0))
     return not header.ne and sum(depth**2 for depth in depths) >= RECURSION
 
 

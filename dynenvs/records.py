@@ -28,11 +28,12 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
-    "cone", "restitution", "impacts", "planar", "recursive", "nloops", "ne",
+    "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
+    "nloops", "ne",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "spans_at",
-    "lasts_at", "model_bytes", "q_at", "v_at", "memory_at",
+    "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
     "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
@@ -41,10 +42,7 @@ _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffe
     "loop_v_at", "workspace_bytes",
 ]
 # fmt: on
-HEADER = record_type(
-    [(name, "i8") for name in (*_COUNTS, *_PLACES)]
-    + [("gravity", "f8", (3,)), ("cosines", "f8", (64,)), ("sines", "f8", (64,))]
-)
+HEADER = record_type([(name, "i8") for name in (*_COUNTS, *_PLACES)] + [("gravity", "f8", (3,))])
 
 BODY = record_type(
     [
@@ -159,6 +157,9 @@ LOOP = record_type(
     ]
 )
 
+# The base of a friction pyramid: one for each number of directions that a world may choose.
+POLYGON = record_type([("directions", "i8"), ("cosines", "f8", (64,)), ("sines", "f8", (64,))])
+
 # What a world remembers of a feature between steps: part of the state (bit-exact restart).
 MEMORY = record_type(
     [
@@ -183,6 +184,8 @@ STATUS = record_type(
         ("overflow", "i8"),
         ("contacts", "i8"),  # features that carried an impulse in the last step
         ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
+        ("cone", "i8"),  # of this world: PYRAMID or CONE ...
+        ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
     ]
 )
 
@@ -283,6 +286,7 @@ BLOCK = record_type(
         ("tangents", "i8"),
         ("mode", "i8"),  # see `dynenvs.contact.modes`
         ("friction", "f8"),
+        ("reserve", "f8"),  # normal impulse that bounds friction besides the unknown one [N s]
         ("slip", "f8"),  # sigma: the least that bounds the slip along every direction [m/s]
     ]
 )

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import inlined, merged
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 
 CLOSED = 1e-5  # a contact that parts more slowly can carry load [m/s]
@@ -101,7 +101,7 @@ def _edges(m: ModelView, s: StateView, w: WorkspaceView, count: int, h: float) -
 
     A sliding contact has the one edge that opposes its slip.
     """
-    header = m.header[0]
+    header, polygon = m.header[0], open_polygon(m, s)[0]
     n = 0
     for i in range(count):
         contact = w.contacts[i]
@@ -120,9 +120,9 @@ def _edges(m: ModelView, s: StateView, w: WorkspaceView, count: int, h: float) -
             mu = contact.friction
             n = _edge(w, n, i, -mu * v1 / slip, -mu * v2 / slip)
         else:
-            for k in range(header.directions):
+            for k in range(polygon.directions):
                 mu = contact.friction
-                n = _edge(w, n, i, mu * header.cosines[k], mu * header.sines[k])
+                n = _edge(w, n, i, mu * polygon.cosines[k], mu * polygon.sines[k])
     return n
 
 

@@ -24,6 +24,7 @@ from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
+from dynenvs.dynamics.refine import REFINED, refine_free
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
     Bytes,
@@ -170,6 +171,10 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
     solve(m, w.L, w.v_free)
     for j in range(m.header[0].nv):
         w.v_free[j] += s.v[j]
+    if h.refined:
+        packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
+        done = refine_free(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+        return bool(done == REFINED)
     return True
 
 

@@ -11,6 +11,7 @@ from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.contact.loops import closure
 from dynenvs.edge import finite_vector
 from dynenvs.kinematics import update_poses
+from dynenvs.laws import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.layout import Floats, open_model, open_workspace
 from dynenvs.model import Model
 from dynenvs.records import CONTACT, FAR
@@ -52,6 +53,12 @@ class World:
     Args:
         model: what to simulate.
         timestep: length of a step [s].
+        cone: of friction, "pyramid" or "exact", in this world; the model's if None.
+        directions: of each friction pyramid in this world: even, from 4 to the model's number,
+            which it is if None.
+
+    Raises:
+        ValueError: no such step, cone or number of directions.
 
     Example::
 
@@ -62,7 +69,14 @@ class World:
         print(world.time, world.q, world.contacts, world.diagnostics)
     """
 
-    def __init__(self, model: Model, *, timestep: float = 0.005) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        timestep: float = 0.005,
+        cone: str | None = None,
+        directions: int | None = None,
+    ) -> None:
         if not (np.isfinite(timestep) and timestep > 0):
             raise ValueError(f"timestep must be positive and finite [s], got {timestep}")
         self.model = model
@@ -71,6 +85,10 @@ class World:
         self._row = self._rows.view(np.uint8)
         self._buffer = model.workspace()
         self._tau = np.zeros(model.nv)
+        if cone is not None:
+            self.cone = cone
+        if directions is not None:
+            self.directions = directions
 
     @property
     def q(self) -> Floats:
@@ -123,14 +141,44 @@ class World:
         return view
 
     @property
+    def cone(self) -> str:
+        """This world's friction cone, "pyramid" or "exact"; may be set at any time.
+
+        In the plane both are one, and its name is "pyramid".
+        """
+        return cone_name(int(self._rows["status"]["cone"][0]))
+
+    @cone.setter
+    def cone(self, name: str) -> None:
+        self._rows["status"]["cone"] = cone_code(name, int(self.model.header.directions))
+
+    @property
+    def directions(self) -> int:
+        """How many directions this world's friction pyramids have; may be set at any time."""
+        counts = direction_counts(int(self.model.header.directions))
+        return counts[int(self._rows["status"]["polygon"][0])]
+
+    @directions.setter
+    def directions(self, count: int) -> None:
+        number = polygon_number(count, int(self.model.header.directions))
+        self._rows["status"]["polygon"] = number
+        self._rows["memory"]["active"] = 0  # its bits tell of the directions that there were
+
+    @property
     def mass_scale(self) -> Floats:
         """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
         view: Floats = self._rows["mass_scale"][0]
         return view
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
-        """Back to time zero at `q` (neutral if None) and `v` (at rest if None), nothing kept."""
+        """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
+
+        Nothing is kept but the cone and its directions.
+        """
+        status = self._rows["status"]
+        kept = int(status["cone"][0]), int(status["polygon"][0])
         self._rows[:] = self.model.states(1)
+        status["cone"], status["polygon"] = kept
         if q is not None:
             self.q = q
         if v is not None:

@@ -142,6 +142,9 @@ class HumanoidEnv(LeggedRobot):
       directions every `push_interval` = 3 s.
     - `friction_range` = (1, 1), `mass_range` = (1, 1): factors on friction and on each body's mass,
       drawn at each reset, within [0.1, 10].
+    - `cone` = "pyramid" | "exact" (the quadratic cone), `directions` = 8 of the pyramids (4 or 6:
+      coarser): of friction.  `reset(options={"cone": ..., "directions": ...})` changes them from
+      then on; a batch may give one a world.
     - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.

@@ -109,6 +109,8 @@ def _begin(
     _draw_command(t, generator, o, t.commanded != 0)
     t.commanded = 0
     t.phase = 0.0 if uniform(generator, 0.0, 1.0) < 0.5 else 0.5
+    s.status[0].cone = t.cone - 1 if t.cone > 0 else o.cone
+    s.status[0].polygon = t.polygon - 1 if t.polygon > 0 else o.polygon
     slippery = uniform(generator, o.low_friction, o.high_friction)
     for f in range(m.header[0].nf):
         s.memory[f].friction = slippery * m.features[f].friction

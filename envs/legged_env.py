@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.worlds import Worlds
 from dynenvs.kinematics import update_poses
+from dynenvs.laws import cone_code, polygon_number
 from dynenvs.layout import Floats, Ints, open_model
 from dynenvs.model import Model
 from dynenvs.records import POSE
@@ -49,6 +50,9 @@ class LeggedTask(Task):
         push_interval: time between them [s].
         friction_range: factor on all friction coefficients, drawn at each reset.
         mass_range: factor on each body's mass and inertia, drawn at each reset.
+        cone: of friction, "pyramid" or "exact"; a reset's option of that name lets worlds have
+            their own from then on.
+        directions: of the friction pyramids: 4, 6 or 8; the same.
         terminate_on_fall: whether a fall ends the episode.
         terrain: "flat", "slope" (of 10 degrees), "rough" (heights drawn from 0 to 4 cm every
             20 cm) or "stairs" (hills and pits of 6 steps, 8 cm high and 30 cm deep).  Each episode
@@ -80,13 +84,15 @@ class LeggedTask(Task):
     push_interval: float = 3.0
     friction_range: tuple[float, float] = (1.0, 1.0)
     mass_range: tuple[float, float] = (1.0, 1.0)
+    cone: str = "pyramid"
+    directions: int = 8
     terminate_on_fall: bool = True
     terrain: str = "flat"
     terrain_seed: int = 0
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
-    reset_options = ("command",)
+    reset_options = ("command", "cone", "directions")
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
@@ -141,6 +147,7 @@ class LeggedTask(Task):
         if self.push_impulse > 0.0:
             options["push_steps"] = max(1, round(self.push_interval / self.dt))
         options["low_friction"], options["high_friction"] = self.friction_range
+        options["cone"], options["polygon"] = self._cone(self.cone), self._polygon(self.directions)
         options["low_mass"], options["high_mass"] = self.mass_range
         options["height_bound"], options["joint_bound"] = HEIGHT_BOUND, self.joint_bound
         options["speed_bound"], options["turn_bound"] = SPEED_BOUND, TURN_BOUND
@@ -226,10 +233,34 @@ class LeggedTask(Task):
         return {**super().reading_arrays(), **forces, "velocity": (3,), "command": (3,)}
 
     def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
-        """The command for one episode, one for all or one a world."""
-        if "command" not in options:
-            return {}
-        return {**self.command_fields(options["command"], count), "commanded": 1}
+        """The command for one episode; cone and directions until others are chosen.
+
+        Each one for all or one a world.
+        """
+        fields: dict[str, Any] = {}
+        if "command" in options:
+            fields = {**self.command_fields(options["command"], count), "commanded": 1}
+        if "cone" in options:
+            fields["cone"] = self._each(self._cone, options["cone"], "cone", count)
+        if "directions" in options:
+            chosen = options["directions"]
+            fields["polygon"] = self._each(self._polygon, chosen, "directions", count)
+        return fields
+
+    def _cone(self, name: Any) -> int:
+        return cone_code(name, int(self.model.header.directions))
+
+    def _polygon(self, directions: Any) -> int:
+        return polygon_number(directions, int(self.model.header.directions))
+
+    @staticmethod
+    def _each(code: Callable[[Any], int], value: Any, name: str, count: int | None) -> Any:
+        """1 + code of a value, or of one a world, shape (count,)."""
+        if count is None or not isinstance(value, np.ndarray | list | tuple):
+            return 1 + code(value)
+        if np.shape(value) != (count,):
+            raise ValueError(f"{name} must be one value, or {count}, one a world" + got(value))
+        return np.array([1 + code(one) for one in np.asarray(value).tolist()])
 
     def command_fields(self, value: Any, count: int | None) -> dict[str, Floats]:
         """A command, or one a world, as fields of the worlds' records.

@@ -19,6 +19,8 @@ TASK = record_type(
         ("sideways", "f8"),
         ("turning", "f8"),
         ("commanded", "i8"),  # the next episode takes this command and draws none
+        ("cone", "i8"),  # of its contacts from the next episode on; 0: as the task's, or 1 + code
+        ("polygon", "i8"),  # the same of its pyramids' polygon
         ("held", "i8"),  # this episode's command was given: it is not drawn anew
         ("x", "f8"),  # base at the end of the previous step [m]
         ("y", "f8"),
@@ -62,6 +64,8 @@ OPTIONS = record_type(
         ("push_steps", "i8"),  # control steps between pushes, 0: none
         ("low_friction", "f8"),  # factors on friction and masses
         ("high_friction", "f8"),
+        ("cone", "i8"),  # of all worlds that do not choose their own, and the pyramids' polygon
+        ("polygon", "i8"),
         ("low_mass", "f8"),
         ("high_mass", "f8"),
         ("height_bound", "f8"),  # of the observation [m]

@@ -146,6 +146,9 @@ class QuadrupedEnv(LeggedRobot):
       it with a drawn heading.  Heights, falls and posture are judged against the ground below the
       feet.  The expert, alive to the end of 200 episodes: 200 on flat and rough ground, 185 on
       stairs, 191 on the slope.
+    - `cone` = "pyramid" | "exact" (the quadratic cone), `directions` = 8 of the pyramids (4 or 6:
+      coarser): of friction.  `reset(options={"cone": ..., "directions": ...})` changes them from
+      then on; a batch may give one a world.
     - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.

@@ -14,11 +14,9 @@ from dynenvs.contact.central_path import follow
 from dynenvs.contact.modes import OPEN, SLIP, STICK
 from dynenvs.contact.newton import newton, settle, velocity_scale
 from dynenvs.contact.relax import relax
-from dynenvs.layout import open_model
 from dynenvs.lcp import LcpStatus, solve_lcp
-from dynenvs.model import Model
 from dynenvs.parts import revolute
-from dynenvs.records import BLOCK, ELIMINATED, UNKNOWN
+from dynenvs.records import BLOCK, ELIMINATED, POLYGON, UNKNOWN
 from dynenvs.world import World
 
 FLOOR = 0.05  # g dt [m/s]
@@ -64,23 +62,27 @@ def random_problem(
 
 
 @cache
-def _model(directions: int) -> Model:
-    """Some model: its header tells the directions."""
+def _polygon(directions: int) -> Array:
+    """The base of pyramids of so many directions."""
     builder = ModelBuilder(directions=directions)
     builder.body("arm", joint=revolute(), mass=1.0, inertia=(1, 1, 1))
-    return builder.build()
+    model = builder.build()
+    at = model.header.polygons_at + (model.header.npolygons - 1) * POLYGON.itemsize
+    found: Array = model.packed[at : at + POLYGON.itemsize].view(POLYGON)
+    assert found["directions"][0] == directions
+    return found
 
 
 def run(problem: Problem, modes: Array | None = None, *, mixed: bool = False) -> Answer:
     """Newton's method, from all open or from `modes`; from Gauss-Seidel if `mixed`."""
-    header = open_model(_model(problem.directions).packed).header
+    polygon = _polygon(problem.directions)
     rows = len(problem.bias)
     blocks = problem.blocks.copy()
     blocks["mode"] = OPEN if modes is None else modes
     p, u = np.zeros(rows), np.zeros(rows)
-    scale = velocity_scale(header, blocks, len(blocks), problem.G, problem.bias, FLOOR)
+    scale = velocity_scale(polygon, blocks, len(blocks), problem.G, problem.bias, FLOOR)
     residual, _ = newton(
-        header, blocks, len(blocks), problem.G, problem.bias, rows, scale, mixed,
+        polygon, blocks, len(blocks), problem.G, problem.bias, rows, scale, mixed,
         np.zeros(rows, UNKNOWN), np.zeros((rows, rows)), np.zeros(rows, np.int64),
         np.zeros(rows), np.zeros(rows), p, u,
     )  # fmt: skip
@@ -89,19 +91,19 @@ def run(problem: Problem, modes: Array | None = None, *, mixed: bool = False) ->
 
 def run_inside(problem: Problem) -> tuple[Answer, Array]:
     """The central path's end, made exact; also the impulses and velocities at that end."""
-    header = open_model(_model(problem.directions).packed).header
+    polygon = _polygon(problem.directions)
     rows, n = len(problem.bias), len(problem.blocks)
     blocks = problem.blocks.copy()
     p, u = np.zeros(rows), np.zeros(rows)
-    scale = velocity_scale(header, blocks, n, problem.G, problem.bias, FLOOR)
+    scale = velocity_scale(polygon, blocks, n, problem.G, problem.bias, FLOOR)
     scratch = np.zeros((rows, rows)), np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows)
     follow(
-        header, blocks, n, problem.G, problem.bias, rows, scale,
+        polygon, blocks, n, problem.G, problem.bias, rows, scale,
         np.zeros((8, n * (2 + problem.directions))), np.zeros(n, ELIMINATED), *scratch, p, u,
     )  # fmt: skip
     end = np.array([p, u])
     residual, _ = settle(
-        header, blocks, n, problem.G, problem.bias, rows, scale, 4, True,
+        polygon, blocks, n, problem.G, problem.bias, rows, scale, 4, True,
         np.zeros(rows, UNKNOWN), *scratch, p, u,
     )  # fmt: skip
     return Answer(p, u, residual, blocks["mode"].copy()), end
@@ -296,14 +298,14 @@ def test_soles_that_just_hold_are_solved_from_inside() -> None:
 def test_relaxed_impulses_are_feasible_and_come_near(directions: int) -> None:
     """In their cones after any number of sweeps, and u = G p + bias; in the limit, the answer."""
     rng = np.random.default_rng(2)
-    header = open_model(_model(directions).packed).header
+    polygon = _polygon(directions)
     near = 0
     for _ in range(50):
         problem = random_problem(rng, directions, friction=0.2, redundant=True)
         blocks, rows = problem.blocks.copy(), len(problem.bias)
         p, u = np.zeros(rows), problem.bias.copy()
         for sweeps in (1, 4, 500):
-            relax(header, blocks, len(blocks), problem.G, rows, sweeps, p, u)
+            relax(polygon, blocks, len(blocks), problem.G, rows, sweeps, p, u)
             np.testing.assert_allclose(u, problem.G @ p + problem.bias, atol=1e-9)
             for block in blocks:
                 r, t = int(block["row"]), int(block["tangents"])

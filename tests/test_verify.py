@@ -51,7 +51,7 @@ def test_scenes_meet_their_bars(
 @pytest.mark.parametrize("family", list(families.FAMILIES))
 def test_all_families_meet_their_bars(family: str) -> None:
     """The long ones too."""
-    for name in ("dynenvs", "dynenvs, exact cone", families.ONE_BY_ONE):
+    for name in ("dynenvs", "dynenvs, exact cone", *families.OF_BOUNCING):
         for reading in families.FAMILIES[family](families.SYSTEMS[name]):
             judged = reading.bar is not None and ("exact" in name or not reading.exact)
             assert not judged or reading.error <= (reading.bar or 0.0), (name, reading)

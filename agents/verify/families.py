@@ -42,10 +42,13 @@ FAMILIES: dict[str, Family] = {
 }
 SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
 ONE_BY_ONE = "dynenvs, one by one"
+POISSON = "dynenvs, exact cone, Poisson"
+OF_BOUNCING = ONE_BY_ONE, POISSON  # where nothing bounces they would be the same as others
 SYSTEMS: dict[str, Callable[..., Any]] = {
     "dynenvs": Ours,
     "dynenvs, exact cone": partial(Ours, cone="exact"),
     ONE_BY_ONE: partial(Ours, impacts="sequential"),
+    POISSON: partial(Ours, cone="exact", restitution="poisson"),
     "MuJoCo": InMujoco,
     "DART": InDart,
 }
@@ -90,7 +93,7 @@ def verify(
         polar.append(page.with_name(f"{page.stem}-isotropy.png"))
     around = drawn[0] and "isotropy" in families
     if around:
-        isotropy.plot(polar, {name: SYSTEMS[name] for name in SYSTEMS if name != ONE_BY_ONE})
+        isotropy.plot(polar, {name: SYSTEMS[name] for name in SYSTEMS if name not in OF_BOUNCING})
     if page is not None:
         pictures = [page.with_suffix(".png"), page.with_name(f"{page.stem}-solvers.png")]
         names_of = [
@@ -114,8 +117,8 @@ def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]
     skipped = []
     for family in families:
         for system, make in SYSTEMS.items():
-            if system == ONE_BY_ONE and family != "bouncing":
-                continue  # nothing bounces there: it would be the same
+            if system in OF_BOUNCING and family != "bouncing":
+                continue
             with console.status(f"{family}, {system}"):
                 try:
                     _collect(family, system, make, rows)

@@ -15,7 +15,7 @@ from dynenvs.agents.bench.report import draft
 
 EXACT = "exact cone"  # part of the name of systems that have it
 LEAST = 1e-17  # what a picture with a logarithmic axis shows of zero
-COLORS = ("#c8553d", "#4a5463", "#e0a458", "#7a9e7e", "#8367c7")
+COLORS = ("#c8553d", "#4a5463", "#e0a458", "#3f88c5", "#7a9e7e", "#8367c7")
 
 PICTURES = "Errors of all scenes", "Sliding in all directions"
 INTRODUCTION = """\
@@ -31,8 +31,9 @@ of eight directions, or what the column names. MuJoCo: elliptic cones, `impratio
 solver to 1e-12; its contacts are soft by design, so a block sinks and creeps a little. DART: its
 own collision detector, boxed LCP, sleeping switched off. "One by one" takes impacts in sequence,
 the fastest pair first; the others take all that happen at once together, and both answers to
-Newton's cradle keep momentum and energy. Painleve's rod is read after one
-step, in which an impulse stops its tip in dynenvs; MuJoCo and DART slow it down over some twenty.
+Newton's cradle keep momentum and energy. "Poisson" has his law of restitution, with the energy
+guard, where the others have Newton's. Painleve's rod is read after one step, in which an impulse
+stops its tip in dynenvs; MuJoCo and DART slow it down over some twenty.
 
 The polar figures: how far a block slides whatever its heading (1 is exact), and by how much of its
 way a tripod that spins as it slides ends in the wrong place, on pyramids of several numbers of
@@ -174,6 +175,6 @@ def plot(path: Path, rows: Sequence[Row], names: Sequence[str]) -> None:
     panel.set_yticks(heights, [f"{row.scene}: {row.quantity}" for row in rows], fontsize=7)
     panel.set_xlabel("error, in the quantity's unit (black: dynenvs must stay left of it)")
     panel.grid(axis="x", alpha=0.3)
-    figure.legend(loc="outside upper center", ncols=len(names), frameon=False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
     with draft(path) as file:
         figure.savefig(file, dpi=80)

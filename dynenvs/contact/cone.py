@@ -10,6 +10,16 @@ which the pyramid's answer would not.  Where it does not settle, it starts again
 of some sweeps of projected Gauss-Seidel, and at last of damped ones, which do not cycle where
 friction is high.
 
+In the second half of an impact by Poisson's law a contact has a normal impulse r in reserve, the
+share e of its compression.  What complements u_n >= 0 is only the impulse p_n on top of that, while
+friction is bounded by all of it: K is cut off there,
+
+    K_r: |p_t| <= mu (p_n + r),  p_n >= 0,        -(u_n + mu |u_t|, u_t) in the normal cone of K_r,
+
+and De Saxce's correction says the same as before: on the rim of the flat face, p_n = 0 and
+|p_t| = mu r, the normal cone is spanned by (-1, 0) and (-mu, p_t / |p_t|), so that u_t opposes p_t
+and u_n >= 0; within the face nothing slips.  Without reserves K_r is K.
+
 Sources: De Saxce and Feng, The bipotential method (1998); Alart and Curnier, A mixed formulation
 for frictional contact problems prone to Newton like solution methods (1991); Acary, Cadoux,
 Lemarechal and Malick, A formulation of the linear discrete Coulomb friction problem via convex
@@ -29,9 +39,9 @@ from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 
 ITERATIONS = 20  # of Newton's method from one start
-ROUNDS = 6  # of Gauss-Seidel where it does not settle, each with twice the sweeps of the last ...
+ROUNDS = 8  # of Gauss-Seidel where it does not settle, each with twice the sweeps of the last ...
 SWEEPS = 25  # ... and the first with these
-RELAXATIONS = 1.0, 0.5  # part of each change that is made: the second where high friction cycles
+RELAXATIONS = 1.0, 0.5, 0.1  # part of each change that is made: less where high friction cycles
 PROXIMAL = 1e-9  # relative to the diagonal of G: redundant contacts
 EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
 GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
@@ -159,7 +169,7 @@ def _linearise(
         block.mode = STICK
         if not (g > 0.0 and p[r] - u[r] / g > 0.0):
             block.mode = OPEN
-            for k in range(r, r + 1 + block.tangents):
+            for k in range(r, r + 1 + (block.tangents if block.reserve == 0.0 else 0)):
                 p[k] = 0.0
     row_velocities(G, bias, rows, p, u)
     for a in range(rows):
@@ -169,8 +179,9 @@ def _linearise(
     for i in range(n):
         block = blocks[i]
         r = block.row
+        loose = block.mode == OPEN and block.reserve == 0.0
         for k in range(r, r + 1 + block.tangents):
-            if block.mode == OPEN:
+            if loose or (block.mode == OPEN and k == r):
                 for b in range(rows):
                     K[b, k] = 0.0
                 K[k, k], right[k] = 1.0, 0.0
@@ -178,7 +189,7 @@ def _linearise(
                 K[k, k] += PROXIMAL * G[k, k]
             else:
                 K[k, k] += PROXIMAL * G[r, r]
-        if block.mode != OPEN and block.tangents > 0:
+        if block.tangents > 0 and not loose:
             _linearise_friction(block, G, rows, K, right, p, u)
 
 
@@ -188,7 +199,7 @@ def _linearise_friction(
 ) -> None:
     """Tangential equations of a contact that slips: g (p_t - mu p_n y / |y|) = 0, y = p_t - u_t/g.
 
-    With P the projection across y, d(y / |y|) = P dy / |y|.
+    p_n with the reserve.  With P the projection across y, d(y / |y|) = P dy / |y|.
     """
     r, t = block.row, block.row + 1
     two = block.tangents == 2
@@ -196,11 +207,11 @@ def _linearise_friction(
     yx = p[t] - u[t] / g
     yy = p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(yx * yx + yy * yy)
-    pressed = max(p[r] - u[r] / G[r, r], 0.0)
+    pressed = max(p[r] - u[r] / G[r, r], 0.0) + block.reserve
     if size <= block.friction * pressed:
         return
     block.mode = SLIP
-    bound = block.friction * max(p[r], 0.0)
+    bound = block.friction * (max(p[r], 0.0) + block.reserve)
     cx, cy = yx / size, yy / size
     turn = bound / size
     for k in range(block.tangents):
@@ -218,7 +229,7 @@ def _linearise_friction(
         if two:
             K[t + 1, own] -= g * turn * py
         K[r, own] -= g * block.friction * along
-        right[own] = -g * (p[own] - block.friction * p[r] * along)
+        right[own] = -g * (p[own] - block.friction * (p[r] + block.reserve) * along)
 
 
 @kernel
@@ -243,7 +254,7 @@ def _sweep(
         g = _yielding(block, G)
         x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
         size = math.sqrt(x * x + y * y)
-        bound = block.friction * p[r]
+        bound = block.friction * (p[r] + block.reserve)
         share = bound / size if size > bound else 1.0
         _add(G, rows, t, part * (share * x - p[t]), p, u)
         if two:
@@ -267,7 +278,7 @@ def _clip(blocks: Records, n: int, p: Floats) -> None:
         p[r] = max(p[r], 0.0)
         if block.tangents > 0:
             x, y = p[t], p[t + 1] if block.tangents == 2 else 0.0
-            size, bound = math.sqrt(x * x + y * y), block.friction * p[r]
+            size, bound = math.sqrt(x * x + y * y), block.friction * (p[r] + block.reserve)
             if size > bound:
                 for k in range(t, t + block.tangents):
                     p[k] *= bound / size
@@ -297,6 +308,7 @@ def certify_cones(blocks: Records, n: int, G: Floats, scale: float, p: Floats, u
             px, py = p[t], p[t + 1] if two else 0.0
             a, x, y = _project(
                 block.friction,
+                block.reserve,
                 p[r] - (u[r] + block.friction * block.slip) / g,
                 px - ux / g,
                 py - uy / g,
@@ -308,13 +320,14 @@ def certify_cones(blocks: Records, n: int, G: Floats, scale: float, p: Floats, u
 
 
 @inlined
-def _project(mu: float, a: float, x: float, y: float) -> tuple[float, float, float]:
-    """The point of the cone |(x, y)| <= mu a that is nearest to (a, x, y)."""
+def _project(mu: float, reserve: float, a: float, x: float, y: float) -> tuple[float, float, float]:
+    """The point of |(x, y)| <= mu (a + reserve), a >= 0, that is nearest to (a, x, y)."""
     size = math.sqrt(x * x + y * y)
-    if size <= mu * a:
-        return a, x, y
-    if mu * size <= -a:
-        return 0.0, 0.0, 0.0
-    height = (a + mu * size) / (1.0 + mu * mu)
-    share = mu * height / size
+    height = a
+    if not size <= mu * (a + reserve):  # NaN stays
+        height = (a + reserve + mu * size) / (1.0 + mu * mu) - reserve
+    if height < 0.0:  # the cone's own nearest point lies behind its flat face
+        height = 0.0
+    bound = mu * (height + reserve)
+    share = bound / size if size > bound else 1.0
     return height, share * x, share * y

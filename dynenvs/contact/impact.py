@@ -6,7 +6,8 @@ zero: no gaps, no forces.  With u- = J v- before and G = J M^-1 J^T (physics.md,
 Newton:   u_n+ >= -e u_n- where contacts approach, complementary to p_n, friction as ever.
 Poisson:  compression, an inelastic impact with impulses p_c; then decompression by at least
           e p_c along the normal: what comes on top of that is the LCP's unknown, and friction is
-          bounded by all of it: the cone row of the LCP has the right-hand side mu e p_c.
+          bounded by all of it: the cone row of the LCP has the right-hand side mu e p_c.  The exact
+          cone is cut off there (`cone.py`).
 
 Either can gain energy where friction acts.  The guard then goes only so far from the inelastic
 answer, which always loses some, towards the elastic one that none is gained; both obey the
@@ -283,9 +284,9 @@ def _solve(
     rows: int,
     dt: float,
 ) -> int:
-    """The contact problem of the rows on the model's own cone."""
+    """The contact problem of the rows on the world's own cone."""
     status = solve_problem(m, s, w, count, rows, dt)
-    if m.header[0].cone == CONE:
+    if s.status[0].cone == CONE:
         status = solve_on_cones(packed, row, buffer, count, rows, dt)
     return int(status)
 
@@ -315,6 +316,10 @@ def _decompress(
         for c in range(rows):
             w.bias_row[r] += w.G[r, c] * p[c]
     status = solve_with_reserves(packed, row, buffer, count, rows, dt)
+    if s.status[0].cone == CONE:
+        for i in range(count):
+            w.blocks[i].reserve = w.contacts[i].target
+        status = solve_on_cones(packed, row, buffer, count, rows, dt)
     for r in range(rows):
         p[r] += compressed[r]
     for i in range(count):

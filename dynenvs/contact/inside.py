@@ -16,7 +16,15 @@ from dynenvs.contact.impulses import row_velocities
 from dynenvs.contact.modes import OPEN, certify_block
 from dynenvs.contact.newton import settle, velocity_scale
 from dynenvs.contact.problem import least_speed
-from dynenvs.layout import Bytes, open_eliminated, open_lcp, open_model, open_workspace
+from dynenvs.layout import (
+    Bytes,
+    open_eliminated,
+    open_lcp,
+    open_model,
+    open_polygon,
+    open_state,
+    open_workspace,
+)
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED, WARM_RESIDUAL
 
 SWEEPS = 4  # of mode changes
@@ -33,10 +41,11 @@ def solve_from_inside(
     """
     m = open_model(packed)
     w = open_workspace(m, buffer)
-    scale = velocity_scale(m.header, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
+    polygon = open_polygon(m, open_state(m, row))
+    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
     p, u = w.impulse_row, w.v_row
     follow(
-        m.header, w.blocks, n, w.G, w.bias_row, rows, scale, open_lcp(m, buffer).vectors,
+        polygon, w.blocks, n, w.G, w.bias_row, rows, scale, open_lcp(m, buffer).vectors,
         open_eliminated(m, buffer), w.A, w.active, w.b, w.z, p, u,
     )  # fmt: skip
     end, modes = open_lcp(m, buffer).vectors[KEPT], open_lcp(m, buffer).integers[0]
@@ -46,7 +55,7 @@ def solve_from_inside(
         modes[i] = w.blocks[i].mode
     answer = w.answer[0]
     answer.residual, sweeps = settle(
-        m.header, w.blocks, n, w.G, w.bias_row, rows, scale, SWEEPS, True, w.unknowns, w.A,
+        polygon, w.blocks, n, w.G, w.bias_row, rows, scale, SWEEPS, True, w.unknowns, w.A,
         w.active, w.b, w.z, p, u,
     )  # fmt: skip
     answer.sweeps += sweeps
@@ -58,7 +67,7 @@ def solve_from_inside(
     answer.residual = 0.0
     for i in range(n):
         w.blocks[i].mode = modes[i]
-        residual = certify_block(m.header, w.blocks[i], w.G, scale, p, u)
+        residual = certify_block(polygon, w.blocks[i], w.G, scale, p, u)
         if not residual <= answer.residual:
             answer.residual = residual
         if w.blocks[i].mode == OPEN:

@@ -27,44 +27,44 @@ SLACK = 1e-12  # by which an inequality may fail, in the certificate's units, be
 
 
 @inlined
-def sector(header: Records, x: float, y: float) -> int:
+def sector(polygon: Records, x: float, y: float) -> int:
     """The k with (x, y) between directions k and k + 1."""
-    directions = header[0].directions
+    directions = polygon[0].directions
     for k in range(directions - 1):
-        c, s = header[0].cosines, header[0].sines
+        c, s = polygon[0].cosines, polygon[0].sines
         if c[k] * y - s[k] * x >= 0.0 and c[k + 1] * y - s[k + 1] * x < 0.0:
             return k
     return int(directions - 1)
 
 
 @inlined
-def split(header: Records, k: int, x: float, y: float) -> tuple[float, float]:
+def split(polygon: Records, k: int, x: float, y: float) -> tuple[float, float]:
     """(a, b) with (x, y) = a d_k + b d_{k+1}."""
-    after = k + 1 if k + 1 < header[0].directions else 0
-    c0, s0 = header[0].cosines[k], header[0].sines[k]
-    c1, s1 = header[0].cosines[after], header[0].sines[after]
+    after = k + 1 if k + 1 < polygon[0].directions else 0
+    c0, s0 = polygon[0].cosines[k], polygon[0].sines[k]
+    c1, s1 = polygon[0].cosines[after], polygon[0].sines[after]
     area = c0 * s1 - s0 * c1
     return (x * s1 - y * c1) / area, (c0 * y - s0 * x) / area
 
 
 @inlined
-def strongest(header: Records, x: float, y: float) -> float:
+def strongest(polygon: Records, x: float, y: float) -> float:
     """Largest -d . (x, y) over the directions: the least sigma that bounds this slip, or 0."""
     largest = 0.0
-    for k in range(header[0].directions):
-        largest = max(largest, -header[0].cosines[k] * x - header[0].sines[k] * y)
+    for k in range(polygon[0].directions):
+        largest = max(largest, -polygon[0].cosines[k] * x - polygon[0].sines[k] * y)
     return largest
 
 
 @kernel
-def list_unknowns(header: Records, blocks: Records, n: int, unknowns: Records) -> tuple[int, bool]:
+def list_unknowns(polygon: Records, blocks: Records, n: int, unknowns: Records) -> tuple[int, bool]:
     """List the unknowns and equations of all blocks' modes.
 
     Returns how many there are, and whether nothing slips: then their system is symmetric.
     """
     count = 0
     symmetric = True
-    directions = header[0].directions
+    directions = polygon[0].directions
     for i in range(n):
         block = blocks[i]
         if block.mode == OPEN:
@@ -76,7 +76,7 @@ def list_unknowns(header: Records, blocks: Records, n: int, unknowns: Records) -
         symmetric = False
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
-        mu, c, s = block.friction, header[0].cosines, header[0].sines
+        mu, c, s = block.friction, polygon[0].cosines, polygon[0].sines
         count = _unknown(unknowns, count, block.row, mu * c[k], mu * s[k], block.row)
         if edge:
             after = k + 1 if k + 1 < directions else 0
@@ -101,7 +101,7 @@ def _unknown(unknowns: Records, count: int, column: int, c: float, s: float, equ
 
 @kernel
 def update_modes(
-    header: Records, blocks: Records, n: int, G: Floats, slack: float, p: Floats, u: Floats
+    polygon: Records, blocks: Records, n: int, G: Floats, slack: float, p: Floats, u: Floats
 ) -> int:
     """Change the mode of every block whose inequalities fail; returns how many changed.
 
@@ -129,7 +129,7 @@ def update_modes(
         if block.tangents == 1:
             mode = _line(block, G, normal, slack, p, u)
         elif block.tangents == 2:
-            mode = _polygon(header, block, G, normal, slack, p, u)
+            mode = _polygon(polygon, block, G, normal, slack, p, u)
         if mode != block.mode:
             block.mode = mode
             changed += 1
@@ -155,55 +155,55 @@ def _line(block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floa
 
 @inlined
 def _polygon(
-    header: Records, block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floats
+    polygon: Records, block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floats
 ) -> int:
     """Mode of a pressing contact with two tangents."""
     t = block.row + 1
-    directions = header[0].directions
+    directions = polygon[0].directions
     g = max(G[t, t], G[t + 1, t + 1])
     if not g > 0.0:
         g = G[t - 1, t - 1]
     bound = block.friction * normal
     x, y = p[t], p[t + 1]
     if block.mode == STICK:
-        if _well_inside(header, bound, x, y):
+        if _well_inside(polygon, bound, x, y):
             return STICK
-        a, b = split(header, sector(header, x, y), x, y)
+        a, b = split(polygon, sector(polygon, x, y), x, y)
         if a + b <= bound + slack / g:
             return STICK
     elif block.mode != OPEN:
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
-        sigma = -header[0].cosines[k] * u[t] - header[0].sines[k] * u[t + 1]
-        holds = sigma >= strongest(header, u[t], u[t + 1]) - slack
+        sigma = -polygon[0].cosines[k] * u[t] - polygon[0].sines[k] * u[t + 1]
+        holds = sigma >= strongest(polygon, u[t], u[t + 1]) - slack
         if edge:
-            a, b = split(header, k, x, y)
+            a, b = split(polygon, k, x, y)
             holds = holds and min(a, b) >= -slack / g
         if holds:
             return int(block.mode)
-    mode, _, _ = nearest(header, bound, x - u[t] / g, y - u[t + 1] / g)
+    mode, _, _ = nearest(polygon, bound, x - u[t] / g, y - u[t + 1] / g)
     return mode
 
 
 @inlined
-def _well_inside(header: Records, bound: float, x: float, y: float) -> bool:
+def _well_inside(polygon: Records, bound: float, x: float, y: float) -> bool:
     """Whether (x, y) lies in the circle that touches the edges of the polygon."""
-    return bool(x * x + y * y <= 0.5 * (1.0 + header[0].cosines[1]) * bound * bound)
+    return bool(x * x + y * y <= 0.5 * (1.0 + polygon[0].cosines[1]) * bound * bound)
 
 
 @inlined
-def nearest(header: Records, bound: float, x: float, y: float) -> tuple[int, float, float]:
+def nearest(polygon: Records, bound: float, x: float, y: float) -> tuple[int, float, float]:
     """The point of the polygon with corners `bound` d_k that is nearest to (x, y), and its mode."""
-    if _well_inside(header, bound, x, y):
+    if _well_inside(polygon, bound, x, y):
         return STICK, x, y
-    directions = header[0].directions
-    k = sector(header, x, y)
-    a, b = split(header, k, x, y)
+    directions = polygon[0].directions
+    k = sector(polygon, x, y)
+    a, b = split(polygon, k, x, y)
     if a + b <= bound:
         return STICK, x, y
     after = k + 1 if k + 1 < directions else 0
-    c0, s0 = header[0].cosines[k], header[0].sines[k]
-    ex, ey = header[0].cosines[after] - c0, header[0].sines[after] - s0
+    c0, s0 = polygon[0].cosines[k], polygon[0].sines[k]
+    ex, ey = polygon[0].cosines[after] - c0, polygon[0].sines[after] - s0
     along = (x - bound * c0) * ex + (y - bound * s0) * ey
     length = bound * (ex * ex + ey * ey)
     share = min(max(along / length, 0.0), 1.0) if length > 0.0 else 0.0
@@ -234,11 +234,11 @@ def recall_mode(directions: int, bits: int, approaching: bool) -> int:
 
 
 @inlined
-def active_bits(header: Records, block: Any, p: Floats) -> int:
+def active_bits(polygon: Records, block: Any, p: Floats) -> int:
     """The active set of a block's mode, as `recall_mode` reads it and the LCP's cascade too."""
     if block.mode == OPEN:
         return 0
-    directions = header[0].directions
+    directions = polygon[0].directions
     bits = 1
     if block.mode >= SLIP and block.slip > STILL:
         bits |= 1 << (1 + directions)
@@ -250,7 +250,7 @@ def active_bits(header: Records, block: Any, p: Floats) -> int:
     elif block.tangents == 1:
         bits |= 2 if p[block.row + 1] > 0.0 else 4
     elif block.tangents == 2:
-        k = sector(header, p[block.row + 1], p[block.row + 2])
+        k = sector(polygon, p[block.row + 1], p[block.row + 2])
         bits |= 1 << (1 + k)
         bits |= 1 << (1 + (k + 1 if k + 1 < directions else 0))
     return bits
@@ -258,7 +258,7 @@ def active_bits(header: Records, block: Any, p: Floats) -> int:
 
 @inlined
 def certify_block(
-    header: Records, block: Any, G: Floats, scale: float, p: Floats, u: Floats
+    polygon: Records, block: Any, G: Floats, scale: float, p: Floats, u: Floats
 ) -> float:
     """A block's part of the LCP's natural residual (`lcp.scaling.certificate`), in its units.
 
@@ -276,15 +276,15 @@ def certify_block(
     two = block.tangents == 2
     x, y = p[t], p[t + 1] if two else 0.0
     slip_x, slip_y = u[t], u[t + 1] if two else 0.0
-    sigma = strongest(header, slip_x, slip_y)
+    sigma = strongest(polygon, slip_x, slip_y)
     block.slip = sigma
-    directions = header[0].directions
-    k = sector(header, x, y) if two else (0 if x >= 0.0 else 1)
+    directions = polygon[0].directions
+    k = sector(polygon, x, y) if two else (0 if x >= 0.0 else 1)
     after = k + 1 if two and k + 1 < directions else 0
-    a, b = split(header, k, x, y) if two else (abs(x), 0.0)
+    a, b = split(polygon, k, x, y) if two else (abs(x), 0.0)
     unit = g / block.friction  # the greatest of the scales' inverses: sigma's row
     for d in range(directions):
-        c, s = header[0].cosines[d], header[0].sines[d]
+        c, s = polygon[0].cosines[d], polygon[0].sines[d]
         coupling = c * c * G[t, t]
         if two:
             coupling += 2.0 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]

@@ -45,7 +45,7 @@ EXACT = 3e-14  # defect of the equations, in the certificate's units, that needs
 
 @kernel
 def newton(
-    header: Records,
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -72,19 +72,19 @@ def newton(
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
     if not mixed:
         residual, sweeps = settle(
-            header, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,
+            polygon, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,
             p, u,
         )  # fmt: skip
-    for attempt in range(ROUNDS if header[0].directions > 2 else PLANAR_ROUNDS):
+    for attempt in range(ROUNDS if polygon[0].directions > 2 else PLANAR_ROUNDS):
         if residual <= WARM_RESIDUAL:
             break
         if attempt == 0:
             for r in range(rows):
                 p[r], u[r] = 0.0, bias[r]
-        relax(header, blocks, n, G, rows, relaxations, p, u)
+        relax(polygon, blocks, n, G, rows, relaxations, p, u)
         relaxations *= 2
         residual, used = settle(
-            header, blocks, n, G, bias, rows, scale, TRIES, True, unknowns, K, order, right, x,
+            polygon, blocks, n, G, bias, rows, scale, TRIES, True, unknowns, K, order, right, x,
             p, u,
         )  # fmt: skip
         sweeps += used
@@ -93,7 +93,7 @@ def newton(
 
 @kernel
 def settle(
-    header: Records,
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -116,7 +116,7 @@ def settle(
         of least norm.
     """
     for sweep in range(1, most + 1):
-        k, symmetric = list_unknowns(header, blocks, n, unknowns)
+        k, symmetric = list_unknowns(polygon, blocks, n, unknowns)
         if not _factorise(unknowns, k, symmetric, G, rows, x, order, K):
             return math.inf, sweep
         for r in range(rows):
@@ -134,19 +134,19 @@ def settle(
                 _add_impulses(unknowns, k, x, p)
                 row_velocities(G, bias, rows, p, u)
                 solves += 1
-            settled = update_modes(header, blocks, n, G, slack * scale, p, u) == 0
+            settled = update_modes(polygon, blocks, n, G, slack * scale, p, u) == 0
             if not settled:
                 break
         if settled:
             if _clip(blocks, n, p):
                 row_velocities(G, bias, rows, p, u)
-            return _certify(header, blocks, n, G, scale, p, u), sweep
+            return _certify(polygon, blocks, n, G, scale, p, u), sweep
     return math.inf, most
 
 
 @inlined
 def velocity_scale(
-    header: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
+    polygon: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
 ) -> float:
     """The certificate's velocity scale: largest right-hand side of an LCP variable, or `floor`."""
     scale = floor
@@ -160,8 +160,8 @@ def velocity_scale(
             if G[t, t] > 1e-14 * G[r, r]:
                 scale = max(scale, abs(bias[t]))
         elif block.tangents == 2:
-            for d in range(header[0].directions):
-                along = header[0].cosines[d] * bias[t] + header[0].sines[d] * bias[t + 1]
+            for d in range(polygon[0].directions):
+                along = polygon[0].cosines[d] * bias[t] + polygon[0].sines[d] * bias[t + 1]
                 scale = max(scale, abs(along))
     return scale if scale > 0.0 else 1.0
 
@@ -265,13 +265,13 @@ def _clip(blocks: Records, n: int, p: Floats) -> bool:
 
 @merged
 def _certify(
-    header: Records, blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats
+    polygon: Records, blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats
 ) -> float:
     """Natural residual of the whole problem; infinite for NaN."""
     worst = 0.0
     for i in range(n):
         block = blocks[i]
-        residual = certify_block(header, block, G, scale, p, u)
+        residual = certify_block(polygon, block, G, scale, p, u)
         if not residual <= worst:
             worst = residual
         if block.mode == OPEN:

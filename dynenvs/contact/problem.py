@@ -19,12 +19,12 @@ from dynenvs.contact.rows import limited_coordinate
 from dynenvs.layout import (
     Bytes,
     Floats,
-    ModelView,
     Records,
     StateView,
     WorkspaceView,
     open_lcp,
     open_model,
+    open_polygon,
     open_state,
     open_workspace,
 )
@@ -50,9 +50,9 @@ def _add_variable(
 
 
 @kernel
-def _list_variables(m: ModelView, w: WorkspaceView, count: int, rows: int) -> int:
+def _list_variables(polygon: Records, w: WorkspaceView, count: int, rows: int) -> int:
     """List the LCP's variables; those that no coordinate moves (A_ii = 0) are dropped."""
-    h = m.header[0]
+    h = polygon[0]
     n = integer(0)
     r = integer(0)
     for i in range(count):
@@ -166,7 +166,7 @@ def solve_by_cascade(
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
-    n = _list_variables(m, w, count, rows)
+    n = _list_variables(open_polygon(m, s), w, count, rows)
     _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
     _recall(s, w, n)
     floor = least_speed(m.header, dt)
@@ -197,7 +197,7 @@ def solve_with_reserves(
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
-    n = _list_variables(m, w, count, rows)
+    n = _list_variables(open_polygon(m, s), w, count, rows)
     _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
     for i in range(n):
         variable = w.variables[i]

@@ -17,7 +17,7 @@ from dynenvs.layout import Floats, Records
 
 @kernel
 def relax(
-    header: Records,
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -46,7 +46,7 @@ def relax(
             if block.tangents == 1:
                 _relax_line(block, G, rows, p, u)
             elif block.tangents == 2:
-                _relax_polygon(header, block, G, rows, p, u)
+                _relax_polygon(polygon, block, G, rows, p, u)
 
 
 @inlined
@@ -71,7 +71,9 @@ def _relax_line(block: Any, G: Floats, rows: int, p: Floats, u: Floats) -> None:
 
 
 @inlined
-def _relax_polygon(header: Records, block: Any, G: Floats, rows: int, p: Floats, u: Floats) -> None:
+def _relax_polygon(
+    polygon: Records, block: Any, G: Floats, rows: int, p: Floats, u: Floats
+) -> None:
     t = block.row + 1
     x, y = 0.0, 0.0
     if block.mode != OPEN:
@@ -79,7 +81,7 @@ def _relax_polygon(header: Records, block: Any, G: Floats, rows: int, p: Floats,
         if not g > 0.0:
             g = G[t - 1, t - 1]
         bound = block.friction * p[block.row]
-        block.mode, x, y = nearest(header, bound, p[t] - u[t] / g, p[t + 1] - u[t + 1] / g)
+        block.mode, x, y = nearest(polygon, bound, p[t] - u[t] / g, p[t + 1] - u[t + 1] / g)
     along, across = x - p[t], y - p[t + 1]
     p[t], p[t + 1] = x, y
     if along != 0.0 or across != 0.0:

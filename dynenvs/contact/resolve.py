@@ -19,6 +19,7 @@ from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
 from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
+from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
 from dynenvs.layout import (
@@ -81,13 +82,7 @@ def resolve_contacts(
             return FAILED
         if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
             return FAILED
-        for j in range(nv):
-            w.v_new[j] = w.v_free[j]
-        status = solve_problem(m, s, w, count, rows, dt)
-        if m.header[0].cone == CONE and rows > 0 and unactuated == 0:
-            status = solve_on_cones(packed, row, buffer, count, rows, dt)
-        if rows > 0:
-            apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
+        status = _respond(m, s, w, packed, row, buffer, count, rows, dt, unactuated == 0)
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
         s.status[0].solves += 1
@@ -106,6 +101,40 @@ def resolve_contacts(
     answer = w.answer[0]
     answer.residual, answer.pivots, answer.contacts, answer.rows = worst, pivots, count, rows
     return status
+
+
+@inlined
+def _respond(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    dt: float,
+    forward: bool,
+) -> int:
+    """Impulses of the rows and `w.v_new`, on the world's own cone if forward; returns the status.
+
+    Twice where the model is refined: the second time with what the first one missed.
+    """
+    refined = m.header[0].refined != 0 and rows > 0 and forward
+    if refined and refine_biases(packed, row, buffer, count, dt) != REFINED:
+        return FAILED
+    status = CERTIFIED
+    for _ in range(2 if refined else 1):
+        for j in range(m.header[0].nv):
+            w.v_new[j] = w.v_free[j]
+        status = solve_problem(m, s, w, count, rows, dt)
+        if s.status[0].cone == CONE and rows > 0 and forward:
+            status = solve_on_cones(packed, row, buffer, count, rows, dt)
+        if rows > 0:
+            apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
+        if refined and refine_response(packed, row, buffer, count, rows, dt) != REFINED:
+            return FAILED
+    return int(status)
 
 
 @inlined

@@ -7,7 +7,14 @@ from dynenvs.contact.cone import solve_cones
 from dynenvs.contact.newton import velocity_scale
 from dynenvs.contact.problem import least_speed
 from dynenvs.contact.solution import remember
-from dynenvs.layout import Bytes, open_lcp, open_model, open_state, open_workspace
+from dynenvs.layout import (
+    Bytes,
+    open_lcp,
+    open_model,
+    open_polygon,
+    open_state,
+    open_workspace,
+)
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
 
 
@@ -21,10 +28,11 @@ def solve_on_cones(
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
+    polygon = open_polygon(m, s)
     n = rows
     for i in range(count):
         n -= w.contacts[i].tangents  # a block for each contact and for each limit
-    scale = velocity_scale(m.header, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
+    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
     answer = w.answer[0]
     answer.residual, iterations = solve_cones(
         w.blocks, n, w.G, w.bias_row, rows, scale, open_lcp(m, buffer).vectors[0], w.A, w.active,

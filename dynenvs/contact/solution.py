@@ -8,7 +8,7 @@ from dynenvs.contact.modes import OPEN, active_bits, recall_mode
 from dynenvs.contact.newton import newton, velocity_scale
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
-from dynenvs.layout import ModelView, StateView, WorkspaceView
+from dynenvs.layout import ModelView, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
 
@@ -26,12 +26,13 @@ def solve_problem(
     answer = w.answer[0]
     answer.residual, answer.pivots, answer.sweeps = 0.0, 0, 0
     if rows > 0:
-        blocks, mixed = _recall(m, s, w, count, rows)
+        polygon = open_polygon(m, s)
+        blocks, mixed = _recall(m, s, w, polygon[0].directions, count, rows)
         scale = velocity_scale(
-            m.header, w.blocks, blocks, w.G, w.bias_row, least_speed(m.header, dt)
+            polygon, w.blocks, blocks, w.G, w.bias_row, least_speed(m.header, dt)
         )
         answer.residual, answer.sweeps = newton(
-            m.header,
+            polygon,
             w.blocks,
             blocks,
             w.G,
@@ -64,20 +65,20 @@ def solve_problem(
 
 @inlined
 def _recall(
-    m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int
+    m: ModelView, s: StateView, w: WorkspaceView, directions: int, count: int, rows: int
 ) -> tuple[int, bool]:
     """List contacts and limits as blocks in the modes that their last active sets tell of.
 
     Returns their number, and whether one with two tangents is about to part: to guess that all
     hold is then not worth a try.
     """
-    directions = m.header[0].directions
     mixed = False
     r = 0
     for i in range(count):
         contact, block = w.contacts[i], w.blocks[i]
         r = contact.row
         block.row, block.tangents, block.friction = r, contact.tangents, contact.friction
+        block.reserve = 0.0
         # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
         # load in many ways, and each turns the body differently.  Memory must not choose.
         bits = s.memory[contact.feature].active if contact.tangents < 2 else 0
@@ -87,7 +88,7 @@ def _recall(
     n = count
     for k in range(r, rows):
         block = w.blocks[n]
-        block.row, block.tangents, block.friction = k, 0, 0.0
+        block.row, block.tangents, block.friction, block.reserve = k, 0, 0.0, 0.0
         bits = (s.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
         block.mode = recall_mode(directions, bits, w.bias_row[k] < 0.0)
         n += 1
@@ -123,7 +124,7 @@ def remember(
         r = contact.row
         if from_blocks:
             contact.slip = w.blocks[i].slip
-            record.active = active_bits(m.header, w.blocks[i], p)
+            record.active = active_bits(open_polygon(m, s), w.blocks[i], p)
         n, t1, t2 = contact.normal, contact.t1, contact.t2
         p0 = p[r]
         p1 = p[r + 1] if contact.tangents > 0 else 0.0
