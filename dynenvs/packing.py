@@ -14,6 +14,7 @@ from dynenvs.layout import Bytes, Floats, Records, fill_offsets
 from dynenvs.pairs import Contacts, Feature, SolidPair
 from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.records import (
+    BLOCK_FIELD,
     BOX,
     CONE,
     HALF_SPACE,
@@ -186,7 +187,8 @@ def fill_pairs(
         record.size_a[:], record.size_b[:] = a.size, b.size
         record.position_a[:], record.position_b[:] = a.position, b.position
         record.rotation_a[:], record.rotation_b[:] = a.rotation, b.rotation
-        record.reach = record.apart = math.inf
+        record.apart = math.inf
+        record.reach = a.bounding_radius + SEEN
         record.parts[:] = parts
         if b.heights is None:
             record.reach = a.bounding_radius + NEAR
@@ -201,7 +203,32 @@ def fill_pairs(
         record.nx, record.ny = b.heights.shape
         cells = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
         record.dx, record.dy = 2 * b.size[:2] / cells
-        record.top = b.heights.max()
+        record.top, record.steep = _bounds(b.heights, record.dx, record.dy)
+        if b.kind == BLOCK_FIELD:
+            record.top, record.steep = b.heights.max(), math.inf
+
+
+def _bounds(heights: Floats, dx: float, dy: float) -> tuple[float, float]:
+    """The highest and the steepest that a height field's surface can be [m, 1].
+
+    From the Bezier points of its splines, of which surface and slopes are averages (Farin, Curves
+    and Surfaces for CAGD, 4.3).
+    """
+    net = _bezier(_bezier(heights).T).T
+    slope_x, slope_y = 3 * np.diff(net, axis=0) / dx, 3 * np.diff(net, axis=1) / dy
+    return float(net.max()), math.hypot(np.abs(slope_x).max(), np.abs(slope_y).max())
+
+
+def _bezier(points: Floats) -> Floats:
+    """Bezier points of the Catmull-Rom splines through points along the first axis, as
+    `dynenvs.contact.geometry.height_field` has them."""
+    padded = np.concatenate([points[:1], points, points[-1:]])
+    slope = (padded[2:] - padded[:-2]) / 6
+    net = np.empty((3 * len(points) - 2, *points.shape[1:]))
+    net[::3] = points
+    net[1::3] = (points + slope)[:-1]
+    net[2::3] = (points - slope)[1:]
+    return net
 
 
 def _apart(a: Geom, b: Geom, reach: float) -> float:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
-from dynenvs.contact.geometry.block_field import solid_blocks
+from dynenvs.contact.geometry.block_field import sphere_blocks
 from dynenvs.contact.geometry.box_blocks import box_blocks
 from dynenvs.contact.geometry.box_box import box_box
+from dynenvs.contact.geometry.box_field import box_field
+from dynenvs.contact.geometry.capsule_blocks import capsule_blocks
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
-from dynenvs.contact.geometry.height_field import solid_field
+from dynenvs.contact.geometry.capsule_field import capsule_field
+from dynenvs.contact.geometry.height_field import sphere_field
 from dynenvs.contact.geometry.segment import clamp
 from dynenvs.contact.geometry.spot import Point, back, discard
 from dynenvs.layout import (
@@ -88,10 +91,12 @@ def _turn(R: Floats, own: Floats, out: Floats) -> None:
 
 @inlined
 def _near(pair: Any, center: Point) -> bool:
-    """Whether A's bounding sphere, its centre in B's body frame, is near B (near its bounding
-    sphere, if it is no box); always, over a field."""
+    """Whether A's bounding sphere, its centre in B's body frame, is near B: near a box, near the
+    highest level of a field, near the bounding sphere of others."""
     p = pair.position_b
     x, y, z = center[0] - p[0], center[1] - p[1], center[2] - p[2]
+    if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
+        return bool(z - pair.top < pair.reach)
     if pair.kind_b == BOX:
         x, y, z = back(pair.rotation_b, (x, y, z))
         half = pair.size_b
@@ -104,12 +109,19 @@ def _near(pair: Any, center: Point) -> bool:
 @inlined
 def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     if pair.kind_b == HEIGHT_FIELD:
-        solid_field(pair, a, b, heights, spots, first)
+        if pair.kind_a == BOX:
+            box_field(pair, a, b, heights, spots, first)
+        elif pair.kind_a == CAPSULE:
+            capsule_field(pair, a, b, heights, spots, first)
+        else:
+            sphere_field(pair, a, b, heights, spots, first)
     elif pair.kind_b == BLOCK_FIELD:
         if pair.kind_a == BOX:
             box_blocks(pair, a, b, heights, spots, first)
+        elif pair.kind_a == CAPSULE:
+            capsule_blocks(pair, a, b, heights, spots, first)
         else:
-            solid_blocks(pair, a, b, heights, spots, first)
+            sphere_blocks(pair, a, b, heights, spots, first)
     elif pair.kind_b == CAPSULE:
         if pair.kind_a == CAPSULE:
             capsule_capsule(pair, a, b, spots, first)
