@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
@@ -15,7 +16,7 @@ from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_cap
 from dynenvs.contact.geometry.capsule_field import capsule_field
 from dynenvs.contact.geometry.height_field import sphere_field
 from dynenvs.contact.geometry.segment import clamp
-from dynenvs.contact.geometry.spot import Point, back, discard
+from dynenvs.contact.geometry.spot import Point, back, discard, dot
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -72,8 +73,14 @@ def _meet(pair: Any, pose_a: Any, pose_b: Any, shapes: Records) -> bool:
     c[0], c[1], c[2] = center
     _turn(pose_a.R, pair.rotation_a, shapes[0].R)
     x, y, z = rotate(pose_b.R, pair.position_b)
+    other = (x + b[0], y + b[1], z + b[2])
+    if pair.kind_a == CAPSULE and pair.kind_b == CAPSULE:
+        u = rotate(pose_a.R, pair.rotation_a[:, 2])
+        v = rotate(pose_b.R, pair.rotation_b[:, 2])
+        if _side_by_side(pair, center, u, other, v):
+            return False
     c = shapes[1].center
-    c[0], c[1], c[2] = x + b[0], y + b[1], z + b[2]
+    c[0], c[1], c[2] = other
     _turn(pose_b.R, pair.rotation_b, shapes[1].R)
     for k in range(3):
         shapes[0].half[k], shapes[1].half[k] = pair.size_a[k], pair.size_b[k]
@@ -104,6 +111,16 @@ def _near(pair: Any, center: Point) -> bool:
         y -= clamp(y, half[1])
         z -= clamp(z, half[2])
     return bool(x * x + y * y + z * z < pair.reach * pair.reach)
+
+
+@inlined
+def _side_by_side(pair: Any, p: Point, u: Point, q: Point, v: Point) -> bool:
+    """Whether a plane across the line between their centres p and q parts two capsules widely."""
+    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
+    half_u, half_v = pair.size_a[1], pair.size_b[1]
+    square = dot(d, d)
+    parted = square - half_u * abs(dot(d, u)) - half_v * abs(dot(d, v))
+    return bool(parted > (pair.reach - half_u - half_v) * math.sqrt(square))
 
 
 @inlined

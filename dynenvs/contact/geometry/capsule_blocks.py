@@ -130,7 +130,7 @@ def _touch(spot: Any, b: Any, c: Point, e: Point, radius: float, one: float, oth
     d = (c[0] - e[0], c[1] - e[1], c[2] - e[2])
     square = dot(d, d)
     distance, sign, least = math.sqrt(square), 1.0, min(one, other)
-    if max(one, other) < 0.0:
+    if max(one, other) < -WITHIN:
         if distance > radius:
             return
         sign = -1.0

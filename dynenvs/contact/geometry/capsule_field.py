@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.geometry.height_field import ABOVE, fill, nearest
+from dynenvs.contact.geometry.height_field import ABOVE, fill, nearest, surface
 from dynenvs.contact.geometry.spot import Point, along, back, column, dot, into, point
 from dynenvs.layout import Floats, Records
 
@@ -33,19 +33,33 @@ def finer(pair: Any, half: float, stretches: int) -> int:
     return min(max(int(wanted), 1), MOST_BALLS)
 
 
+@inlined
+def _probe(pair: Any, heights: Floats, c: Point, u: Point, radius: float) -> tuple[float, float]:
+    """Gap [m] and slope of a ball at c on its way along u; of a point, as seen straight below.
+
+    Both kinds of gap of a point vanish together, and where they do so are least at one place.
+    """
+    if radius > 0.0:
+        gap, n = nearest(pair, heights, c, radius)
+        return gap, dot(n, u)
+    h, hx, hy, _, _, _ = surface(pair, heights, c[0], c[1])
+    length = math.sqrt(1.0 + hx * hx + hy * hy)
+    return (c[2] - h) / length, (u[2] - hx * u[0] - hy * u[1]) / length
+
+
 @kernel
 def _least(
     pair: Any, heights: Floats, p: Point, u: Point, radius: float, low: float, high: float
 ) -> float:
     """Where between low and high the gap stops falling [m]; it falls at low and rises at high."""
-    at_low = dot(nearest(pair, heights, along(p, low, u), radius)[1], u)
-    at_high = dot(nearest(pair, heights, along(p, high, u), radius)[1], u)
+    at_low = _probe(pair, heights, along(p, low, u), u, radius)[1]
+    at_high = _probe(pair, heights, along(p, high, u), u, radius)[1]
     s, side = 0.5 * (low + high), 0
     for _ in range(ITERATIONS):
         if high - low < SHORTEST:
             break
         s = (low * at_high - high * at_low) / (at_high - at_low)
-        slope = dot(nearest(pair, heights, along(p, s, u), radius)[1], u)
+        slope = _probe(pair, heights, along(p, s, u), u, radius)[1]
         if abs(slope) < FOUND:
             break
         if slope < 0.0:
@@ -76,12 +90,11 @@ def line_field(
     cuts = finer(pair, half, stretches)
     count = stretches * cuts
     width = 2.0 * half / count
-    gap, n = nearest(pair, heights, along(p, -half, u), radius)
-    slope, taken = dot(n, u), 0  # the last ball that was a least gap itself (the end, at first)
+    gap, slope = _probe(pair, heights, along(p, -half, u), u, radius)
+    taken = 0  # the last ball that was a least gap itself (the end, at first)
     for i in range(count):
         low, high = -half + i * width, -half + (i + 1) * width
-        next_gap, n = nearest(pair, heights, along(p, high, u), radius)
-        next_slope = dot(n, u)
+        next_gap, next_slope = _probe(pair, heights, along(p, high, u), u, radius)
         falls_to = slope < -LEVEL and next_slope >= -LEVEL
         rises_from = slope <= LEVEL and next_slope > LEVEL
         if (falls_to or rises_from) and min(gap, next_gap) < ABOVE:
