@@ -203,20 +203,16 @@ def fill_pairs(
         record.nx, record.ny = b.heights.shape
         cells = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
         record.dx, record.dy = 2 * b.size[:2] / cells
-        record.top, record.steep = _bounds(b.heights, record.dx, record.dy)
-        if b.kind == BLOCK_FIELD:
-            record.top, record.steep = b.heights.max(), math.inf
+        record.top = b.heights.max() if b.kind == BLOCK_FIELD else _top(b.heights)
 
 
-def _bounds(heights: Floats, dx: float, dy: float) -> tuple[float, float]:
-    """The highest and the steepest that a height field's surface can be [m, 1].
+def _top(heights: Floats) -> float:
+    """What no place of a height field's surface is higher than [m].
 
-    From the Bezier points of its splines, of which surface and slopes are averages (Farin, Curves
-    and Surfaces for CAGD, 4.3).
+    The highest Bezier point of its splines, of which the surface is averages (Farin, Curves and
+    Surfaces for CAGD, 4.3).
     """
-    net = _bezier(_bezier(heights).T).T
-    slope_x, slope_y = 3 * np.diff(net, axis=0) / dx, 3 * np.diff(net, axis=1) / dy
-    return float(net.max()), math.hypot(np.abs(slope_x).max(), np.abs(slope_y).max())
+    return float(_bezier(_bezier(heights).T).max())
 
 
 def _bezier(points: Floats) -> Floats:

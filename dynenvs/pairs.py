@@ -21,8 +21,7 @@ RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, **dict.fromkeys(GROUND, 3)}
 SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
 SIGHT = 0.02  # a box looks at blocks that are so far from it at least [m]
 MOST_BLOCKS = 8  # side by side, of those
-MOST_STRETCHES = 8  # of a capsule's axis over a height field ...
-MOST_PARTS = 4  # ... and of a box's edge
+MOST_POINTS = 4  # along an edge of a box over a height field
 RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
 MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
@@ -132,16 +131,13 @@ def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
         return 0, 0, 0
     if b.kind == BLOCK_FIELD:
         return (_blocks_in_reach(a, b), 0, 0) if a.kind == BOX else (*_lines_in_reach(a, b), 0)
-    spacing = float((2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min())
     if a.kind == CAPSULE:
-        return _stretches(a.size[1], spacing, MOST_STRETCHES), 0, 0
-    x, y, z = (_stretches(half, spacing, MOST_PARTS) for half in a.size)
+        return 0, 0, 0
+    spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+    # Twice as close to each other as the heights: of a hill of one height between four of these
+    # points no more than a quarter is missed
+    x, y, z = (min(max(2, math.ceil(4 * half / spacing) + 1), MOST_POINTS) for half in a.size)
     return x, y, z
-
-
-def _stretches(half: float, spacing: float, most: int) -> int:
-    """Of a line over a height field: half as long as the heights are apart, if not too many."""
-    return min(math.ceil(4 * half / spacing), most)
 
 
 def _slots(a: Geom, b: Geom, parts: tuple[int, int, int]) -> tuple[int, int]:
@@ -153,12 +149,15 @@ def _slots(a: Geom, b: Geom, parts: tuple[int, int, int]) -> tuple[int, int]:
         _check_breadth(a, b)
         lines, nodes, _ = parts
         return (8 + 2 * lines + nodes**2, 4 + lines) if a.kind == CAPSULE else (4, 2)
-    if b.kind == HEIGHT_FIELD:
+    if b.heights is not None:
         if a.kind == BOX:
             x, y, z = parts
-            faces = (x * y, y * z, z * x)
-            return 8 + 4 * (x + y + z) + 2 * sum(faces), 4 + max(faces)
-        return (2 + parts[0], 2 + parts[0]) if a.kind == CAPSULE else (1, 1)
+            inner = (x - 2) * (y - 2) * (z - 2)
+            return x * y * z - inner, max(x * y, y * z, z * x)
+        if a.kind == CAPSULE:  # balls as close to each other as the heights
+            spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+            count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
+            return count, count
     return SLOTS.get((a.kind, b.kind), (1, 1))
 
 

@@ -125,8 +125,8 @@ PAIR = record_type(
         ("first", "i8"),  # first slot
         ("slots", "i8"),
         ("apart", "f8"),  # square of the bodies' distance from which the geoms are far [m^2]
-        # Stretches of a box's edges (in x: of a capsule's axis) over a height field; how many
-        # blocks along x a box can touch; how many lines between blocks, and nodes, a capsule
+        # Of a box over a height field: points along its edges.  Over blocks: how many along x a box
+        # can touch; how many lines between them, and nodes, a capsule
         ("parts", "i8", (3,)),
         ("size_a", "f8", (3,)),  # as `dynenvs.parts.Geom.size`
         ("size_b", "f8", (3,)),
@@ -142,8 +142,7 @@ PAIR = record_type(
         ("ny", "i8"),
         ("dx", "f8"),  # their distances [m]
         ("dy", "f8"),
-        ("top", "f8"),  # what no point of the field is higher than [m],
-        ("steep", "f8"),  # and what no slope of a height field is more than
+        ("top", "f8"),  # and what no point of the field is higher than [m]
     ]
 )
 

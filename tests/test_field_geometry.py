@@ -1,4 +1,4 @@
-"""Capsules and boxes on fields against brute force: distances, symmetry, slots that stay."""
+"""Capsules on block fields against brute force, and what all solids on fields have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from test_contact_geometry import field, hills
 from trees import Array
 
 from dynenvs.builder import ModelBuilder
-from dynenvs.packing import _bounds
+from dynenvs.packing import _top
 from dynenvs.parts import free
 from dynenvs.records import FAR
 
@@ -146,140 +146,16 @@ def surface(heights: Array, half: float, x: Array, y: Array) -> Array:
     return np.asarray(np.einsum("...i,...ij,...j->...", a, around, b))
 
 
-def least_over(function: Any, low: Array, high: Array) -> float:
-    """The least of a function of two variables in a rectangle: from a grid of 161 x 161, its five
-    best places refined."""
-    axes = [np.linspace(a, b, 161) for a, b in zip(low, high, strict=True)]
-    x, y = np.meshgrid(*axes, indexing="ij")
-    values = function(x, y)
-    best = np.inf
-    for k in np.argsort(values, axis=None)[:5]:
-        at = np.array([x.flat[k], y.flat[k]])
-        reach = (np.asarray(high) - low) / 160
-        for _ in range(30):
-            offsets = np.linspace(-1, 1, 9)
-            u, v = np.meshgrid(*(offsets * r for r in reach), indexing="ij")
-            u, v = np.clip(at[0] + u, low[0], high[0]), np.clip(at[1] + v, low[1], high[1])
-            around = function(u, v)
-            i = int(around.argmin())
-            at, reach = np.array([u.flat[i], v.flat[i]]), reach * 0.45
-            best = min(best, float(around.flat[i]))
-    return best
-
-
-def ground(seed: int) -> tuple[Array, float]:
-    """Heights and half breadth of a field: rough as the robots', or gentle hills."""
-    rng = np.random.default_rng(seed)
-    if seed % 3:
-        return rng.uniform(0.0, 0.04, (21, 21)), 2.0
-    return hills(), 1.0
-
-
-def capsule_distance(heights: Array, half: float, capsule: Solid) -> float:
-    """From every point of the surface to the axis: the least [m], minus the radius."""
-    u, l = capsule.R[:, 2], capsule.size[1]
-    reach = l * np.abs(u[:2]) + 0.15
-
-    def away(x: Array, y: Array) -> Array:
-        d = np.stack([x, y, surface(heights, half, x, y)], axis=-1) - capsule.p
-        s = np.clip(d @ u, -l, l)
-        return np.asarray(np.linalg.norm(d - s[..., None] * u, axis=-1))
-
-    return least_over(away, capsule.p[:2] - reach, capsule.p[:2] + reach) - capsule.size[0]
-
-
-@pytest.mark.parametrize("seed", few_of(200, 10))
-def test_capsules_gap_is_the_distance_to_the_hills(seed: int) -> None:
-    """Between its ends, too; no slot says less."""
-    rng = np.random.default_rng(seed)
-    heights, half = ground(seed)
-    size = (rng.uniform(0.01, 0.06), rng.uniform(0.05, 0.3))
-    place = rng.uniform(-0.5, 0.5, 2)
-    capsule = Solid("capsule", size, attitude(rng), np.array([*place, 1.0]))
-    for _ in range(12):  # let down to a small gap
-        gap = capsule_distance(heights, half, capsule)
-        capsule = capsule._replace(p=capsule.p - np.array([0, 0, max(gap - 0.003, 0.0)]))
-        if gap < 0.01:
-            break
-    gap = capsule_distance(heights, half, capsule)
-    found = read(field(heights, (half, half), capsule), pose(capsule.R, capsule.p))
-    assert found.least == pytest.approx(gap, abs=1e-8)
-    np.testing.assert_allclose(np.linalg.norm(found.normals, axis=1), 1.0, atol=1e-12)
-
-
-def clearance(heights: Array, half: float, box: Solid) -> float:
-    """The least height of a box's points above the surface [m], face by face."""
-    best = np.inf
-    for axis in range(3):
-        for side in (-1.0, 1.0):
-            i, j = (axis + 1) % 3, (axis + 2) % 3
-
-            def above(x: Array, y: Array, k: tuple[int, int, int] = (axis, i, j),
-                      side: float = side) -> Array:  # fmt: skip
-                s = np.empty((*x.shape, 3))
-                s[..., k[0]], s[..., k[1]], s[..., k[2]] = side, x, y
-                p = box.p + (s * np.array(box.size)) @ box.R.T
-                return np.asarray(p[..., 2] - surface(heights, half, p[..., 0], p[..., 1]))
-
-            best = min(best, least_over(above, -np.ones(2), np.ones(2)))
-    return best
-
-
-@pytest.mark.parametrize("seed", few_of(200, 10))
-def test_boxes_touch_hills_where_they_meet_first(seed: int) -> None:
-    """Let down upright until it touches, a box has a slot that says so: a corner, a place on an
-    edge or a hill below the middle of its sole; no slot says less."""
-    rng = np.random.default_rng(seed)
-    heights, half = ground(seed)
-    size = tuple(rng.uniform(0.02, 0.2, 3))
-    R = Rotation.from_rotvec(rng.normal(size=3) * rng.choice([0.0, 0.1, 2.0])).as_matrix()
-    box = Solid("box", size, R, np.array([*rng.uniform(-0.5, 0.5, 2), 0.5]))
-    box = box._replace(p=box.p - np.array([0, 0, clearance(heights, half, box)]))
-    found = read(field(heights, (half, half), box), pose(R, box.p))
-    assert found.least == pytest.approx(0.0, abs=1e-8)
-    np.testing.assert_allclose(np.linalg.norm(found.normals, axis=1), 1.0, atol=1e-12)
-
-
-def test_a_hill_below_the_middle_of_a_sole() -> None:
-    """No corner, no edge: one slot on the face, at the top of the hill."""
-    x = np.linspace(-1, 1, 41)
-    heights = 0.1 * np.cos(2 * x)[:, None] * np.cos(2 * x)[None, :]
-    box = Solid("box", (0.13, 0.17, 0.02), np.eye(3), np.array([0.05, -0.03, 0.12]))
-    found = read(field(heights, (1, 1), box), pose(np.eye(3), box.p))
-    k = int(found.gaps.argmin())
-    assert found.gaps[k] == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_allclose(found.points[k], [0, 0, 0.1], atol=1e-9)
-    np.testing.assert_allclose(found.normals[k], [0, 0, 1], atol=1e-9)
-    assert (found.gaps < 1e-4).sum() == 1
-
-
-def test_level_ground_is_met_by_corners_and_ends_alone() -> None:
-    """However heights are given: no slot between, none twice."""
-    heights = np.full((21, 21), 0.03)
-    box = Solid("box", (0.2, 0.15, 0.05), np.eye(3), np.array([0.012, 0.034, 0.08]))
-    found = read(field(heights, (1, 1), box), pose(np.eye(3), box.p))
-    assert (found.gaps < 1e-9).sum() == 4
-    R = Rotation.from_euler("zy", [0.3, np.pi / 2]).as_matrix()
-    found = read(field(heights, (1, 1), Solid("capsule", (0.05, 0.3), R, box.p)), pose(R, box.p))
-    assert len(found.gaps) == 2
-    np.testing.assert_allclose(found.gaps, 0.0, atol=1e-12)
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([2, 3, 9]))
-def test_no_place_is_higher_or_steeper_than_the_bounds(seed: int, n: int) -> None:
+def test_no_place_is_higher_or_steeper_than_the_top(seed: int, n: int) -> None:
     """Of the splines, which overshoot their points."""
     rng = np.random.default_rng(seed)
     heights = rng.uniform(0.0, 1.0, (n, n))
-    top, steep = _bounds(heights, 2.0 / (n - 1), 2.0 / (n - 1))
+    top = _top(heights)
     x, y = rng.uniform(-1, 1, (2, 2000))
     z = surface(heights, 1.0, x, y)
     assert z.max() <= top < 1.5
-    e = 1e-6
-    slope = np.hypot(
-        (surface(heights, 1.0, x + e, y) - z) / e, (surface(heights, 1.0, x, y + e) - z) / e
-    )
-    assert slope.max() < steep + 1e-3
 
 
 # Both

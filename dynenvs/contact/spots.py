@@ -9,12 +9,10 @@ from dynenvs.compiled import apart, inlined
 from dynenvs.contact.geometry.block_field import sphere_blocks
 from dynenvs.contact.geometry.box_blocks import box_blocks
 from dynenvs.contact.geometry.box_box import box_box
-from dynenvs.contact.geometry.box_field import box_field
 from dynenvs.contact.geometry.capsule_blocks import capsule_blocks
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
-from dynenvs.contact.geometry.capsule_field import capsule_field
-from dynenvs.contact.geometry.height_field import sphere_field
+from dynenvs.contact.geometry.height_field import solid_field
 from dynenvs.contact.geometry.segment import clamp
 from dynenvs.contact.geometry.spot import Point, back, discard, dot
 from dynenvs.layout import (
@@ -126,12 +124,7 @@ def _side_by_side(pair: Any, p: Point, u: Point, q: Point, v: Point) -> bool:
 @inlined
 def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     if pair.kind_b == HEIGHT_FIELD:
-        if pair.kind_a == BOX:
-            box_field(pair, a, b, heights, spots, first)
-        elif pair.kind_a == CAPSULE:
-            capsule_field(pair, a, b, heights, spots, first)
-        else:
-            sphere_field(pair, a, b, heights, spots, first)
+        solid_field(pair, a, b, heights, spots, first)
     elif pair.kind_b == BLOCK_FIELD:
         if pair.kind_a == BOX:
             box_blocks(pair, a, b, heights, spots, first)

@@ -1,10 +1,11 @@
-"""A height field's surface, and balls against it.
+"""Spheres, capsules and boxes against a height field.
 
 The surface z = h(x, y) interpolates the given heights by Catmull-Rom splines in x and y (cubic,
 continuous slope; Catmull and Rom 1974), so that normals are exact and turn smoothly.  Beyond its
 border it goes on at the border's height.  The foot of a ball's centre c on it minimises
-|c - (x, y, h)|^2 by Newton's method, from the place below the centre; the gap is measured along the
-normal there.  The foot is the nearest one as long as no valley is narrower than the ball.
+|c - (x, y, h)|^2 by Newton's method; the gap is measured along the normal there.  A capsule
+touches with balls along its axis, a box with points all over its surface (`parts` along each edge,
+corners included).  One slot a ball or point.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.geometry.spot import Point, into, out_of, point
+from dynenvs.contact.geometry.spot import into, out_of
 from dynenvs.layout import Floats, Records
+from dynenvs.records import BOX, CAPSULE
 
 ITERATIONS = 12
 CLOSE = 1e-8  # Newton's last step [m]: the gap's error is its square times the curvature
@@ -22,7 +24,6 @@ CLOSE = 1e-8  # Newton's last step [m]: the gap's error is its square times the 
 ABOVE = 0.08
 
 Weights = tuple[float, float, float, float]
-Ball = tuple[float, Point]  # gap [m] and normal
 
 
 @inlined
@@ -84,14 +85,17 @@ def surface(
 
 
 @kernel
-def nearest(pair: Any, heights: Floats, c: Point, radius: float) -> Ball:
-    """Gap [m] and unit normal of a ball at c of the field's frame.
-
-    More than ABOVE from the surface the gap is a lower bound.
-    """
-    cx, cy, cz = c
+def ball_field(
+    pair: Any, heights: Floats, spot: Any, cx: float, cy: float, cz: float, radius: float
+) -> None:
+    """A ball at (cx, cy, cz) of the field's frame."""
+    spot.radius = radius
+    spot.center[0], spot.center[1], spot.center[2] = cx, cy, cz
+    n = spot.normal
     if cz - radius - pair.top > ABOVE:
-        return cz - radius - pair.top, (0.0, 0.0, 1.0)
+        n[0], n[1], n[2] = 0.0, 0.0, 1.0
+        spot.gap = cz - radius - pair.top
+        return
     x, y = cx, cy
     h, hx, hy, hxx, hxy, hyy = surface(pair, heights, x, y)
     iterations = ITERATIONS
@@ -113,22 +117,54 @@ def nearest(pair: Any, heights: Floats, c: Point, radius: float) -> Ball:
         if abs(mx) + abs(my) < CLOSE:
             break
     length = math.sqrt(1.0 + hx * hx + hy * hy)
-    n = (-hx / length, -hy / length, 1.0 / length)
-    return n[0] * (cx - x) + n[1] * (cy - y) + n[2] * (cz - h) - radius, n
-
-
-@inlined
-def fill(b: Any, spot: Any, c: Point, radius: float, found: Ball) -> None:
-    """A slot from what `nearest` found of a ball at c of the field's frame."""
-    gap, n = found
-    spot.gap, spot.radius = gap, radius
-    spot.center[0], spot.center[1], spot.center[2] = c[0], c[1], c[2]
-    spot.normal[0], spot.normal[1], spot.normal[2] = n[0], n[1], n[2]
-    out_of(b, spot)
+    n[0], n[1], n[2] = -hx / length, -hy / length, 1.0 / length
+    spot.gap = n[0] * (cx - x) + n[1] * (cy - y) + n[2] * (cz - h) - radius
 
 
 @kernel
-def sphere_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
-    """One slot: the sphere's centre against the surface."""
-    c, radius = into(b, point(a.center)), pair.size_a[0]
-    fill(b, spots[first], c, radius, nearest(pair, heights, c, radius))
+def solid_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
+    """All slots of a solid against a height field."""
+    half = pair.size_a
+    if pair.kind_a == BOX:
+        _box_field(pair, a, b, heights, spots, first)
+        return
+    for k in range(pair.slots):
+        z = 0.0
+        if pair.kind_a == CAPSULE:
+            z = half[1] * (2.0 * k / (pair.slots - 1.0) - 1.0)
+        _own_point(pair, a, b, heights, spots[first + k], 0.0, 0.0, z, half[0])
+
+
+@kernel
+def _own_point(
+    pair: Any, a: Any, b: Any, heights: Floats, spot: Any, x: float, y: float, z: float, r: float
+) -> None:
+    """A ball about the point (x, y, z) of the solid's frame."""
+    R, c = a.R, a.center
+    p = into(
+        b,
+        (
+            c[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+            c[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+            c[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+        ),
+    )
+    ball_field(pair, heights, spot, p[0], p[1], p[2], r)
+    out_of(b, spot)
+
+
+@inlined
+def _box_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
+    """The points of a lattice that lie on the box's surface."""
+    n, half = pair.parts, pair.size_a
+    k = first
+    for i in range(n[0]):
+        x = half[0] * (2.0 * i / (n[0] - 1.0) - 1.0)
+        for j in range(n[1]):
+            y = half[1] * (2.0 * j / (n[1] - 1.0) - 1.0)
+            side = i == 0 or i == n[0] - 1 or j == 0 or j == n[1] - 1
+            for l in range(n[2]):
+                if side or l == 0 or l == n[2] - 1:
+                    z = half[2] * (2.0 * l / (n[2] - 1.0) - 1.0)
+                    _own_point(pair, a, b, heights, spots[k], x, y, z, 0.0)
+                    k += 1
