@@ -15,6 +15,7 @@ from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, fit_value
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.policy_file import save_model
+from dynenvs.agents.learn.settings import load_settings
 from dynenvs.agents.learn.train import finish
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import make_batch, run_all
@@ -56,6 +57,8 @@ def clone_to_file(
         OSError: it cannot be written.
     """
     settings = settings or Settings()
+    ahead = load_settings("ppo", env_id)
+    settings = settings._replace(gamma=ahead["gamma"], reward_scale=ahead["reward_scale"])
     if threads is not None:
         torch.set_num_threads(threads)
     set_random_seed(seed)

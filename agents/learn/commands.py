@@ -149,7 +149,8 @@ def train(
 
     env_id = environment_id(env)
     changes = dict(parse_change(text) for text in set_ or [])
-    settings = load_settings(algorithm, env_id, changes, config)
+    refine = from_ is not None
+    settings = load_settings(algorithm, env_id, changes, config, refine=refine)
     folder = out or Path("runs") / env_id.removeprefix("dynenvs/") / f"{algorithm}-{seed}"
     console = Console()
     columns = (

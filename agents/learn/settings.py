@@ -1,9 +1,10 @@
 """The trainers' settings: one YAML file in rl-zoo's format, and what the command line changes.
 
-Under each algorithm an entry an environment, `default` for all others; names are those of
-stable-baselines3's constructors, beside `n_envs`, `n_timesteps`, `noise_std` (Gaussian noise on
-TD3's actions) and `reward_scale` (a factor on the rewards that the algorithm sees).  "lin_3e-4" is
-a rate that falls linearly to zero.
+Under each algorithm an entry an environment, `default` for all others, and `refine` for runs that
+go on from a policy.  Names are those of stable-baselines3's constructors, beside `n_envs`,
+`n_timesteps`, `noise_std` (Gaussian noise on TD3's actions), `reward_scale` and `reward_power`: the
+algorithm sees scale * reward ** power, where the power rises from its setting to 1 in the first
+half of the run.  "lin_3e-4" is a rate that falls linearly to zero.
 """
 
 from __future__ import annotations
@@ -21,12 +22,25 @@ from dynenvs.agents.learn.network import policy_options
 from dynenvs.agents.learn.policy_file import algorithm_class
 
 FILE = Path(__file__).with_name("settings.yml")
-OWN = ("n_envs", "n_timesteps", "reward_scale", "policy", "policy_kwargs", "noise_std")
+OWN = (
+    "n_envs",
+    "n_timesteps",
+    "reward_scale",
+    "reward_power",
+    "policy",
+    "policy_kwargs",
+    "noise_std",
+)
 FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
 
 
 def load_settings(
-    algorithm: str, env_id: str, changes: dict[str, Any] | None = None, file: Path | None = None
+    algorithm: str,
+    env_id: str,
+    changes: dict[str, Any] | None = None,
+    file: Path | None = None,
+    *,
+    refine: bool = False,
 ) -> dict[str, Any]:
     """What to train with.
 
@@ -35,6 +49,7 @@ def load_settings(
         env_id: which environment.
         changes: instead of the file's values; a key of policy_kwargs as "policy_kwargs.net_arch".
         file: another YAML file.
+        refine: a policy that acts well already; the entry `refine` stands over the environment's.
 
     Raises:
         ValueError: no such algorithm, an unknown or nonsensical setting, no entry.
@@ -48,7 +63,13 @@ def load_settings(
         entry = entries[env_id] if env_id in entries else entries["default"]
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise ValueError(f"{str(path)!r} has no settings of {algorithm} for {env_id}") from error
-    settings: dict[str, Any] = {"reward_scale": 1.0, "policy": "MlpPolicy", **entry}
+    settings: dict[str, Any] = {
+        "reward_scale": 1.0,
+        "reward_power": 1.0,
+        "policy": "MlpPolicy",
+        **entry,
+        **(entries.get("refine", {}) if refine else {}),
+    }
     settings["policy_kwargs"] = dict(settings.get("policy_kwargs") or {})
     for name, value in (changes or {}).items():
         head, _, tail = name.partition(".")

@@ -34,26 +34,41 @@ from dynenvs.agents.sb3 import make_sb3_vec_env
 
 EVALUATIONS = 20  # of a run, evenly spaced
 EPISODES = 50  # of each evaluation
+NARROW = 0.5  # of a run, after which rewards are as they are
 FIRST_LOOK = 64  # episodes of random actions that the observations' scale is taken from
 
 
 class Rewards(VecEnvWrapper):
-    """Scales rewards, and measures the time that the simulator takes."""
+    """Shapes rewards for the learner, and measures the time that the simulator takes.
+
+    Rewards are bells around the command, and lie in [0, 1].  A power below 1 widens the bells: who
+    stands still then sees in which way to go.  No score counts it.
+
+    Args:
+        venv: whose rewards.
+        scale: a factor on them.
+    """
 
     def __init__(self, venv: VecEnv, scale: float) -> None:
         super().__init__(venv)
-        self.scale, self.seconds = scale, 0.0
+        self.scale, self.power, self.seconds = scale, 1.0, 0.0
 
     def reset(self) -> Any:
         """First observations."""
         return self.venv.reset()
 
     def step_wait(self) -> Any:
-        """A step, its rewards scaled."""
+        """A step, its rewards shaped."""
         begin = time.perf_counter()
         observations, rewards, dones, infos = self.venv.step_wait()
         self.seconds += time.perf_counter() - begin
-        return observations, rewards * np.float32(self.scale), dones, infos
+        shaped = np.float32(self.scale) * np.maximum(rewards, 0.0) ** np.float32(self.power)
+        return observations, shaped, dones, infos
+
+
+def power_at(share: float, first: float) -> float:
+    """The rewards' power after a share of the run: rises from `first` to 1, and stays there."""
+    return first + (1.0 - first) * min(share / NARROW, 1.0)
 
 
 class Watch(BaseCallback):
@@ -88,6 +103,11 @@ class Watch(BaseCallback):
         return not self.over
 
     def _on_rollout_start(self) -> None:
+        settings, envs = self.log["settings"], self.training_env
+        assert isinstance(envs, Rewards)
+        envs.power = power_at(
+            self.num_timesteps / settings["n_timesteps"], settings["reward_power"]
+        )
         if self.moments is not None:
             set_moments(self.model.policy, self.moments.mean, self.moments.scale)
         curve = self.log["curve"]

@@ -1,0 +1,47 @@
+"""What a learner sees of rewards: bells widened at first, and told apart from the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from learning import PENDULUM
+
+pytest.importorskip("stable_baselines3")
+
+from dynenvs.agents.learn.settings import load_settings
+from dynenvs.agents.learn.train import NARROW, Rewards, power_at
+from dynenvs.agents.sb3 import make_sb3_vec_env
+
+
+def test_rewards_are_shaped() -> None:
+    """Scale times reward to the power; the rewards beneath are the environment's."""
+    plain, shaped = make_sb3_vec_env(PENDULUM, 3), Rewards(make_sb3_vec_env(PENDULUM, 3), 0.1)
+    shaped.power = 0.25
+    for envs in (plain, shaped):
+        envs.seed(5)
+        envs.reset()
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        action = generator.uniform(-1.0, 1.0, (3, 2)).astype(np.float32)
+        raw, seen = plain.step(action)[1], shaped.step(action)[1]
+        np.testing.assert_allclose(seen, 0.1 * raw**0.25, rtol=1e-6)
+    assert shaped.seconds > 0.0
+
+
+def test_the_power_rises_to_one() -> None:
+    """Linearly, from the setting to 1 at half the run, then no further."""
+    assert power_at(0.0, 0.2) == 0.2
+    assert power_at(0.5 * NARROW, 0.2) == pytest.approx(0.6)
+    assert power_at(NARROW, 0.2) == power_at(1.0, 0.2) == 1.0
+    assert power_at(0.1, 1.0) == 1.0
+
+
+def test_who_goes_on_from_a_policy_sees_rewards_as_they_are() -> None:
+    """`refine` stands over the environment's entry, and what the user says over that."""
+    fresh = load_settings("ppo", "dynenvs/Quadruped-v0")
+    refined = load_settings("ppo", "dynenvs/Quadruped-v0", refine=True)
+    assert fresh["reward_power"] < 1.0 == refined["reward_power"]
+    assert refined["n_timesteps"] < fresh["n_timesteps"]
+    changes = {"n_timesteps": 7}
+    assert load_settings("ppo", PENDULUM, changes, refine=True)["n_timesteps"] == 7
+    assert load_settings("sac", PENDULUM, refine=True) == load_settings("sac", PENDULUM)
