@@ -14,6 +14,7 @@ from dynenvs.layout import Bytes, Floats, Records, fill_offsets
 from dynenvs.pairs import Contacts, Feature, SolidPair
 from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.records import (
+    BLOCK_FIELD,
     BOX,
     HALF_SPACE,
     HEADER,
@@ -199,7 +200,8 @@ def fill_pairs(
         record.size_a[:], record.size_b[:] = a.size, b.size
         record.position_a[:], record.position_b[:] = a.position, b.position
         record.rotation_a[:], record.rotation_b[:] = a.rotation, b.rotation
-        record.reach = record.apart = math.inf
+        record.apart = math.inf
+        record.reach = a.bounding_radius + SEEN
         record.parts[:] = parts
         if b.heights is None:
             record.reach = a.bounding_radius + NEAR
@@ -214,7 +216,28 @@ def fill_pairs(
         record.nx, record.ny = b.heights.shape
         cells = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
         record.dx, record.dy = 2 * b.size[:2] / cells
-        record.top = b.heights.max()
+        record.top = b.heights.max() if b.kind == BLOCK_FIELD else _top(b.heights)
+
+
+def _top(heights: Floats) -> float:
+    """What no place of a height field's surface is higher than [m].
+
+    The highest Bezier point of its splines, of which the surface is averages (Farin, Curves and
+    Surfaces for CAGD, 4.3).
+    """
+    return float(_bezier(_bezier(heights).T).max())
+
+
+def _bezier(points: Floats) -> Floats:
+    """Bezier points of the Catmull-Rom splines through points along the first axis, as
+    `dynenvs.contact.geometry.height_field` has them."""
+    padded = np.concatenate([points[:1], points, points[-1:]])
+    slope = (padded[2:] - padded[:-2]) / 6
+    net = np.empty((3 * len(points) - 2, *points.shape[1:]))
+    net[::3] = points
+    net[1::3] = (points + slope)[:-1]
+    net[2::3] = (points - slope)[1:]
+    return net
 
 
 def _apart(a: Geom, b: Geom, reach: float) -> float:

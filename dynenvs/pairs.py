@@ -22,6 +22,8 @@ SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8
 SIGHT = 0.02  # a box looks at blocks that are so far from it at least [m]
 MOST_BLOCKS = 8  # side by side, of those
 MOST_POINTS = 4  # along an edge of a box over a height field
+RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
+MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
 
 
@@ -124,11 +126,13 @@ def self_contacts(
 
 
 def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
-    """Into what a box over a field is taken apart, see PAIR: points along its edges, or blocks."""
-    if a.kind != BOX or b.heights is None:
+    """Into what a capsule or box over a field is taken apart, see PAIR."""
+    if b.heights is None or a.kind in ROUND:
         return 0, 0, 0
     if b.kind == BLOCK_FIELD:
-        return _blocks_in_reach(a, b), 0, 0
+        return (_blocks_in_reach(a, b), 0, 0) if a.kind == BOX else (*_lines_in_reach(a, b), 0)
+    if a.kind == CAPSULE:
+        return 0, 0, 0
     spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
     # Twice as close to each other as the heights: of a hill of one height between four of these
     # points no more than a quarter is missed
@@ -138,22 +142,22 @@ def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
 
 def _slots(a: Geom, b: Geom, parts: tuple[int, int, int]) -> tuple[int, int]:
     """How many slots a pair of solids has, and how many of them are used at once."""
-    if b.kind == BLOCK_FIELD and a.kind == BOX:
-        blocks = parts[0] ** 2
-        return SLOTS[BOX, BOX][0] * blocks, SLOTS[BOX, BOX][1] * (1 + min(blocks, 3))
-    if b.kind == HEIGHT_FIELD and a.kind == BOX:
-        x, y, z = parts
-        inner = (x - 2) * (y - 2) * (z - 2)
-        return x * y * z - inner, max(x * y, y * z, z * x)
     if b.kind == BLOCK_FIELD:
-        balls = _balls_over_blocks(a, b)
-        return 4 * balls, 2 * balls
+        if a.kind == BOX:
+            blocks = parts[0] ** 2
+            return SLOTS[BOX, BOX][0] * blocks, SLOTS[BOX, BOX][1] * (1 + min(blocks, 3))
+        _check_breadth(a, b)
+        lines, nodes, _ = parts
+        return (8 + 2 * lines + nodes**2, 4 + lines) if a.kind == CAPSULE else (4, 2)
     if b.heights is not None:
+        if a.kind == BOX:
+            x, y, z = parts
+            inner = (x - 2) * (y - 2) * (z - 2)
+            return x * y * z - inner, max(x * y, y * z, z * x)
         if a.kind == CAPSULE:  # balls as close to each other as the heights
             spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
             count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
             return count, count
-        return 1, 1
     return SLOTS.get((a.kind, b.kind), (1, 1))
 
 
@@ -170,8 +174,17 @@ def _blocks_in_reach(a: Geom, b: Geom) -> int:
     return count
 
 
-def _balls_over_blocks(a: Geom, b: Geom) -> int:
-    """Balls by which a geom touches the blocks of a field; each of them can touch four blocks."""
+def _lines_in_reach(a: Geom, b: Geom) -> tuple[int, int]:
+    """Lines between a field's blocks along x (and y) that a capsule can touch, however it is
+    turned; and of how many of them the crossings have slots of their own."""
+    assert b.heights is not None
+    least = float((2 * b.size[:2] / np.array(b.heights.shape)).min())
+    count = math.ceil(2 * (a.bounding_radius + RIMS_BESIDE) / least) + 1
+    return min(count, MOST_LINES), min(count, MOST_NODES)
+
+
+def _check_breadth(a: Geom, b: Geom) -> None:
+    """Balls must not be broader than blocks: they touch four at most."""
     assert b.heights is not None
     least = (b.size[:2] / np.array(b.heights.shape)).min()  # half of a block's breadth
     if a.size[0] > least:
@@ -179,8 +192,6 @@ def _balls_over_blocks(a: Geom, b: Geom) -> int:
             f"radius {a.size[0]} of {a.name!r} is more than half the breadth of the blocks of "
             f"{b.name!r}, {least}"
         )
-    # Closer together than their radius: an edge between two reaches in by an eighth of it at most
-    return max(2, math.ceil(2 * a.size[1] / a.size[0]) + 1) if a.kind == CAPSULE else 1
 
 
 def _trees(bodies: list[Body]) -> dict[str, str]:

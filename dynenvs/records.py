@@ -123,7 +123,8 @@ PAIR = record_type(
         ("first", "i8"),  # first slot
         ("slots", "i8"),
         ("apart", "f8"),  # square of the bodies' distance from which the geoms are far [m^2]
-        # Of a box over a field: points along its edges, or in x how many blocks it can touch
+        # Of a box over a height field: points along its edges.  Over blocks: how many along x a box
+        # can touch; how many lines between them, and nodes, a capsule
         ("parts", "i8", (3,)),
         ("size_a", "f8", (3,)),  # as `dynenvs.parts.Geom.size`
         ("size_b", "f8", (3,)),
@@ -131,14 +132,15 @@ PAIR = record_type(
         ("position_b", "f8", (3,)),
         ("rotation_a", "f8", (3, 3)),
         ("rotation_b", "f8", (3, 3)),
-        # A's centre further than this from B (from B's centre, if it is no box) is far [m]
+        # A's centre further than this from B is far (from B's centre, if it is neither box nor
+        # field; above a field's top) [m]
         ("reach", "f8"),
         ("heights_at", "i8"),  # of a field: its first height, points (blocks) along x and y,
         ("nx", "i8"),
         ("ny", "i8"),
         ("dx", "f8"),  # their distances [m]
         ("dy", "f8"),
-        ("top", "f8"),  # and the highest one [m]
+        ("top", "f8"),  # and what no point of the field is higher than [m]
     ]
 )
 

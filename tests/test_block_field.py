@@ -114,16 +114,16 @@ def least(world: World) -> float:
     return found.least
 
 
-def test_capsules_touch_with_balls_along_their_axes() -> None:
-    """A capsule that lies over a step: its slots are valid, its gap is that of a ball on its axis
-    or less than an eighth of the radius more than its own."""
+def test_a_capsule_across_a_rim_touches_where_it_passes_it() -> None:
+    """A capsule that lies half on a step: at its end, and at the rim."""
     heights = np.zeros((4, 4))
     heights[2:] = 0.08
     R = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # along x
-    p = np.array([0.0, 0.1, 0.08 + 0.05 + 0.01])
+    p = np.array([0.03, 0.1, 0.08 + 0.05 + 0.01])
     found = read(over(heights, Solid("capsule", (0.05, 0.15), R, p)), pose(R, p))
-    assert found.least == pytest.approx(0.01, abs=0.05 / 8)
-    assert found.least >= 0.01 - 1e-12
+    near = found.gaps < 0.05
+    np.testing.assert_allclose(found.gaps[near], 0.01, atol=1e-12)
+    np.testing.assert_allclose(np.sort(found.points[near, 0]), [0.0, 0.18], atol=1e-12)
 
 
 def test_what_it_refuses() -> None:

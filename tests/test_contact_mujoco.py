@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from solids import Solid, slots
+from solids import Solid, pose, read, slots
+from test_block_field import blocks, over
+from test_box_blocks import columns
 from test_contact_geometry import PAIRS, approach, random_solid
 from trees import Array
 
@@ -71,3 +73,36 @@ def test_sole_on_a_step_touches_at_the_same_places(seed: int) -> None:
     np.testing.assert_allclose(ours.normals[near], np.tile((0, 0, 1), (near.sum(), 1)), atol=1e-12)
     places = {tuple(p[:2].round(4) + 0.0) for _, p, _ in reference}
     assert {tuple(p[:2].round(4) + 0.0) for p in ours.points[near]} == places
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_capsule_over_blocks_is_as_far_as_from_mujocos_boxes(seed: int) -> None:
+    """Every block a box of MuJoCo's: the least of its distances, within its 1e-6 m."""
+    rng = np.random.default_rng(seed)
+    heights = blocks(seed)
+    R = Rotation.from_rotvec(rng.normal(size=3) * 2.0).as_matrix()
+    capsule = Solid("capsule", (0.03, 0.2), R, np.array([*rng.uniform(-0.5, 0.5, 2), 0.6]))
+    for _ in range(30):  # let down to 1 cm at most
+        gap = min(_away(capsule, column) for column in columns(heights))
+        if gap < 0.01:
+            break
+        capsule = capsule._replace(p=capsule.p - np.array([0.0, 0.0, gap - 0.005]))
+    found = read(over(heights, capsule), pose(R, capsule.p))
+    assert found.least == pytest.approx(gap, abs=2e-6)
+
+
+def _away(a: Solid, b: Solid) -> float:
+    """Distance of two solids by MuJoCo [m], up to a metre."""
+    worlds = []
+    for solid in (a, b):
+        x, y, z, w = Rotation.from_matrix(solid.R).as_quat()
+        size, place = (" ".join(map(str, map(float, v))) for v in (solid.size, solid.p))
+        worlds.append(
+            f'<geom type="{solid.kind}" size="{size}" pos="{place}" quat="{w} {x} {y} {z}"/>'
+        )
+    model = mujoco.MjModel.from_xml_string(
+        f"<mujoco><worldbody>{''.join(worlds)}</worldbody></mujoco>"
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    return float(mujoco.mj_geomDistance(model, data, 0, 1, 1.0, None))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from batches import make_batch
 from rollouts import bits, hold, idle, state_bits
+from solids import read_gaps
 from strides import check_follows, missed_bars, velocities_in_float32
 
 from dynenvs.agents.episode import Episode, run_episode
@@ -209,6 +210,29 @@ def test_ends_when_anything_but_a_foot_touches() -> None:
             break
     assert info["end"] == "fall"
     assert info["contact_forces"].shape == (4, 3)
+
+
+def test_legs_part_each_other_on_request() -> None:
+    """Driven inward, they meet and stop; without the option they pass through each other."""
+    touching = QuadrupedEnv(self_collision=True, terminate_on_fall=False)
+    passing = QuadrupedEnv(terminate_on_fall=False)
+    legs = slice(int(touching.model.header.nf) - int(touching.model.header.ns), None)
+    inward = np.tile([-1.0, 0.0, 0.0, 1.0, 0.0, 0.0], 2).astype(np.float32)
+    deepest = []
+    for env in (touching, passing):
+        env.reset(seed=0)
+        deepest.append(0.0)
+        for _ in range(100):
+            env.step(inward)
+            gaps = read_gaps(touching.model, np.array(env.worlds.rows["q"][0]))
+            deepest[-1] = min(deepest[-1], gaps[legs].min())
+    assert deepest[0] > -1e-4
+    assert deepest[1] < -5e-3
+    status = touching.worlds.rows["status"][0]
+    assert (status["failed"], status["degraded"], status["overflow"]) == (0, 0, 0)
+    assert len(passing.model.pairs) == 0
+    with pytest.raises(ValueError, match="self_collision"):
+        QuadrupedEnv(self_collision="yes")
 
 
 def test_pushes() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
-from dynenvs.contact.geometry.block_field import solid_blocks
+from dynenvs.contact.geometry.block_field import sphere_blocks
 from dynenvs.contact.geometry.box_blocks import box_blocks
 from dynenvs.contact.geometry.box_box import box_box
+from dynenvs.contact.geometry.capsule_blocks import capsule_blocks
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
 from dynenvs.contact.geometry.height_field import solid_field
 from dynenvs.contact.geometry.segment import clamp
-from dynenvs.contact.geometry.spot import Point, back, discard
+from dynenvs.contact.geometry.spot import Point, back, discard, dot
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -69,8 +71,14 @@ def _meet(pair: Any, pose_a: Any, pose_b: Any, shapes: Records) -> bool:
     c[0], c[1], c[2] = center
     _turn(pose_a.R, pair.rotation_a, shapes[0].R)
     x, y, z = rotate(pose_b.R, pair.position_b)
+    other = (x + b[0], y + b[1], z + b[2])
+    if pair.kind_a == CAPSULE and pair.kind_b == CAPSULE:
+        u = rotate(pose_a.R, pair.rotation_a[:, 2])
+        v = rotate(pose_b.R, pair.rotation_b[:, 2])
+        if _side_by_side(pair, center, u, other, v):
+            return False
     c = shapes[1].center
-    c[0], c[1], c[2] = x + b[0], y + b[1], z + b[2]
+    c[0], c[1], c[2] = other
     _turn(pose_b.R, pair.rotation_b, shapes[1].R)
     for k in range(3):
         shapes[0].half[k], shapes[1].half[k] = pair.size_a[k], pair.size_b[k]
@@ -88,10 +96,12 @@ def _turn(R: Floats, own: Floats, out: Floats) -> None:
 
 @inlined
 def _near(pair: Any, center: Point) -> bool:
-    """Whether A's bounding sphere, its centre in B's body frame, is near B (near its bounding
-    sphere, if it is no box); always, over a field."""
+    """Whether A's bounding sphere, its centre in B's body frame, is near B: near a box, near the
+    highest level of a field, near the bounding sphere of others."""
     p = pair.position_b
     x, y, z = center[0] - p[0], center[1] - p[1], center[2] - p[2]
+    if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
+        return bool(z - pair.top < pair.reach)
     if pair.kind_b == BOX:
         x, y, z = back(pair.rotation_b, (x, y, z))
         half = pair.size_b
@@ -102,14 +112,26 @@ def _near(pair: Any, center: Point) -> bool:
 
 
 @inlined
+def _side_by_side(pair: Any, p: Point, u: Point, q: Point, v: Point) -> bool:
+    """Whether a plane across the line between their centres p and q parts two capsules widely."""
+    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
+    half_u, half_v = pair.size_a[1], pair.size_b[1]
+    square = dot(d, d)
+    parted = square - half_u * abs(dot(d, u)) - half_v * abs(dot(d, v))
+    return bool(parted > (pair.reach - half_u - half_v) * math.sqrt(square))
+
+
+@inlined
 def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     if pair.kind_b == HEIGHT_FIELD:
         solid_field(pair, a, b, heights, spots, first)
     elif pair.kind_b == BLOCK_FIELD:
         if pair.kind_a == BOX:
             box_blocks(pair, a, b, heights, spots, first)
+        elif pair.kind_a == CAPSULE:
+            capsule_blocks(pair, a, b, heights, spots, first)
         else:
-            solid_blocks(pair, a, b, heights, spots, first)
+            sphere_blocks(pair, a, b, heights, spots, first)
     elif pair.kind_b == CAPSULE:
         if pair.kind_a == CAPSULE:
             capsule_capsule(pair, a, b, spots, first)

@@ -9,6 +9,7 @@ shoulders' and the knees' spheres take the place of the collision cylinders and 
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 from dynenvs.builder import ModelBuilder
@@ -78,6 +79,8 @@ LINKS = {
         (1.48449e-3, 1.49764e-3, 3.60682e-5, -6.18625e-7, -1.77200e-5, -3.56628e-6),
     ),
 }
+# On level ground, of the 16 points that can touch it and of all links that cross each other
+MOST_CONTACTS = 28
 DAMPING = 0.05  # [N m s/rad]
 # Which side of the trunk: x forward, y to the left
 LEGS = {
@@ -89,13 +92,16 @@ LEGS = {
 STANDING = (0.0, 0.9, -1.8)  # abduction, hip, knee; go1.xml's key "home" [rad]
 
 
-def build(terrain: str = "flat", terrain_seed: int = 0) -> Model:
+def build(terrain: str = "flat", terrain_seed: int = 0, self_collision: bool = False) -> Model:
     """The model: q = (trunk's place and quaternion, then abduction, hip, knee of each of LEGS).
 
     The ground is one of `terrain.TERRAINS`.  Positive angles turn about +x (abduction; a left leg
-    outward) and +y (a limb backward).
+    outward) and +y (a limb backward).  With `self_collision` thighs, shanks and feet of different
+    legs touch each other; within the joints' limits they reach neither the trunk's bars nor, on
+    the same leg, each other.
     """
-    builder = ModelBuilder()
+    level = terrain in ("flat", "slope")
+    builder = ModelBuilder(max_contacts=MOST_CONTACTS if self_collision and level else None)
     add_ground(builder, terrain, terrain_seed, FRICTION)
     builder.body(
         "trunk",
@@ -116,7 +122,17 @@ def build(terrain: str = "flat", terrain_seed: int = 0) -> Model:
         )
     for leg, (front, left) in LEGS.items():
         _add_leg(builder, leg, front, left)
+    if self_collision:
+        _part_legs(builder)
     return builder.build()
+
+
+def _part_legs(builder: ModelBuilder) -> None:
+    """Have the legs touch each other: links with links, feet with feet."""
+    for one, other in itertools.combinations(LEGS, 2):
+        for a, b in itertools.product(("thigh", "calf"), repeat=2):
+            builder.pair(f"{one}_{a}_link", f"{other}_{b}_link")
+        builder.pair(f"{one}_foot", f"{other}_foot")
 
 
 def _add_leg(builder: ModelBuilder, leg: str, front: float, left: float) -> None:

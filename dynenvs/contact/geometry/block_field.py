@@ -1,11 +1,10 @@
-"""Spheres and capsules against a block field: upright blocks side by side with flat tops.
+"""Spheres against a block field: upright blocks side by side with flat tops.
 
 A ball no broader than a block touches four blocks at most: the one below its centre and its three
 nearest neighbours.  A neighbour counts where it stands out: higher than the one below (than all
 three others, across the corner).  What is nearest of it, a point of its wall or of its rim, is
 found as for a box (Ericson, Real-Time Collision Detection, 5.1.3); what does not stand out lies
-behind the surface, and its rim would trip a ball that slides over the joint.  A capsule touches
-with balls along its axis.
+behind the surface, and its rim would trip a ball that slides over the joint.
 
 Slots: four a ball, by whether a block's numbers in x and y are odd: a block keeps its slot while
 the ball moves on to the next one.
@@ -17,9 +16,8 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.geometry.spot import Point, along, column, into, out_of, part, point
+from dynenvs.contact.geometry.spot import Point, into, out_of, part, point
 from dynenvs.layout import Floats, Records
-from dynenvs.records import CAPSULE
 
 
 @inlined
@@ -75,13 +73,6 @@ def _slot(i: int, j: int) -> int:
 
 
 @kernel
-def solid_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
-    """All slots of a sphere or capsule against a block field; they come discarded."""
-    radius, half = pair.size_a[0], 0.0
-    balls = pair.slots // 4
-    if pair.kind_a == CAPSULE:
-        half = pair.size_a[1]
-    for k in range(balls):
-        reach = half * (2.0 * k / max(balls - 1.0, 1.0) - 1.0)
-        center = along(point(a.center), reach, column(a.R, 2))
-        ball_blocks(pair, b, heights, spots, first + 4 * k, into(b, center), radius)
+def sphere_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
+    """All slots of a sphere; they come discarded."""
+    ball_blocks(pair, b, heights, spots, first, into(b, point(a.center)), pair.size_a[0])
