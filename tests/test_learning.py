@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from learning import HUMANOID, PENDULUM, run
 
-from dynenvs.agents import demo
+from dynenvs.agents import actors, demo
 from dynenvs.agents.actors import shipped_file
 from dynenvs.agents.evaluate import References, as_json, evaluate, references
 from dynenvs.agents.reference import reference_controller
@@ -395,6 +395,40 @@ def test_commands(
     assert Path("film.gif").stat().st_size > 1000
     assert run(monkeypatch, "evaluate", "humanoid", "--agent", zip_, "--episodes", "2") == 2
     assert "is a policy for dynenvs/DoublePendulum-v0" in capsys.readouterr().err
+
+
+def test_a_shipped_policy_is_shown_and_evaluated_by_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A file in the package's folder is all that it takes; scores are blank without an expert."""
+    monkeypatch.setattr(demo, "FILM_LENGTH", 0.1)
+    monkeypatch.setattr(demo, "WARM_UP", 1)
+    monkeypatch.setattr(actors, "SHIPPED", tmp_path)
+    model = PPO("MlpPolicy", gym.make(PENDULUM), policy_kwargs={"net_arch": [4]})
+    whole = tmp_path / "whole.zip"
+    save_model(model, whole, PENDULUM)
+    slim(whole, tmp_path / "DoublePendulum-v0_ppo.zip")
+    shown = ("demo", "pendulum", "--agent", "ppo", "--steps", "4", "--output", "film.gif")
+    assert run(monkeypatch, *shown, "--option", "reset_noise=0.1") == 0
+    assert Path("film.gif").stat().st_size > 1000
+    short = ("--episodes", "2", "--option", "max_episode_steps=5", "--json", "out.json")
+    assert run(monkeypatch, "evaluate", "pendulum", *short) == 0
+    written = json.loads(Path("out.json").read_text())
+    assert list(written["agents"]) == ["expert", "random", "standing", "ppo"]
+    assert written["options"] == {"max_episode_steps": 5}
+    assert written["agents"]["ppo"]["lengths"] == [5, 5]
+    with monkeypatch.context() as patched:
+        patched.setattr("dynenvs.agents.evaluate.reference_controller", _no_expert)
+        assert run(monkeypatch, "evaluate", "pendulum", *short) == 0
+    written = json.loads(Path("out.json").read_text())
+    assert list(written["agents"]) == ["random", "standing", "ppo"]
+    assert "score" not in written["agents"]["ppo"]
+    assert run(monkeypatch, "evaluate", "pendulum", "--json", ".") == 2
+    assert "cannot write '.': it is a folder" in capsys.readouterr().err
+
+
+def _no_expert(*_: Any) -> None:
+    raise ValueError("none")
 
 
 def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
