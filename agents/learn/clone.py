@@ -9,7 +9,7 @@ labels whole batches of observations at once, so the questions cost little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -87,11 +87,11 @@ class Pupil:
         return float(np.mean(late))
 
 
-def new_model(env_id: str, settings: Settings, seed: int) -> PPO:
+def new_model(env_id: str, settings: Settings, seed: int, **options: Any) -> PPO:
     """A PPO model whose policy scales its observations itself, with small random weights."""
     return PPO(
         "MlpPolicy",
-        gym.make(env_id),
+        gym.make(env_id, **options),
         gamma=settings.gamma,
         policy_kwargs=policy_options(
             settings.net_arch, settings.activation, log_std_init=float(np.log(SPREAD))
@@ -102,7 +102,13 @@ def new_model(env_id: str, settings: Settings, seed: int) -> PPO:
 
 
 def clone(
-    env_id: str, examples: Examples, *, settings: Settings, seed: int = 0, report: Report
+    env_id: str,
+    examples: Examples,
+    *,
+    settings: Settings,
+    seed: int = 0,
+    report: Report,
+    **options: Any,
 ) -> PPO:
     """Behaviour cloning: the policy's mean actions come as near as they can to a dataset's.
 
@@ -112,8 +118,9 @@ def clone(
         settings: how.
         seed: of weights and order.
         report: told how it went.
+        options: the environment's.
     """
-    model = new_model(env_id, settings, seed)
+    model = new_model(env_id, settings, seed, **options)
     policy = model.policy
     _scale(policy, examples.observations)
     steps = 2 * settings.last_steps
@@ -131,6 +138,7 @@ def dagger(
     seed: int = 0,
     threads: int | None = None,
     report: Report,
+    **options: Any,
 ) -> PPO:
     """DAgger: the expert acts in the first round, then the policy wherever it can be trusted.
 
@@ -146,10 +154,11 @@ def dagger(
         seed: of weights, worlds and order.
         threads: of the simulator.
         report: told how each lesson went.
+        options: the environment's.
     """
-    model = new_model(env_id, settings, seed)
+    model = new_model(env_id, settings, seed, **options)
     policy = model.policy
-    envs = make_batch(env_id, settings.worlds, threads)
+    envs = make_batch(env_id, settings.worlds, threads, **options)
     teacher = reference_controller(envs)
     budget = episodes * envs.task.max_episode_steps
     rounds = max(2, round(budget / (settings.worlds * settings.round_steps)))

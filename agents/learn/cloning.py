@@ -17,6 +17,7 @@ from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.policy_file import save_model
 from dynenvs.agents.learn.settings import load_settings
 from dynenvs.agents.learn.train import finish
+from dynenvs.agents.options import plain_options, spoken
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import make_batch, run_all
 
@@ -34,6 +35,7 @@ def clone_to_file(
     seed: int = 0,
     threads: int | None = None,
     report: Callable[[float, float], None] = lambda share, loss: None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Clone, and write the policy to `path` and the log beside it, as .json.
 
@@ -47,6 +49,7 @@ def clone_to_file(
         seed: of weights, worlds and order.
         threads: of torch and of the simulator.
         report: told the share that is done, and the loss.
+        options: the environment's; a dataset must have been recorded with the same ones.
 
     Returns:
         The log.
@@ -70,15 +73,16 @@ def clone_to_file(
         report(steps / (1000 * episodes), loss)
 
     if dataset is None:
-        model = dagger(env_id, episodes, settings=settings, seed=seed, threads=threads, report=note)
+        learner: Any = {"settings": settings, "seed": seed, "threads": threads, "report": note}
+        model = dagger(env_id, episodes, **learner, **options)
     else:
-        examples = read_examples(env_id, dataset, episodes, relabel)
-        model = clone(env_id, examples, settings=settings, seed=seed, report=note)
-    envs = make_batch(env_id, VALUE_EPISODES, threads)
+        examples = read_examples(env_id, dataset, episodes, relabel, **options)
+        model = clone(env_id, examples, settings=settings, seed=seed, report=note, **options)
+    envs = make_batch(env_id, VALUE_EPISODES, threads, **options)
     fit_value(model, settings, run_all(envs, model, range(seed, seed + VALUE_EPISODES)))
     minutes = (time.perf_counter() - begin) / 60.0
     kind = "dagger" if dataset is None else "clone"
-    words = {"kind": kind, "episodes": episodes, "seed": seed}
+    words = {"kind": kind, "episodes": episodes, "seed": seed, "options": options}
     save_model(model, path, env_id, words)
     log = {
         **words,
@@ -89,29 +93,35 @@ def clone_to_file(
         "machine": stand,
         "minutes": minutes,
         "losses": curve,
-        "final": finish(env_id, path),
+        "final": finish(env_id, path, **options),
     }
     write_json(path.with_suffix(".json"), log)
     return log
 
 
-def read_examples(env_id: str, dataset: str, episodes: int, relabel: bool) -> Examples:
+def read_examples(
+    env_id: str, dataset: str, episodes: int, relabel: bool, **options: Any
+) -> Examples:
     """The first episodes of a dataset.
 
     Raises:
         FileNotFoundError: no such dataset.
-        ValueError: a dataset of another environment, or with fewer episodes.
+        ValueError: a dataset of another environment, with other options, or with fewer episodes.
     """
-    from dynenvs.agents.data.dataset import open_dataset
+    from dynenvs.agents.data.dataset import open_dataset, recorded
 
     opened = open_dataset(dataset)
     if opened.env_spec is None or opened.env_spec.id != env_id:
         other = "no environment" if opened.env_spec is None else opened.env_spec.id
         raise ValueError(f"the dataset {opened.id!r} is of {other}, not of {env_id}")
+    if opened.env_spec.kwargs != plain_options(options):
+        words = spoken(opened.env_spec.kwargs) or "no options"
+        raise ValueError(f"the dataset {opened.id!r} was recorded with {words}: give the same")
     if len(opened) < episodes:
         raise ValueError(f"the dataset {opened.id!r} has {len(opened)} episodes, not {episodes}")
-    chosen = list(opened.iterate_episodes(opened.episode_indices[:episodes]))
+    chosen = list(recorded(opened, episodes))
     observations = np.concatenate([episode.observations[:-1] for episode in chosen])
     if relabel:
-        return Examples(observations, reference_controller(env_id).predict(observations)[0])
+        expert = reference_controller(make_batch(env_id, 1, **options))
+        return Examples(observations, expert.predict(observations)[0])
     return Examples(observations, np.concatenate([episode.actions for episode in chosen]))

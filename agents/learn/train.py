@@ -29,6 +29,7 @@ from dynenvs.agents.learn.policy_file import (
     save_model,
 )
 from dynenvs.agents.learn.settings import constructor_options
+from dynenvs.agents.options import check_options
 from dynenvs.agents.rollout import make_batch, run_all
 from dynenvs.agents.sb3 import make_sb3_vec_env
 
@@ -132,7 +133,7 @@ class Watch(BaseCallback):
         """Evaluate; write `last.zip`, the log and, where it is better, `best.zip`."""
         log, envs = self.log, self.training_env
         assert isinstance(envs, Rewards)
-        options: Any = {"threads": self.threads, "first_seed": WATCHED_SEED}
+        options: Any = {"threads": self.threads, "first_seed": WATCHED_SEED, **log["options"]}
         result = evaluate(self.env_id, self.model, EPISODES, **options)
         between = references(self.env_id, EPISODES, **options)
         score = between.score(result.mean_return)
@@ -152,7 +153,7 @@ class Watch(BaseCallback):
                 **{k: v for k, v in summary(result).items() if v == v},
             }
         )
-        note = {"seed": log["seed"], "score": score}
+        note = {"seed": log["seed"], "score": score, "options": log["options"]}
         if score > best:
             save_model(self.model, self.folder / "best.zip", self.env_id, note)
         whole = {**note, "log": log}
@@ -174,6 +175,7 @@ def train(
     minutes: float | None = None,
     threads: int | None = None,
     report: Any = lambda steps, log: None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Train, or go on training.
 
@@ -188,6 +190,7 @@ def train(
         minutes: stop then, between two rollouts.
         threads: of torch and of the simulator; on one, PPO resumes bitwise.
         report: told the steps and the log.
+        options: the environment's; of a run that is resumed, its own hold.
 
     Returns:
         The log.
@@ -206,16 +209,17 @@ def train(
     if resume:
         log = _log_of(last, algorithm)
     else:
-        log = _new_log(algorithm, env_id, settings, seed, begin_from)
-    settings = log["settings"]
-    venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads)
+        log = _new_log(algorithm, env_id, settings, seed, begin_from, options)
+    settings, options = log["settings"], log["options"]
+    check_options(env_id, options)
+    venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options)
     env = Rewards(venv, settings["reward_scale"])
     moments: Moments | None
     if resume:
         model = load_model(last, env_id, env=env, force_reset=False)
         moments = restore_checkpoint(model, last)["moments"]
     else:
-        model, moments = _new_model(algorithm, env_id, settings, env, seed, begin_from)
+        model, moments = _new_model(algorithm, env_id, settings, env, seed, begin_from, options)
     folder.mkdir(parents=True, exist_ok=True)
     model.set_logger(configure(str(folder / "tensorboard"), _formats()))
     watch = Watch(
@@ -224,15 +228,15 @@ def train(
     left = settings["n_timesteps"] - model.num_timesteps
     model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
     env.close()
-    log["final"] = finish(env_id, folder / "best.zip")
+    log["final"] = finish(env_id, folder / "best.zip", **options)
     write_json(folder / "log.json", log)
     return log
 
 
-def finish(env_id: str, path: Path) -> dict[str, Any]:
+def finish(env_id: str, path: Path, **options: Any) -> dict[str, Any]:
     """How good a policy is over the seeds by which it was not chosen, with its references."""
-    result = evaluate(env_id, str(path))
-    between = references(env_id)
+    result = evaluate(env_id, str(path), **options)
+    between = references(env_id, **options)
     means = {name: value for name, value in summary(result).items() if value == value}
     return {"score": between.score(result.mean_return), **means, **between._asdict()}
 
@@ -244,6 +248,7 @@ def _new_model(
     env: Rewards,
     seed: int,
     begin_from: Path | None,
+    env_options: dict[str, Any],
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
     options = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
@@ -255,7 +260,7 @@ def _new_model(
         model.num_timesteps = 0
         return model, None
     model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
-    first = make_batch(env_id, FIRST_LOOK)
+    first = make_batch(env_id, FIRST_LOOK, **env_options)
     moments = Moments(first.single_observation_space.shape[0])
     for run in run_all(first, None, range(seed, seed + FIRST_LOOK)):
         moments.add(run.observations)
@@ -263,11 +268,17 @@ def _new_model(
 
 
 def _new_log(
-    algorithm: str, env_id: str, settings: dict[str, Any], seed: int, begin_from: Path | None
+    algorithm: str,
+    env_id: str,
+    settings: dict[str, Any],
+    seed: int,
+    begin_from: Path | None,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     return {
         "kind": algorithm,
         "env": env_id,
+        "options": options,
         "seed": seed,
         "from": None if begin_from is None else read_note(begin_from).get("kind", "a policy"),
         "settings": settings,
@@ -286,6 +297,7 @@ def _log_of(last: Path, algorithm: str) -> dict[str, Any]:
     if note["algorithm"] != algorithm:
         raise ValueError(f"{str(last)!r} is a run of {note['algorithm']}, not of {algorithm}")
     log: dict[str, Any] = note["log"]
+    log.setdefault("options", {})  # of a run begun before there were any
     return log
 
 
