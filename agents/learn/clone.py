@@ -30,7 +30,7 @@ TAIL = 300  # last steps of an episode cut off by time whose returns are not kno
 
 
 class Settings(NamedTuple):
-    """How a policy is cloned; the same for every environment."""
+    """How a policy is cloned; settings.yml changes some of it for single environments."""
 
     net_arch: tuple[int, ...] = (256, 256, 256)
     activation: str = "ELU"
@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     batch_size: int = 512
     worlds: int = 50  # side by side in DAgger
     round_steps: int = 50  # control steps of each world between two lessons
-    trust: float = 0.05  # mean difference of the actions from which on the expert acts
+    trust: float = 2.0  # mean difference of the actions beyond which the expert acts; 2: never
     gradient_steps: int = 600  # of a lesson
     last_steps: int = 30000  # of the last lesson, and of behaviour cloning twice as many
     value_steps: int = 3000  # of the value function
@@ -140,9 +140,9 @@ def dagger(
     report: Report,
     **options: Any,
 ) -> PPO:
-    """DAgger: the expert acts in the first round, then the policy wherever it can be trusted.
+    """DAgger: the expert acts in the first round, the policy in all others.
 
-    Where it would act too differently, the expert does in its stead (Zhang & Cho, Query-efficient
+    Unless it is not to be trusted: where it would act too differently, the expert acts (Zhang & Cho, Query-efficient
     imitation learning for end-to-end simulated driving, AAAI 2017, with the expert's own answer for
     a judge): the states that are learned from stay near a walk instead of a heap on the floor,
     where the expert goes from limit to limit.

@@ -15,7 +15,7 @@ from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, fit_value
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.policy_file import save_model
-from dynenvs.agents.learn.settings import load_settings
+from dynenvs.agents.learn.settings import clone_settings, load_settings
 from dynenvs.agents.learn.train import finish
 from dynenvs.agents.options import plain_options, spoken
 from dynenvs.agents.reference import reference_controller
@@ -45,7 +45,7 @@ def clone_to_file(
         dataset: to clone; DAgger if None.
         relabel: let the expert say what to do in the dataset's states.
         episodes: to learn from.
-        settings: of the learner.
+        settings: of the learner; those of settings.yml if None.
         seed: of weights, worlds and order.
         threads: of torch and of the simulator.
         report: told the share that is done, and the loss.
@@ -59,8 +59,8 @@ def clone_to_file(
         ValueError: a dataset of another environment, or with fewer episodes.
         OSError: it cannot be written.
     """
-    settings = settings or Settings()
     ahead = load_settings("ppo", env_id)
+    settings = settings or Settings(**clone_settings(env_id))
     settings = settings._replace(gamma=ahead["gamma"], reward_scale=ahead["reward_scale"])
     if threads is not None:
         torch.set_num_threads(threads)

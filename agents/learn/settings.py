@@ -56,13 +56,7 @@ def load_settings(
         OSError: the file cannot be read.
     """
     cls = algorithm_class(algorithm)
-    path = file or FILE
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        entries = content[algorithm]
-        entry = entries[env_id] if env_id in entries else entries["default"]
-    except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise ValueError(f"{str(path)!r} has no settings of {algorithm} for {env_id}") from error
+    entries, entry = _entries(file or FILE, algorithm, env_id)
     settings: dict[str, Any] = {
         "reward_scale": 1.0,
         "reward_power": 1.0,
@@ -88,6 +82,20 @@ def load_settings(
     for name in ("n_envs", "n_timesteps"):
         settings[name] = _whole(settings.get(name), name)
     return settings
+
+
+def clone_settings(env_id: str) -> dict[str, Any]:
+    """What cloning in an environment changes of `clone.Settings`."""
+    return dict(_entries(FILE, "clone", env_id)[1])
+
+
+def _entries(path: Path, algorithm: str, env_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All of an algorithm's entries in a file, and that of an environment."""
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))[algorithm]
+        return entries, entries[env_id] if env_id in entries else entries["default"]
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise ValueError(f"{str(path)!r} has no settings of {algorithm} for {env_id}") from error
 
 
 def parse_change(text: str) -> tuple[str, Any]:
