@@ -142,10 +142,10 @@ def dagger(
 ) -> PPO:
     """DAgger: the expert acts in the first round, the policy in all others.
 
-    Unless it is not to be trusted: where it would act too differently, the expert acts (Zhang & Cho, Query-efficient
-    imitation learning for end-to-end simulated driving, AAAI 2017, with the expert's own answer for
-    a judge): the states that are learned from stay near a walk instead of a heap on the floor,
-    where the expert goes from limit to limit.
+    Unless it is not to be trusted: where it would act too differently, the expert acts (Zhang &
+    Cho, Query-efficient imitation learning for end-to-end simulated driving, AAAI 2017, with the
+    expert's own answer for a judge).  The states that are learned from then stay near a walk; on
+    the floor the expert goes from limit to limit, and there is nothing to learn.
 
     Args:
         env_id: which environment.

@@ -72,12 +72,13 @@ def clone_to_file(
         curve.append({"steps": steps, "loss": loss})
         report(steps / (1000 * episodes), loss)
 
+    learner: Any = {"settings": settings, "seed": seed, "report": note, **options}
     if dataset is None:
-        learner: Any = {"settings": settings, "seed": seed, "threads": threads, "report": note}
-        model = dagger(env_id, episodes, **learner, **options)
+        model = dagger(env_id, episodes, threads=threads, **learner)
     else:
-        examples = read_examples(env_id, dataset, episodes, relabel, **options)
-        model = clone(env_id, examples, settings=settings, seed=seed, report=note, **options)
+        model = clone(
+            env_id, read_examples(env_id, dataset, episodes, relabel, **options), **learner
+        )
     envs = make_batch(env_id, VALUE_EPISODES, threads, **options)
     fit_value(model, settings, run_all(envs, model, range(seed, seed + VALUE_EPISODES)))
     minutes = (time.perf_counter() - begin) / 60.0
