@@ -196,6 +196,7 @@ def _machines(logs: Logs) -> str:
 def _plot(path: Path, title: str, logs: Logs) -> None:
     """Score over environment steps and over time, runs of several seeds as mean and band."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
 
     figure = Figure(figsize=PANEL, layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
@@ -210,7 +211,7 @@ def _plot(path: Path, title: str, logs: Logs) -> None:
         panel.axhline(1.0, color="0.3", linestyle="--", label="expert")
         panel.axhline(0.0, color="0.7", linestyle=":", label="standing")
         panel.grid(alpha=0.3)
-    panels[0].set_xscale("log")
+    panels[0].xaxis.set_major_formatter(EngFormatter(sep=" "))
     panels[0].set_xlabel("environment steps")
     panels[1].set_xlabel("minutes of wall-clock, evaluations included")
     panels[0].set_ylabel("score")
