@@ -54,3 +54,16 @@ def short_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     yield
     torch.set_num_threads(threads)
     random.setstate(state)
+
+
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder of datasets; few episodes for the reference scores."""
+    from dynenvs.agents.data import collect as collecting
+
+    folder = tmp_path / "datasets"
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(folder))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(collecting, "REFERENCES", 2)
+    monkeypatch.chdir(tmp_path)
+    return folder

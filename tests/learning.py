@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -27,3 +28,21 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     with pytest.raises(SystemExit) as exit_:
         cli.main()
     return int(exit_.value.code or 0)
+
+
+def content(name: str) -> list[tuple[Any, ...]]:
+    """All of a dataset but Minari's own words."""
+    from dynenvs.agents.data.dataset import episodes, open_dataset
+
+    return [
+        (
+            start.seed,
+            {key: rows.tobytes() for key, rows in start.state.items()},
+            data.observations.tobytes(),
+            data.actions.tobytes(),
+            data.rewards.tobytes(),
+            data.terminations.tobytes(),
+            data.truncations.tobytes(),
+        )
+        for start, data in episodes(open_dataset(name))
+    ]

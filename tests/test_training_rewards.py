@@ -28,6 +28,16 @@ def test_rewards_are_shaped() -> None:
     assert shaped.seconds > 0.0
 
 
+def test_rewards_below_zero_stay_below_zero() -> None:
+    """An environment of one's own may punish: nothing is cut off, and a power of 1 is none."""
+    shaped = Rewards(make_sb3_vec_env(PENDULUM, 2), 0.5)
+    raw = np.array([-4.0, 9.0], np.float32)
+    shaped.venv.step_wait = lambda: (None, raw, None, None)  # type: ignore[method-assign]
+    np.testing.assert_array_equal(shaped.step_wait()[1], 0.5 * raw)
+    shaped.power = 0.5
+    np.testing.assert_allclose(shaped.step_wait()[1], [-1.0, 1.5])
+
+
 def test_the_power_rises_to_one() -> None:
     """Linearly, from the setting to 1 at half the run, then no further."""
     assert power_at(0.0, 0.2) == 0.2

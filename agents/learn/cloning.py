@@ -59,9 +59,10 @@ def clone_to_file(
         ValueError: a dataset of another environment, or with fewer episodes.
         OSError: it cannot be written.
     """
-    ahead = load_settings("ppo", env_id)
-    settings = settings or Settings(**clone_settings(env_id))
-    settings = settings._replace(gamma=ahead["gamma"], reward_scale=ahead["reward_scale"])
+    if settings is None:
+        ahead = load_settings("ppo", env_id)
+        valued = {name: ahead[name] for name in ("gamma", "reward_scale")}
+        settings = Settings(**valued, **clone_settings(env_id))
     if threads is not None:
         torch.set_num_threads(threads)
     set_random_seed(seed)

@@ -63,7 +63,8 @@ class Rewards(VecEnvWrapper):
         begin = time.perf_counter()
         observations, rewards, dones, infos = self.venv.step_wait()
         self.seconds += time.perf_counter() - begin
-        shaped = np.float32(self.scale) * np.maximum(rewards, 0.0) ** np.float32(self.power)
+        bent = np.copysign(np.abs(rewards) ** np.float32(self.power), rewards)
+        shaped = np.float32(self.scale) * bent
         return observations, shaped, dones, infos
 
 

@@ -35,7 +35,7 @@ Z, W, DZ, DW, SECOND, WEIGHT, ALONE, DEFECT = range(8)
 
 @kernel
 def follow(
-    header: Records,
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -59,18 +59,18 @@ def follow(
     K, order, right, x: scratch as for `newton`; u: receives velocities, shape (rows,)
     Returns the number of iterations.
     """
-    _start(header, blocks, n, G, bias, rows, scale, vectors, p, u)
+    _start(polygon, blocks, n, G, bias, rows, scale, vectors, p, u)
     iteration = 0
     while iteration < ITERATIONS:
-        mean, worst = _measure(header, blocks, n, G, vectors)
+        mean, worst = _measure(polygon, blocks, n, G, vectors)
         if not worst > NEAR * scale:
             break
         iteration += 1
-        _assemble(header, blocks, n, G, rows, vectors, eliminated, K)
+        _assemble(polygon, blocks, n, G, rows, vectors, eliminated, K)
         if not factorise(K, rows, order) > 0.0:
             break
-        variables = _clear(header, blocks, n, vectors)
-        _direction(header, blocks, n, G, rows, 0.0, vectors, eliminated, K, order, right, x, u)
+        variables = _clear(polygon, blocks, n, vectors)
+        _direction(polygon, blocks, n, G, rows, 0.0, vectors, eliminated, K, order, right, x, u)
         length = _longest(vectors, variables)
         left = 0.0
         for v in range(variables):
@@ -79,7 +79,7 @@ def follow(
             vectors[SECOND, v] = vectors[DZ, v] * vectors[DW, v]
         share = left / (mean * variables)
         target = mean * share * share * share
-        _direction(header, blocks, n, G, rows, target, vectors, eliminated, K, order, right, x, u)
+        _direction(polygon, blocks, n, G, rows, target, vectors, eliminated, K, order, right, x, u)
         length = REACH * _longest(vectors, variables)
         for r in range(rows):
             p[r] += length * x[r]
@@ -87,19 +87,19 @@ def follow(
         for v in range(variables):
             vectors[Z, v] += length * vectors[DZ, v]
             vectors[W, v] += length * vectors[DW, v]
-    _choose_modes(header, blocks, n, G, vectors, p, u)
+    _choose_modes(polygon, blocks, n, G, vectors, p, u)
     return iteration
 
 
 @inlined
-def _size(header: Records, block: Any) -> int:
+def _size(polygon: Records, block: Any) -> int:
     """Number of a block's LCP variables: the normal impulse, those along directions, sigma."""
-    return int(2 + header[0].directions) if block.tangents > 0 else 1
+    return int(2 + polygon[0].directions) if block.tangents > 0 else 1
 
 
 @kernel
 def _start(
-    header: Records,
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -111,7 +111,7 @@ def _start(
     u: Floats,
 ) -> None:
     """Each contact presses as if it were alone, half of its friction in all directions alike."""
-    directions = header[0].directions
+    directions = polygon[0].directions
     for r in range(rows):
         p[r] = 0.0
         u[r] = bias[r]
@@ -129,14 +129,14 @@ def _start(
         z[v], w[v] = p[r] if p[r] > 0.0 else scale, max(u[r], scale)
         if block.tangents > 0:
             x, y = u[t], _second(block.tangents, u, t)
-            sigma = scale + strongest(header, x, y)
+            sigma = scale + strongest(polygon, x, y)
             for k in range(directions):
                 z[v + 1 + k] = 0.5 * block.friction * z[v] / directions
-                slip = header[0].cosines[k] * x + header[0].sines[k] * y
+                slip = polygon[0].cosines[k] * x + polygon[0].sines[k] * y
                 w[v + 1 + k] = slip + sigma
             z[v + 1 + directions] = sigma
             w[v + 1 + directions] = 0.5 * block.friction * z[v]
-        v += _size(header, block)
+        v += _size(polygon, block)
 
 
 @inlined
@@ -147,13 +147,13 @@ def _second(tangents: int, x: Floats, t: int) -> float:
 
 @kernel
 def _measure(
-    header: Records, blocks: Records, n: int, G: Floats, vectors: Floats
+    polygon: Records, blocks: Records, n: int, G: Floats, vectors: Floats
 ) -> tuple[float, float]:
     """Mean product z w, and the worst of the smaller of z and w as velocities."""
     total, worst = 0.0, 0.0
     v = 0
     for i in range(n):
-        size = _size(header, blocks[i])
+        size = _size(polygon, blocks[i])
         g = G[blocks[i].row, blocks[i].row]
         for k in range(v, v + size):
             z, w = vectors[Z, k], vectors[W, k]
@@ -169,7 +169,7 @@ def _measure(
 
 @kernel
 def _assemble(
-    header: Records,
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -194,7 +194,7 @@ def _assemble(
         else:
             K[r, r] += vectors[W, v] / vectors[Z, v]
             if block.tangents > 0:
-                _eliminate(header, block.tangents, vectors, v, e)
+                _eliminate(polygon, block.tangents, vectors, v, e)
                 pressed = e.slope * block.friction
                 K[t, t] += e.xx
                 K[r, t] -= pressed * (e.xx * e.x + e.xy * e.y)
@@ -203,17 +203,17 @@ def _assemble(
                 K[t + 1, t] += e.xy
                 K[t + 1, t + 1] += e.yy
                 K[r, t + 1] -= pressed * (e.xy * e.x + e.yy * e.y)
-        v += _size(header, block)
+        v += _size(polygon, block)
 
 
 @inlined
-def _eliminate(header: Records, tangents: int, vectors: Floats, v: int, e: Any) -> None:
+def _eliminate(polygon: Records, tangents: int, vectors: Floats, v: int, e: Any) -> None:
     """Sums over a contact's directions; v: its first variable."""
-    directions = header[0].directions
+    directions = polygon[0].directions
     e.x = e.y = e.total = 0.0
     xx = xy = yy = 0.0
     for k in range(directions):
-        x, y = header[0].cosines[k], header[0].sines[k]
+        x, y = polygon[0].cosines[k], polygon[0].sines[k]
         weight = vectors[Z, v + 1 + k] / vectors[W, v + 1 + k]
         vectors[WEIGHT, v + 1 + k] = weight
         e.total += weight
@@ -235,11 +235,11 @@ def _eliminate(header: Records, tangents: int, vectors: Floats, v: int, e: Any) 
 
 
 @inlined
-def _clear(header: Records, blocks: Records, n: int, vectors: Floats) -> int:
+def _clear(polygon: Records, blocks: Records, n: int, vectors: Floats) -> int:
     """No second-order terms; returns the number of variables."""
     v = 0
     for i in range(n):
-        v += _size(header, blocks[i])
+        v += _size(polygon, blocks[i])
     for k in range(v):
         vectors[SECOND, k] = 0.0
     return v
@@ -247,7 +247,7 @@ def _clear(header: Records, blocks: Records, n: int, vectors: Floats) -> int:
 
 @kernel
 def _direction(
-    header: Records,
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -275,8 +275,8 @@ def _direction(
             z, w = vectors[Z, v], vectors[W, v]
             right[r] = (target - z * w - vectors[SECOND, v]) / z - (u[r] - w)
             if block.tangents > 0:
-                _tangential(header, block, eliminated[i], vectors, v, target, u, right)
-        v += _size(header, block)
+                _tangential(polygon, block, eliminated[i], vectors, v, target, u, right)
+        v += _size(polygon, block)
     substitute(K, rows, order, right, x)
     for r in range(rows):
         right[r] = 0.0
@@ -287,11 +287,11 @@ def _direction(
     for i in range(n):
         block = blocks[i]
         r = block.row
-        size = _size(header, block)
+        size = _size(polygon, block)
         if G[r, r] > 0.0:
             vectors[DZ, v], vectors[DW, v] = x[r], right[r] + u[r] - vectors[W, v]
             if block.tangents > 0:
-                _spread(header, block, eliminated[i], vectors, v, x, right)
+                _spread(polygon, block, eliminated[i], vectors, v, x, right)
         else:
             for k in range(v, v + size):
                 vectors[DZ, k] = vectors[DW, k] = 0.0
@@ -300,7 +300,7 @@ def _direction(
 
 @inlined
 def _tangential(
-    header: Records,
+    polygon: Records,
     block: Any,
     e: Any,
     vectors: Floats,
@@ -310,7 +310,7 @@ def _tangential(
     right: Floats,
 ) -> None:
     """Right-hand sides of a contact's tangential rows."""
-    directions = header[0].directions
+    directions = polygon[0].directions
     t = block.row + 1
     u1, u2 = u[t], _second(block.tangents, u, t)
     last = v + 1 + directions
@@ -318,7 +318,7 @@ def _tangential(
     x = y = total = 0.0
     for k in range(directions):
         at = v + 1 + k
-        w, c, s = vectors[W, at], header[0].cosines[k], header[0].sines[k]
+        w, c, s = vectors[W, at], polygon[0].cosines[k], polygon[0].sines[k]
         defect = c * u1 + s * u2 + sigma - w
         # What the impulse would change by alone
         alone = (target - vectors[SECOND, at]) / w - vectors[Z, at] - vectors[WEIGHT, at] * defect
@@ -337,10 +337,10 @@ def _tangential(
 
 @inlined
 def _spread(
-    header: Records, block: Any, e: Any, vectors: Floats, v: int, x: Floats, du: Floats
+    polygon: Records, block: Any, e: Any, vectors: Floats, v: int, x: Floats, du: Floats
 ) -> None:
     """Changes of a contact's impulses along the directions and of sigma."""
-    directions = header[0].directions
+    directions = polygon[0].directions
     t = block.row + 1
     du1, du2 = du[t], _second(block.tangents, du, t)
     pressed = block.friction * x[block.row]
@@ -348,7 +348,7 @@ def _spread(
     total = 0.0
     for k in range(directions):
         at = v + 1 + k
-        relative = header[0].cosines[k] * du1 + header[0].sines[k] * du2 + change
+        relative = polygon[0].cosines[k] * du1 + polygon[0].sines[k] * du2 + change
         dz = vectors[ALONE, at] - vectors[WEIGHT, at] * relative
         vectors[DZ, at], vectors[DW, at] = dz, relative + vectors[DEFECT, at]
         total += dz
@@ -370,7 +370,7 @@ def _longest(vectors: Floats, variables: int) -> float:
 
 @kernel
 def _choose_modes(
-    header: Records, blocks: Records, n: int, G: Floats, vectors: Floats, p: Floats, u: Floats
+    polygon: Records, blocks: Records, n: int, G: Floats, vectors: Floats, p: Floats, u: Floats
 ) -> None:
     """The mode that each block tends to, and its impulses brought into it."""
     v = 0
@@ -387,7 +387,7 @@ def _choose_modes(
             g = g if g > 0.0 else G[r, r]
             bound = block.friction * p[r]
             x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g
-            block.mode, x, y = nearest(header, bound, x, y)
+            block.mode, x, y = nearest(polygon, bound, x, y)
             if block.mode != STICK:
                 p[t], p[t + 1] = x, y
         elif block.tangents == 1:
@@ -396,4 +396,4 @@ def _choose_modes(
             if abs(x) > bound:
                 block.mode = SLIP if x > 0.0 else SLIP + 1
                 p[t] = bound if x > 0.0 else -bound
-        v += _size(header, block)
+        v += _size(polygon, block)
