@@ -22,7 +22,14 @@ import torch
 from stable_baselines3 import PPO
 
 from dynenvs.agents.learn import checkpoint
-from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, fit_value
+from dynenvs.agents.learn.clone import (
+    Examples,
+    Settings,
+    clone,
+    dagger,
+    fit_value,
+    lacks_value,
+)
 from dynenvs.agents.learn.network import Moments, Standardize, set_moments
 from dynenvs.agents.learn.policy_file import load_model, read_note, save_model, slim
 from dynenvs.agents.learn.settings import (
@@ -173,6 +180,39 @@ def test_cloning_and_dagger_come_near_the_expert() -> None:
     assert steps == [500, 1000, 1500, 2000]  # as many transitions as two episodes have
     loss = fit_value(model, quick, runs)
     assert loss < 1.0
+
+
+def test_a_clone_spreads_its_actions_as_far_as_it_errs() -> None:
+    """Half of the teacher's actions are within 0.67 standard deviations, while it swings up."""
+    envs = make_batch(PENDULUM, 10, 1)
+    runs = run_all(envs, reference_controller(envs), range(10))
+    observations = np.concatenate([one.observations[:60] for one in runs])
+    actions = np.concatenate([one.actions[:60] for one in runs])
+    brief = Settings(net_arch=(16,), last_steps=50)
+    examples = Examples(observations, actions)
+    policy = clone(PENDULUM, examples, settings=brief, report=lambda seen, loss: None).policy
+    with torch.no_grad():
+        meant = policy.get_distribution(torch.as_tensor(observations).float()).mode().numpy()
+        spread = policy.log_std.exp().numpy()
+    share = np.mean(np.abs(meant - actions) < 0.67 * spread, axis=0)
+    np.testing.assert_allclose(share, 0.5, atol=0.05)
+    assert (spread > 0.01).all()
+
+
+def test_a_slim_policy_learns_its_value_anew(tmp_path: Path) -> None:
+    """`slim` leaves the value function zero, from where no gradient leads away."""
+    whole, small = tmp_path / "whole.zip", tmp_path / "small.zip"
+    model = PPO(
+        "MlpPolicy",
+        gym.make(PENDULUM),
+        policy_kwargs={"features_extractor_class": Standardize, "net_arch": [8]},
+    )
+    save_model(model, whole, PENDULUM)
+    slim(whole, small)
+    assert not lacks_value(model)
+    assert lacks_value(load_model(small, PENDULUM))
+    train("ppo", PENDULUM, settings(learning_rate=0.0), tmp_path / "run", begin_from=small)
+    assert not lacks_value(load_model(tmp_path / "run" / "best.zip", PENDULUM))
 
 
 def test_a_cloned_zip_is_self_contained(tmp_path: Path) -> None:

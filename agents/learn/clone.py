@@ -20,12 +20,15 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
 from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.rollout import Run, make_batch
+from dynenvs.agents.rollout import Run, make_batch, run_all
 from dynenvs.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
 
-SPREAD = 0.1  # standard deviation of the cloned policy's actions, where PPO goes on from it
+SPREAD = 1.4826  # standard deviation over median absolute deviation, of a Gaussian
+LEAST_SPREAD = 1e-3  # of a policy's actions: a pendulum that stands tells nothing
+WEIGHED = 20000  # examples by which the spread is found
+VALUE_EPISODES = 100  # of the policy's own, for its value function
 TAIL = 300  # last steps of an episode cut off by time whose returns are not known
 
 
@@ -39,6 +42,7 @@ class Settings(NamedTuple):
     worlds: int = 50  # side by side in DAgger
     round_steps: int = 50  # control steps of each world between two lessons
     trust: float = 2.0  # mean difference of the actions beyond which the expert acts; 2: never
+    noise: float = 0.0  # standard deviation of what is added to DAgger's actions
     gradient_steps: int = 600  # of a lesson
     last_steps: int = 30000  # of the last lesson, and of behaviour cloning twice as many
     value_steps: int = 3000  # of the value function
@@ -93,9 +97,7 @@ def new_model(env_id: str, settings: Settings, seed: int, **options: Any) -> PPO
         "MlpPolicy",
         gym.make(env_id, **options),
         gamma=settings.gamma,
-        policy_kwargs=policy_options(
-            settings.net_arch, settings.activation, log_std_init=float(np.log(SPREAD))
-        ),
+        policy_kwargs=policy_options(settings.net_arch, settings.activation),
         seed=seed,
         device="cpu",
     )
@@ -126,6 +128,7 @@ def clone(
     steps = 2 * settings.last_steps
     pupil = Pupil(policy.parameters(), settings, steps)
     loss = pupil.learn(_distance(policy, examples), len(examples.observations), steps)
+    _set_spread(policy, examples)
     report(len(examples.observations), loss)
     return model
 
@@ -145,7 +148,9 @@ def dagger(
     Unless it is not to be trusted: where it would act too differently, the expert acts (Zhang &
     Cho, Query-efficient imitation learning for end-to-end simulated driving, AAAI 2017, with the
     expert's own answer for a judge).  The states that are learned from then stay near a walk; on
-    the floor the expert goes from limit to limit, and there is nothing to learn.
+    the floor the expert goes from limit to limit, and there is nothing to learn.  Noise on
+    what acts lets the expert show the way back from errors that a good policy seldom makes (Laskey
+    et al., DART: noise injection for robust imitation learning, CoRL 2017).
 
     Args:
         env_id: which environment.
@@ -165,6 +170,7 @@ def dagger(
     steps = (rounds - 1) * settings.gradient_steps + settings.last_steps
     pupil = Pupil(policy.parameters(), settings, steps)
     observation, _ = envs.reset(seed=seed)
+    generator = np.random.default_rng(seed)
     shape = (rounds, settings.round_steps, settings.worlds)
     observations = np.empty((*shape, observation.shape[1]))
     actions = np.empty((*shape, envs.task.model.nu), np.float32)
@@ -177,7 +183,8 @@ def dagger(
                 own = model.predict(observation, deterministic=True)[0]
                 apart = np.abs(told - own).mean(axis=1, keepdims=True)
                 acts = np.where(apart > settings.trust, told, own)
-            observation, *_ = envs.step(acts)
+            shaken = acts + settings.noise * generator.standard_normal(acts.shape)
+            observation, *_ = envs.step(np.clip(shaken, -1.0, 1.0).astype(np.float32))
         seen = Examples(
             observations[: number + 1].reshape(-1, observations.shape[-1]),
             actions[: number + 1].reshape(-1, actions.shape[-1]),
@@ -188,18 +195,61 @@ def dagger(
         lesson = settings.last_steps if last else settings.gradient_steps
         loss = pupil.learn(_distance(policy, seen), len(seen.observations), lesson)
         report(len(seen.observations), loss)
+    _set_spread(policy, seen)
     return model
 
 
-def fit_value(model: PPO, settings: Settings, runs: list[Run]) -> float:
-    """Let the value function learn what the policy's own episodes returned.
+class Sampled:
+    """A policy that draws its actions from its distribution, as PPO will.
+
+    Args:
+        model: whose policy.
+    """
+
+    def __init__(self, model: PPO) -> None:
+        self.model = model
+
+    def predict(
+        self,
+        observation: Floats,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[NDArray[Any], Any]:
+        """Actions drawn for observations of shape (n, obs), whatever `deterministic` says."""
+        return self.model.predict(observation, deterministic=False)
+
+
+def learn_value(
+    model: PPO, env_id: str, settings: Settings, seed: int, threads: int | None, **options: Any
+) -> float:
+    """Let a new value function learn what the policy's own episodes return; returns the loss.
 
     Without one, PPO's first updates would undo the policy that it begins from.
 
     Args:
-        model: whose policy acted.
+        model: whose policy acts.
+        env_id: where.
+        settings: how; `gamma` and `reward_scale` as PPO will go on with.
+        seed: of the first episode.
+        threads: of the simulator.
+        options: the environment's.
+    """
+    envs = make_batch(env_id, VALUE_EPISODES, threads, **options)
+    runs = run_all(envs, Sampled(model), range(seed, seed + VALUE_EPISODES))
+    for net, gain in ((model.policy.mlp_extractor.value_net, 2**0.5), (model.policy.value_net, 1)):
+        for layer in net.modules():
+            model.policy.init_weights(layer, gain)
+    return fit_value(model, settings, runs)
+
+
+def fit_value(model: PPO, settings: Settings, runs: list[Run]) -> float:
+    """Descend the value function's squared error over episodes; returns its late mean.
+
+    Args:
+        model: whose value function.
         settings: how.
-        runs: its episodes.
+        runs: the policy's episodes.
     """
     policy = model.policy
     kept = [_returns(run, settings) for run in runs]
@@ -214,6 +264,27 @@ def fit_value(model: PPO, settings: Settings, runs: list[Run]) -> float:
     parameters = [*policy.mlp_extractor.value_net.parameters(), *policy.value_net.parameters()]
     pupil = Pupil(parameters, settings, settings.value_steps)
     return pupil.learn(loss, len(values), settings.value_steps)
+
+
+def lacks_value(model: PPO) -> bool:
+    """Whether a zip came without its value function (`policy_file.slim`): zeros stay zeros."""
+    return not any(weights.any() for weights in model.policy.value_net.parameters())
+
+
+def _set_spread(policy: ActorCriticPolicy, examples: Examples) -> None:
+    """The spread of each joint's actions: as far as they usually are from the teacher's.
+
+    Where the teacher is precise so must PPO be, that goes on from here: 1 % of the torque limit at
+    a foot in the air is much, at a hip that carries nothing.
+    """
+    chosen = torch.randint(len(examples.observations), (WEIGHED,)).numpy()
+    observations = torch.as_tensor(examples.observations[chosen], dtype=torch.float32)
+    with torch.no_grad():
+        apart = policy.get_distribution(observations).mode() - torch.as_tensor(
+            examples.actions[chosen]
+        )
+        spread = SPREAD * apart.abs().median(dim=0).values
+        policy.log_std.copy_(spread.clamp(min=LEAST_SPREAD).log())
 
 
 def _distance(

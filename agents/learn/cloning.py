@@ -12,16 +12,14 @@ import torch
 from stable_baselines3.common.utils import set_random_seed
 
 from dynenvs.agents.files import write_json
-from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, fit_value
+from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, learn_value
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.policy_file import save_model
 from dynenvs.agents.learn.settings import clone_settings, load_settings
 from dynenvs.agents.learn.train import finish
 from dynenvs.agents.options import plain_options, spoken
 from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.rollout import make_batch, run_all
-
-VALUE_EPISODES = 20  # of the policy's own, for its value function
+from dynenvs.agents.rollout import make_batch
 
 
 def clone_to_file(
@@ -80,8 +78,7 @@ def clone_to_file(
         model = clone(
             env_id, read_examples(env_id, dataset, episodes, relabel, **options), **learner
         )
-    envs = make_batch(env_id, VALUE_EPISODES, threads, **options)
-    fit_value(model, settings, run_all(envs, model, range(seed, seed + VALUE_EPISODES)))
+    learn_value(model, env_id, settings, seed, threads, **options)
     minutes = (time.perf_counter() - begin) / 60.0
     kind = "dagger" if dataset is None else "clone"
     words = {"kind": kind, "episodes": episodes, "seed": seed, "options": options}

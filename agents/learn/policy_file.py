@@ -176,7 +176,7 @@ def slim(path: Path, target: Path) -> None:
     """Copy what is needed to act, compressed: for policies that ship with the package.
 
     Optimizers forget, critics and value functions are zeroed, and the weights keep 16 of their 24
-    significant bits: four of five bytes are saved.  To train on, take the whole zip.
+    significant bits: four of five bytes are saved.  `train` learns a value function anew.
 
     Raises:
         OSError: it cannot be written.

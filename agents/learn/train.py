@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
@@ -20,6 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from dynenvs.agents.evaluate import WATCHED_SEED, evaluate, references, summary
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint, save_checkpoint
+from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.network import Moments, set_moments
 from dynenvs.agents.learn.policy_file import (
@@ -220,7 +222,9 @@ def train(
         model = load_model(last, env_id, env=env, force_reset=False)
         moments = restore_checkpoint(model, last)["moments"]
     else:
-        model, moments = _new_model(algorithm, env_id, settings, env, seed, begin_from, options)
+        model, moments = _new_model(
+            algorithm, env_id, settings, env, seed, begin_from, threads, options
+        )
     folder.mkdir(parents=True, exist_ok=True)
     model.set_logger(configure(str(folder / "tensorboard"), _formats()))
     watch = Watch(
@@ -249,6 +253,7 @@ def _new_model(
     env: Rewards,
     seed: int,
     begin_from: Path | None,
+    threads: int | None,
     env_options: dict[str, Any],
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
@@ -259,6 +264,9 @@ def _new_model(
         if type(model) is not algorithm_class(algorithm):
             raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
         model.num_timesteps = 0
+        if isinstance(model, PPO) and lacks_value(model):
+            ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
+            learn_value(model, env_id, ahead, seed, threads, **env_options)
         return model, None
     model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
     first = make_batch(env_id, FIRST_LOOK, **env_options)
