@@ -26,6 +26,8 @@ from dynenvs.envs.task import Task
 
 ALGORITHMS = {"ppo": "PPO", "sac": "SAC", "td3": "TD3"}
 NOTE = "dynenvs.json"
+# Of stable-baselines3's own data: where the worlds of its training stood
+LAST = ("_last_obs", "_last_original_obs", "_last_episode_starts", "ep_info_buffer")
 # What a spoilt zip, or words in it that are not what they should be, may raise
 BROKEN = (
     zipfile.BadZipFile,
@@ -175,8 +177,9 @@ def extract(path: Path, name: str, target: Path) -> bool:
 def slim(path: Path, target: Path) -> None:
     """Copy what is needed to act, compressed: for policies that ship with the package.
 
-    Optimizers forget, critics and value functions are zeroed, and the weights keep 16 of their 24
-    significant bits: four of five bytes are saved.  `train` learns a value function anew.
+    Optimizers and worlds are forgotten, critics and value functions are zeroed, and the weights
+    keep 16 of their 24 significant bits: four of five bytes are saved.  `train` learns a value
+    function anew.
 
     Raises:
         OSError: it cannot be written.
@@ -193,6 +196,9 @@ def slim(path: Path, target: Path) -> None:
                 small.writestr(name, _changed(content, lambda state: {**state, "state": {}}))
             elif name == "policy.pth":
                 small.writestr(name, _changed(content, _rounded))
+            elif name == "data":
+                words = {**json.loads(content), **dict.fromkeys(LAST)}
+                small.writestr(name, json.dumps(words))
             elif name in wanted or name.endswith(".pth"):
                 small.writestr(name, content)
 
