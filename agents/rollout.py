@@ -55,7 +55,12 @@ def make_batch(env_id: str, count: int, threads: int | None = None, **options: A
 
 
 def rollout(
-    envs: DynVectorEnv, policy: Policy | None, seeds: Sequence[int], *, noise: float = 0.0
+    envs: DynVectorEnv,
+    policy: Policy | None,
+    seeds: Sequence[int],
+    *,
+    noise: float = 0.0,
+    deterministic: bool = True,
 ) -> Iterator[list[Run]]:
     """Run one episode a seed, all side by side; gives out those that ended, step by step.
 
@@ -67,6 +72,7 @@ def rollout(
         policy: what acts; None draws uniform actions.
         seeds: of the resets, and of the random numbers.
         noise: standard deviation of what is added to the actions before they are clipped.
+        deterministic: False lets the policy draw its actions, by its own random numbers.
 
     Raises:
         ValueError: the policy gives actions that are not finite or of another shape.
@@ -87,7 +93,7 @@ def rollout(
     while running.any():
         if (policy is None or noise > 0.0) and step % BLOCK == 0:
             _draw(generators, random, uniform=policy is None)
-        acts = _act(policy, observation, random[step % BLOCK], noise)
+        acts = _act(policy, observation, random[step % BLOCK], noise, deterministic)
         actions[:, step] = acts
         observation, rewards[:, step], *_, infos = envs.step(acts)
         observations[:, step + 1] = observation
@@ -114,10 +120,10 @@ def rollout(
 
 
 def run_all(
-    envs: DynVectorEnv, policy: Policy | None, seeds: Sequence[int], *, noise: float = 0.0
+    envs: DynVectorEnv, policy: Policy | None, seeds: Sequence[int], **how: Any
 ) -> list[Run]:
-    """All episodes of `rollout`, in the order of their seeds."""
-    runs = [run for ended in rollout(envs, policy, seeds, noise=noise) for run in ended]
+    """All episodes of `rollout`, which says what `how` may be, in the order of their seeds."""
+    runs = [run for ended in rollout(envs, policy, seeds, **how) for run in ended]
     return sorted(runs, key=lambda run: run.number)
 
 
@@ -132,11 +138,13 @@ def speed_errors(infos: dict[str, Any]) -> Floats | float:
     return np.abs(velocity - command)
 
 
-def _act(policy: Policy | None, observation: Floats, random: Floats, noise: float) -> Action:
+def _act(
+    policy: Policy | None, observation: Floats, random: Floats, noise: float, deterministic: bool
+) -> Action:
     """Actions for all worlds, clipped, shape (worlds, nu)."""
     if policy is None:
         return random.astype(np.float32)
-    actions, _ = policy.predict(observation, deterministic=True)
+    actions, _ = policy.predict(observation, deterministic=deterministic)
     if actions.shape != random.shape or not np.isfinite(actions).all():
         raise ValueError(
             f"the policy must give finite actions of shape {random.shape}, got {actions.shape} "

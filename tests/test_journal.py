@@ -78,6 +78,19 @@ def wait_for(path: Path, size: int, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of the episodes that are simulated from now on, as they come."""
+    simulated: list[int] = []
+    add = Journal.add
+
+    def watched(self: Journal, runs: Any) -> None:
+        simulated.extend(one.number for one in runs)
+        add(self, runs)
+
+    monkeypatch.setattr(Journal, "add", watched)
+    return simulated
+
+
 def test_a_killed_collection_is_resumed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL in the middle: what was finished is there, no draft is taken for a dataset."""
     process = in_another_process(4000, max_episode_steps=200)
@@ -89,14 +102,7 @@ def test_a_killed_collection_is_resumed(root: Path, monkeypatch: pytest.MonkeyPa
     process.communicate()
     before = file.read_bytes()
     assert minari.list_local_datasets() == {}
-    simulated: list[int] = []
-    add = Journal.add
-
-    def watched(self: Journal, runs: Any) -> None:
-        simulated.extend(one.number for one in runs)
-        add(self, runs)
-
-    monkeypatch.setattr(Journal, "add", watched)
+    simulated = watch(monkeypatch)
     count = 2 * (before.count(b'"number"') // 2) + 2
     made = collect(PENDULUM, count, agent="random", max_episode_steps=200, name="random-v0")
     assert made.steps == 200 * count
@@ -120,14 +126,7 @@ def test_what_was_cut_short_or_spoilt_is_simulated_once_more(
     size = len(spoilt) // 6
     spoilt[2 * size] ^= 1
     unfinished(root).write_bytes(spoilt[: -size // 2])
-    simulated: list[int] = []
-    add = Journal.add
-
-    def watched(self: Journal, runs: Any) -> None:
-        simulated.extend(one.number for one in runs)
-        add(self, runs)
-
-    monkeypatch.setattr(Journal, "add", watched)
+    simulated = watch(monkeypatch)
     assert content(collect(PENDULUM, 6, **settings).name) == whole
     assert len(simulated) == 2
     assert simulated[-1] == 5

@@ -22,6 +22,7 @@ import torch
 from stable_baselines3 import PPO
 
 from dynenvs.agents.learn import checkpoint
+from dynenvs.agents.learn import clone as cloning
 from dynenvs.agents.learn.clone import (
     Examples,
     Settings,
@@ -197,6 +198,21 @@ def test_a_clone_spreads_its_actions_as_far_as_it_errs() -> None:
     share = np.mean(np.abs(meant - actions) < 0.67 * spread, axis=0)
     np.testing.assert_allclose(share, 0.5, atol=0.05)
     assert (spread > 0.01).all()
+
+
+def test_noise_shakes_what_acts_in_dagger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first states are the same, and then go apart; the same seed shakes alike."""
+    seen: list[np.ndarray] = []
+    monkeypatch.setattr(cloning, "_scale", lambda policy, states: seen.append(states.copy()))
+    brief = Settings(
+        net_arch=(4,), worlds=5, round_steps=20, gradient_steps=1, last_steps=1, noise=0.05
+    )
+    for chosen in (brief._replace(noise=0.0), brief, brief):
+        dagger(PENDULUM, 1, settings=chosen, report=lambda seen, loss: None)
+    calm, shaken, again = seen
+    np.testing.assert_array_equal(shaken[:5], calm[:5])
+    assert (np.abs(shaken[5:] - calm[5:]).max(axis=1) > 0.0).all()
+    np.testing.assert_array_equal(again, shaken)
 
 
 def test_a_slim_policy_learns_its_value_anew(tmp_path: Path) -> None:
