@@ -37,14 +37,15 @@ def short_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Short evaluations, one thread, an empty folder, generators as they were."""
     import torch
 
-    import dynenvs.agents.learn.train as training
     from dynenvs.agents.evaluate import evaluate, references
+    from dynenvs.agents.learn import train as training
+    from dynenvs.agents.learn import watch
 
-    monkeypatch.setattr(training, "EPISODES", 1)
+    monkeypatch.setattr(watch, "EPISODES", 1)
     for function in (evaluate, references):
         short = partial(function, max_episode_steps=20)
-        monkeypatch.setattr(training, function.__name__, short)
-    monkeypatch.setattr(training, "EVALUATIONS", 4)
+        monkeypatch.setattr(watch, function.__name__, short)
+    monkeypatch.setattr(watch, "EVALUATIONS", 4)
     monkeypatch.setattr(training, "FIRST_LOOK", 2)
     monkeypatch.setattr(training, "finish", lambda env_id, path: {"score": 0.0})
     monkeypatch.setenv("COLUMNS", "200")

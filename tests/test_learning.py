@@ -54,13 +54,15 @@ def weights(path: Path) -> dict[str, bytes]:
 # Training
 
 
-def test_ppo_resumes_bitwise(tmp_path: Path) -> None:
+@pytest.mark.parametrize("use_sde", [False, True])
+def test_ppo_resumes_bitwise(use_sde: bool, tmp_path: Path) -> None:
     """Stopped after half of its steps and resumed, a run ends in the same bits."""
+    chosen = settings(use_sde=use_sde)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    log = train("ppo", PENDULUM, settings(), whole, seed=3, threads=1)
-    none = train("ppo", PENDULUM, settings(), broken, seed=3, minutes=0.0, threads=1)
+    log = train("ppo", PENDULUM, chosen, whole, seed=3, threads=1)
+    none = train("ppo", PENDULUM, chosen, broken, seed=3, minutes=0.0, threads=1)
     assert [point["steps"] for point in none["curve"]] == [0]
-    train("ppo", PENDULUM, settings(), broken, resume=True, threads=1)
+    train("ppo", PENDULUM, chosen, broken, resume=True, threads=1)
     assert weights(broken / "last.zip") == weights(whole / "last.zip")
 
     class Stop(Exception):
@@ -71,17 +73,17 @@ def test_ppo_resumes_bitwise(tmp_path: Path) -> None:
             raise Stop
 
     with pytest.raises(FileExistsError, match="--resume"):
-        train("ppo", PENDULUM, settings(), broken)
+        train("ppo", PENDULUM, chosen, broken)
     killed = tmp_path / "killed"
     with pytest.raises(Stop):
-        train("ppo", PENDULUM, settings(), killed, seed=3, threads=1, report=stop)
+        train("ppo", PENDULUM, chosen, killed, seed=3, threads=1, report=stop)
     torch.randn(7), np.random.rand(7), random.random()  # noqa: NPY002 (other use of generators)
-    again = train("ppo", PENDULUM, settings(), killed, resume=True, threads=1)
+    again = train("ppo", PENDULUM, chosen, killed, resume=True, threads=1)
     assert weights(killed / "last.zip") == weights(whole / "last.zip")
     for key in ("steps", "score", "mean_return"):
         assert [p[key] for p in again["curve"]] == [p[key] for p in log["curve"]]
     other = tmp_path / "other"
-    train("ppo", PENDULUM, settings(), other, seed=4, threads=1)
+    train("ppo", PENDULUM, chosen, other, seed=4, threads=1)
     assert weights(other / "last.zip") != weights(whole / "last.zip")
 
 

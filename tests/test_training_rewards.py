@@ -8,8 +8,8 @@ from learning import PENDULUM
 
 pytest.importorskip("stable_baselines3")
 
+from dynenvs.agents.learn.rewards import NARROW, Rewards, power_at
 from dynenvs.agents.learn.settings import load_settings
-from dynenvs.agents.learn.train import NARROW, Rewards, power_at
 from dynenvs.agents.sb3 import make_sb3_vec_env
 
 

@@ -47,9 +47,11 @@ def save_checkpoint(
         "worlds": worlds.envs.get_state(),
         "monitor": (monitor.episode_returns, monitor.episode_lengths, monitor.episode_count),
         "reset_infos": worlds.reset_infos,
-        "python": random.getstate(),
-        "numpy": np.random.get_state(),  # noqa: NPY002 (stable-baselines3 draws from it)
-        "torch": torch.get_rng_state(),
+        "generators": {
+            "python": random.getstate(),
+            "numpy": np.random.get_state(),  # noqa: NPY002 (stable-baselines3 draws from it)
+            "torch": torch.get_rng_state(),
+        },
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".checkpoint-", dir=path.parent) as folder:
@@ -64,12 +66,14 @@ def save_checkpoint(
 def restore_checkpoint(model: BaseAlgorithm, path: Path) -> dict[str, Any]:
     """Put a run's state back around a model that was loaded from the same zip.
 
+    All but the random generators: others may draw from them before the run goes on.
+
     Args:
         model: loaded with its environment and `force_reset=False`.
         path: the zip.
 
     Returns:
-        What was given to `save_checkpoint` as `run`.
+        What was given to `save_checkpoint` as `run`, and "generators" for `set_generators`.
 
     Raises:
         ValueError: the zip holds a policy alone, or worlds of another simulator.
@@ -86,11 +90,14 @@ def restore_checkpoint(model: BaseAlgorithm, path: Path) -> dict[str, Any]:
     worlds.envs.set_state(state["worlds"])
     monitor.episode_returns, monitor.episode_lengths, monitor.episode_count = state["monitor"]
     worlds.reset_infos = state["reset_infos"]
-    random.setstate(state["python"])
-    np.random.set_state(state["numpy"])  # noqa: NPY002
-    torch.set_rng_state(state["torch"])
-    run: dict[str, Any] = state["run"]
-    return run
+    return {**state["run"], "generators": state["generators"]}
+
+
+def set_generators(generators: dict[str, Any]) -> None:
+    """Put all random generators back to where a checkpoint found them."""
+    random.setstate(generators["python"])
+    np.random.set_state(generators["numpy"])  # noqa: NPY002
+    torch.set_rng_state(generators["torch"])
 
 
 def _inside(env: VecEnv) -> tuple[VecMonitor, WorldsVecEnv]:

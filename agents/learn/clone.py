@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     trust: float = 2.0  # mean difference of the actions beyond which the expert acts; 2: never
     noise: float = 0.0  # standard deviation of what is added to DAgger's actions
     gradient_steps: int = 600  # of a lesson
-    last_steps: int = 30000  # of the last lesson, and of behaviour cloning twice as many
+    last_steps: int = 30000  # of the last lesson, and of behaviour cloning
     value_steps: int = 3000  # of the value function
     # As PPO will go on with (settings.yml); of the value function
     gamma: float = 0.99
@@ -125,9 +125,9 @@ def clone(
     model = new_model(env_id, settings, seed, **options)
     policy = model.policy
     _scale(policy, examples.observations)
-    steps = 2 * settings.last_steps
-    pupil = Pupil(policy.parameters(), settings, steps)
-    loss = pupil.learn(_distance(policy, examples), len(examples.observations), steps)
+    pupil = Pupil(policy.parameters(), settings, settings.last_steps)
+    distance = _distance(policy, examples)
+    loss = pupil.learn(distance, len(examples.observations), settings.last_steps)
     _set_spread(policy, examples)
     report(len(examples.observations), loss)
     return model
