@@ -290,6 +290,9 @@ BLOCK = record_type(
         ("friction", "f8"),
         ("reserve", "f8"),  # normal impulse that bounds friction besides the unknown one [N s]
         ("slip", "f8"),  # sigma: the least that bounds the slip along every direction [m/s]
+        ("corners", "i8"),  # how many blocks, this one first, are the corners of a sole; or 0
+        ("x", "f8"),  # of a corner, from their centre, along the tangents [m]
+        ("y", "f8"),
     ]
 )
 # One unknown of its linear system: an impulse x along rows column + (0, c, s), and the row or
@@ -345,6 +348,7 @@ ANSWER = record_type(
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
         ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
+        ("lowest", "f8"),  # gap of the deepest feature where the velocities lead [m]
         ("until", "f8"),  # time until the next impact with restitution [s]
     ]
 )

@@ -23,6 +23,7 @@ from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.contact.impulses import row_velocities
 from dynenvs.contact.modes import OPEN, SLACK, certify_block, list_unknowns, update_modes
 from dynenvs.contact.relax import relax
+from dynenvs.contact.soles import hold_soles
 from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.dense import (
     factorise,
@@ -70,7 +71,9 @@ def newton(
     Returns (natural residual of the LCP, infinite if the modes did not settle; sweeps).
     """
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
-    if not mixed:
+    if hold_soles(blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u):
+        residual, sweeps = _accept(polygon, blocks, n, G, bias, rows, scale, p, u), 1
+    if not mixed and not residual <= WARM_RESIDUAL:
         residual, sweeps = settle(
             polygon, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,
             p, u,
@@ -142,6 +145,26 @@ def settle(
                 row_velocities(G, bias, rows, p, u)
             return _certify(polygon, blocks, n, G, scale, p, u), sweep
     return math.inf, most
+
+
+@inlined
+def _accept(
+    polygon: Records,
+    blocks: Records,
+    n: int,
+    G: Floats,
+    bias: Floats,
+    rows: int,
+    scale: float,
+    p: Floats,
+    u: Floats,
+) -> float:
+    """Natural residual of impulses whose modes hold; infinite, and the modes changed, if not."""
+    if update_modes(polygon, blocks, n, G, SLACK * scale, p, u) > 0:
+        return math.inf
+    if _clip(blocks, n, p):
+        row_velocities(G, bias, rows, p, u)
+    return float(_certify(polygon, blocks, n, G, scale, p, u))
 
 
 @inlined

@@ -17,6 +17,7 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.contact.detect import feature_gap, gap_after, next_after, slot_of
+from dynenvs.contact.implied import leave_out_implied
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.rows import limited_coordinate
 from dynenvs.contact.spots import find_spots
@@ -32,7 +33,7 @@ from dynenvs.views import raw
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
 BURIED = 1e-9  # depth from which they count [m]
-SMALL = 1e-6  # after an error below this, one step leaves nothing that matters [m]
+SMALL = 1e-5  # after an error below this, one step leaves nothing that matters: 1e-7 [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
@@ -49,14 +50,16 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
     # Gaps of the deepest feature: that is allowed, uncorrected, and as far as it is corrected
     least = _deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
-    bare, _ = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+    bare = w.answer[0].lowest
+    if m.header[0].ne > 0:  # loops have been closed since
+        bare, _ = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
     lowest = bare
-    known = -1  # number of marked rows whose factors stand in w.A
+    known = -1  # number of rows, `w.block`, whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
-        worst, marked, same = _errors(
+        worst, marked = _errors(
             m.dofs, m.features, w.spots, w.contacts, count, rows, w.J, w.G, w.v_row, w.q_new,
-            w.pose, w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active, known,
+            w.pose, w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active,
         )  # fmt: skip
         if worst < ROUNDOFF:
             break
@@ -64,7 +67,9 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         if worst > PUSH_OUT:
             for r in range(rows):
                 w.bias_row[r] *= PUSH_OUT / worst
-        if not same:
+        if attempt == 0 or worst < SMALL:
+            marked = leave_out_implied(m.features, w.contacts, count, w.active, marked)
+        if not _same(w.active, marked, w.block, known):
             _factor(w.G, w.active, marked, w.A)
             known = marked
         last = worst < SMALL or worst > PUSH_OUT or attempt > 0
@@ -148,15 +153,13 @@ def _errors(
     pressed: int,
     errors: Floats,
     marks: Ints,
-    known: int,
-) -> tuple[float, int, bool]:
+) -> tuple[float, int]:
     """Position error of each row into `errors`, and the rows that take part into `marks`.
 
     speeds: velocities of the rows; pressed: bit j is set if coordinate j presses against its stop
-    known: number of rows marked before, or -1.  Returns (largest error, number of rows marked,
-    whether they are those of before).
+    Returns (largest error, number of rows marked).
     """
-    worst, n, same = 0.0, 0, True
+    worst, n = 0.0, 0
     first = 0
     for i in range(count):
         contact = contacts[i]
@@ -173,13 +176,13 @@ def _errors(
             continue
         errors[r] = announced - gap
         worst = max(worst, abs(errors[r]))
-        n, same = _mark(marks, n, r, known, same, G)
+        n = _mark(marks, n, r, G)
         if contact.stick > 0 and feature.body_b == 0:
             start, pose = poses[feature.body_a], poses_new[feature.body_a]
             _tangential_errors(contact, start, pose, speeds, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors[k]))
-                n, same = _mark(marks, n, k, known, same, G)
+                n = _mark(marks, n, k, G)
     for r in range(first, rows):
         j = limited_coordinate(J, r)
         dof, at = dofs[j], q[dofs[j].q_at]
@@ -188,8 +191,8 @@ def _errors(
         if gap < 0.0 or (pressed >> j) & 1:
             errors[r] = -gap
             worst = max(worst, abs(gap))
-            n, same = _mark(marks, n, r, known, same, G)
-    return worst, n, same and n == known
+            n = _mark(marks, n, r, G)
+    return worst, n
 
 
 @inlined
@@ -210,13 +213,22 @@ def _cosine(a: Floats, b: Floats) -> float:
 
 
 @inlined
-def _mark(marks: Ints, n: int, r: int, known: int, same: bool, G: Floats) -> tuple[int, bool]:
+def _mark(marks: Ints, n: int, r: int, G: Floats) -> int:
     """Row r takes part, if anything can move it."""
     if not G[r, r] > 0.0:
-        return n, same
-    same = same and n < known and marks[n] == r
+        return n
     marks[n] = r
-    return n + 1, same
+    return n + 1
+
+
+@inlined
+def _same(marks: Ints, n: int, factored: Ints, known: int) -> bool:
+    """Whether the marked rows are those that were factored; now they are."""
+    same = n == known
+    for i in range(n):
+        same = same and factored[i] == marks[i]
+        factored[i] = marks[i]
+    return same
 
 
 @merged

@@ -33,7 +33,7 @@ from dynenvs.layout import (
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
-from dynenvs.records import CONE
+from dynenvs.records import CONE, FAR
 
 ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
@@ -162,14 +162,19 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
 
 @inlined
 def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
-    """Add every feature that is below ground at the end of the step and not in the problem."""
-    listed = count
+    """Add every feature that is below ground at the end of the step and not in the problem.
+
+    `w.answer` tells the gap of the deepest one.
+    """
+    listed, lowest = count, FAR
     after = next_after(m.features, w.spots, integer(-1))
     while after < m.header[0].nf:
         f, after = after, next_after(m.features, w.spots, after)
-        if not gap_after(m.features, w.spots, w.pose_new, f) < -MISSED:
-            continue
+        gap = gap_after(m.features, w.spots, w.pose_new, f)
         known = s.memory[f].ignored != 0
+        lowest = lowest if known else min(lowest, gap)
+        if not gap < -MISSED:
+            continue
         for i in range(listed):
             known = known or w.contacts[i].feature == f
         if not known and count < m.header[0].nc:
@@ -187,4 +192,5 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
                 )
             add_contact(m.features, s.memory, w.gaps, f, contact)
             count += 1
+    w.answer[0].lowest = lowest
     return count

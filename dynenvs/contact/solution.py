@@ -8,6 +8,7 @@ from dynenvs.contact.modes import OPEN, active_bits, recall_mode
 from dynenvs.contact.newton import newton, velocity_scale
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
+from dynenvs.contact.soles import find_soles
 from dynenvs.layout import ModelView, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
@@ -85,9 +86,11 @@ def _recall(
         mixed = mixed or (contact.tangents == 2 and w.bias_row[r] >= 0.0)
         block.mode = recall_mode(directions, bits, w.bias_row[r] < 0.0)
         r += 1 + contact.tangents
+    find_soles(m.features, w.contacts, count, w.blocks)
     n = count
     for k in range(r, rows):
         block = w.blocks[n]
+        block.corners = 0
         block.row, block.tangents, block.friction, block.reserve = k, 0, 0.0, 0.0
         bits = (s.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
         block.mode = recall_mode(directions, bits, w.bias_row[k] < 0.0)
