@@ -223,6 +223,26 @@ def test_bullet_does_not_pass_the_floor() -> None:
     certified(world)
 
 
+@pytest.mark.parametrize("depth", [2e-5, 9e-5, 5e-4])
+def test_a_correction_does_not_sink_what_no_turn_can_lift(depth: float) -> None:
+    """A ball at the top of its arm, a little too deep: only a far turn moves it, and down.
+
+    Of an arm 1e-3 rad off the vertical the ball can rise by 1e-7 m, and no more.
+    """
+    length, radius = 0.2, 0.05
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    builder.half_space("floor", position=(0, 0, length - radius + depth))
+    joint = revolute(axis=(0, 1, 0))
+    builder.body("arm", joint=joint, mass=1.0, com=(0, 0, length), inertia=(0.01, 0.01, 0.01))
+    builder.sphere("ball", "arm", radius=radius, position=(0, 0, length))
+    world = World(builder.build(), timestep=2e-3)
+    world.q[0] = 1e-3
+    for _ in range(20):
+        world.step()
+        assert length * (1.0 - np.cos(world.q[0])) < 2e-4
+    certified(world)
+
+
 def test_sphere_on_a_carried_half_space() -> None:
     """A box with a plane on its lid carries a sphere: both at rest, the floor carries both."""
     half = (0.2, 0.2, 0.1)

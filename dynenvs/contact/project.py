@@ -6,8 +6,9 @@ step in the kinetic metric, dq = W J^T lambda with G lambda = error, removes bot
 get exactly the gap (zero if it was negative) and sticking ones exactly the tangential displacement
 that their velocities announced.  Velocities, and so kinetic energy, are not touched
 (physics.md, section 4, gaps).  A correction that carries a feature into the ground that was not in
-the contact problem is taken back.  Where something is then deeper in the ground than anything was
-before, the step was too long for its motion, and the caller hears of it.
+the contact problem, or any feature deeper than it is without, is taken back.  Where something is
+then deeper in the ground than anything was before, the step was too long for its motion, and the
+caller hears of it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ BURIED = 1e-9  # depth from which they count [m]
 SMALL = 1e-5  # after an error below this, one step leaves nothing that matters: 1e-7 [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
+FAR_TURN = 0.01  # of a correction, from which it is looked at again [rad, m]
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
@@ -63,11 +65,11 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         )  # fmt: skip
         if worst < ROUNDOFF:
             break
-        look = worst > LARGE
         if worst > PUSH_OUT:
             for r in range(rows):
                 w.bias_row[r] *= PUSH_OUT / worst
-        if attempt == 0 or worst < SMALL:
+        # Where a body has turned far its points' errors are those of no rigid motion
+        if worst < (LARGE if attempt == 0 else SMALL):
             marked = leave_out_implied(m.features, w.contacts, count, w.active, marked)
         if not _same(w.active, marked, w.block, known):
             _factor(w.G, w.active, marked, w.A)
@@ -80,6 +82,8 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         for j in range(m.header[0].nv):
             dq[j] = 0.0
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
+        # Near a joint's axis a small error takes a far turn, which may end anywhere
+        look = worst > LARGE or _largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
         if m.header[0].ns > 0 and (look or not last):
@@ -87,13 +91,22 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
             find_spots(raw(m.header, h.model_bytes), raw(w.pose, h.workspace_bytes), 1)
         if look:
             lowest, buries = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
-            if buries:
+            if buries or lowest < min(bare, least):
                 integrate(m, s.q, w.v_new, dt, w.q_new)
                 update_poses(m, w.q_new, w.pose_new)
                 return bare >= least
         if last:
             break
     return lowest >= least
+
+
+@inlined
+def _largest(x: Floats) -> float:
+    """Largest magnitude of a vector's entries."""
+    largest = 0.0
+    for k in range(x.shape[0]):
+        largest = max(largest, abs(x[k]))
+    return largest
 
 
 @inlined
