@@ -24,7 +24,7 @@ from dynenvs.agents.learn.network import Moments
 from dynenvs.agents.learn.policy_file import algorithm_class, load_model, read_note
 from dynenvs.agents.learn.rewards import Rewards
 from dynenvs.agents.learn.settings import constructor_options
-from dynenvs.agents.learn.watch import Watch
+from dynenvs.agents.learn.watch import Beside, Watch
 from dynenvs.agents.options import check_options
 from dynenvs.agents.rollout import make_batch, run_all
 from dynenvs.agents.sb3 import make_sb3_vec_env
@@ -83,28 +83,17 @@ def train(
     check_options(env_id, options)
     venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options)
     env = Rewards(venv, settings["reward_scale"])
-    moments: Moments | None
-    generators = None
     if resume:
         model = load_model(last, env_id, env=env, force_reset=False)
-        kept = restore_checkpoint(model, last)
-        moments, generators = kept["moments"], kept["generators"]
+        beside = Beside(**restore_checkpoint(model, last))
     else:
         model, moments = _new_model(
             algorithm, env_id, settings, env, seed, begin_from, threads, options
         )
+        beside = Beside(moments)
     folder.mkdir(parents=True, exist_ok=True)
     model.set_logger(configure(str(folder / "tensorboard"), _formats()))
-    watch = Watch(
-        env_id,
-        folder,
-        log,
-        moments=moments,
-        generators=generators,
-        minutes=minutes,
-        threads=threads,
-        report=report,
-    )
+    watch = Watch(env_id, folder, log, beside, minutes=minutes, threads=threads, report=report)
     left = settings["n_timesteps"] - model.num_timesteps
     model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
     env.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
@@ -20,6 +20,13 @@ EVALUATIONS = 20  # of a run, evenly spaced
 EPISODES = 50  # of each evaluation
 
 
+class Beside(NamedTuple):
+    """What a run goes on with beside its model."""
+
+    moments: Moments | None  # of the observations; None if they stay as the policy has them
+    generators: dict[str, Any] | None = None  # of all random numbers, where a run is resumed
+
+
 class Watch(BaseCallback):
     """Scales observations, evaluates, writes checkpoints and the log, and stops in time.
 
@@ -31,17 +38,16 @@ class Watch(BaseCallback):
         env_id: str,
         folder: Path,
         log: dict[str, Any],
+        beside: Beside,
         *,
-        moments: Moments | None,
-        generators: dict[str, Any] | None,
         minutes: float | None,
         threads: int | None,
         report: Any,
     ) -> None:
         super().__init__()
         self.env_id, self.folder, self.log = env_id, folder, log
-        self.moments, self.minutes, self.report = moments, minutes, report
-        self.generators = generators
+        self.minutes, self.report = minutes, report
+        self.moments, self.generators = beside
         self.threads, self.over = threads, False
         steps = log["settings"]["n_timesteps"]
         self.due = [round(steps * (k + 1) / EVALUATIONS) for k in range(EVALUATIONS)]
