@@ -203,10 +203,10 @@ def _plot(path: Path, title: str, logs: Logs) -> None:
     for number, (name, runs) in enumerate(_groups(logs).items()):
         for panel, key in zip(panels, ("steps", "minutes"), strict=True):
             x, scores = _curves(runs, key)
-            panel.plot(x, scores.mean(axis=0), color=f"C{number}", label=name, marker=".")
-            panel.fill_between(
-                x, scores.min(axis=0), scores.max(axis=0), color=f"C{number}", alpha=0.2
-            )
+            color = f"C{number}"
+            panel.plot(x, np.nanmean(scores, axis=0), color=color, label=name, marker=".")
+            low, high = np.nanmin(scores, axis=0), np.nanmax(scores, axis=0)
+            panel.fill_between(x, low, high, color=color, alpha=0.2)
     for panel in panels:
         panel.axhline(1.0, color="0.3", linestyle="--", label="expert")
         panel.axhline(0.0, color="0.7", linestyle=":", label="standing")
@@ -224,9 +224,11 @@ def _plot(path: Path, title: str, logs: Logs) -> None:
 
 
 def _curves(runs: Logs, key: str) -> tuple[Floats, Floats]:
-    """Where scores are known, and each run's there, shape (runs, points)."""
-    known = [[(p[key], p["score"]) for p in run["curve"]] for run in runs]
-    first, last = max(c[0][0] for c in known), min(c[-1][0] for c in known)
-    x = np.unique([place for curve in known for place, _ in curve if first <= place <= last])
-    scores = [np.interp(x, *np.transpose(curve).astype(np.float64)) for curve in known]
+    """Where scores are known, and each run's there, shape (runs, points).
+
+    NaN before a run's first evaluation; after its last one the last score holds.
+    """
+    known = [np.transpose([(p[key], p["score"]) for p in run["curve"]]) for run in runs]
+    x = np.unique(np.concatenate([places for places, _ in known]))
+    scores = [np.interp(x, places, own, left=np.nan) for places, own in known]
     return x, np.array(scores)
