@@ -74,7 +74,9 @@ def newton(
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
     # Of a walk's guesses three of four are right; this one costs a fraction of what follows
     if hold_soles(blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u):
-        residual, sweeps = _accept(polygon, blocks, n, G, bias, rows, scale, p, u), 1
+        sweeps = 1
+        if update_modes(polygon, blocks, n, G, SLACK * scale, p, u) == 0:
+            residual = _certify(polygon, blocks, n, G, bias, rows, scale, p, u)
     if not mixed and not residual <= WARM_RESIDUAL:
         residual, sweeps = settle(
             polygon, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,
@@ -143,30 +145,8 @@ def settle(
             if not settled:
                 break
         if settled:
-            if _clip(blocks, n, p):
-                row_velocities(G, bias, rows, p, u)
-            return _certify(polygon, blocks, n, G, scale, p, u), sweep
+            return _certify(polygon, blocks, n, G, bias, rows, scale, p, u), sweep
     return math.inf, most
-
-
-@inlined
-def _accept(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    scale: float,
-    p: Floats,
-    u: Floats,
-) -> float:
-    """Natural residual of impulses whose modes hold; infinite, and the modes changed, if not."""
-    if update_modes(polygon, blocks, n, G, SLACK * scale, p, u) > 0:
-        return math.inf
-    if _clip(blocks, n, p):
-        row_velocities(G, bias, rows, p, u)
-    return float(_certify(polygon, blocks, n, G, scale, p, u))
 
 
 @inlined
@@ -288,11 +268,21 @@ def _clip(blocks: Records, n: int, p: Floats) -> bool:
     return clipped
 
 
-@merged
+@kernel
 def _certify(
-    polygon: Records, blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats
+    polygon: Records,
+    blocks: Records,
+    n: int,
+    G: Floats,
+    bias: Floats,
+    rows: int,
+    scale: float,
+    p: Floats,
+    u: Floats,
 ) -> float:
-    """Natural residual of the whole problem; infinite for NaN."""
+    """Natural residual of the whole problem, once no contact pulls; infinite for NaN."""
+    if _clip(blocks, n, p):
+        row_velocities(G, bias, rows, p, u)
     worst = 0.0
     for i in range(n):
         block = blocks[i]

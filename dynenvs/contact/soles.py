@@ -4,6 +4,9 @@ The corners of a sole that sticks all say the same: that a rigid body is at rest
 impulses do what all of theirs can: pressing alike, tilting about two axes, two pushes and a turn.
 Other impulses of the same corners only squeeze; without them the system is regular, and a quarter
 as large or less.  These are the impulses of least norm among all that hold the sole.
+
+Source: the patterns span the range of the grasp map's transpose, what squeezes is its null space
+(Murray, Li and Sastry, A Mathematical Introduction to Robotic Manipulation, 1994, chapter 5).
 """
 
 from __future__ import annotations
