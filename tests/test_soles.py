@@ -46,8 +46,9 @@ def scene(rng: np.random.Generator, groups: list[Array]) -> tuple[Array, Array, 
 
 
 def blocks_of(features: Array, contacts: Array) -> Array:
-    """Blocks that all stick, their soles found."""
+    """Blocks that all stick, their soles found, where others had been before."""
     blocks = np.zeros(len(contacts), BLOCK)
+    blocks["corners"] = 7
     blocks["row"], blocks["tangents"] = contacts["row"], 2
     blocks["mode"] = STICK
     find_soles(features, contacts, len(contacts), blocks)

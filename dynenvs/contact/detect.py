@@ -116,11 +116,11 @@ def open_pair(features: Records, spots: Records, gaps: Floats, f: int) -> None:
     while k > 0 and features[f - 1].group == features[f].group:
         f -= 1
         k -= 1
-    if spots[k].skip > 0:
-        discard(spots, k, spots[k].skip)
-        for i in range(spots[k].skip):
+    slots = spots[k].skip
+    if slots > 0:
+        discard(spots, k, slots)
+        for i in range(slots):
             gaps[f + i] = FAR
-        spots[k].skip = 0
 
 
 @inlined

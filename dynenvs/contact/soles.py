@@ -30,6 +30,8 @@ def find_soles(features: Records, contacts: Records, count: int, blocks: Records
 
     A sole is three or more contacts with friction of one body on one plane, not on a line.
     """
+    for i in range(count):
+        blocks[i].corners = 0
     i = 0
     while i < count:
         feature = features[contacts[i].feature]
@@ -37,7 +39,6 @@ def find_soles(features: Records, contacts: Records, count: int, blocks: Records
         if feature.kind == HALF_SPACE:
             while i + m < count and features[contacts[i + m].feature].group == feature.group:
                 m += 1
-        blocks[i].corners = 0
         if m > 2 and contacts[i].tangents == 2:
             _place_corners(contacts, i, m, blocks)
         i += m
@@ -50,7 +51,6 @@ def _place_corners(contacts: Records, i: int, m: int, blocks: Records) -> None:
     x, y = 0.0, 0.0
     for k in range(i, i + m):
         block, at = blocks[k], contacts[k].point
-        block.corners = 0
         block.x = block.y = 0.0
         for a in range(3):
             block.x += t1[a] * (at[a] - first[a])

@@ -48,9 +48,9 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
             near = _meet(pair, w.pose_new[pair.body_a], w.pose_new[pair.body_b], shapes)
         else:
             near = _meet(pair, w.pose[pair.body_a], w.pose[pair.body_b], shapes)
-        w.spots[first].skip = 0 if near else pair.slots
         if near or (after and w.spots[pair.first].skip == 0):  # else nobody reads the slots
             discard(w.spots, first, pair.slots)
+        w.spots[first].skip = 0 if near else pair.slots
         if near:
             _find(pair, shapes[0], shapes[1], heights, w.spots, first)
     return FOUND

@@ -16,10 +16,10 @@ COINCIDENT = 1e-12  # core points nearer than this do not tell a normal [m]
 
 @inlined
 def discard(spots: Records, first: int, count: int) -> None:
-    """Slots that do not touch that way: what else they hold means nothing."""
+    """Slots of a pair that is near, which do not touch that way: what else they hold is nothing."""
     for k in range(first, first + count):
         spots[k].gap = FAR
-        spots[k].edges = 0
+        spots[k].edges = spots[k].skip = 0
 
 
 @inlined
