@@ -183,6 +183,24 @@ def fill_features(
         record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
         record.friction, record.restitution = feature.friction, feature.restitution
         record.apart = _apart(a, b, SEEN)
+    _enclose_groups(records)
+
+
+def _enclose_groups(records: Records) -> None:
+    """The balls around groups of several features on a plane of the world."""
+    groups = records["group"]
+    first = 0
+    while first < len(records):
+        last = first + 1
+        while last < len(records) and groups[last] == groups[first]:
+            last += 1
+        record, members = records[first], records[first:last]
+        if record.kind == HALF_SPACE and record.body_b == 0 and len(members) > 1:
+            centers = members["center"]
+            middle = (centers.min(axis=0) + centers.max(axis=0)) / 2
+            reach = np.linalg.norm(centers - middle, axis=1) + members["radius"]
+            record.members, record.middle[:], record.around = len(members), middle, reach.max()
+        first = last
 
 
 def fill_pairs(

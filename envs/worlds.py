@@ -28,6 +28,7 @@ Flags = NDArray[np.bool_]
 Info = dict[str, Any]
 
 LEAST_SHARE = 16  # worlds that are worth waking up another thread
+_END_WORDS = np.array([None, *END_WORDS[1:]], dtype=object)
 
 
 @kernel
@@ -287,10 +288,7 @@ class Worlds:
 
     def tell_ends(self, info: Info, ended: Flags) -> None:
         """Add to `info` why these episodes ended."""
-        words = np.full(self.count, None, dtype=object)
-        for i in np.flatnonzero(ended):
-            words[i] = END_WORDS[self.ends[i]]
-        info["end"], info["_end"] = words, ended.copy()
+        info["end"], info["_end"] = _END_WORDS[self.ends], ended.copy()
 
     def _batched(self, readings: NDArray[Any], present: Flags | None) -> Info:
         masks = np.empty((len(self._names), self.count), np.bool_)

@@ -21,6 +21,7 @@ from dynenvs.rotation import rotate
 # Features this close are always part of the problem, so that a neighbour's push needs no second
 # solve [m].
 MARGIN = 1e-3
+CLEAR = 2.0 * MARGIN  # what stays farther away is none of them, whatever rounding says
 
 
 @inlined
@@ -98,9 +99,28 @@ def gap_after(features: Records, spots: Records, poses: Records, f: int) -> floa
 
 
 @inlined
-def next_after(features: Records, spots: Records, f: int) -> int:
-    """The feature after f, without those of pairs that are far apart at the end of the step."""
+def _clearance(feature: Any, poses: Records) -> tuple[float, float, float, float]:
+    """Distance [m] of the ball around a feature's group from its plane; the ball's centre."""
+    A = poses[feature.body_a]
+    x, y, z = rotate(A.R, feature.middle)
+    x, y, z = x + A.p[0], y + A.p[1], z + A.p[2]
+    t, n = feature.target, feature.target_normal
+    d = n[0] * (x - t[0]) + n[1] * (y - t[1]) + n[2] * (z - t[2])
+    return d - feature.around, x, y, z
+
+
+@inlined
+def next_after(features: Records, spots: Records, poses: Records, f: int) -> int:
+    """The feature after f, without those of groups and pairs that are clear of each other.
+
+    At the end of the step: `pose_new`, for which spots are known.
+    """
     f += 1
+    while f < features.shape[0] and features[f].members > 0:
+        clearance, _, _, _ = _clearance(features[f], poses)
+        if not clearance > 0.0:
+            break
+        f += features[f].members
     k = slot_of(features, spots, f)
     first = spots.shape[0] // 2
     while k >= 0 and k < first and spots[first + k].skip > 0:
@@ -121,6 +141,17 @@ def open_pair(features: Records, spots: Records, gaps: Floats, f: int) -> None:
         discard(spots, k, slots)
         for i in range(slots):
             gaps[f + i] = FAR
+
+
+@inlined
+def measure_group(features: Records, poses: Records, gaps: Floats, f: int) -> None:
+    """Gaps at the start of the step of feature f and all of its group, which are no slots."""
+    while f > 0 and features[f - 1].group == features[f].group:
+        f -= 1
+    k = f
+    while k < features.shape[0] and features[k].group == features[f].group:
+        gaps[k] = feature_near(features[k], poses)
+        k += 1
 
 
 @inlined
@@ -204,6 +235,22 @@ def _take_gaps(spots: Records, points: int, gaps: Floats) -> None:
             k += 1
 
 
+@inlined
+def _out_of_reach(feature: Any, bodies: Records, works: Records, poses: Records, dt: float) -> bool:
+    """Whether no feature of a group can come to its plane within the step."""
+    clearance, x, y, z = _clearance(feature, poses)
+    if clearance < CLEAR:
+        return False
+    origin, v = poses[bodies[feature.body_a].root].p, works[feature.body_a].v
+    x, y, z = x - origin[0], y - origin[1], z - origin[2]
+    n = feature.target_normal
+    speed = n[0] * (v[3] + v[1] * z - v[2] * y)
+    speed += n[1] * (v[4] + v[2] * x - v[0] * z)
+    speed += n[2] * (v[5] + v[0] * y - v[1] * x)
+    turn = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    return bool(clearance + dt * (speed - turn * feature.around) > CLEAR)
+
+
 @kernel
 def select_contacts(
     bodies: Records,
@@ -222,8 +269,16 @@ def select_contacts(
     number may exceed the capacity: then the last ones are left out and the caller reports it.
     """
     points = features.shape[0] - spots.shape[0] // 2
-    for f in range(points):
-        gaps[f] = feature_near(features[f], poses)
+    f = integer(0)
+    while f < points:
+        members = features[f].members
+        if members > 0 and _out_of_reach(features[f], bodies, works, poses, dt):
+            for k in range(f, f + members):
+                gaps[k] = FAR
+            f += members
+        else:
+            gaps[f] = feature_near(features[f], poses)
+            f += 1
     _take_gaps(spots, points, gaps)
     count = 0
     f = integer(-1)

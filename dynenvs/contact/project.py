@@ -134,9 +134,9 @@ def _sound(
 ) -> tuple[float, bool]:
     """Least gap [m] at the end of the step, and whether what is no contact lies below ground."""
     lowest, buries = FAR, False
-    after = next_after(features, spots, integer(-1))
+    after = next_after(features, spots, poses, integer(-1))
     while after < features.shape[0]:
-        f, after = after, next_after(features, spots, after)
+        f, after = after, next_after(features, spots, poses, after)
         if memory[f].ignored == 0:
             gap = gap_after(features, spots, poses, f)
             lowest = min(lowest, gap)

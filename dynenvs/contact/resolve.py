@@ -7,6 +7,7 @@ from dynenvs.contact.detect import (
     add_contact,
     gap_after,
     locate,
+    measure_group,
     next_after,
     open_pair,
     select_contacts,
@@ -164,12 +165,12 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
 def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Add every feature that is below ground at the end of the step and not in the problem.
 
-    `w.answer` tells the gap of the deepest one.
+    `w.answer` tells the gap of the deepest one, or FAR where nothing is near.
     """
     listed, lowest = count, FAR
-    after = next_after(m.features, w.spots, integer(-1))
+    after = next_after(m.features, w.spots, w.pose_new, integer(-1))
     while after < m.header[0].nf:
-        f, after = after, next_after(m.features, w.spots, after)
+        f, after = after, next_after(m.features, w.spots, w.pose_new, after)
         gap = gap_after(m.features, w.spots, w.pose_new, f)
         known = s.memory[f].ignored != 0
         lowest = lowest if known else min(lowest, gap)
@@ -182,6 +183,7 @@ def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
             contact = w.contacts[count]
             k = slot_of(m.features, w.spots, f)
             if k < 0:
+                measure_group(m.features, w.pose, w.gaps, f)
                 locate(feature, w.pose, contact)
             else:
                 a, b = feature.body_a, feature.body_b
