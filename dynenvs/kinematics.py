@@ -13,6 +13,7 @@ from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.records import FIXED, FREE
 from dynenvs.rotation import rotate
 from dynenvs.spatial import add_cross_motion
+from dynenvs.views import copy_words, raw
 
 
 @kernel
@@ -32,20 +33,11 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
             place_body(body, poses[body.parent], poses[i], q)
 
 
-@kernel
+@inlined
 def copy_poses(m: ModelView, source: Records, target: Records) -> None:
-    """target = source, as far as `update_poses` fills it."""
-    for i in range(m.header[0].nb):
-        a, b = source[i], target[i]
-        b.angle, b.sine, b.cosine = a.angle, a.sine, a.cosine
-        for k in range(3):
-            b.p[k] = a.p[k]
-            for j in range(3):
-                b.R[k, j] = a.R[k, j]
-        if m.bodies[i].nv > 1:
-            for k in range(3):
-                for j in range(3):
-                    b.frame[k, j] = a.frame[k, j]
+    """target = source."""
+    size = m.header[0].nb * source.itemsize
+    copy_words(raw(source, size), raw(target, size), 0, size // 8)
 
 
 @kernel

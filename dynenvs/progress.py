@@ -16,9 +16,7 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
-from dynenvs.compiled import inlined
-from dynenvs.layout import Bytes, Ints
-from dynenvs.views import vector
+from dynenvs.layout import Ints
 
 SPINS = 100_000  # looks at most; some 50 us
 # The array: the number of threads, and for each thread a cache line of its own with
@@ -131,12 +129,3 @@ def _leave(progress, thread):  # type: ignore[no-untyped-def]
 @overload(has_left, inline="always")
 def _has_left(progress, thread):  # type: ignore[no-untyped-def]
     return lambda progress, thread: _load(progress, LINE * (thread + 1) + ENDED) != 0
-
-
-@inlined
-def copy_words(source: Bytes, target: Bytes, first: int, count: int) -> None:
-    """Copy `count` 8-byte words from number `first` on."""
-    words = vector(source, 8 * first, count, np.int64)
-    copy = vector(target, 8 * first, count, np.int64)
-    for k in range(count):
-        copy[k] = words[k]

@@ -18,6 +18,8 @@ from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
+from dynenvs.compiled import inlined
+
 
 def vector(buffer: NDArray[np.uint8], start: int, rows: int, kind: Any) -> NDArray[Any]:
     """Elements of dtype `kind` from byte `start` on, shape (rows,)."""
@@ -100,3 +102,14 @@ def _raw(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 _type(vector, 1)
 _type(matrix, 2)
+
+
+@inlined
+def copy_words(
+    source: NDArray[np.uint8], target: NDArray[np.uint8], first: int, count: int
+) -> None:
+    """Copy `count` 8-byte words from number `first` on."""
+    words = vector(source, 8 * first, count, np.int64)
+    copy = vector(target, 8 * first, count, np.int64)
+    for k in range(count):
+        copy[k] = words[k]

@@ -28,8 +28,8 @@ from dynenvs.layout import (
     open_model,
     open_state,
 )
-from dynenvs.progress import APART, claim, copy_words, leave
-from dynenvs.views import vector
+from dynenvs.progress import APART, claim, leave
+from dynenvs.views import copy_words, vector
 
 
 @inlined
