@@ -74,14 +74,35 @@ def load_settings(
     known = {*OWN, *inspect.signature(cls).parameters} - {"env", "_init_setup_model", "seed"}
     if "action_noise" not in known:
         known.remove("noise_std")
-    for name in settings:
-        if name not in known:
-            raise ValueError(
-                f"{algorithm} has no setting {name!r}; choose from: {', '.join(sorted(known))}"
-            )
+    _check_names(settings, known, algorithm)
+    _check_names(settings["policy_kwargs"], _policy_names(cls), f"the policy of {algorithm}")
     for name in ("n_envs", "n_timesteps"):
         settings[name] = _whole(settings.get(name), name)
     return settings
+
+
+def _policy_names(cls: Any) -> set[str]:
+    """What `policy_kwargs` may hold: of stable-baselines3's policy, and of ours around it."""
+    names: set[str] = set()
+    for options in (cls.policy_aliases["MlpPolicy"], policy_options):
+        names.update(inspect.signature(options).parameters)
+    given = {"observation_space", "action_space", "lr_schedule", "more"}
+    return names - given - {"activation_fn", "features_extractor_class"}
+
+
+def _check_names(settings: Any, known: set[str], whose: str) -> None:
+    """Make sure that every name is known.
+
+    Raises:
+        ValueError: one is not, or `settings` are none.
+    """
+    if not isinstance(settings, dict):
+        raise ValueError(f"{whose}'s settings must be names with values, got {settings!r}")
+    for name in settings:
+        if name not in known:
+            raise ValueError(
+                f"{whose} has no setting {name!r}; choose from: {', '.join(sorted(known))}"
+            )
 
 
 def clone_settings(env_id: str) -> dict[str, Any]:

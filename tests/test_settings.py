@@ -1,10 +1,13 @@
-"""What a learner sees of rewards: bells widened at first, and told apart from the scores."""
+"""The trainers' settings, and what a learner sees of rewards: bells widened at first."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from learning import PENDULUM
+from rollouts import IDS
 
 pytest.importorskip("stable_baselines3")
 
@@ -55,3 +58,25 @@ def test_who_goes_on_from_a_policy_sees_rewards_as_they_are() -> None:
     changes = {"n_timesteps": 7}
     assert load_settings("ppo", PENDULUM, changes, refine=True)["n_timesteps"] == 7
     assert load_settings("sac", PENDULUM, refine=True) == load_settings("sac", PENDULUM)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning_speed": 1.0}, "ppo has no setting 'learning_speed'; choose from: .*n_epochs"),
+        ({"policy_kwargs.net_arc": [8]}, "the policy of ppo has no setting 'net_arc'; .*net_arch"),
+        ({"policy_kwargs.optimizer_kwargs.eps": 1e-5}, "no setting 'optimizer_kwargs.eps'"),
+        ({"policy_kwargs": 3}, "settings must be names with values, got 3"),
+        ({"n_envs": 0}, "n_envs"),
+    ],
+)
+def test_unknown_and_impossible_settings(changes: dict[str, Any], message: str) -> None:
+    """What is wrong, and what would be right."""
+    with pytest.raises(ValueError, match=message):
+        load_settings("ppo", PENDULUM, changes)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
+def test_settings_of_every_environment_are_known(algorithm: str) -> None:
+    for name in IDS:
+        assert load_settings(algorithm, name)["policy_kwargs"]["net_arch"]
