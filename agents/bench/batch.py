@@ -28,11 +28,12 @@ RECORDED = 200  # batches of an expert's actions, from the start of an episode
 COMPUTED = 100_000  # rounds of the computing loop in a call
 FREE_CORE = 1.5  # what a second thread gives the pure loop at least, where a second core is free
 BUSY = "No second core was free during this race: it says nothing of threads."
-# EnvPool's environments, ours that race them, and how many worlds of each
+PEER_WORLDS = 1024
+# EnvPool's environments, and ours that race them
 PEERS = {
-    "Walker2d-v5": (("dynenvs/PlanarHumanoid-v0", "dynenvs/PlanarQuadruped-v0"), 1024),
-    "Humanoid-v5": (("dynenvs/Humanoid-v0",), 256),
-    "Ant-v5": (("dynenvs/Quadruped-v0",), 256),
+    "Walker2d-v5": ("dynenvs/PlanarHumanoid-v0", "dynenvs/PlanarQuadruped-v0"),
+    "Humanoid-v5": ("dynenvs/Humanoid-v0",),
+    "Ant-v5": ("dynenvs/Quadruped-v0",),
 }
 
 Batch = Callable[[str, int, int], System]
@@ -59,10 +60,8 @@ def peer_cases(settings: Settings) -> list[Case]:
     """A race beside each of EnvPool's environments."""
     counts = sorted({1, available_threads()})
     plans = list(PEERS.items())[: 1 if settings.quick else None]
-    return [
-        _peer_race(pool, names, 64 if settings.quick else size, counts)
-        for pool, (names, size) in plans
-    ]
+    size = 64 if settings.quick else PEER_WORLDS
+    return [_peer_race(pool, names, size, counts) for pool, names in plans]
 
 
 def _peer_race(pool: str, names: tuple[str, ...], size: int, counts: list[int]) -> Race:

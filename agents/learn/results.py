@@ -126,9 +126,10 @@ def _table(logs: Logs) -> str:
     """One row an agent, runs of several seeds together."""
     rows: list[tuple[str, ...]] = [COLUMNS]
     for log in logs:
-        for name, means in log.get("agents", {}).items():
-            if name in ("random", "standing", "expert"):
-                rows.append(_row(name, [means], "", "", ""))
+        agents = log.get("agents", {})
+        for name in ("random", "standing", "expert"):
+            if name in agents:
+                rows.append(_row(name, [agents[name]], "", "", ""))
     for name, runs in _groups([log for log in logs if "final" in log]).items():
         minutes = float(np.mean([run["minutes"] for run in runs]))
         last = [(run.get("curve") or run["losses"])[-1]["steps"] for run in runs]
@@ -158,7 +159,7 @@ def _row(
         return float(np.mean([final.get(key, np.nan) for final in finals]))
 
     scores = [final["score"] for final in finals]
-    span = f" ({min(scores):.3f}-{max(scores):.3f})" if len(scores) > 1 else ""
+    span = f" ({min(scores):.3f} to {max(scores):.3f})" if len(scores) > 1 else ""
     error = mean("speed_error")
     return (
         name,
