@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from scenes import block
@@ -115,6 +115,7 @@ def test_kostrevas_example_cycles_without_a_rule() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 20), degenerate=st.booleans())
+@example(seed=131233, n=5, degenerate=False)  # rounding once left nothing to end a step
 def test_p_matrices_by_all_methods(seed: int, n: int, degenerate: bool) -> None:
     """Every solver with a proof certifies them, and they agree: there is one answer (CPS 3.3.7)."""
     problem = lcp_problems.p_matrix(np.random.default_rng(seed), n, degenerate)

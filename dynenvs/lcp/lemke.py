@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import inlined, kernel
 from dynenvs.lcp.dense import careful_row, factorise, gather, solve_basis
 from dynenvs.lcp.workspace import (
     BASIC_W,
@@ -121,19 +121,25 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, work: Workspace) -> in
         return -1
     slack = TIE * scale
     count = integer(0)
-    if step_z[k] < blocking and basic_z[k] + length * step_z[k] <= slack:
+    if step_z[k] < blocking and _ends(basic_z[k], step_z[k], length, slack):
         return k
     for j in range(k):
-        if step_z[j] < blocking and basic_z[j] + length * step_z[j] <= slack:
+        if step_z[j] < blocking and _ends(basic_z[j], step_z[j], length, slack):
             tied[count] = j
             count += 1
     for i in range(n):
-        if tight[i] == 0 and step_w[i] < blocking and basic_w[i] + length * step_w[i] <= slack:
+        if tight[i] == 0 and step_w[i] < blocking and _ends(basic_w[i], step_w[i], length, slack):
             tied[count] = m + i
             count += 1
     if count == 1:
         return int(tied[0])
     return _break_ties(A, cover, n, k, count, work)
+
+
+@inlined
+def _ends(value: float, step: float, length: float, slack: float) -> bool:
+    """Whether a basic variable ends at 0: the one that gave the length, whatever rounding says."""
+    return value + length * step <= slack or max(value, 0.0) / -step <= length
 
 
 @kernel
