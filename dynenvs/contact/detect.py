@@ -99,14 +99,14 @@ def gap_after(features: Records, spots: Records, poses: Records, f: int) -> floa
 
 
 @inlined
-def _clearance(feature: Any, poses: Records) -> tuple[float, float, float, float]:
+def _clearance(feature: Any, poses: Records) -> tuple[float, tuple[float, float, float]]:
     """Distance [m] of the ball around a feature's group from its plane; the ball's centre."""
     A = poses[feature.body_a]
     x, y, z = rotate(A.R, feature.middle)
     x, y, z = x + A.p[0], y + A.p[1], z + A.p[2]
     t, n = feature.target, feature.target_normal
     d = n[0] * (x - t[0]) + n[1] * (y - t[1]) + n[2] * (z - t[2])
-    return d - feature.around, x, y, z
+    return d - feature.around, (x, y, z)
 
 
 @inlined
@@ -117,7 +117,7 @@ def next_after(features: Records, spots: Records, poses: Records, f: int) -> int
     """
     f += 1
     while f < features.shape[0] and features[f].members > 0:
-        clearance, _, _, _ = _clearance(features[f], poses)
+        clearance, _ = _clearance(features[f], poses)
         if not clearance > 0.0:
             break
         f += features[f].members
@@ -180,10 +180,9 @@ def measure_gaps(packed: Bytes, buffer: Bytes) -> None:
 
 
 @inlined
-def _speed(bodies: Records, works: Records, poses: Records, body: int, contact: Any) -> float:
-    """Normal velocity [m/s] of the material point of a body at a contact."""
+def _speed(bodies: Records, works: Records, poses: Records, body: int, p: Any, n: Floats) -> float:
+    """Velocity [m/s] along n of the material point of a body that is at p."""
     origin, v = poses[bodies[body].root].p, works[body].v
-    p, n = contact.point, contact.normal
     x, y, z = p[0] - origin[0], p[1] - origin[1], p[2] - origin[2]
     speed = n[0] * (v[3] + v[1] * z - v[2] * y)
     speed += n[1] * (v[4] + v[2] * x - v[0] * z)
@@ -238,15 +237,11 @@ def _take_gaps(spots: Records, points: int, gaps: Floats) -> None:
 @inlined
 def _out_of_reach(feature: Any, bodies: Records, works: Records, poses: Records, dt: float) -> bool:
     """Whether no feature of a group can come to its plane within the step."""
-    clearance, x, y, z = _clearance(feature, poses)
+    clearance, middle = _clearance(feature, poses)
     if clearance < CLEAR:
         return False
-    origin, v = poses[bodies[feature.body_a].root].p, works[feature.body_a].v
-    x, y, z = x - origin[0], y - origin[1], z - origin[2]
-    n = feature.target_normal
-    speed = n[0] * (v[3] + v[1] * z - v[2] * y)
-    speed += n[1] * (v[4] + v[2] * x - v[0] * z)
-    speed += n[2] * (v[5] + v[0] * y - v[1] * x)
+    v = works[feature.body_a].v
+    speed = _speed(bodies, works, poses, feature.body_a, middle, feature.target_normal)
     turn = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     return bool(clearance + dt * (speed - turn * feature.around) > CLEAR)
 
@@ -295,9 +290,11 @@ def select_contacts(
             contact = contacts[count]
             place(features, spots, poses, f, contact)
             if gap >= MARGIN:
-                speed = _speed(bodies, works, poses, feature.body_a, contact)
+                speed = _speed(bodies, works, poses, feature.body_a, contact.point, contact.normal)
                 if feature.body_b > 0:
-                    speed -= _speed(bodies, works, poses, feature.body_b, contact)
+                    speed -= _speed(
+                        bodies, works, poses, feature.body_b, contact.point, contact.normal
+                    )
                 if not gap + dt * min(speed, 0.0) < MARGIN:
                     continue
             add_contact(features, memory, gaps, f, contact)
