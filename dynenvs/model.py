@@ -72,7 +72,7 @@ class Model:
         heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
         fill_bodies(h, self.bodies, bodies)
         fill_dofs(h, self.bodies, self.dofs, bodies)
-        fill_features(self.features, contacts.features, bodies, self.geoms)
+        fill_features(self.features, contacts.features, bodies, self.geoms, directions > 2)
         fill_pairs(self.pairs, heights, contacts.pairs, bodies)
         polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
         fill_polygons(h, polygons.view(POLYGON))

@@ -28,6 +28,7 @@ from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, p
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
+LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
 NEAR = 0.1  # solids further apart than this are not looked at [m]
 
 
@@ -165,7 +166,11 @@ def _takes_recursion(header: Any, depths: list[int]) -> bool:
 
 
 def fill_features(
-    records: Records, features: list[Feature], bodies: list[Body], geoms: tuple[Geom, ...]
+    records: Records,
+    features: list[Feature],
+    bodies: list[Body],
+    geoms: tuple[Geom, ...],
+    spatial: bool,
 ) -> None:
     """FEATURE of every contact feature."""
     geom_index = {geom.name: i for i, geom in enumerate(geoms)}
@@ -184,6 +189,16 @@ def fill_features(
         record.friction, record.restitution = feature.friction, feature.restitution
         record.apart = _apart(a, b, SEEN)
     _enclose_groups(records)
+    if spatial:
+        _mark_corners(records)
+
+
+def _mark_corners(records: Records) -> None:
+    """Three or more points of a body above a plane: more rows than a rigid body has freedoms."""
+    points = (records["kind"] == HALF_SPACE) & (records["radius"] == 0.0)
+    for group in np.unique(records["group"][points]):
+        members = points & (records["group"] == group)
+        records["corner"][members] = members.sum() >= LEAST_CORNERS
 
 
 def _enclose_groups(records: Records) -> None:

@@ -109,6 +109,7 @@ FEATURE = record_type(
         ("target_radius", "f8"),
         ("friction", "f8"),
         ("restitution", "f8"),
+        ("corner", "i8"),  # whether it is one of a solid foot's: see `detect.locate`
         # Of the first one of a group on a plane of the world: how many there are, or 0, and a ball
         # in body A's frame that holds them all [m]
         ("members", "i8"),

@@ -171,9 +171,12 @@ def features_of(model: Model, q: Array) -> Touch:
         assert feature.body_b == 0
         R, p = opened.pose(feature.body_a)
         center, n = p + R @ feature.center, feature.target_normal
-        gap.append(float(n @ (center - feature.target)) - feature.radius)
+        height = float(n @ (center - feature.target))
+        gap.append(height - feature.radius)
         normal.append(n)
-        J.append(opened.point_jacobian(feature.body_a, center - feature.radius * n))
+        # Of a foot's corners in three dimensions it is the plane's point below
+        reach = height if feature.corner else feature.radius
+        J.append(opened.point_jacobian(feature.body_a, center - reach * n))
     return Touch(np.array(gap), np.array(normal), np.array(J))
 
 

@@ -58,9 +58,11 @@ def feature_near(feature: Any, poses: Records) -> float:
 
 @inlined
 def locate(feature: Any, poses: Records, contact: Any) -> None:
-    """Fill centre, normal (from B to A) and point (on A's surface) of a contact, world axes.
+    """Fill centre, normal (from B to A) and point of a contact, world axes.
 
-    For features that are no slots.
+    For features that are no slots.  The point is on A's surface, but those of corners are on the
+    plane below: as on a lamina, so that the rows of a sole that touches down, tilted by a little,
+    ask for a motion that it can have (physics.md, section 4, consistent biases).
     """
     A, B = poses[feature.body_a], poses[feature.body_b]
     c, n = contact.center, contact.normal
@@ -69,18 +71,21 @@ def locate(feature: Any, poses: Records, contact: Any) -> None:
         contact.local[k] = feature.center[k]
     cx, cy, cz = rotate(A.R, feature.center)
     c[0], c[1], c[2] = cx + A.p[0], cy + A.p[1], cz + A.p[2]
+    tx, ty, tz = rotate(B.R, feature.target)
+    dx, dy, dz = c[0] - tx - B.p[0], c[1] - ty - B.p[1], c[2] - tz - B.p[2]
+    height = feature.radius
     if feature.kind == HALF_SPACE:
         n[0], n[1], n[2] = rotate(B.R, feature.target_normal)
+        if feature.corner:
+            height = dx * n[0] + dy * n[1] + dz * n[2]
     else:
-        tx, ty, tz = rotate(B.R, feature.target)
-        dx, dy, dz = c[0] - tx - B.p[0], c[1] - ty - B.p[1], c[2] - tz - B.p[2]
         distance = math.sqrt(dx * dx + dy * dy + dz * dz)
         if distance > 1e-12:
             n[0], n[1], n[2] = dx / distance, dy / distance, dz / distance
         else:  # concentric spheres: any direction parts them
             n[0], n[1], n[2] = 0.0, 0.0, 1.0
     for k in range(3):
-        contact.point[k] = c[k] - feature.radius * n[k]
+        contact.point[k] = c[k] - height * n[k]
 
 
 @inlined

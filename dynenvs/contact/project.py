@@ -35,6 +35,7 @@ PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
 BURIED = 1e-9  # depth from which they count [m]
 SMALL = 1e-6  # after an error below this, one step leaves nothing that matters [m]
+LOW = 1e-8  # height from which the way of a point above another one is its own [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 FAR_TURN = 0.01  # of a correction, from which it is looked at again [rad, m]
@@ -192,7 +193,7 @@ def _errors(
         n = _mark(marks, n, r, G)
         if contact.stick > 0 and feature.body_b == 0:
             start, pose = poses[feature.body_a], poses_new[feature.body_a]
-            _tangential_errors(contact, start, pose, speeds, dt, errors)
+            _tangential_errors(contact, feature.corner != 0, start, pose, speeds, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors[k]))
                 n = _mark(marks, n, k, G)
@@ -246,13 +247,16 @@ def _same(marks: Ints, n: int, factored: Ints, known: int) -> bool:
 
 @merged
 def _tangential_errors(
-    contact: Any, start: Any, pose: Any, speeds: Floats, dt: float, errors: Floats
+    contact: Any, corner: bool, start: Any, pose: Any, speeds: Floats, dt: float, errors: Floats
 ) -> None:
     """Announced minus actual tangential displacement of a sticking contact on the world.
 
     start, pose: of body A.  Measured at the core point: a rolling sphere's centre moves by dt times
     its velocity.
     """
+    height = contact.radius  # of the core point above the one that sticks
+    if corner:
+        height = contact.gap
     ax, ay, az = rotate(pose.R, contact.local)
     bx, by, bz = contact.center[0], contact.center[1], contact.center[2]
     dx, dy, dz = ax + pose.p[0] - bx, ay + pose.p[1] - by, az + pose.p[2] - bz
@@ -261,8 +265,8 @@ def _tangential_errors(
         r = contact.row + 1 + k
         moved = t[0] * dx + t[1] * dy + t[2] * dz
         announced = speeds[r]
-        if contact.radius > 0.0:
-            announced += _rolling(start.R, pose.R, contact.normal, contact.radius, t, dt)
+        if abs(height) > LOW:
+            announced += _rolling(start.R, pose.R, contact.normal, height, t, dt)
         errors[r] = dt * announced - moved
 
 
