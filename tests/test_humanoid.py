@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from PIL import Image
@@ -279,3 +280,15 @@ def test_takes_pushes() -> None:
     assert alive[0] >= 0.97
     assert alive[1] >= 0.9
     assert not math.isnan(alive[2])
+
+
+def test_the_main_solver_solves_walking() -> None:
+    """From noisy starts, touchdowns and all: the cascade is not called once."""
+    envs = gym.make_vec("dynenvs/Humanoid-v0", num_envs=16)
+    observations, _ = envs.reset(seed=3)
+    expert = reference_controller(envs)
+    for _ in range(60):
+        observations, *_ = envs.step(expert.predict(observations)[0])
+    status = envs.unwrapped.worlds.rows["status"]
+    assert status["solves"].sum() >= 16 * 120
+    assert status["rescued"].sum() == 0

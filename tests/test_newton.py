@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from polygons import friction_polygon
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.contact.central_path import follow
 from dynenvs.contact.modes import OPEN, SLIP, STICK
 from dynenvs.contact.newton import newton, settle, velocity_scale
 from dynenvs.contact.relax import relax
 from dynenvs.lcp import LcpStatus, solve_lcp
-from dynenvs.parts import revolute
-from dynenvs.records import BLOCK, ELIMINATED, POLYGON, UNKNOWN
+from dynenvs.records import BLOCK, ELIMINATED, UNKNOWN
 from dynenvs.world import World
 
 FLOOR = 0.05  # g dt [m/s]
@@ -61,21 +59,9 @@ def random_problem(
     return Problem(directions, blocks, J @ J.T, J @ v)
 
 
-@cache
-def _polygon(directions: int) -> Array:
-    """The base of pyramids of so many directions."""
-    builder = ModelBuilder(directions=directions)
-    builder.body("arm", joint=revolute(), mass=1.0, inertia=(1, 1, 1))
-    model = builder.build()
-    at = model.header.polygons_at + (model.header.npolygons - 1) * POLYGON.itemsize
-    found: Array = model.packed[at : at + POLYGON.itemsize].view(POLYGON)
-    assert found["directions"][0] == directions
-    return found
-
-
 def run(problem: Problem, modes: Array | None = None, *, mixed: bool = False) -> Answer:
     """Newton's method, from all open or from `modes`; from Gauss-Seidel if `mixed`."""
-    polygon = _polygon(problem.directions)
+    polygon = friction_polygon(problem.directions)
     rows = len(problem.bias)
     blocks = problem.blocks.copy()
     blocks["mode"] = OPEN if modes is None else modes
@@ -91,7 +77,7 @@ def run(problem: Problem, modes: Array | None = None, *, mixed: bool = False) ->
 
 def run_inside(problem: Problem) -> tuple[Answer, Array]:
     """The central path's end, made exact; also the impulses and velocities at that end."""
-    polygon = _polygon(problem.directions)
+    polygon = friction_polygon(problem.directions)
     rows, n = len(problem.bias), len(problem.blocks)
     blocks = problem.blocks.copy()
     p, u = np.zeros(rows), np.zeros(rows)
@@ -298,7 +284,7 @@ def test_soles_that_just_hold_are_solved_from_inside() -> None:
 def test_relaxed_impulses_are_feasible_and_come_near(directions: int) -> None:
     """In their cones after any number of sweeps, and u = G p + bias; in the limit, the answer."""
     rng = np.random.default_rng(2)
-    polygon = _polygon(directions)
+    polygon = friction_polygon(directions)
     near = 0
     for _ in range(50):
         problem = random_problem(rng, directions, friction=0.2, redundant=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from polygons import friction_polygon
+from scenes import block
+from scipy.spatial.transform import Rotation
 from trees import Array
 
 from dynenvs.contact.implied import leave_out_implied
@@ -13,6 +16,7 @@ from dynenvs.records import BLOCK, CONTACT, FEATURE, HALF_SPACE, SPHERE
 
 SEEDS = range(20)
 EXACT = 1e-13
+POLYGON = friction_polygon(8)
 
 
 def rigid_rows(points: Array, t1: Array, t2: Array) -> Array:
@@ -60,7 +64,7 @@ def hold(blocks: Array, G: Array, bias: Array) -> tuple[bool, Array, Array]:
     p, u = np.full(rows, np.nan), np.full(rows, np.nan)
     right, x = np.zeros(rows), np.zeros(rows)
     scratch = np.zeros((2 * rows, 2 * rows))
-    held = hold_soles(blocks, len(blocks), G, bias, rows, EXACT, scratch, right, x, p, u)
+    held = hold_soles(POLYGON, blocks, len(blocks), G, bias, rows, EXACT, scratch, right, x, p, u)
     return held, p, u
 
 
@@ -163,3 +167,26 @@ def test_rows_that_stay_imply_those_that_go(seed: int) -> None:
     assert {3 * count, 3 * count + 1} <= set(kept)
     rank = np.linalg.matrix_rank(J[marked], tol=1e-9)
     assert len(kept) == rank == np.linalg.matrix_rank(J[kept], tol=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_tilted_sole_lands_as_a_whole(seed: int) -> None:
+    """All corners touch down in one step, and none slips, as on a lamina that is turned flat."""
+    rng = np.random.default_rng(seed)
+    half, dt = np.array([0.2, 0.15, 0.05]), 0.005
+    world = block(tuple(half), friction=1.0, timestep=dt)
+    tilt = Rotation.from_rotvec([*rng.uniform(-0.01, 0.01, 2), rng.uniform(-3, 3)])
+    corners = tilt.apply(half * [[1, 1, -1], [1, -1, -1], [-1, -1, -1], [-1, 1, -1]])
+    height = 1e-4 - corners[:, 2].min()
+    world.q[2] = height
+    world.q[3:] = np.roll(tilt.as_quat(), 1)
+    world.v[:] = [0.05, 0.0, -1.2, *rng.normal(size=3) * 0.01]
+    world.step()
+    v, spin = world.v[:3], tilt.apply(world.v[3:])
+    below = np.column_stack([corners[:, :2], np.full(4, -height)])
+    slips = (v + np.cross(spin, below))[:, :2]
+    np.testing.assert_allclose(slips, 0.0, atol=1e-12)
+    assert len(world.contacts) == 4
+    assert max(abs(contact.gap) for contact in world.contacts) < 1e-7
+    status = world.get_state()["status"]
+    assert status["rescued"] == status["degraded"] == 0

@@ -34,6 +34,7 @@ from dynenvs.lcp.dense import (
 )
 from dynenvs.lcp.solve import WARM_RESIDUAL
 
+HOLDS = 2  # tries of soles as wholes: one that would be pulled down parts
 SWEEPS = 4  # of mode changes from the last modes
 ROUNDS = 3  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
 PLANAR_ROUNDS = 1  # the cascade is quick there
@@ -73,10 +74,13 @@ def newton(
     """
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
     # Of a walk's guesses three of four are right; this one costs a fraction of what follows
-    if hold_soles(blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u):
-        sweeps = 1
+    while sweeps < HOLDS and hold_soles(
+        polygon, blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u
+    ):
+        sweeps += 1
         if update_modes(polygon, blocks, n, G, SLACK * scale, p, u) == 0:
             residual = _certify(polygon, blocks, n, G, bias, rows, scale, p, u)
+            break
     if not mixed and not residual <= WARM_RESIDUAL:
         residual, sweeps = settle(
             polygon, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,

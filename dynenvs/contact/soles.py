@@ -14,6 +14,7 @@ from __future__ import annotations
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.impulses import row_velocities
 from dynenvs.contact.modes import OPEN, STICK
+from dynenvs.contact.sharing import share_loads
 from dynenvs.layout import Floats, Records
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
 from dynenvs.records import HALF_SPACE
@@ -68,10 +69,22 @@ def _place_corners(contacts: Records, i: int, m: int, blocks: Records) -> None:
     total = xx + yy
     if xx * yy - xy * xy > LEVEL * total * total:
         blocks[i].corners = m
+        _guess_whole(blocks, i, m)
+
+
+@inlined
+def _guess_whole(blocks: Records, i: int, m: int) -> None:
+    """A sole of which one corner is about to be pressed down is thought to stick as a whole."""
+    hit = False
+    for k in range(i, i + m):
+        hit = hit or blocks[k].mode == STICK
+    for k in range(i, i + m if hit else i):
+        blocks[k].mode = STICK
 
 
 @kernel
 def hold_soles(
+    polygon: Records,
     blocks: Records,
     n: int,
     G: Floats,
@@ -102,6 +115,29 @@ def hold_soles(
     for r in range(rows):
         p[r] = 0.0
     row_velocities(G, bias, rows, p, u)
+    _bring_to_rest(blocks, n, G, bias, rows, exact, K, k, right, x, p, u)
+    if share_loads(polygon, blocks, n, x, p):
+        row_velocities(G, bias, rows, p, u)
+        _bring_to_rest(blocks, n, G, bias, rows, exact, K, k, right, x, p, u)
+    return True
+
+
+@inlined
+def _bring_to_rest(
+    blocks: Records,
+    n: int,
+    G: Floats,
+    bias: Floats,
+    rows: int,
+    exact: float,
+    K: Floats,
+    k: int,
+    right: Floats,
+    x: Floats,
+    p: Floats,
+    u: Floats,
+) -> None:
+    """Add what brings u to zero, by the factors K of the k unknowns, to impulses p."""
     for _ in range(REFINEMENTS):
         _sum_patterns(blocks, n, u, right)
         worst = 0.0
@@ -113,7 +149,6 @@ def hold_soles(
         substitute_symmetric(K, k, right, x)
         _spread(blocks, n, x, p)
         row_velocities(G, bias, rows, p, u)
-    return True
 
 
 @inlined

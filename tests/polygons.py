@@ -1,0 +1,23 @@
+"""Friction polygons for tests of the contact solvers' parts."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from trees import Array
+
+from dynenvs.builder import ModelBuilder
+from dynenvs.parts import revolute
+from dynenvs.records import POLYGON
+
+
+@cache
+def friction_polygon(directions: int) -> Array:
+    """The base of pyramids of so many directions."""
+    builder = ModelBuilder(directions=directions)
+    builder.body("arm", joint=revolute(), mass=1.0, inertia=(1, 1, 1))
+    model = builder.build()
+    at = model.header.polygons_at + (model.header.npolygons - 1) * POLYGON.itemsize
+    found: Array = model.packed[at : at + POLYGON.itemsize].view(POLYGON)
+    assert found["directions"][0] == directions
+    return found
