@@ -34,7 +34,7 @@ from dynenvs.views import raw
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
 BURIED = 1e-9  # depth from which they count [m]
-SMALL = 1e-6  # after an error below this, one step leaves nothing that matters [m]
+SMALL = 1e-5  # after an error below this, one step leaves less than 1e-7 [m]
 LOW = 1e-8  # height from which the way of a point above another one is its own [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
