@@ -22,6 +22,7 @@ from dynenvs.layout import Floats, Records
 
 OPEN, STICK, SLIP = 0, 1, 2
 
+NIL = 1e-14  # coupling over the normal one, up to which an impulse along a direction does nothing
 STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts cease to squeeze
 SLACK = 1e-12  # by which an inequality may fail, in the certificate's units, before a mode changes
 
@@ -51,8 +52,8 @@ def split(polygon: Records, k: int, x: float, y: float) -> tuple[float, float]:
 def strongest(polygon: Records, x: float, y: float) -> float:
     """Largest -d . (x, y) over the directions: the least sigma that bounds this slip, or 0."""
     largest = 0.0
-    for k in range(polygon[0].directions):
-        largest = max(largest, -polygon[0].cosines[k] * x - polygon[0].sines[k] * y)
+    for k in range(polygon[0].directions // 2):  # the others are their exact opposites
+        largest = max(largest, abs(polygon[0].cosines[k] * x + polygon[0].sines[k] * y))
     return largest
 
 
@@ -282,16 +283,29 @@ def certify_block(
     k = sector(polygon, x, y) if two else (0 if x >= 0.0 else 1)
     after = k + 1 if two and k + 1 < directions else 0
     a, b = split(polygon, k, x, y) if two else (abs(x), 0.0)
-    unit = g / block.friction  # the greatest of the scales' inverses: sigma's row
-    for d in range(directions):
+    # Directions without impulse hold: sigma bounds the slip along each
+    for d, impulse in ((k, a), (after, b)):
         c, s = polygon[0].cosines[d], polygon[0].sines[d]
-        coupling = c * c * G[t, t]
-        if two:
-            coupling += 2.0 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
-        if coupling <= 1e-14 * g:
-            continue
-        impulse = a if d == k else (b if two and d == after else 0.0)
-        unit = min(unit, coupling)
-        slip = c * slip_x + s * slip_y + sigma
-        worst = max(worst, abs(min(impulse * coupling, slip)) / scale)
-    return max(worst, abs(min(sigma, (block.friction * p[r] - a - b) * unit)) / scale)
+        coupling = _coupling(polygon, G, t, two, d)
+        if impulse != 0.0 and coupling > NIL * g:
+            slip = c * slip_x + s * slip_y + sigma
+            worst = max(worst, abs(min(impulse * coupling, slip)) / scale)
+    left = block.friction * p[r] - a - b
+    unit = NIL * g
+    if left * unit < sigma:  # else it is sigma that is the lesser, whatever their units
+        unit = g / block.friction  # the greatest of the scales' inverses: sigma's row
+        for d in range(directions // 2):
+            coupling = _coupling(polygon, G, t, two, d)
+            if coupling > NIL * g:
+                unit = min(unit, coupling)
+    return max(worst, abs(min(sigma, left * unit)) / scale)
+
+
+@inlined
+def _coupling(polygon: Records, G: Floats, t: int, two: bool, d: int) -> float:
+    """Velocity along direction d by a unit of impulse along it."""
+    c, s = polygon[0].cosines[d], polygon[0].sines[d]
+    coupling = c * c * G[t, t]
+    if two:
+        coupling += 2.0 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
+    return float(coupling)

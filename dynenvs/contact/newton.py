@@ -169,7 +169,7 @@ def velocity_scale(
             if G[t, t] > 1e-14 * G[r, r]:
                 scale = max(scale, abs(bias[t]))
         elif block.tangents == 2:
-            for d in range(polygon[0].directions):
+            for d in range(polygon[0].directions // 2):  # the others are their exact opposites
                 along = polygon[0].cosines[d] * bias[t] + polygon[0].sines[d] * bias[t + 1]
                 scale = max(scale, abs(along))
     return scale if scale > 0.0 else 1.0

@@ -103,14 +103,15 @@ def hold_soles(
     K, right, x: scratch
     Returns False where no whole sole sticks, or something slips: there is nothing to gain.
     """
-    k = _count_unknowns(blocks, n)
+    k, alone = _count_unknowns(blocks, n)
     if k == 0 or 2 * k > K.shape[0]:
         return False
     effects = K[k : 2 * k]
     _add_effects(blocks, n, G, rows, effects)
     for a in range(k):
         _sum_patterns(blocks, n, effects[a], K[a])
-        K[a, a] *= 1.0 + PROXIMAL  # two corners alone are redundant as ever
+        if alone:  # two corners of a foot are redundant as ever; soles' unknowns are not
+            K[a, a] *= 1.0 + PROXIMAL
     factorise_symmetric(K, k)
     for r in range(rows):
         p[r] = 0.0
@@ -152,14 +153,18 @@ def _bring_to_rest(
 
 
 @inlined
-def _count_unknowns(blocks: Records, n: int) -> int:
-    """How many unknowns there are, or 0; `corners` stays of soles that stick as wholes."""
+def _count_unknowns(blocks: Records, n: int) -> tuple[int, bool]:
+    """How many unknowns there are, or 0, and whether some are no sole's.
+
+    `corners` stays of soles that stick as wholes.
+    """
     k, soles = 0, 0
+    alone = False
     last = 0
     for i in range(n):
         block = blocks[i]
         if block.mode > STICK:
-            return 0
+            return 0, False
         for j in range(i + 1, i + block.corners):
             if blocks[j].mode != blocks[i].mode:
                 block.corners = 0
@@ -171,7 +176,8 @@ def _count_unknowns(blocks: Records, n: int) -> int:
             last = i + block.corners
         elif i >= last and block.mode == STICK:
             k += 1 + block.tangents
-    return k if soles > 0 else 0
+            alone = True
+    return k if soles > 0 else 0, alone
 
 
 @kernel
