@@ -24,6 +24,7 @@ from dynenvs.records import (
     SEEN,
     SPHERE,
 )
+from dynenvs.simd import WIDTH
 from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, principal
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
@@ -142,6 +143,10 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
         if record.nv > 1 and np.isfinite(body.joint.limits).any():
             raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
     depths = _depths(dofs)
+    for j, depth in enumerate(depths):
+        # In blocks a row is quicker, zeros and all, unless most of it belongs to other branches
+        blocks = (j + 1) // WIDTH
+        dofs[j].whole = WIDTH * blocks if blocks + 2 < depth else 0
     header.recursive = _takes_recursion(header, depths)
     # Free and spherical joints are not refined, loops and recursion neither
     simple = all(record.nv <= 1 for record in records) and not (header.ne or header.recursive)

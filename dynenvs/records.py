@@ -77,6 +77,7 @@ BODY = record_type(
 DOF = record_type(
     [
         ("parent", "i8"),  # the next degree of freedom towards the root, or -1
+        ("whole", "i8"),  # leading entries of its row of factors that are taken in blocks
         ("body", "i8"),
         ("q_at", "i8"),
         ("actuated", "i8"),

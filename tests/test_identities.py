@@ -12,8 +12,9 @@ from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.aba import aba
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.energy import totals
+from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.rnea import bias_force, rnea
-from dynenvs.parts import revolute
+from dynenvs.parts import free, revolute
 
 
 def test_rnea_is_mass_matrix_times_acceleration_plus_bias(tree: Tree) -> None:
@@ -190,6 +191,32 @@ def test_sparse_factors_reproduce_the_mass_matrix(tree: Tree) -> None:
     solution = view.solve(packed, x)
     backward = np.abs(M @ solution - x).max() / (np.abs(M).max() * np.abs(solution).max())
     assert backward < 1e-14
+
+
+def test_factor_of_limbs_short_and_long() -> None:
+    """Rows in blocks and rows by their own entries: factors of M, whatever stood between those."""
+    builder = ModelBuilder()
+    builder.body("trunk", joint=free(), mass=1.0, inertia=(1, 1, 1))
+    for limb in range(12):
+        parent = "trunk"
+        for k in range(2 + limb):
+            joint = revolute(axis=np.eye(3)[k % 3], position=(0.1, 0.02 * limb, -0.1))
+            name = f"{limb} {k}"
+            builder.body(name, parent=parent, joint=joint, mass=0.2, inertia=(0.1, 0.1, 0.1))
+            parent = name
+    model = builder.build()
+    assert 0 < np.count_nonzero(model.dofs["whole"]) < model.nv
+    q = random_q(model, np.random.default_rng(0))
+    M = crba(model, q)
+    own = np.eye(model.nv, dtype=bool)
+    for i, parent in enumerate(model.dofs["parent"]):
+        own[i] |= own[parent] if parent >= 0 else False
+    L = np.where(own, M, np.nan)
+    assert factor_in_place(Opened(model, q).m.dofs, L)
+    L[~own] = 0.0
+    D = np.diag(1.0 / np.diag(L))
+    np.fill_diagonal(L, 1.0)
+    close(L.T @ D @ L, M, 1e-13)
 
 
 def test_factor_refuses_an_indefinite_matrix() -> None:

@@ -2,13 +2,15 @@
 
 L is unit lower triangular with the sparsity of M: L_ij is non-zero only for j on the way from i
 to the root.  Columns are eliminated tips to base, so no fill-in arises.  `factor` stores L below
-the diagonal and D^-1 on it: solves then divide by nothing.
+the diagonal and D^-1 on it: solves then divide by nothing.  Rows are subtracted in blocks where
+that is quicker; what then stands between a row's own entries means nothing and is never read.
 """
 
 from __future__ import annotations
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.layout import Floats, ModelView, Records
+from dynenvs.simd import add_multiple
 
 
 @inlined
@@ -33,8 +35,10 @@ def factor_in_place(dofs: Records, L: Floats) -> bool:
         while i >= 0:
             ratio = L[k, i] * inverse
             if ratio != 0.0:
+                whole = dofs[i].whole
+                add_multiple(L, i, L, k, 0, whole, -ratio)
                 j = i
-                while j >= 0:
+                while j >= whole:
                     L[i, j] -= ratio * L[k, j]
                     j = dofs[j].parent
                 L[k, i] = ratio
