@@ -3,7 +3,8 @@
 The corners of a sole that sticks all say the same: that a rigid body is at rest.  Six patterns of
 impulses do what all of theirs can: pressing alike, tilting about two axes, two pushes and a turn.
 Other impulses of the same corners only squeeze; without them the system is regular, and a quarter
-as large or less.  These are the impulses of least norm among all that hold the sole.
+as large or less.  These are the impulses of least norm among all that hold the sole; where they do
+not fit the corners' cones, the load is shared in another way (`sharing.py`).
 
 Source: the patterns span the range of the grasp map's transpose, what squeezes is its null space
 (Murray, Li and Sastry, A Mathematical Introduction to Robotic Manipulation, 1994, chapter 5).
@@ -99,6 +100,7 @@ def hold_soles(
 ) -> bool:
     """Impulses `p` by which all of n blocks that stick do so, and their velocities `u`, (rows,).
 
+    polygon: base of the friction pyramids, by which the corners of a sole share its load
     G, bias: shapes (rows, rows), (rows,) or larger; exact: velocities so small are nil [m/s]
     K, right, x: scratch
     Returns False where no whole sole sticks, or something slips: there is nothing to gain.
