@@ -22,7 +22,7 @@ import math
 
 from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.contact.impulses import row_velocities
-from dynenvs.contact.modes import OPEN, SLACK, certify_block, list_unknowns, update_modes
+from dynenvs.contact.modes import NIL, OPEN, SLACK, certify_block, list_unknowns, update_modes
 from dynenvs.contact.relax import relax
 from dynenvs.contact.soles import hold_soles
 from dynenvs.layout import Floats, Ints, Records
@@ -73,7 +73,7 @@ def newton(
     Returns (natural residual of the LCP, infinite if the modes did not settle; sweeps).
     """
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
-    # Of a walk's guesses three of four are right; this one costs a fraction of what follows
+    # Of a walk's guesses nearly all are right; this one costs a fraction of what follows
     while sweeps < HOLDS and hold_soles(
         polygon, blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u
     ):
@@ -166,7 +166,7 @@ def velocity_scale(
             continue
         scale = max(scale, abs(bias[r]))
         if block.tangents == 1:
-            if G[t, t] > 1e-14 * G[r, r]:
+            if G[t, t] > NIL * G[r, r]:
                 scale = max(scale, abs(bias[t]))
         elif block.tangents == 2:
             for d in range(polygon[0].directions // 2):  # the others are their exact opposites

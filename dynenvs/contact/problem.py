@@ -15,6 +15,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.contact.modes import NIL
 from dynenvs.contact.rows import limited_coordinate
 from dynenvs.layout import (
     Bytes,
@@ -68,7 +69,7 @@ def _list_variables(polygon: Records, w: WorkspaceView, count: int, rows: int) -
                 self_coupling = c * c * w.G[t, t]
                 if s != 0.0:
                     self_coupling += 2 * c * s * w.G[t, t + 1] + s * s * w.G[t + 1, t + 1]
-                if self_coupling > 1e-14 * w.G[contact.row, contact.row]:
+                if self_coupling > NIL * w.G[contact.row, contact.row]:
                     n = _add_variable(w.variables, n, DIRECTION, i, t, 1 + k, c, s)
                     slack = True
             if slack:

@@ -38,7 +38,7 @@ SMALL = 1e-5  # after an error below this, one step leaves less than 1e-7 [m]
 LOW = 1e-8  # height from which the way of a point above another one is its own [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
-FAR_TURN = 0.01  # of a correction, from which it is looked at again [rad, m]
+FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 

@@ -70,17 +70,21 @@ def _place_corners(contacts: Records, i: int, m: int, blocks: Records) -> None:
     total = xx + yy
     if xx * yy - xy * xy > LEVEL * total * total:
         blocks[i].corners = m
-        _guess_whole(blocks, i, m)
 
 
 @inlined
-def _guess_whole(blocks: Records, i: int, m: int) -> None:
-    """A sole of which one corner is about to be pressed down is thought to stick as a whole."""
-    hit = False
-    for k in range(i, i + m):
-        hit = hit or blocks[k].mode == STICK
-    for k in range(i, i + m if hit else i):
-        blocks[k].mode = STICK
+def guess_wholes(blocks: Records, n: int) -> None:
+    """A sole of which one corner is thought to stick is thought to stick as a whole.
+
+    blocks: n of them, soles marked, in the modes that are guessed for each alone
+    """
+    for i in range(n):
+        last = i + blocks[i].corners
+        hit = False
+        for k in range(i, last):
+            hit = hit or blocks[k].mode == STICK
+        for k in range(i, last if hit else i):
+            blocks[k].mode = STICK
 
 
 @kernel

@@ -8,7 +8,7 @@ from dynenvs.contact.modes import OPEN, active_bits, recall_mode
 from dynenvs.contact.newton import newton, velocity_scale
 from dynenvs.contact.problem import least_speed, solve_by_cascade
 from dynenvs.contact.rows import SLIP, limited_coordinate
-from dynenvs.contact.soles import find_soles
+from dynenvs.contact.soles import find_soles, guess_wholes
 from dynenvs.layout import ModelView, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.views import raw
@@ -87,6 +87,7 @@ def _recall(
         block.mode = recall_mode(directions, bits, w.bias_row[r] < 0.0)
         r += 1 + contact.tangents
     find_soles(m.features, w.contacts, count, w.blocks)
+    guess_wholes(w.blocks, count)
     n = count
     for k in range(r, rows):
         block = w.blocks[n]
