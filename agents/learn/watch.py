@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from dynenvs.agents.evaluate import WATCHED_SEED, evaluate, references, summary
@@ -30,7 +31,8 @@ class Beside(NamedTuple):
 class Watch(BaseCallback):
     """Scales observations, evaluates, writes checkpoints and the log, and stops in time.
 
-    All of it between two rollouts, where a run's state is whole.
+    All of it between two rollouts, where a run's state is whole.  Networks act on one thread: the
+    others that torch learns on spin for a while after each call, on cores that the worlds then want.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Watch(BaseCallback):
         self.due = [round(steps * (k + 1) / EVALUATIONS) for k in range(EVALUATIONS)]
         self.before = 60.0 * log["minutes"]  # of a run that is resumed [s]
         self.begin = time.perf_counter()
+        self.learners = torch.get_num_threads()
 
     def _on_step(self) -> bool:
         if self.moments is not None:
@@ -60,6 +63,7 @@ class Watch(BaseCallback):
         return not self.over
 
     def _on_rollout_start(self) -> None:
+        torch.set_num_threads(1)
         settings, envs = self.log["settings"], self.training_env
         assert isinstance(envs, Rewards)
         envs.power = power_at(
@@ -76,6 +80,9 @@ class Watch(BaseCallback):
         self.report(self.num_timesteps, self.log)
         self._draw_noise()
 
+    def _on_rollout_end(self) -> None:
+        torch.set_num_threads(self.learners)
+
     def _draw_noise(self) -> None:
         """gSDE's first noise was drawn before a checkpoint could be written: draw it after."""
         if self.generators is not None:
@@ -86,6 +93,7 @@ class Watch(BaseCallback):
             policy.reset_noise(self.training_env.num_envs)
 
     def _on_training_end(self) -> None:
+        torch.set_num_threads(self.learners)  # a rollout that is cut short has no end
         curve = self.log["curve"]
         if not self.over and (not curve or curve[-1]["steps"] < self.num_timesteps):
             self.look()
