@@ -18,7 +18,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
-from dynenvs.layout import Floats, ModelView
+from dynenvs.layout import Floats, ModelView, Records
 from dynenvs.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
 from dynenvs.rotation import (
     matmul3,
@@ -26,13 +26,39 @@ from dynenvs.rotation import (
     rotate,
     rotate_quaternion,
     rotation_vector,
-    sine_cosine,
     turn_about,
     turn_about_principal,
 )
+from dynenvs.trigonometry import WIDTH, sine_cosine, sines_cosines, within_reach
 
 JOINT_NQ = (0, 1, 1, 4, 7)
 JOINT_NV = (0, 1, 1, 3, 6)
+
+
+@inlined
+def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
+    """The angle by which each body's R is made, its sine and its cosine, into `poses`.
+
+    Where all axes from the root on are parallel, the sum of their angles.
+    """
+    last = bodies.shape[0] - 1
+    reached = True
+    for i in range(1, last + 1):
+        body = bodies[i]
+        angle = poses[body.parent].angle if body.parallel else 0.0
+        if body.joint == REVOLUTE:
+            angle += body.sign * q[body.q_at] if body.parallel else q[body.q_at]
+        poses[i].angle = angle
+        reached = reached and within_reach(angle)
+    for i in range(1, last + 1, WIDTH):
+        a, b = poses[i], poses[min(i + 1, last)]
+        c, d = poses[min(i + 2, last)], poses[min(i + 3, last)]
+        (
+            a.sine, b.sine, c.sine, d.sine, a.cosine, b.cosine, c.cosine, d.cosine,
+        ) = sines_cosines(a.angle, b.angle, c.angle, d.angle)  # fmt: skip
+    if not reached:
+        for i in range(1, last + 1):
+            poses[i].sine, poses[i].cosine = sine_cosine(poses[i].angle)
 
 
 @merged
@@ -42,12 +68,7 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     x, z = body.position[0], body.position[2]
     dx = parent.R[0, 0] * x + parent.R[0, 2] * z
     dz = parent.R[2, 0] * x + parent.R[2, 2] * z
-    s, c = parent.sine, parent.cosine
-    angle = parent.angle
-    if body.joint == REVOLUTE:
-        angle += body.sign * q[at]
-        s, c = sine_cosine(angle)
-    pose.angle, pose.sine, pose.cosine = angle, s, c
+    s, c = pose.sine, pose.cosine
     R, rest, even, odd = pose.R, body.rest, body.even, body.odd
     xx = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
     xz = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
@@ -69,18 +90,13 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
 
 @merged
 def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
-    """Pose of a body from its parent's pose: R = R_parent R_tree R_joint."""
+    """Pose of a body from its parent's pose: R = R_parent R_tree R_joint; needs `turn_joints`."""
     dx, dy, dz = 0.0, 0.0, 0.0
     if body.offset:
         dx, dy, dz = rotate(parent.R, body.position)
     at = body.q_at
     if body.parallel:
-        s, c = parent.sine, parent.cosine
-        angle = parent.angle
-        if body.joint == REVOLUTE:
-            angle += body.sign * q[at]
-            s, c = sine_cosine(angle)
-        pose.angle, pose.sine, pose.cosine = angle, s, c
+        s, c = pose.sine, pose.cosine
         for i in range(3):
             for j in range(3):
                 pose.R[i, j] = body.rest[i, j] + c * body.even[i, j] + s * body.odd[i, j]
@@ -88,7 +104,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
             sx, sy, sz = rotate(pose.R, body.axis)
             dx, dy, dz = dx + sx * q[at], dy + sy * q[at], dz + sz * q[at]
     elif body.joint == REVOLUTE:
-        s, c = sine_cosine(q[at])
+        s, c = pose.sine, pose.cosine
         if body.principal:
             turn_about_principal(parent.R, body.principal, body.odd, s, c, pose.R)
         else:

@@ -8,7 +8,7 @@ Each kernel fills its part of the workspace from what the previous ones left the
 from __future__ import annotations
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.joints import joint_axes, place_body, place_in_plane
+from dynenvs.joints import joint_axes, place_body, place_in_plane, turn_joints
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.records import FIXED, FREE
 from dynenvs.rotation import rotate
@@ -25,6 +25,7 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
         world.p[i] = 0.0
         for j in range(3):
             world.R[i, j] = 1.0 if i == j else 0.0
+    turn_joints(m.bodies, poses, q)
     for i in range(1, m.header[0].nb):
         body = m.bodies[i]
         if body.in_plane:

@@ -12,36 +12,6 @@ from dynenvs.layout import Floats
 
 
 @inlined
-def sine_cosine(x: float) -> tuple[float, float]:
-    """(sin x, cos x), to 2e-16 and the same bits on every machine; x in rad.
-
-    Argument reduction to [-pi/4, pi/4] by Cody and Waite, in two parts, then the polynomials of
-    fdlibm's `__kernel_sin` and `__kernel_cos`; the C library beyond its reach.
-    """
-    turns = x * 0.6366197723675814  # 2 / pi
-    if not -1e5 < turns < 1e5:
-        return math.sin(x), math.cos(x)
-    k = math.floor(turns + 0.5)
-    r = (x - k * 1.57079632673412561417) - k * 6.07710050650619224932e-11
-    z = r * r
-    s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
-    s = (s * z + 2.75573137070700676789e-06) * z - 1.98412698298579493134e-04
-    s = (s * z + 8.33333333332248946124e-03) * z - 1.66666666666666324348e-01
-    s = r + r * z * s
-    c = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
-    c = (c * z - 2.75573143513906633035e-07) * z + 2.48015872894767294178e-05
-    c = (c * z - 1.38888888888741095749e-03) * z + 4.16666666666666019037e-02
-    half = 0.5 * z
-    w = 1.0 - half
-    c = w + (((1.0 - w) - half) + z * z * c)
-    if k & 1:
-        s, c = c, -s
-    if k & 2:
-        s, c = -s, -c
-    return s, c
-
-
-@inlined
 def turn_about(
     R: Floats, rest: Floats, even: Floats, odd: Floats, s: float, c: float, out: Floats
 ) -> None:
