@@ -24,7 +24,7 @@ from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.contact.impulses import row_velocities
 from dynenvs.contact.modes import NIL, OPEN, SLACK, certify_block, list_unknowns, update_modes
 from dynenvs.contact.relax import relax
-from dynenvs.contact.soles import hold_soles
+from dynenvs.contact.soles import any_sole, hold_soles
 from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.dense import (
     factorise,
@@ -74,7 +74,8 @@ def newton(
     """
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
     # Of a walk's guesses nearly all are right; this one costs a fraction of what follows
-    while sweeps < HOLDS and hold_soles(
+    soles = any_sole(blocks, n)  # without, not even the call is worth its time
+    while soles and sweeps < HOLDS and hold_soles(
         polygon, blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u
     ):
         sweeps += 1

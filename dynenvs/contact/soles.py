@@ -87,6 +87,15 @@ def guess_wholes(blocks: Records, n: int) -> None:
             blocks[k].mode = STICK
 
 
+@inlined
+def any_sole(blocks: Records, n: int) -> bool:
+    """Whether a sole is thought to stick, by the mode of its first corner."""
+    found = False
+    for i in range(n):
+        found = found or (blocks[i].corners > 0 and blocks[i].mode == STICK)
+    return found
+
+
 @kernel
 def hold_soles(
     polygon: Records,
