@@ -110,6 +110,32 @@ def test_off_policy_runs_keep_their_replay_buffer(algorithm: str, tmp_path: Path
     assert list((tmp_path / "tensorboard").glob("events.*"))
 
 
+def test_networks_act_on_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """They learn on all, and these are there for what comes after, even if a run is broken off."""
+    acting, learning = [], []
+    update = PPO.train
+
+    def counted(model: PPO) -> None:
+        learning.append(torch.get_num_threads())
+        update(model)
+
+    def stop(steps: int, log: dict[str, Any]) -> None:
+        acting.append(torch.get_num_threads())
+        if len(acting) > 3:
+            raise InterruptedError
+
+    monkeypatch.setattr(PPO, "train", counted)
+    before = torch.get_num_threads()
+    try:
+        with pytest.raises(InterruptedError):
+            train("ppo", PENDULUM, settings(), tmp_path, threads=2, report=stop)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(acting) == {1}
+    assert set(learning) == {2}
+
+
 def test_a_policy_goes_on_from_another(tmp_path: Path) -> None:
     """`--from`: the first policy is the old one, its observations' scale stays."""
     old = tmp_path / "old.zip"

@@ -95,8 +95,11 @@ def train(
     model.set_logger(configure(str(folder / "tensorboard"), _formats()))
     watch = Watch(env_id, folder, log, beside, minutes=minutes, threads=threads, report=report)
     left = settings["n_timesteps"] - model.num_timesteps
-    model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
-    env.close()
+    try:
+        model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
+    finally:
+        torch.set_num_threads(watch.learners)  # a rollout that is cut short leaves one
+        env.close()
     log["final"] = finish(env_id, folder / "best.zip", **options)
     write_json(folder / "log.json", log)
     return log

@@ -93,7 +93,6 @@ class Watch(BaseCallback):
             policy.reset_noise(self.training_env.num_envs)
 
     def _on_training_end(self) -> None:
-        torch.set_num_threads(self.learners)  # a rollout that is cut short has no end
         curve = self.log["curve"]
         if not self.over and (not curve or curve[-1]["steps"] < self.num_timesteps):
             self.look()
