@@ -32,7 +32,7 @@ class Watch(BaseCallback):
     """Scales observations, evaluates, writes checkpoints and the log, and stops in time.
 
     All of it between two rollouts, where a run's state is whole.  Networks act on one thread: the
-    others that torch learns on spin for a while after each call, on cores that the worlds then want.
+    others that torch learns on spin for a while after each call, on cores that the worlds want.
     """
 
     def __init__(
