@@ -75,8 +75,10 @@ def newton(
     residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
     # Of a walk's guesses nearly all are right; this one costs a fraction of what follows
     soles = any_sole(blocks, n)  # without, not even the call is worth its time
-    while soles and sweeps < HOLDS and hold_soles(
-        polygon, blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u
+    while (
+        soles
+        and sweeps < HOLDS
+        and hold_soles(polygon, blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u)
     ):
         sweeps += 1
         if update_modes(polygon, blocks, n, G, SLACK * scale, p, u) == 0:
