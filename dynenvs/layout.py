@@ -40,6 +40,7 @@ from dynenvs.records import (
     POLYGON,
     POSE,
     SHAPE,
+    SOLID,
     SPOT,
     STATUS,
     UNKNOWN,
@@ -71,6 +72,7 @@ class StateView(NamedTuple):
     status: Records  # STATUS, shape (1,)
     q: Floats  # [rad, m], shape (nq,)
     v: Floats  # [rad/s, m/s], shape (nv,)
+    touched: Ints  # features with a memory, `status.touched` of them, shape (nf,)
     memory: Records  # MEMORY, shape (nf,)
     wrench: Floats  # external (moment; force) at each body's centre of mass, world axes, (nb, 6)
     mass_scale: Floats  # factor on each body's mass and inertia, shape (nb,)
@@ -158,6 +160,7 @@ def fill_offsets(header: Any) -> None:
             ("dofs_at", nv * DOF.itemsize),
             ("features_at", nf * FEATURE.itemsize),
             ("pairs_at", header.np * PAIR.itemsize),
+            ("solids_at", header.nsolids * SOLID.itemsize),
             ("heights_at", 8 * header.nheights),
             ("loops_at", header.nloops * LOOP.itemsize),
             ("spans_at", 16 * nv if header.ne else 0),
@@ -170,6 +173,7 @@ def fill_offsets(header: Any) -> None:
         [
             ("q_at", 8 * nq),
             ("v_at", 8 * nv),
+            ("touched_at", 8 * nf),
             ("memory_at", nf * MEMORY.itemsize),
             ("wrench_at", 48 * nb),
             ("mass_scale_at", 8 * nb),
@@ -183,7 +187,7 @@ def fill_offsets(header: Any) -> None:
             ("body_work_at", nb * BODY_WORK.itemsize),
             ("gaps_at", 8 * nf),
             ("spots_at", 2 * header.ns * SPOT.itemsize),
-            ("shapes_at", 2 * SHAPE.itemsize),
+            ("shapes_at", header.nsolids * SHAPE.itemsize),
             ("contacts_at", header.nc * CONTACT.itemsize),
             ("variables_at", nl * VARIABLE.itemsize),
             ("blocks_at", (header.nc + header.nlimited) * BLOCK.itemsize),
@@ -237,6 +241,7 @@ def open_state(m: ModelView, row: Bytes) -> StateView:
         vector(row, 0, 1, STATUS),
         vector(row, h.q_at, h.nq, np.float64),
         vector(row, h.v_at, h.nv, np.float64),
+        vector(row, h.touched_at, h.nf, np.int64),
         vector(row, h.memory_at, h.nf, MEMORY),
         matrix(row, h.wrench_at, h.nb, 6, np.float64),
         vector(row, h.mass_scale_at, h.nb, np.float64),
@@ -289,9 +294,11 @@ def open_loops(m: ModelView, packed: Bytes, buffer: Bytes) -> LoopView:
 
 
 @inlined
-def open_shapes(m: ModelView, buffer: Bytes) -> Records:
-    """SHAPE of the two solids of the pair at hand."""
-    return vector(buffer, m.header[0].shapes_at, 2, SHAPE)
+def open_solids(m: ModelView, packed: Bytes, buffer: Bytes) -> tuple[Records, Records]:
+    """SOLID of every geom of the pairs, and its SHAPE in the world, shapes (nsolids,)."""
+    h = m.header[0]
+    solids = vector(packed, h.solids_at, h.nsolids, SOLID)
+    return solids, vector(buffer, h.shapes_at, h.nsolids, SHAPE)
 
 
 @inlined

@@ -20,7 +20,18 @@ from dynenvs.packing import (
 )
 from dynenvs.pairs import Contacts
 from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint
-from dynenvs.records import BODY, DOF, FEATURE, HEADER, LOOP, MEMORY, PAIR, POLYGON, STATUS
+from dynenvs.records import (
+    BODY,
+    DOF,
+    FEATURE,
+    HEADER,
+    LOOP,
+    MEMORY,
+    PAIR,
+    POLYGON,
+    SOLID,
+    STATUS,
+)
 
 
 class Model:
@@ -31,7 +42,7 @@ class Model:
         body_names: the world first.  joint_names: joints that move, in order of `v`.
         geoms: the geoms as described.
         closures: the closed loops as described.
-        bodies, dofs, features, pairs, loops: read-only record arrays, see `dynenvs.layout`.
+        bodies, dofs, features, pairs, solids, loops: read-only record arrays, see `dynenvs.layout`.
         packed: the buffer that kernels read, uint8.
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
@@ -73,7 +84,7 @@ class Model:
         fill_bodies(h, self.bodies, bodies)
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts.features, bodies, self.geoms, directions > 2)
-        fill_pairs(self.pairs, heights, contacts.pairs, bodies)
+        fill_pairs(self.pairs, self.solids, heights, contacts.pairs, bodies)
         polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
         fill_polygons(h, polygons.view(POLYGON))
         self._fill_loops()
@@ -92,6 +103,7 @@ class Model:
         self.dofs = view(h.dofs_at, h.nv, DOF)
         self.features = view(h.features_at, h.nf, FEATURE)
         self.pairs = view(h.pairs_at, h.np, PAIR)
+        self.solids = view(h.solids_at, h.nsolids, SOLID)
         self.loops = view(h.loops_at, h.nloops, LOOP)
 
     def _fill_loops(self) -> None:
@@ -119,7 +131,7 @@ class Model:
         self._workspace_bytes = int(h.workspace_bytes)
 
     def __getstate__(self) -> dict[str, Any]:
-        views = {"header", "bodies", "dofs", "features", "pairs", "loops"}
+        views = {"header", "bodies", "dofs", "features", "pairs", "solids", "loops"}
         derived = {"lower", "upper", "velocity_limit", "effort_limit", "damping", "armature"}
         made = {"state_dtype", "_at_rest", "_workspace_bytes"}
         return {k: v for k, v in vars(self).items() if k not in views | derived | made}
@@ -172,6 +184,7 @@ class Model:
             ("status", STATUS, 0),
             ("q", ("f8", (self.nq,)), h.q_at),
             ("v", ("f8", (self.nv,)), h.v_at),
+            ("touched", ("i8", (int(h.nf),)), h.touched_at),
             ("memory", (MEMORY, (int(h.nf),)), h.memory_at),
             ("wrench", ("f8", (int(h.nb), 6)), h.wrench_at),
             ("mass_scale", ("f8", (int(h.nb),)), h.mass_scale_at),

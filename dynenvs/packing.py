@@ -51,6 +51,7 @@ def allocate(
     header.nf = len(contacts.features)
     header.ns = sum(pair.slots for pair in contacts.pairs)
     header.np = len(contacts.pairs)
+    header.nsolids = len(solid_geoms(contacts.pairs))
     fields = {id(pair.geom_b): pair.geom_b.heights for pair in contacts.pairs}
     header.nheights = sum(heights.size for heights in fields.values() if heights is not None)
     most = contacts.at_once
@@ -192,7 +193,7 @@ def fill_features(
         record.target_normal[:] = b.rotation[:, 2]
         record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
         record.friction, record.restitution = feature.friction, feature.restitution
-        record.apart = _apart(a, b, SEEN)
+        record.apart = _apart(a, b)
     _enclose_groups(records)
     if spatial:
         _mark_corners(records)
@@ -224,28 +225,31 @@ def _enclose_groups(records: Records) -> None:
 
 
 def fill_pairs(
-    records: Records, heights: Floats, pairs: list[SolidPair], bodies: list[Body]
+    records: Records,
+    solids: Records,
+    heights: Floats,
+    pairs: list[SolidPair],
+    bodies: list[Body],
 ) -> None:
-    """PAIR of every pair of solids, and the heights of the fields among them."""
-    index = _body_index(bodies)
+    """PAIR of every pair of solids, SOLID of all of these, and the heights of the fields."""
+    number = {geom.name: k for k, geom in enumerate(solid_geoms(pairs))}
+    _fill_solids(solids, solid_geoms(pairs), bodies)
     begin: dict[str, int] = {}  # of each height field's heights
     end = 0
     for record, (a, b, first, slots, parts) in zip(records, pairs, strict=True):
-        record.kind_a = SPHERE if a.kind == POINT else a.kind
-        record.kind_b = b.kind
-        record.body_a, record.body_b = index[a.body], index[b.body]
+        record.solid_a, record.solid_b = number[a.name], number[b.name]
+        record.kind_a, record.kind_b = solids[record.solid_a].kind, b.kind
         record.first, record.slots = first, slots
         record.size_a[:], record.size_b[:] = a.size, b.size
-        record.position_a[:], record.position_b[:] = a.position, b.position
-        record.rotation_a[:], record.rotation_b[:] = a.rotation, b.rotation
         record.apart = math.inf
         record.reach = a.bounding_radius + SEEN
         record.parts[:] = parts
         if b.heights is None:
             record.reach = a.bounding_radius + NEAR
-            record.apart = _apart(a, b, NEAR)
+            around = record.reach + b.bounding_radius
+            record.apart = _far(around)
             if b.kind != BOX:
-                record.reach += b.bounding_radius
+                record.reach = around
             continue
         if b.name not in begin:
             begin[b.name], end = end, end + b.heights.size
@@ -255,6 +259,20 @@ def fill_pairs(
         cells = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
         record.dx, record.dy = 2 * b.size[:2] / cells
         record.top = b.heights.max() if b.kind == BLOCK_FIELD else _top(b.heights)
+
+
+def solid_geoms(pairs: list[SolidPair]) -> list[Geom]:
+    """Every geom of the pairs, once."""
+    geoms = {geom.name: geom for pair in pairs for geom in (pair.geom_a, pair.geom_b)}
+    return list(geoms.values())
+
+
+def _fill_solids(records: Records, geoms: list[Geom], bodies: list[Body]) -> None:
+    index = _body_index(bodies)
+    for record, geom in zip(records, geoms, strict=True):
+        record.body = index[geom.body]
+        record.kind = SPHERE if geom.kind == POINT else geom.kind
+        record.position[:], record.rotation[:] = geom.position, geom.rotation
 
 
 def _top(heights: Floats) -> float:
@@ -278,12 +296,17 @@ def _bezier(points: Floats) -> Floats:
     return net
 
 
-def _apart(a: Geom, b: Geom, reach: float) -> float:
-    """Square of the distance of two bodies from which their geoms are more than `reach` apart."""
+def _apart(a: Geom, b: Geom) -> float:
+    """Square of the distance of two bodies from which round geoms are more than SEEN apart."""
     if b.kind == HALF_SPACE:
         return math.inf
     arms = float(np.linalg.norm(a.position) + np.linalg.norm(b.position))
-    return float((arms + a.bounding_radius + b.bounding_radius + reach) ** 2 * (1 + 1e-9))
+    return _far(arms + a.bounding_radius + b.bounding_radius + SEEN)
+
+
+def _far(distance: float) -> float:
+    """The square of a distance, and a little more for rounding."""
+    return float(distance**2 * (1 + 1e-9))
 
 
 def _body_index(bodies: list[Body]) -> dict[str, int]:

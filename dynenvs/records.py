@@ -27,13 +27,13 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
-    "nb", "nq", "nv", "nf", "ns", "np", "nheights", "nc", "nlimited", "nr", "nl", "directions",
-    "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
+    "nb", "nq", "nv", "nf", "ns", "np", "nsolids", "nheights", "nc", "nlimited", "nr", "nl",
+    "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
-    "bodies_at", "dofs_at", "features_at", "pairs_at", "heights_at", "loops_at", "spans_at",
-    "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "memory_at",
+    "bodies_at", "dofs_at", "features_at", "pairs_at", "solids_at", "heights_at", "loops_at",
+    "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at", "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
     "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
@@ -119,29 +119,34 @@ FEATURE = record_type(
     ]
 )
 
-# Two solids of which both have edges, faces or round sides: their slots are found together
-# (`dynenvs.contact.spots`).
+# A geom of such a pair; each is placed once for all its pairs (`dynenvs.contact.spots`).
+SOLID = record_type(
+    [
+        ("body", "i8"),
+        ("kind", "i8"),  # SPHERE, CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("position", "f8", (3,)),  # in the body's frame [m]
+        ("rotation", "f8", (3, 3)),
+    ]
+)
+
+# Two solids of which both have edges, faces or round sides: their slots are found together.
 PAIR = record_type(
     [
+        ("solid_a", "i8"),
+        ("solid_b", "i8"),
         ("kind_a", "i8"),  # SPHERE, CAPSULE or BOX
         ("kind_b", "i8"),  # CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
-        ("body_a", "i8"),
-        ("body_b", "i8"),
         ("first", "i8"),  # first slot
         ("slots", "i8"),
-        ("apart", "f8"),  # square of the bodies' distance from which the geoms are far [m^2]
+        ("apart", "f8"),  # square of the centres' distance from which the geoms are far [m^2]
+        # A's centre further than this from B is far (from B's centre, if it is neither box nor
+        # field; above a field's top) [m]
+        ("reach", "f8"),
         # Of a box over a height field: points along its edges.  Over blocks: how many along x a box
         # can touch; how many lines between them, and nodes, a capsule
         ("parts", "i8", (3,)),
         ("size_a", "f8", (3,)),  # as `dynenvs.parts.Geom.size`
         ("size_b", "f8", (3,)),
-        ("position_a", "f8", (3,)),  # in the body's frame [m]
-        ("position_b", "f8", (3,)),
-        ("rotation_a", "f8", (3, 3)),
-        ("rotation_b", "f8", (3, 3)),
-        # A's centre further than this from B is far (from B's centre, if it is neither box nor
-        # field; above a field's top) [m]
-        ("reach", "f8"),
         ("heights_at", "i8"),  # of a field: its first height, points (blocks) along x and y,
         ("nx", "i8"),
         ("ny", "i8"),
@@ -175,6 +180,7 @@ MEMORY = record_type(
         ("impulse", "f8", (3,)),  # of the last step on A, world axes [N s]
         ("total", "f8", (3,)),  # sum of impulses since the caller cleared it [N s]
         ("active", "i8"),  # bit k: variable k of the contact's LCP block was positive
+        ("listed", "i8"),  # whether the row's list of touched features has it
         ("friction", "f8"),  # this world's own coefficients
         ("restitution", "f8"),
         ("ignored", "i8"),  # not part of the contact problem (a foot that is not meant to carry)
@@ -192,6 +198,9 @@ STATUS = record_type(
         ("failed", "i8"),
         ("overflow", "i8"),
         ("contacts", "i8"),  # features that carried an impulse in the last step
+        # Features that were in a contact problem since the totals were cleared: how many the row
+        # lists.  All others carry nothing and hold no total: most of the row need not be read
+        ("touched", "i8"),
         ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
         ("cone", "i8"),  # of this world: PYRAMID or CONE ...
         ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
@@ -243,11 +252,11 @@ SPOT = record_type(
 FAR = 1e3  # [m]
 SEEN = 0.5  # features with a larger gap are not looked at within a step [m]
 
-# A solid in the world, and what the pair at hand needs to know of it.
+# A SOLID in the world, and what the pair at hand needs to know of it.
 SHAPE = record_type(
     [
         ("center", "f8", (3,)),
-        ("R", "f8", (3, 3)),
+        ("R", "f8", (3, 3)),  # of a sphere nothing, of a capsule its axis alone: column 2
         ("half", "f8", (3,)),  # size, as PAIR's; half edges of the block of a field at hand
         # The face of a box that looks to the other one: outward normal, centre, in-plane axes u, v
         # with half edges hu, hv, corners on the way round, and their numbers

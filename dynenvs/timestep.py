@@ -200,8 +200,18 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
 
 
 @inlined
-def clear_totals(m: ModelView, s: StateView) -> None:
-    """Start a new sum of contact impulses."""
-    for f in range(m.header[0].nf):
+def clear_totals(s: StateView) -> None:
+    """Start a new sum of contact impulses; features that carry nothing leave the list."""
+    kept = 0
+    for i in range(s.status[0].touched):
+        f = s.touched[i]
+        memory = s.memory[f]
+        p = memory.impulse
         for k in range(3):
-            s.memory[f].total[k] = 0.0
+            memory.total[k] = 0.0
+        if memory.active != 0 or p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
+            s.touched[kept] = f
+            kept += 1
+        else:
+            memory.listed = 0
+    s.status[0].touched = kept

@@ -171,7 +171,7 @@ def _advance(
     for i in range(action.shape[0]):
         action[i] = min(max(action[i], -1.0), 1.0)
         tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
-    clear_totals(m, s)
+    clear_totals(s)
     _push(s, task, o)
     solved = True
     for _ in range(o.frame_skip):
@@ -231,7 +231,8 @@ def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
     if o.terminate_on_fall:
         if s.q[2] - t.ground < FALL_HEIGHT * o.standing_height or upright(s) < FALL_TILT:
             return FELL
-        for f in range(m.header[0].nf):
+        for k in range(s.status[0].touched):
+            f = s.touched[k]
             total = s.memory[f].total
             if feet[f] == BODY and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
                 return FELL

@@ -60,7 +60,8 @@ def observe(
     observation[at + 2], observation[at + 3], observation[at + 4] = t.forward, t.sideways, t.turning
     for leg in range(o.legs):
         observation[at + 5 + leg] = 0.0
-    for f in range(m.header[0].nf):
+    for k in range(s.status[0].touched):
+        f = s.touched[k]
         if feet[f] >= 0 and s.memory[f].impulse[2] > 0.0:
             observation[at + 5 + feet[f]] = 1.0
 
@@ -106,11 +107,11 @@ def describe(
     for i in range(nu):
         torques[i] = action[i] * m.dofs[ROOT + i].effort
     period = o.timestep * o.frame_skip
-    for k in range(3):
-        for leg in range(o.legs):
-            forces[leg, k] = 0.0
-        for f in range(m.header[0].nf):
-            if feet[f] >= 0:
+    for leg in range(o.legs):
+        forces[leg, 0] = forces[leg, 1] = forces[leg, 2] = 0.0
+    for f in range(m.header[0].nf):
+        if feet[f] >= 0 and s.memory[f].listed:
+            for k in range(3):
                 forces[feet[f], k] += s.memory[f].total[k] / period
     speeds[0], speeds[1], speeds[2] = t.forward_speed, t.sideways_speed, t.turning_speed
     speeds[3], speeds[4], speeds[5] = t.forward, t.sideways, t.turning

@@ -26,7 +26,7 @@ def drive(
             action[motor] = min(max(action[motor], -1.0), 1.0)
             tau[i] = action[motor] * m.dofs[i].effort
             motor += 1
-    clear_totals(m, s)
+    clear_totals(s)
     solved = True
     for _ in range(o.frame_skip):
         if solved:

@@ -139,7 +139,7 @@ def _advance(
         tau[o.root + i] = action[i] * m.dofs[o.root + i].effort
     for i in range(o.root):
         tau[i] = 0.0
-    clear_totals(m, s)
+    clear_totals(s)
     solved = True
     for _ in range(o.frame_skip):
         if solved:
@@ -218,11 +218,11 @@ def _describe(
     for i in range(nu):
         torques[i] = action[i] * m.dofs[o.root + i].effort
     period = o.timestep * o.frame_skip
-    for k in range(3):
-        for leg in range(o.legs):
-            forces[leg, k] = 0.0
-        for f in range(m.header[0].nf):
-            if feet[f] >= 0:
+    for leg in range(o.legs):
+        forces[leg, 0] = forces[leg, 1] = forces[leg, 2] = 0.0
+    for f in range(m.header[0].nf):
+        if feet[f] >= 0 and s.memory[f].listed:
+            for k in range(3):
                 forces[feet[f], k] += s.memory[f].total[k] / period
 
 
@@ -252,7 +252,8 @@ def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
             return FELL
         if o.root > ROOT and abs(s.q[ROOT]) > FALL_PITCH:
             return FELL
-        for f in range(m.header[0].nf):
+        for k in range(s.status[0].touched):
+            f = s.touched[k]
             total = s.memory[f].total
             if feet[f] < 0 and (total[0] != 0.0 or total[2] != 0.0):
                 return FELL

@@ -51,7 +51,7 @@ def scene(seed: int) -> World:
 def test_nothing_changes(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Bit for bit over a second, whatever touches whatever."""
     one = scene(seed)
-    monkeypatch.setattr(packing, "_apart", lambda *_: math.inf)
+    monkeypatch.setattr(packing, "_far", lambda _: math.inf)
     other = scene(seed)
     assert (other.model.features["apart"] == math.inf).all()
     touched = set()

@@ -112,11 +112,11 @@ def remember(
     from_blocks: whether Newton's method gave the answer (the cascade keeps its active sets itself).
     """
     memory, status = s.memory, s.status[0]
-    for f in range(memory.shape[0]):
-        old = memory[f].impulse
-        old[0] = old[1] = old[2] = 0.0
+    for k in range(status.touched):
+        old = memory[s.touched[k]]
+        old.impulse[0] = old.impulse[1] = old.impulse[2] = 0.0
         if from_blocks:
-            memory[f].active = 0
+            old.active = 0
     if from_blocks:
         status.limits_active = 0
     status.contacts = 0
@@ -125,6 +125,10 @@ def remember(
     for i in range(count):
         contact = w.contacts[i]
         record = memory[contact.feature]
+        if record.listed == 0:
+            record.listed = 1
+            s.touched[status.touched] = contact.feature
+            status.touched += 1
         r = contact.row
         if from_blocks:
             contact.slip = w.blocks[i].slip

@@ -14,17 +14,17 @@ from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
 from dynenvs.contact.geometry.height_field import solid_field
 from dynenvs.contact.geometry.segment import clamp
-from dynenvs.contact.geometry.spot import Point, back, discard, dot
+from dynenvs.contact.geometry.spot import Point, back, column, discard, dot
 from dynenvs.layout import (
     Bytes,
     Floats,
     Records,
     open_model,
     open_pairs,
-    open_shapes,
+    open_solids,
     open_workspace,
 )
-from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD
+from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD, SPHERE
 from dynenvs.rotation import rotate
 
 FOUND = 0
@@ -39,86 +39,70 @@ def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
     m = open_model(packed)
     w = open_workspace(m, buffer)
     pairs, heights = open_pairs(m, packed)
-    shapes = open_shapes(m, buffer)
+    solids, shapes = open_solids(m, packed, buffer)
     start = m.header[0].ns if after else 0
-    for p in range(m.header[0].np):
+    for k in range(solids.shape[0]):
+        if after:
+            _place(solids[k], w.pose_new[solids[k].body], shapes[k])
+        else:
+            _place(solids[k], w.pose[solids[k].body], shapes[k])
+    for p in range(pairs.shape[0]):
         pair = pairs[p]
         first = start + pair.first
-        if after:
-            near = _meet(pair, w.pose_new[pair.body_a], w.pose_new[pair.body_b], shapes)
-        else:
-            near = _meet(pair, w.pose[pair.body_a], w.pose[pair.body_b], shapes)
+        a, b = shapes[pair.solid_a], shapes[pair.solid_b]
+        near = _near(pair, a, b)
         if near or (after and w.spots[pair.first].skip == 0):  # else nobody reads the slots
             discard(w.spots, first, pair.slots)
         w.spots[first].skip = 0 if near else pair.slots
         if near:
-            _find(pair, shapes[0], shapes[1], heights, w.spots, first)
+            for k in range(3):
+                a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
+            _find(pair, a, b, heights, w.spots, first)
     return FOUND
 
 
 @inlined
-def _meet(pair: Any, pose_a: Any, pose_b: Any, shapes: Records) -> bool:
-    """Whether the solids are near each other; if so, both placed in the world."""
-    a, b = pose_a.p, pose_b.p
-    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
-    if x * x + y * y + z * z > pair.apart:  # broad phase: nothing needs to be turned
-        return False
-    x, y, z = rotate(pose_a.R, pair.position_a)
-    center = (x + a[0], y + a[1], z + a[2])
-    if not _near(pair, back(pose_b.R, (center[0] - b[0], center[1] - b[1], center[2] - b[2]))):
-        return False
-    c = shapes[0].center
-    c[0], c[1], c[2] = center
-    _turn(pose_a.R, pair.rotation_a, shapes[0].R)
-    x, y, z = rotate(pose_b.R, pair.position_b)
-    other = (x + b[0], y + b[1], z + b[2])
-    if pair.kind_a == CAPSULE and pair.kind_b == CAPSULE:
-        u = rotate(pose_a.R, pair.rotation_a[:, 2])
-        v = rotate(pose_b.R, pair.rotation_b[:, 2])
-        if _side_by_side(pair, center, u, other, v):
-            return False
-    c = shapes[1].center
-    c[0], c[1], c[2] = other
-    _turn(pose_b.R, pair.rotation_b, shapes[1].R)
-    for k in range(3):
-        shapes[0].half[k], shapes[1].half[k] = pair.size_a[k], pair.size_b[k]
-    return True
+def _place(solid: Any, pose: Any, shape: Any) -> None:
+    """Centre and axes of a solid in the world."""
+    x, y, z = rotate(pose.R, solid.position)
+    c, own, R = shape.center, solid.rotation, shape.R
+    c[0], c[1], c[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
+    if solid.kind == CAPSULE:
+        R[0, 2], R[1, 2], R[2, 2] = rotate(pose.R, own[:, 2])
+    elif solid.kind != SPHERE:
+        for i in range(3):
+            x, y, z = pose.R[i, 0], pose.R[i, 1], pose.R[i, 2]
+            for j in range(3):
+                R[i, j] = x * own[0, j] + y * own[1, j] + z * own[2, j]
 
 
 @inlined
-def _turn(R: Floats, own: Floats, out: Floats) -> None:
-    """out = R own"""
-    for i in range(3):
-        x, y, z = R[i, 0], R[i, 1], R[i, 2]
-        for j in range(3):
-            out[i, j] = x * own[0, j] + y * own[1, j] + z * own[2, j]
-
-
-@inlined
-def _near(pair: Any, center: Point) -> bool:
-    """Whether A's bounding sphere, its centre in B's body frame, is near B: near a box, near the
-    highest level of a field, near the bounding sphere of others."""
-    p = pair.position_b
-    x, y, z = center[0] - p[0], center[1] - p[1], center[2] - p[2]
-    if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
+def _near(pair: Any, a: Any, b: Any) -> bool:
+    """Whether A's bounding sphere is near B: near a box, near the highest level of a field, near
+    the bounding sphere of others, and capsules not side by side."""
+    p, q = a.center, b.center
+    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
+    square = dot(d, d)
+    if square > pair.apart:  # broad phase: most pairs of a large scene end here
+        return False
+    if pair.kind_b == CAPSULE:
+        return not (pair.kind_a == CAPSULE and _side_by_side(pair, d, square, a.R, b.R))
+    x, y, z = back(b.R, d)
+    if pair.kind_b != BOX:
         return bool(z - pair.top < pair.reach)
-    if pair.kind_b == BOX:
-        x, y, z = back(pair.rotation_b, (x, y, z))
-        half = pair.size_b
-        x -= clamp(x, half[0])
-        y -= clamp(y, half[1])
-        z -= clamp(z, half[2])
+    half = pair.size_b
+    x -= clamp(x, half[0])
+    y -= clamp(y, half[1])
+    z -= clamp(z, half[2])
     return bool(x * x + y * y + z * z < pair.reach * pair.reach)
 
 
 @inlined
-def _side_by_side(pair: Any, p: Point, u: Point, q: Point, v: Point) -> bool:
-    """Whether a plane across the line between their centres p and q parts two capsules widely."""
-    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
-    half_u, half_v = pair.size_a[1], pair.size_b[1]
-    square = dot(d, d)
-    parted = square - half_u * abs(dot(d, u)) - half_v * abs(dot(d, v))
-    return bool(parted > (pair.reach - half_u - half_v) * math.sqrt(square))
+def _side_by_side(pair: Any, d: Point, square: float, A: Floats, B: Floats) -> bool:
+    """Whether a plane across the line d between their centres parts two capsules widely."""
+    half_a, half_b = pair.size_a[1], pair.size_b[1]
+    parted = square - half_a * abs(dot(d, column(A, 2))) - half_b * abs(dot(d, column(B, 2)))
+    return bool(parted > (pair.reach - half_a - half_b) * math.sqrt(square))
 
 
 @inlined

@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.geometry.spot import into, out_of
+from dynenvs.contact.geometry.spot import Point, along, column, into, out_of, point
 from dynenvs.layout import Floats, Records
 from dynenvs.records import BOX, CAPSULE
 
@@ -124,39 +124,29 @@ def ball_field(
 @kernel
 def solid_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     """All slots of a solid against a height field."""
-    half = pair.size_a
     if pair.kind_a == BOX:
         _box_field(pair, a, b, heights, spots, first)
         return
+    radius, half = pair.size_a[0], pair.size_a[1]
     for k in range(pair.slots):
-        z = 0.0
+        p = point(a.center)
         if pair.kind_a == CAPSULE:
-            z = half[1] * (2.0 * k / (pair.slots - 1.0) - 1.0)
-        _own_point(pair, a, b, heights, spots[first + k], 0.0, 0.0, z, half[0])
+            p = along(p, half * (2.0 * k / (pair.slots - 1.0) - 1.0), column(a.R, 2))
+        _ball(pair, b, heights, spots[first + k], p, radius)
 
 
 @kernel
-def _own_point(
-    pair: Any, a: Any, b: Any, heights: Floats, spot: Any, x: float, y: float, z: float, r: float
-) -> None:
-    """A ball about the point (x, y, z) of the solid's frame."""
-    R, c = a.R, a.center
-    p = into(
-        b,
-        (
-            c[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
-            c[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
-            c[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
-        ),
-    )
-    ball_field(pair, heights, spot, p[0], p[1], p[2], r)
+def _ball(pair: Any, b: Any, heights: Floats, spot: Any, p: Point, radius: float) -> None:
+    """A ball about a point of the world."""
+    x, y, z = into(b, p)
+    ball_field(pair, heights, spot, x, y, z, radius)
     out_of(b, spot)
 
 
 @inlined
 def _box_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     """The points of a lattice that lie on the box's surface."""
-    n, half = pair.parts, pair.size_a
+    n, half, c, R = pair.parts, pair.size_a, a.center, a.R
     k = first
     for i in range(n[0]):
         x = half[0] * (2.0 * i / (n[0] - 1.0) - 1.0)
@@ -166,5 +156,10 @@ def _box_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first
             for l in range(n[2]):
                 if side or l == 0 or l == n[2] - 1:
                     z = half[2] * (2.0 * l / (n[2] - 1.0) - 1.0)
-                    _own_point(pair, a, b, heights, spots[k], x, y, z, 0.0)
+                    p = (
+                        c[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+                        c[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+                        c[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+                    )
+                    _ball(pair, b, heights, spots[k], p, 0.0)
                     k += 1
