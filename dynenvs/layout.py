@@ -141,6 +141,11 @@ def _align(size: int) -> int:
     return -(-size // 64) * 64
 
 
+def lanes_bytes(nb: int, nq: int, nv: int) -> int:
+    """Size of `abreast.views.AbreastView`."""
+    return 32 * (nq + (9 + nv) * nv + 50 * nb)
+
+
 def fill_offsets(header: Any) -> None:
     """Lay out the three buffers for the counts already in `header`."""
     nb, nq, nv, nf = header.nb, header.nq, header.nv, header.nf
@@ -185,6 +190,7 @@ def fill_offsets(header: Any) -> None:
             ("pose_at", nb * POSE.itemsize),
             ("pose_new_at", nb * POSE.itemsize),
             ("body_work_at", nb * BODY_WORK.itemsize),
+            ("lanes_at", lanes_bytes(nb, nq, nv) if header.abreast else 0),
             ("gaps_at", 8 * nf),
             ("spots_at", 2 * header.ns * SPOT.itemsize),
             ("shapes_at", header.nsolids * SHAPE.itemsize),

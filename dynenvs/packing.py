@@ -19,6 +19,7 @@ from dynenvs.records import (
     HALF_SPACE,
     HEADER,
     HEIGHT_FIELD,
+    INELASTIC,
     POINT,
     PYRAMID,
     SEEN,
@@ -30,6 +31,7 @@ from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, p
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
+FLOATING = ("spherical", "free")  # joints that turn any way
 NEAR = 0.1  # solids further apart than this are not looked at [m]
 
 
@@ -69,10 +71,17 @@ def allocate(
         header.restitution = laws.restitution
     header.gravity[:] = gravity
     header.npolygons = len(direction_counts(directions))
+    header.abreast = _goes_abreast(header, bodies)
     fill_offsets(header)
     packed = np.zeros(header.model_bytes, np.uint8)
     packed[: HEADER.itemsize].view(HEADER)[0] = header
     return packed
+
+
+def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
+    """Whether `dynenvs.abreast` knows the model: all trees float, no loops, nothing bounces."""
+    floating = all(body.joint.type in FLOATING for body in bodies if body.parent == "world")
+    return floating and not header.ne and header.restitution == INELASTIC
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -149,6 +158,7 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
         blocks = (j + 1) // WIDTH
         dofs[j].whole = WIDTH * blocks if blocks + 2 < depth else 0
     header.recursive = _takes_recursion(header, depths)
+    header.abreast = header.abreast and not header.recursive
     # Free and spherical joints are not refined, loops and recursion neither
     simple = all(record.nv <= 1 for record in records) and not (header.ne or header.recursive)
     header.refined = simple and max(depths, default=0) > DEEP

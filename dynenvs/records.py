@@ -29,13 +29,13 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "ns", "np", "nsolids", "nheights", "nc", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
-    "nloops", "ne",
+    "nloops", "ne", "abreast",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "solids_at", "heights_at", "loops_at",
     "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at", "memory_at",
     "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
-    "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
+    "lanes_at", "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
     "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
     "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at",

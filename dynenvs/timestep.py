@@ -46,10 +46,11 @@ HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or whic
 PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)")
-def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, int64)")
+def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float, free: int) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
+    free: whether the motion without contacts stands in the workspace (`abreast.free`)
     A part that cannot be solved leaves the state untouched.
     """
     m = open_model(packed)
@@ -60,11 +61,13 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
         piece = part
-        _pose(m, s, w)
+        known = free != 0 and part == dt
+        if not known:
+            _pose(m, s, w)
         bounces = m.header[0].restitution != INELASTIC and pieces < PIECES
         if bounces and collide(packed, row, buffer, dt) not in (CERTIFIED, DEGRADED):
             s.status[0].degraded += 1  # the step stops what should have bounced
-        done = free_motion(m, s, w, tau, part)
+        done = known or free_motion(m, s, w, tau, part)
         if done and bounces:
             done = find_impact(packed, row, buffer, part) == CERTIFIED
             if done and w.answer[0].until < part:
@@ -78,10 +81,11 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
             s.status[0].pivots += answer.pivots
             if done:
                 s.status[0].residual = max(s.status[0].residual, answer.residual)
+                answer.posed = 1  # or not: `project` leaves out what nobody asks
                 placed = _move(packed, buffer, m, s, w, piece, halvings == HALVINGS)
                 done = placed == PLACED and commit(m, s, w)
                 sunk = placed == SUNK
-                answer.posed = 1 if done else 0
+                answer.posed = answer.posed if done else 0
         if done:
             s.status[0].time += piece
             remaining -= piece
@@ -131,7 +135,7 @@ def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> in
 
     Returns DONE, or STEP_FAILED with the state left at its last finite, solved one.
     """
-    return int(step_apart(packed, row, buffer, tau, dt))
+    return int(step_apart(packed, row, buffer, tau, dt, 0))
 
 
 @inlined
@@ -139,7 +143,7 @@ def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: fl
     """The same for opened views."""
     h = m.header[0]
     packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
-    return int(step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt))
+    return int(step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt, 0))
 
 
 @inlined

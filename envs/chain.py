@@ -13,7 +13,7 @@ import numpy as np
 from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.loop import carry_out
-from dynenvs.envs.motors import drive, tell_torques
+from dynenvs.envs.motors import set_torques, tell_torques
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.layout import (
     Bytes,
@@ -121,27 +121,25 @@ def run(
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`."""
     carry_out(
-        _begin, _advance, _tell, TASK, (), packed, options, fresh, rows, tasks,
+        _begin, set_torques, _finish, _tell, TASK, (), packed, options, fresh, rows, tasks,
         actions, observations, rewards, ends, readings, last_observations, last_readings, buffers,
         copied_observations, copied_readings, progress, chosen, thread, order,
     )  # fmt: skip
 
 
 @inlined
-def _advance(
+def _finish(
     packed: Bytes,
     m: ModelView,
     s: StateView,
-    row: Bytes,
-    buffer: Bytes,
     task: Records,
     o: Any,
     given: Any,
     action: Floats,
+    solved: bool,
 ) -> float:
-    """One control step; returns the reward."""
+    """The end of a control step; returns the reward."""
     t = task[0]
-    solved = drive(packed, m, s, row, buffer, o, action)
     t.steps += 1
     t.end = _end(s, t, o) if solved else FAILED_STEP
     return _reward(s, t, o, action)

@@ -17,6 +17,7 @@ from dynenvs.envs.ground import FLAT, heading_of, local_ground, place_on_terrain
 from dynenvs.envs.legged_readings import describe, observe, reward, upright
 from dynenvs.envs.legged_records import BODY, PLACE, ROOT, TASK
 from dynenvs.envs.loop import carry_out
+from dynenvs.envs.motors import set_torques
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -26,10 +27,8 @@ from dynenvs.layout import (
     Records,
     StateView,
     open_poses,
-    open_torques,
 )
 from dynenvs.rng import uniform
-from dynenvs.timestep import DONE, clear_totals, step_apart
 
 FALL_HEIGHT = 0.6  # of the standing height
 FALL_TILT = 0.5  # cosine of the base's tilt below which it has fallen
@@ -64,9 +63,9 @@ def run(
     standing: pose [m, rad], shape (nq,); feet: each feature's leg, BODY or ITSELF.
     """
     carry_out(
-        _begin, _advance, _tell, TASK, (standing, feet), packed, options, fresh, rows, tasks,
-        actions, observations, rewards, ends, readings, last_observations, last_readings, buffers,
-        copied_observations, copied_readings, progress, chosen, thread, order,
+        _begin, _start, _finish, _tell, TASK, (standing, feet), packed, options, fresh, rows,
+        tasks, actions, observations, rewards, ends, readings, last_observations, last_readings,
+        buffers, copied_observations, copied_readings, progress, chosen, thread, order,
     )  # fmt: skip
 
 
@@ -152,31 +151,25 @@ def _draw_command(t: Any, generator: Floats, o: Any, given: bool) -> None:
 
 
 @inlined
-def _advance(
+def _start(m: ModelView, s: StateView, task: Records, o: Any, action: Floats, tau: Floats) -> None:
+    """The torques of a control step, and perhaps a push."""
+    set_torques(m, s, task, o, action, tau)
+    _push(s, task, o)
+
+
+@inlined
+def _finish(
     packed: Bytes,
     m: ModelView,
     s: StateView,
-    row: Bytes,
-    buffer: Bytes,
     task: Records,
     o: Any,
     given: Any,
     action: Floats,
+    solved: bool,
 ) -> float:
-    """One control step; returns the reward."""
+    """The end of a control step; returns the reward."""
     t = task[0]
-    tau = open_torques(m, buffer)
-    for i in range(ROOT):
-        tau[i] = 0.0
-    for i in range(action.shape[0]):
-        action[i] = min(max(action[i], -1.0), 1.0)
-        tau[ROOT + i] = action[i] * m.dofs[ROOT + i].effort
-    clear_totals(s)
-    _push(s, task, o)
-    solved = True
-    for _ in range(o.frame_skip):
-        if solved:
-            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
     for k in range(3, 6):
         s.wrench[1, k] = 0.0
     period = o.timestep * o.frame_skip

@@ -1,13 +1,16 @@
 """Many worlds, one call: what every task's kernel `run` does with the worlds that it is given.
 
-A task brings three kernels, each inlined here, so that one loop serves all:
+A task brings four kernels, each inlined here, so that one loop serves all:
 
 - `begin(packed, m, s, buffer, task, o, given)`: the start of an episode, in a fresh row;
-- `advance(packed, m, s, row, buffer, task, o, given, action)`: one control step; the reward;
+- `start(m, s, task, o, action, tau)`: the torques of a control step, which are then held;
+- `finish(packed, m, s, task, o, given, action, solved)`: the end of the control step, of which
+  every physics step was solved or not; the reward;
 - `tell(packed, m, s, t, o, given, action, observation, reading)`: what is seen and said.
 
 `task` is a world's record, shape (1,), and t its entry; o the task's options; `given` a tuple of
-what else the task knows.  A task's generator is the first field of its record.
+what else the task knows.  A task's generator is the first field of its record.  A thread takes as
+many worlds at once as it has workspaces: those go through the physics abreast.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.abreast.free import free_abreast
 from dynenvs.compiled import inlined
 from dynenvs.envs.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
 from dynenvs.layout import (
@@ -27,15 +31,18 @@ from dynenvs.layout import (
     StateView,
     open_model,
     open_state,
+    open_torques,
 )
 from dynenvs.progress import APART, claim, leave
+from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import copy_words, vector
 
 
 @inlined
 def carry_out(
     begin: Any,
-    advance: Any,
+    start: Any,
+    finish: Any,
     tell: Any,
     kind: Any,
     given: Any,
@@ -64,40 +71,101 @@ def carry_out(
     Of the task: its kernels, the dtype of its records, what else they are given, the model, its
     options and a `fresh` row.  Of each of n worlds, as bytes: row, task record, action (nu,),
     observation, reading, and the last observation and reading of an episode that STEP_AND_BEGIN
-    followed by another; rewards and ends, shape (n,).  `buffers` holds a workspace for each
+    followed by another; rewards and ends, shape (n,).  `buffers` holds some workspaces for each
     thread.  The copies are the caller's: what only this thread touches stays in its core's cache.
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
-    n = chosen.shape[0]
+    n, stride = chosen.shape[0], h.workspace_bytes + APART
+    size = buffers.shape[0] // (progress[0] * stride)  # worlds taken at once
+    buffers = vector(buffers, thread * size * stride, size * stride, np.uint8)
     kept, told = tasks.shape[0] // n, readings.shape[0] // n  # bytes of a world
     nu, seen = actions.shape[0] // (8 * n), observations.shape[0] // (8 * n)
-    i = claim(progress, thread, n)
-    while i < n:
-        if chosen[i]:
-            row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-            s, task = open_state(m, row), vector(tasks, i * kept, 1, kind)
-            action = vector(actions, 8 * i * nu, nu, np.float64)
-            observation = vector(last_observations, 8 * i * seen, seen, np.float64)
-            reading = vector(last_readings, i * told, told, np.uint8)
-            rewards[i], ends[i] = _carry_out_one(
-                begin, advance, tell, given, packed, m, s, row, buffer, task, o, fresh, action,
-                observation, reading, order,
-            )  # fmt: skip
-            observation = vector(observations, 8 * i * seen, seen, np.float64)
-            reading = vector(readings, i * told, told, np.uint8)
-            tell(packed, m, s, task[0], o, given, action, observation, reading)
-        copy_words(observations, copied_observations, seen * i, seen)
-        copy_words(readings, copied_readings, told // 8 * i, told // 8)
-        i = claim(progress, thread, n)
+    groups = (n + size - 1) // size
+    group = claim(progress, thread, groups)
+    while group < groups:
+        first = group * size
+        count = min(size, n - first)
+        moving = 0
+        for i in range(first, first + count):
+            task = vector(tasks, i * kept, 1, kind)
+            if chosen[i] and _moves(order, task[0].end):
+                s = open_state(m, vector(rows, i * h.state_bytes, h.state_bytes, np.uint8))
+                buffer = vector(buffers, (i - first) * stride, h.workspace_bytes, np.uint8)
+                action = vector(actions, 8 * i * nu, nu, np.float64)
+                start(m, s, task, o, action, open_torques(m, buffer))
+                clear_totals(s)
+                moving |= 1 << (i - first)
+        theirs = vector(rows, first * h.state_bytes, count * h.state_bytes, np.uint8)
+        solved = _hold_torques(packed, m, theirs, buffers, stride, count, moving, o)
+        for i in range(first, first + count):
+            if chosen[i]:
+                row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
+                s, task = open_state(m, row), vector(tasks, i * kept, 1, kind)
+                buffer = vector(buffers, (i - first) * stride, h.workspace_bytes, np.uint8)
+                action = vector(actions, 8 * i * nu, nu, np.float64)
+                moved = (moving >> (i - first)) & 1 != 0
+                well = (solved >> (i - first)) & 1 != 0
+                rewards[i] = 0.0
+                if moved:
+                    rewards[i] = finish(packed, m, s, task, o, given, action, well)
+                observation = vector(last_observations, 8 * i * seen, seen, np.float64)
+                reading = vector(last_readings, i * told, told, np.uint8)
+                ends[i] = _end_one(
+                    begin, tell, given, packed, m, s, row, buffer, task, o, fresh, action,
+                    observation, reading, order, moved,
+                )  # fmt: skip
+                observation = vector(observations, 8 * i * seen, seen, np.float64)
+                reading = vector(readings, i * told, told, np.uint8)
+                tell(packed, m, s, task[0], o, given, action, observation, reading)
+            copy_words(observations, copied_observations, seen * i, seen)
+            copy_words(readings, copied_readings, told // 8 * i, told // 8)
+        group = claim(progress, thread, groups)
     leave(progress, thread)
 
 
 @inlined
-def _carry_out_one(
+def _moves(order: int, end: int) -> bool:
+    """Whether a world whose last step ended so takes a control step."""
+    again = order == STEP_OR_BEGIN and end != RUNNING
+    return order not in (OBSERVE, BEGIN) and not again
+
+
+@inlined
+def _hold_torques(
+    packed: Bytes,
+    m: ModelView,
+    rows: Bytes,
+    buffers: Bytes,
+    stride: int,
+    count: int,
+    moving: int,
+    o: Any,
+) -> int:
+    """Let the moving ones of `count` worlds pass a control period; returns which were solved.
+
+    moving, and the answer: bit k for world k, of row k and workspace k, where its torques are
+    """
+    h = m.header[0]
+    abreast = h.abreast != 0 and moving & (moving - 1) != 0  # two worlds or more
+    solved = moving
+    for _ in range(o.frame_skip):
+        free = 0
+        if abreast:
+            free = max(free_abreast(packed, rows, buffers, stride, count, o.timestep), 0)
+        for k in range(count):
+            if (solved >> k) & 1:
+                row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
+                buffer = vector(buffers, k * stride, h.workspace_bytes, np.uint8)
+                tau = open_torques(m, buffer)
+                if step_apart(packed, row, buffer, tau, o.timestep, (free >> k) & 1) != DONE:
+                    solved &= ~(1 << k)
+    return solved
+
+
+@inlined
+def _end_one(
     begin: Any,
-    advance: Any,
     tell: Any,
     given: Any,
     packed: Bytes,
@@ -112,16 +180,14 @@ def _carry_out_one(
     last_observation: Floats,
     last_reading: Bytes,
     order: int,
-) -> tuple[float, int]:
-    """Carry out `order` in one world; returns the reward, and why the episode ended, or RUNNING."""
-    again = order == BEGIN or (order == STEP_OR_BEGIN and task[0].end != RUNNING)
-    reward = 0.0
-    if order == OBSERVE:
-        rest(action)  # no torque acted before this state
-    elif not again:
-        reward = advance(packed, m, s, row, buffer, task, o, given, action)
+    moved: bool,
+) -> int:
+    """Begin an episode where `order` asks for it; returns why the last one ended, or RUNNING."""
+    again = not moved and order != OBSERVE
     end = RUNNING if again else task[0].end
-    if order == STEP_AND_BEGIN and end != RUNNING:
+    if not moved:
+        rest(action)  # no torque acted before this state
+    elif order == STEP_AND_BEGIN and end != RUNNING:
         tell(packed, m, s, task[0], o, given, action, last_observation, last_reading)
         again = True
     if again:
@@ -130,7 +196,7 @@ def _carry_out_one(
         rest(action)
         task[0].steps, task[0].end = 0, RUNNING
         begin(packed, m, s, buffer, task, o, given)
-    return reward, end
+    return int(end)
 
 
 @inlined

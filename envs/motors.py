@@ -1,24 +1,21 @@
-"""What tasks with a motor at every actuated joint share: from actions to torques to motion."""
+"""What tasks with a motor at every actuated joint share: from actions to torques."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dynenvs.compiled import inlined
-from dynenvs.layout import Bytes, Floats, ModelView, StateView, open_torques
-from dynenvs.timestep import DONE, clear_totals, step_apart
+from dynenvs.layout import Floats, ModelView, Records, StateView
 
 
 @inlined
-def drive(
-    packed: Bytes, m: ModelView, s: StateView, row: Bytes, buffer: Bytes, o: Any, action: Floats
-) -> bool:
-    """One control step: clip the action, hold its torques; whether every physics step was solved.
+def set_torques(
+    m: ModelView, s: StateView, task: Records, o: Any, action: Floats, tau: Floats
+) -> None:
+    """Clip an action of each motor, in the order of the coordinates, to its torques, shape (nv,).
 
-    o: options with `timestep` and `frame_skip`; action: of each motor, in the order of the
-    coordinates, shape (nu,).
+    The `start` of tasks on which nothing else acts (`loop.py`).
     """
-    tau = open_torques(m, buffer)
     motor = 0
     for i in range(m.header[0].nv):
         tau[i] = 0.0
@@ -26,12 +23,6 @@ def drive(
             action[motor] = min(max(action[motor], -1.0), 1.0)
             tau[i] = action[motor] * m.dofs[i].effort
             motor += 1
-    clear_totals(s)
-    solved = True
-    for _ in range(o.frame_skip):
-        if solved:
-            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
-    return solved
 
 
 @inlined

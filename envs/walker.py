@@ -16,6 +16,7 @@ from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.detect import feature_gap
 from dynenvs.envs.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.loop import carry_out
+from dynenvs.envs.motors import set_torques
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.envs.walker_records import READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
@@ -27,10 +28,8 @@ from dynenvs.layout import (
     Records,
     StateView,
     open_poses,
-    open_torques,
 )
 from dynenvs.rng import uniform
-from dynenvs.timestep import DONE, clear_totals, step_apart
 from dynenvs.views import matrix, vector
 
 # Reward weights; they sum to 1.  Ease and steadiness count only as far as the command is followed.
@@ -75,9 +74,9 @@ def run(
     standing: pose [m, rad], shape (nq,); feet: each feature's leg or -1.
     """
     carry_out(
-        _begin, _advance, _tell, TASK, (standing, feet), packed, options, fresh, rows, tasks,
-        actions, observations, rewards, ends, readings, last_observations, last_readings, buffers,
-        copied_observations, copied_readings, progress, chosen, thread, order,
+        _begin, set_torques, _finish, _tell, TASK, (standing, feet), packed, options, fresh, rows,
+        tasks, actions, observations, rewards, ends, readings, last_observations, last_readings,
+        buffers, copied_observations, copied_readings, progress, chosen, thread, order,
     )  # fmt: skip
 
 
@@ -120,30 +119,18 @@ def _begin(
 
 
 @inlined
-def _advance(
+def _finish(
     packed: Bytes,
     m: ModelView,
     s: StateView,
-    row: Bytes,
-    buffer: Bytes,
     task: Records,
     o: Any,
     given: Any,
     action: Floats,
+    solved: bool,
 ) -> float:
-    """One control step; returns the reward."""
+    """The end of a control step; returns the reward."""
     t = task[0]
-    tau = open_torques(m, buffer)
-    for i in range(action.shape[0]):
-        action[i] = min(max(action[i], -1.0), 1.0)
-        tau[o.root + i] = action[i] * m.dofs[o.root + i].effort
-    for i in range(o.root):
-        tau[i] = 0.0
-    clear_totals(s)
-    solved = True
-    for _ in range(o.frame_skip):
-        if solved:
-            solved = step_apart(packed, row, buffer, tau, o.timestep) == DONE
     period = o.timestep * o.frame_skip
     t.steps += 1
     t.phase += period * gait_frequency(o, t.command)

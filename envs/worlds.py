@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.abreast.lanes import WIDTH
 from dynenvs.compiled import announce, kernel
 from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
@@ -79,9 +80,10 @@ class Worlds:
         self._connect()
 
     def _workspaces(self) -> NDArray[np.uint8]:
-        """Scratch memory: one workspace a thread."""
-        size = self.task.model.header.workspace_bytes + APART
-        return np.zeros((self.threads, size), np.uint8)
+        """Scratch memory: a workspace for each world that a thread takes at once."""
+        h = self.task.model.header
+        at_once = min(WIDTH, self.count // self.threads) if h.abreast else 1
+        return np.zeros((self.threads * at_once, h.workspace_bytes + APART), np.uint8)
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""

@@ -65,12 +65,14 @@ def random_inertia(rng: np.random.Generator, mass: float) -> Array:
     return turn @ np.diag(mass / 12 * (size.sum() - size)) @ turn.T
 
 
-def _random_link(rng: np.random.Generator, name: str, parent: Link | None) -> Link:
+def _random_link(rng: np.random.Generator, name: str, parent: Link | None, floating: bool) -> Link:
     kind = str(rng.choice(KINDS, p=PROBABILITIES))
     if parent is not None and parent.mass == 0.0:
         kind = "revolute"  # more freedom on a massless link would make M singular
     if parent is None and kind == "fixed":
         kind = "free"  # Pinocchio leaves what is welded to the world out of its totals
+    if parent is None and floating:
+        kind = "spherical" if kind == "spherical" else "free"
     massless = kind in ("revolute", "fixed", "dh_revolute") and rng.random() < 0.15
     mass = 0.0 if massless and (parent is None or parent.mass > 0.0) else rng.uniform(0.2, 3.0)
     axis = rng.normal(size=3)
@@ -109,8 +111,11 @@ def add_link(builder: ModelBuilder, link: Link) -> None:
     builder.body(link.name, joint=joint, **body)
 
 
-def random_tree(seed: int, bodies: int | None = None) -> Tree:
-    """A forest of 1 to 10 bodies with random joints about random axes; the same for equal seeds."""
+def random_tree(seed: int, bodies: int | None = None, floating: bool = False) -> Tree:
+    """A forest of 1 to 10 bodies with random joints about random axes; the same for equal seeds.
+
+    floating: whether no root is bound to an axis.
+    """
     rng = np.random.default_rng(seed)
     builder = ModelBuilder(gravity=rng.normal(size=3) * 6)
     links: list[Link] = []
@@ -119,7 +124,7 @@ def random_tree(seed: int, bodies: int | None = None) -> Tree:
         parent = None if not links or rng.random() < 0.1 else links[rng.integers(len(links))]
         if links and links[-1].mass == 0.0:
             parent = links[-1]  # a massless link must carry something
-        links.append(_random_link(rng, f"link{len(links)}", parent))
+        links.append(_random_link(rng, f"link{len(links)}", parent, floating))
         add_link(builder, links[-1])
     return Tree(builder.build(), links, rng)
 

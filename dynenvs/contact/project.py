@@ -44,7 +44,9 @@ TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another
 
 @inlined
 def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> bool:
-    """Correct `w.q_new` (and `w.pose_new`) in place; twice where one Newton step is not enough.
+    """Correct `w.q_new` in place; twice where one Newton step is not enough.
+
+    And `w.pose_new`, unless `w.answer.posed` says that it was left behind.
 
     Returns whether no feature is deeper in the ground, by more than LARGE, than the deepest one
     was at the start of the step.
@@ -86,6 +88,9 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         # Near a joint's axis a small error takes a far turn, which may end anywhere
         look = worst > LARGE or _largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
+        if last and not look and m.header[0].ne == 0:
+            w.answer[0].posed = 0  # nobody asks for `pose_new`
+            break
         update_poses(m, w.q_new, w.pose_new)
         if m.header[0].ns > 0 and (look or not last):
             h = m.header[0]

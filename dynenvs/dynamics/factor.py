@@ -34,14 +34,13 @@ def factor_in_place(dofs: Records, L: Floats) -> bool:
         i = dofs[k].parent
         while i >= 0:
             ratio = L[k, i] * inverse
-            if ratio != 0.0:
-                whole = dofs[i].whole
-                add_multiple(L, i, L, k, 0, whole, -ratio)
-                j = i
-                while j >= whole:
-                    L[i, j] -= ratio * L[k, j]
-                    j = dofs[j].parent
-                L[k, i] = ratio
+            whole = dofs[i].whole
+            add_multiple(L, i, L, k, 0, whole, -ratio)
+            j = i
+            while j >= whole:
+                L[i, j] -= ratio * L[k, j]
+                j = dofs[j].parent
+            L[k, i] = ratio
             i = dofs[i].parent
     return True
 
@@ -59,11 +58,10 @@ def solve_factors(dofs: Records, L: Floats, x: Floats) -> None:
     # L^-T: tips to base
     for i in range(nv - 1, -1, -1):
         xi = x[i]
-        if xi != 0.0:
-            j = dofs[i].parent
-            while j >= 0:
-                x[j] -= L[i, j] * xi
-                j = dofs[j].parent
+        j = dofs[i].parent
+        while j >= 0:
+            x[j] -= L[i, j] * xi
+            j = dofs[j].parent
     # D^-1, then L^-1: base to tips
     for i in range(nv):
         total = x[i] * L[i, i]
