@@ -290,6 +290,16 @@ def test_recorded_actions_are_the_expert_s() -> None:
     envs.close()
 
 
+def test_variants_race_with_their_options() -> None:
+    """More contacts, hence more features, than the environment by itself; and an expert for it."""
+    (name,) = batch.VARIANTS
+    env_id, _ = batch.VARIANTS[name]
+    plain, variant = batch._make(env_id, 2, 1), batch._make(name, 2, 1)
+    features = [len(envs.unwrapped.task.model.features) for envs in (plain, variant)]
+    assert features[0] < features[1]
+    assert np.isfinite(batch._recorded(name, 2)).all()
+
+
 @pytest.mark.slow
 def test_recorded_problems_are_solved_again() -> None:
     """The same impulses from the same memory, for the walker and the free robot."""

@@ -29,11 +29,18 @@ COMPUTED = 100_000  # rounds of the computing loop in a call
 FREE_CORE = 1.5  # what a second thread gives the pure loop at least, where a second core is free
 BUSY = "No second core was free during this race: it says nothing of threads."
 PEER_WORLDS = 1024
+# Environments with options of theirs: every contact that the model allows
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "dynenvs/Quadruped-v0, legs touch each other": (
+        "dynenvs/Quadruped-v0",
+        {"self_collision": True},
+    )
+}
 # EnvPool's environments, and ours that race them
 PEERS = {
     "Walker2d-v5": ("dynenvs/PlanarHumanoid-v0", "dynenvs/PlanarQuadruped-v0"),
     "Humanoid-v5": ("dynenvs/Humanoid-v0",),
-    "Ant-v5": ("dynenvs/Quadruped-v0",),
+    "Ant-v5": ("dynenvs/Quadruped-v0", *VARIANTS),
 }
 
 Batch = Callable[[str, int, int], System]
@@ -198,13 +205,19 @@ def _worth(sizes: tuple[int, ...], rows: list[Row]) -> list[str]:
     return [" ".join(sentences)]
 
 
+def _make(name: str, size: int, threads: int) -> Any:
+    """Worlds of an environment or of a variant."""
+    env_id, options = VARIANTS.get(name, (name, {}))
+    return gym.make_vec(env_id, num_envs=size, num_threads=threads, **options)
+
+
 def _facts(size: int, threads: int) -> dict[str, Any]:
     return {"worlds": size, "threads": threads}
 
 
 def _random(name: str, size: int, threads: int) -> System:
     """Steps of all worlds under random actions."""
-    envs: Any = gym.make_vec(name, num_envs=size, num_threads=threads)
+    envs = _make(name, size, threads)
     rng = np.random.default_rng(0)
     shape = (DRAWN, *(envs.action_space.shape or ()))
     actions = rng.uniform(-1, 1, shape).astype(np.float32)
@@ -223,7 +236,7 @@ def _random(name: str, size: int, threads: int) -> System:
 @cache
 def _recorded(name: str, size: int) -> Floats:
     """What the expert does in all worlds after `reset(seed=0)`, shape (RECORDED, size, nu)."""
-    envs: Any = gym.make_vec(name, num_envs=size)
+    envs = _make(name, size, 1)
     expert = reference_controller(envs)
     observations, _ = envs.reset(seed=0)
     actions = []
@@ -236,7 +249,7 @@ def _recorded(name: str, size: int) -> Floats:
 
 def _replay(name: str, size: int, threads: int) -> System:
     """Steps of all worlds under an expert's recorded actions: the same bits, without its time."""
-    envs: Any = gym.make_vec(name, num_envs=size, num_threads=threads)
+    envs = _make(name, size, threads)
     actions = _recorded(name, size)
     at = 0
 
@@ -253,7 +266,7 @@ def _replay(name: str, size: int, threads: int) -> System:
 
 def _expert(name: str, size: int, threads: int) -> System:
     """Steps of all worlds under the expert; its prediction for the batch is part of the time."""
-    envs: Any = gym.make_vec(name, num_envs=size, num_threads=threads)
+    envs = _make(name, size, threads)
     expert = reference_controller(envs)
     observations, _ = envs.reset(seed=0)
 
