@@ -29,7 +29,8 @@ from dynenvs.rotation import (
     turn_about,
     turn_about_principal,
 )
-from dynenvs.trigonometry import WIDTH, sine_cosine, sines_cosines, within_reach
+from dynenvs.simd import WIDTH
+from dynenvs.trigonometry import sine_cosine, sines_cosines, within_reach
 
 JOINT_NQ = (0, 1, 1, 4, 7)
 JOINT_NV = (0, 1, 1, 3, 6)
@@ -37,9 +38,9 @@ JOINT_NV = (0, 1, 1, 3, 6)
 
 @inlined
 def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
-    """The angle by which each body's R is made, its sine and its cosine, into `poses`.
+    """The angle by which each body's R is made, its sine and its cosine, into `poses`, (nb,).
 
-    Where all axes from the root on are parallel, the sum of their angles.
+    Where all axes from the root on are parallel, the sum of their angles; q has shape (nq,).
     """
     last = bodies.shape[0] - 1
     reached = True

@@ -46,6 +46,7 @@ from dynenvs.records import (
     UNKNOWN,
     VARIABLE,
 )
+from dynenvs.simd import WIDTH
 from dynenvs.views import matrix, raw, vector
 
 Bytes = NDArray[np.uint8]
@@ -143,7 +144,7 @@ def _align(size: int) -> int:
 
 def lanes_bytes(nb: int, nq: int, nv: int) -> int:
     """Size of `abreast.views.AbreastView`."""
-    return 32 * (nq + (9 + nv) * nv + 50 * nb)
+    return 8 * WIDTH * (nq + (9 + nv) * nv + 50 * nb)
 
 
 def fill_offsets(header: Any) -> None:

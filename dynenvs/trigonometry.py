@@ -15,10 +15,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from dynenvs.compiled import inlined
+from dynenvs.simd import WIDTH
 
 Eight = tuple[float, float, float, float, float, float, float, float]
 
-WIDTH = 4  # angles of a block
 REACH = 1e5  # quarter turns up to which the reduction of the argument is exact enough
 TURNS = 0.6366197723675814  # 2 / pi
 HIGH, LOW = 1.57079632673412561417, 6.07710050650619224932e-11  # pi / 2 in two parts

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.abreast.lanes import WIDTH
 from dynenvs.compiled import announce, kernel
 from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
@@ -23,6 +22,7 @@ from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
 from dynenvs.progress import APART, begin_round, new_progress
 from dynenvs.rng import seeded
+from dynenvs.simd import WIDTH
 from dynenvs.threads import share
 
 Flags = NDArray[np.bool_]

@@ -10,7 +10,7 @@ import pytest
 from trees import Array, random_q, random_tree
 
 from dynenvs.abreast.free import free_abreast
-from dynenvs.abreast.lanes import WIDTH, every, get, join, put, sine_cosine_lanes, split
+from dynenvs.abreast.lanes import every, get, join, put, sine_cosine_lanes, split
 from dynenvs.builder import ModelBuilder
 from dynenvs.compiled import kernel
 from dynenvs.envs.robots import humanoid, quadruped
@@ -18,6 +18,7 @@ from dynenvs.kinematics import update_poses
 from dynenvs.layout import open_model, open_state, open_workspace
 from dynenvs.model import Model
 from dynenvs.parts import free, revolute
+from dynenvs.simd import WIDTH
 from dynenvs.timestep import free_motion
 from dynenvs.trigonometry import sine_cosine
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from dynenvs.compiled import inlined
 from dynenvs.layout import Floats
+from dynenvs.simd import WIDTH
 from dynenvs.trigonometry import sine_cosine, sines_cosines, within_reach
 
-WIDTH = 4
 Lanes = NDArray[np.float64]  # shape (WIDTH,)
 
 _BLOCK = ir.VectorType(ir.DoubleType(), WIDTH)

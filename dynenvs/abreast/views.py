@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynenvs.abreast.lanes import WIDTH
 from dynenvs.compiled import inlined
 from dynenvs.layout import Bytes, Floats, ModelView
+from dynenvs.simd import WIDTH
 from dynenvs.views import vector
 
 
