@@ -18,16 +18,29 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.lanes import get, like, put
 from dynenvs.layout import Floats, ModelView, Records
-from dynenvs.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
+from dynenvs.records import (
+    AT_COSINE,
+    AT_FRAME,
+    AT_P,
+    AT_R,
+    AT_SINE,
+    FREE,
+    POSE_WORDS,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERICAL,
+)
 from dynenvs.rotation import (
-    matmul3,
-    quaternion_matrix,
     rotate,
     rotate_quaternion,
     rotation_vector,
+    times,
     turn_about,
     turn_about_principal,
+    turn_by_quaternion,
+    turned,
 )
 from dynenvs.simd import WIDTH
 from dynenvs.trigonometry import sine_cosine, sines_cosines, within_reach
@@ -90,42 +103,45 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
 
 
 @merged
-def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
-    """Pose of a body from its parent's pose: R = R_parent R_tree R_joint; needs `turn_joints`."""
-    dx, dy, dz = 0.0, 0.0, 0.0
+def place_body(body: Any, i: int, q: Floats, poses: Floats) -> None:
+    """Pose of body i from its parent's: R = R_parent R_tree R_joint; needs `turn_joints`.
+
+    q, poses: entries of one world or of four abreast (`dynenvs.lanes`)
+    """
+    up, own, at = POSE_WORDS * body.parent, POSE_WORDS * i, body.q_at
+    zero = like(poses, 0.0)
+    dx, dy, dz = zero, zero, zero
     if body.offset:
-        dx, dy, dz = rotate(parent.R, body.position)
-    at = body.q_at
+        x = body.position
+        dx, dy, dz = turned(poses, up + AT_R, x[0], x[1], x[2])
+    s, c = get(poses, own + AT_SINE), get(poses, own + AT_COSINE)
     if body.parallel:
-        s, c = pose.sine, pose.cosine
-        for i in range(3):
+        for k in range(3):
             for j in range(3):
-                pose.R[i, j] = body.rest[i, j] + c * body.even[i, j] + s * body.odd[i, j]
-        if body.joint == PRISMATIC:
-            sx, sy, sz = rotate(pose.R, body.axis)
-            dx, dy, dz = dx + sx * q[at], dy + sy * q[at], dz + sz * q[at]
+                turn = body.rest[k, j] + c * body.even[k, j] + s * body.odd[k, j]
+                put(poses, own + AT_R + 3 * k + j, turn)
     elif body.joint == REVOLUTE:
-        s, c = pose.sine, pose.cosine
         if body.principal:
-            turn_about_principal(parent.R, body.principal, body.odd, s, c, pose.R)
+            turn_about_principal(poses, up + AT_R, body.principal, body.odd, s, c, own + AT_R)
         else:
-            turn_about(parent.R, body.rest, body.even, body.odd, s, c, pose.R)
+            turn_about(poses, up + AT_R, body.rest, body.even, body.odd, s, c, own + AT_R)
     elif body.joint == SPHERICAL or body.joint == FREE:
-        matmul3(parent.R, body.rest, pose.frame)
+        times(poses, up + AT_R, body.rest, own + AT_FRAME)
         if body.joint == FREE:
-            sx, sy, sz = rotate(pose.frame, q[at : at + 3])
+            sx, sy, sz = turned(poses, own + AT_FRAME, get(q, at), get(q, at + 1), get(q, at + 2))
             dx, dy, dz = dx + sx, dy + sy, dz + sz
             at += 3
-        quaternion_matrix(q[at : at + 4], pose.turn)
-        matmul3(pose.frame, pose.turn, pose.R)
+        turn_by_quaternion(poses, own + AT_FRAME, q, at, own + AT_R)
     else:
-        matmul3(parent.R, body.rest, pose.R)
-        if body.joint == PRISMATIC:
-            sx, sy, sz = rotate(pose.R, body.axis)
-            dx, dy, dz = dx + sx * q[at], dy + sy * q[at], dz + sz * q[at]
-    pose.p[0] = parent.p[0] + dx
-    pose.p[1] = parent.p[1] + dy
-    pose.p[2] = parent.p[2] + dz
+        times(poses, up + AT_R, body.rest, own + AT_R)
+    if body.joint == PRISMATIC:
+        a = body.axis
+        sx, sy, sz = turned(poses, own + AT_R, a[0], a[1], a[2])
+        along = get(q, at)
+        dx, dy, dz = dx + sx * along, dy + sy * along, dz + sz * along
+    put(poses, own + AT_P, get(poses, up + AT_P) + dx)
+    put(poses, own + AT_P + 1, get(poses, up + AT_P + 1) + dy)
+    put(poses, own + AT_P + 2, get(poses, up + AT_P + 2) + dz)
 
 
 @inlined

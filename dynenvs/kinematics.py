@@ -10,10 +10,10 @@ from __future__ import annotations
 from dynenvs.compiled import inlined, kernel
 from dynenvs.joints import joint_axes, place_body, place_in_plane, turn_joints
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
-from dynenvs.records import FIXED, FREE
+from dynenvs.records import FIXED, FREE, POSE_WORDS
 from dynenvs.rotation import rotate
 from dynenvs.spatial import add_cross_motion
-from dynenvs.views import copy_words, raw
+from dynenvs.views import copy_words, raw, words
 
 
 @kernel
@@ -26,12 +26,13 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
         for j in range(3):
             world.R[i, j] = 1.0 if i == j else 0.0
     turn_joints(m.bodies, poses, q)
+    flat = words(poses, POSE_WORDS * m.header[0].nb)
     for i in range(1, m.header[0].nb):
         body = m.bodies[i]
         if body.in_plane:
             place_in_plane(body, poses[body.parent], poses[i], q)
         else:
-            place_body(body, poses[body.parent], poses[i], q)
+            place_body(body, i, q, flat)
 
 
 @inlined

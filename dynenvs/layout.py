@@ -39,12 +39,14 @@ from dynenvs.records import (
     PAIR,
     POLYGON,
     POSE,
+    POSE_WORDS,
     SHAPE,
     SOLID,
     SPOT,
     STATUS,
     UNKNOWN,
     VARIABLE,
+    WORK_WORDS,
 )
 from dynenvs.simd import WIDTH
 from dynenvs.views import matrix, raw, vector
@@ -144,7 +146,7 @@ def _align(size: int) -> int:
 
 def lanes_bytes(nb: int, nq: int, nv: int) -> int:
     """Size of `abreast.views.AbreastView`."""
-    return 8 * WIDTH * (nq + (9 + nv) * nv + 50 * nb)
+    return 8 * WIDTH * (nq + (9 + nv) * nv + (POSE_WORDS + WORK_WORDS + 7) * nb)
 
 
 def fill_offsets(header: Any) -> None:

@@ -215,26 +215,42 @@ POSE = record_type(
         ("angle", "f8"),  # sum of the angles of parallel axes, its sine and cosine
         ("sine", "f8"),
         ("cosine", "f8"),
-        ("turn", "f8", (3, 3)),  # the rotation of a spherical or free joint
     ]
 )
 
 BODY_WORK = record_type(
     [
         ("v", "f8", (6,)),  # spatial velocity (angular; linear), world axes, at the tree's origin
-        ("c", "f8", (6,)),  # velocity-product acceleration of the joint
         ("a", "f8", (6,)),
         ("f", "f8", (6,)),  # (moment; force)
-        ("m", "f8"),  # rigid inertia at the tree's origin: mass,
-        ("h", "f8", (3,)),  # mass times centre of mass,
-        ("I", "f8", (3, 3)),  # rotational inertia
-        ("mc", "f8"),  # the same of the composite of the body and all that it carries
+        # Composite of the body and all that it carries, at the tree's origin: mass, mass times
+        # centre of mass, rotational inertia
+        ("mc", "f8"),
         ("hc", "f8", (3,)),
         ("Ic", "f8", (3, 3)),
+        ("c", "f8", (6,)),  # velocity-product acceleration of the joint
+        ("m", "f8"),  # the body's own
+        ("h", "f8", (3,)),
+        ("I", "f8", (3, 3)),
         ("IA", "f8", (6, 6)),  # articulated inertia
         ("pA", "f8", (6,)),
     ]
 )
+
+# Kernels of one world or of four abreast (`dynenvs.lanes`) know the fields of POSE and BODY_WORK by
+# their places in words: body i's begin at i POSE_WORDS and i WORK_WORDS.
+POSE_WORDS, WORK_WORDS = POSE.itemsize // 8, BODY_WORK.itemsize // 8
+
+
+def _place(record: np.dtype[Any], name: str) -> int:
+    assert record.fields is not None
+    return record.fields[name][1] // 8
+
+
+AT_R, AT_P, AT_FRAME = _place(POSE, "R"), _place(POSE, "p"), _place(POSE, "frame")
+AT_ANGLE, AT_SINE, AT_COSINE = (_place(POSE, name) for name in ("angle", "sine", "cosine"))
+AT_V, AT_A, AT_F = _place(BODY_WORK, "v"), _place(BODY_WORK, "a"), _place(BODY_WORK, "f")
+AT_MC, AT_HC, AT_IC = (_place(BODY_WORK, name) for name in ("mc", "hc", "Ic"))
 
 # Where a slot's parts are nearest to each other now.
 SPOT = record_type(

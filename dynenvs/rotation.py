@@ -6,16 +6,37 @@ Kernels write into their last argument; angles in rad.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dynenvs.compiled import inlined
+from dynenvs.lanes import get, put
 from dynenvs.layout import Floats
 
 
 @inlined
+def turned(a: Floats, at: int, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any]:
+    """R (x, y, z) for the matrix of nine entries from `at` on; of one world or of four."""
+    return (
+        get(a, at) * x + get(a, at + 1) * y + get(a, at + 2) * z,
+        get(a, at + 3) * x + get(a, at + 4) * y + get(a, at + 5) * z,
+        get(a, at + 6) * x + get(a, at + 7) * y + get(a, at + 8) * z,
+    )
+
+
+@inlined
+def times(a: Floats, at: int, b: Floats, to: int) -> None:
+    """C = A B, from A's and to C's nine entries; B has shape (3, 3)."""
+    for i in range(3):
+        x, y, z = get(a, at + 3 * i), get(a, at + 3 * i + 1), get(a, at + 3 * i + 2)
+        for j in range(3):
+            put(a, to + 3 * i + j, x * b[0, j] + y * b[1, j] + z * b[2, j])
+
+
+@inlined
 def turn_about(
-    R: Floats, rest: Floats, even: Floats, odd: Floats, s: float, c: float, out: Floats
+    a: Floats, at: int, rest: Floats, even: Floats, odd: Floats, s: Any, c: Any, to: int
 ) -> None:
-    """out = R (rest + c even + s odd), shapes (3, 3): Rodrigues' formula, its constants prepared.
+    """R (rest + c even + s odd), shapes (3, 3): Rodrigues' formula, its constants prepared.
 
     All factors are read before anything is written, so that no load waits for a store.
     """
@@ -28,42 +49,47 @@ def turn_about(
     a20 = rest[2, 0] + c * even[2, 0] + s * odd[2, 0]
     a21 = rest[2, 1] + c * even[2, 1] + s * odd[2, 1]
     a22 = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
-    for i in range(3):
-        x, y, z = R[i, 0], R[i, 1], R[i, 2]
-        out[i, 0] = x * a00 + y * a10 + z * a20
-        out[i, 1] = x * a01 + y * a11 + z * a21
-        out[i, 2] = x * a02 + y * a12 + z * a22
+    for i in range(0, 9, 3):
+        x, y, z = get(a, at + i), get(a, at + i + 1), get(a, at + i + 2)
+        put(a, to + i, x * a00 + y * a10 + z * a20)
+        put(a, to + i + 1, x * a01 + y * a11 + z * a21)
+        put(a, to + i + 2, x * a02 + y * a12 + z * a22)
 
 
 @inlined
 def turn_about_principal(
-    R: Floats, axis: int, odd: Floats, s: float, c: float, out: Floats
+    a: Floats, at: int, axis: int, odd: Floats, s: Any, c: Any, to: int
 ) -> None:
     """`turn_about` for an axis x, y or z (1, 2, 3): one column stays; the same bits."""
-    a, b = (1, 2) if axis == 1 else ((2, 0) if axis == 2 else (0, 1))
+    j, k = (1, 2) if axis == 1 else ((2, 0) if axis == 2 else (0, 1))
     kept = axis - 1
-    t = s * odd[b, a]
-    for i in range(3):
-        u, v = R[i, a], R[i, b]
-        out[i, kept] = R[i, kept]
-        out[i, a] = u * c + v * t
-        out[i, b] = v * c - u * t
+    t = s * odd[k, j]
+    for i in range(0, 9, 3):
+        u, v = get(a, at + i + j), get(a, at + i + k)
+        put(a, to + i + kept, get(a, at + i + kept))
+        put(a, to + i + j, u * c + v * t)
+        put(a, to + i + k, v * c - u * t)
 
 
 @inlined
-def quaternion_matrix(quaternion: Floats, out: Floats) -> None:
-    """Rotation matrix of a quaternion, shape (4,), normalised on the way."""
-    w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
+def turn_by_quaternion(a: Floats, at: int, q: Floats, first: int, to: int) -> None:
+    """R times the rotation of the quaternion q_first ..., normalised on the way."""
+    w, x, y, z = get(q, first), get(q, first + 1), get(q, first + 2), get(q, first + 3)
     s = 2.0 / (w * w + x * x + y * y + z * z)
-    out[0, 0] = 1.0 - s * (y * y + z * z)
-    out[0, 1] = s * (x * y - w * z)
-    out[0, 2] = s * (x * z + w * y)
-    out[1, 0] = s * (x * y + w * z)
-    out[1, 1] = 1.0 - s * (x * x + z * z)
-    out[1, 2] = s * (y * z - w * x)
-    out[2, 0] = s * (x * z - w * y)
-    out[2, 1] = s * (y * z + w * x)
-    out[2, 2] = 1.0 - s * (x * x + y * y)
+    t00 = 1.0 - s * (y * y + z * z)
+    t01 = s * (x * y - w * z)
+    t02 = s * (x * z + w * y)
+    t10 = s * (x * y + w * z)
+    t11 = 1.0 - s * (x * x + z * z)
+    t12 = s * (y * z - w * x)
+    t20 = s * (x * z - w * y)
+    t21 = s * (y * z + w * x)
+    t22 = 1.0 - s * (x * x + y * y)
+    for i in range(0, 9, 3):
+        x, y, z = get(a, at + i), get(a, at + i + 1), get(a, at + i + 2)
+        put(a, to + i, x * t00 + y * t10 + z * t20)
+        put(a, to + i + 1, x * t01 + y * t11 + z * t21)
+        put(a, to + i + 2, x * t02 + y * t12 + z * t22)
 
 
 @inlined
@@ -101,15 +127,6 @@ def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
     out[0] = k * x
     out[1] = k * y
     out[2] = k * z
-
-
-@inlined
-def matmul3(a: Floats, b: Floats, out: Floats) -> None:
-    """out = a b, shapes (3, 3); `out` must not be b."""
-    for i in range(3):
-        x, y, z = a[i, 0], a[i, 1], a[i, 2]
-        for j in range(3):
-            out[i, j] = x * b[0, j] + y * b[1, j] + z * b[2, j]
 
 
 @inlined

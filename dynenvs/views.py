@@ -105,6 +105,12 @@ _type(matrix, 2)
 
 
 @inlined
+def words(view: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """The first `count` words of an array of records or numbers, flat."""
+    return vector(raw(view, 8 * count), 0, count, np.float64)
+
+
+@inlined
 def copy_words(
     source: NDArray[np.uint8], target: NDArray[np.uint8], first: int, count: int
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,11 @@ import pytest
 from trees import Array, random_q, random_tree
 
 from dynenvs.abreast.free import free_abreast
-from dynenvs.abreast.lanes import every, get, join, put, sine_cosine_lanes, split
 from dynenvs.builder import ModelBuilder
 from dynenvs.compiled import kernel
 from dynenvs.envs.robots import humanoid, quadruped
 from dynenvs.kinematics import update_poses
+from dynenvs.lanes import get, join, like, nil, put, sine_cosine_lanes, split
 from dynenvs.layout import open_model, open_state, open_workspace
 from dynenvs.model import Model
 from dynenvs.parts import free, revolute
@@ -136,29 +135,58 @@ def test_who_goes_abreast() -> None:
 
 
 @kernel
-def arithmetic(a: Array, b: Array, out: Array) -> None:
-    """Every operation of lanes."""
+def arithmetic(a: Array, out: Array) -> bool:
+    """Every operation on entries, of one world or of four."""
     x, y = get(a, 0), get(a, 1)
-    p, q, r, s = split(x)
     z = 2.0 * x + y / 3.0 - x * y
-    z += every(1.0)
-    z -= 0.5 / join(s, r, q, p)
-    sine, cosine = sine_cosine_lanes(z)
+    z += like(a, 1.0)
+    z -= 0.5 / (y - 3.0)
     put(out, 0, z)
+    put(out, 1, like(a, 0.0))
+    return nil(get(out, 1)) and not nil(z) and not nil(x)
+
+
+@kernel
+def lanes(a: Array, out: Array) -> None:
+    """Every function of lanes alone."""
+    p, q, r, s = split(get(a, 0))
+    x = join(s, r, q, p)
+    sine, cosine = sine_cosine_lanes(x)
+    put(out, 0, x)
     put(out, 1, sine)
-    put(b, 2, cosine)
+    put(out, 2, cosine)
 
 
 def test_lanes() -> None:
-    """Compiled and in the interpreter: numbers of four worlds, each as it would be alone."""
+    """Numbers of four worlds, each as it would be alone."""
     rng = np.random.default_rng(0)
-    a, b, out = rng.normal(size=8), np.zeros(12), np.zeros(8)
-    arithmetic(a, b, out)
-    x, y = a[:4], a[4:]
-    z = operator.sub(2.0 * x + y / 3.0 - x * y + 1.0, 0.5 / x[::-1])
-    np.testing.assert_array_equal(out[:4], z)
-    pairs = [sine_cosine(value) for value in z]
-    np.testing.assert_array_equal(np.column_stack([out[4:], b[8:]]), pairs)
-    again = np.zeros(8)
-    put(again, 1, every(2.0) * join(*split(get(a, 1))))
-    np.testing.assert_array_equal(again, [0, 0, 0, 0, *(2.0 * y)])
+    a, out = rng.normal(size=(2, WIDTH)), np.zeros((2, WIDTH))
+    a[0, 1:] = 0.0  # nil is what is zero in every lane
+    assert arithmetic(a, out)
+    alone = np.zeros(2)
+    for k in range(WIDTH):
+        arithmetic(np.ascontiguousarray(a[:, k]), alone)
+        np.testing.assert_array_equal(out[:, k], alone)
+    x, y = a
+    np.testing.assert_array_equal(out[0], 2.0 * x + y / 3.0 - x * y + 1.0 - 0.5 / (y - 3.0))
+    angles = rng.normal(size=(1, WIDTH)) * 10.0
+    out = np.zeros((3, WIDTH))
+    lanes(angles, out)
+    np.testing.assert_array_equal(out[0], angles[0, ::-1])
+    np.testing.assert_array_equal(out[1:].T, [sine_cosine(angle) for angle in out[0]])
+
+
+def test_lanes_in_the_interpreter() -> None:
+    """The same functions in plain Python."""
+    a = np.arange(8.0).reshape(2, WIDTH)
+    x = get(a, 1)
+    x *= 2.0
+    assert a[1, 0] == 4.0  # what was got is not the array's
+    put(a, 0, join(*split(x)))
+    np.testing.assert_array_equal(a[0], [8, 10, 12, 14])
+    assert nil(like(a, 0.0))
+    assert not nil(a[0])
+    assert like(a[0], 1.0) == 1.0
+    flat = np.zeros(2)
+    put(flat, 1, get(a[0], 3))
+    np.testing.assert_array_equal(flat, [0, 14])

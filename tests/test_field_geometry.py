@@ -64,10 +64,11 @@ def test_capsules_gap_is_the_distance_to_the_heap(seed: int) -> None:
     p = np.array([*rng.uniform(-0.5, 0.5, 2), rng.uniform(-0.1, 0.3)])
     capsule = Solid("capsule", size, attitude(rng), p)
     wanted = size[0] + rng.uniform(1e-3, 0.04)
-    for _ in range(200):
-        if axis_distance(heights, capsule) >= wanted:
-            break
-        capsule = capsule._replace(p=capsule.p + np.array([0, 0, 0.01]))
+    centimetre = np.array([0, 0, 0.01])
+    while axis_distance(heights, capsule) > wanted:  # high above
+        capsule = capsule._replace(p=capsule.p - centimetre)
+    while axis_distance(heights, capsule) < wanted:
+        capsule = capsule._replace(p=capsule.p + centimetre)
     gap = axis_distance(heights, capsule) - size[0]
     assert gap < SEEN
     found = read(over(heights, capsule), pose(capsule.R, capsule.p))

@@ -2,8 +2,9 @@
 
 What a step does until contacts come in takes the same way whatever the state: poses, equations of
 motion, factors, one solve.  Four worlds go that way abreast, each in its lane of the vector
-registers; contacts, which part the ways, follow world by world.  The bits are those of
-`timestep.free_motion`, whose formulas these are.
+registers; contacts, which part the ways, follow world by world.  Poses and equations of motion are
+those of the single world, compiled for lanes; factors and the solve do the same operations in the
+same order.  So the bits are those of `timestep.free_motion`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.abreast.lanes import get, join, put, split
-from dynenvs.abreast.motion import come_back, go_out, push
-from dynenvs.abreast.poses import pose_bodies
 from dynenvs.abreast.views import AbreastView, open_abreast
 from dynenvs.compiled import apart, inlined
+from dynenvs.dynamics.motion import motion_passes
+from dynenvs.joints import place_body
+from dynenvs.lanes import get, join, like, put, sine_cosine_lanes, split
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -26,11 +27,17 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.records import BODY_WORK, POSE
-from dynenvs.views import vector
-
-POSE_WORDS, WORK_WORDS = POSE.itemsize // 8, BODY_WORK.itemsize // 8
-PLACE_AT = POSE.fields["p"][1] // 8  # type: ignore[index]
+from dynenvs.records import (
+    AT_COSINE,
+    AT_P,
+    AT_R,
+    AT_SINE,
+    AT_V,
+    POSE_WORDS,
+    REVOLUTE,
+    WORK_WORDS,
+)
+from dynenvs.views import vector, words
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")
@@ -61,13 +68,17 @@ def free_abreast(
         open_workspace(m, vector(buffers, d * stride, h.workspace_bytes, np.uint8)),
     )
     s0, s1, s2, s3 = worlds
+    nb, nv = h.nb, h.nv
     _gather(w.q, h.nq, s0.q, s1.q, s2.q, s3.q)
-    _gather(w.v, h.nv, s0.v, s1.v, s2.v, s3.v)
-    _gather(w.scale, h.nb, s0.mass_scale, s1.mass_scale, s2.mass_scale, s3.mass_scale)
-    pose_bodies(m.bodies, w)
-    go_out(m.header, m.bodies, w)
-    _push_all(m.bodies, s0.wrench, s1.wrench, s2.wrench, s3.wrench, w)
-    come_back(m.bodies, m.dofs, dt, w)
+    _gather(w.v, nv, s0.v, s1.v, s2.v, s3.v)
+    _gather(w.scale, nb, s0.mass_scale, s1.mass_scale, s2.mass_scale, s3.mass_scale)
+    n = 6 * nb
+    wrenches = words(s0.wrench, n), words(s1.wrench, n), words(s2.wrench, n), words(s3.wrench, n)
+    _gather(w.wrench, n, *wrenches)
+    _pose_all(m.bodies, w)
+    motion_passes(
+        m.header, m.bodies, m.dofs, w.v, w.wrench, w.scale, w.poses, w.works, w.S, dt, w.M, w.bias
+    )
     done = _factorise(m.dofs, w.M)
     r0, r1, r2, r3 = rooms
     for j in range(h.nv):
@@ -87,22 +98,19 @@ def _gather(out: Floats, n: int, a: Floats, b: Floats, c: Floats, d: Floats) -> 
 
 
 @inlined
-def _push_all(bodies: Records, a: Floats, b: Floats, c: Floats, d: Floats, w: AbreastView) -> None:
-    """External wrenches, shapes (nb, 6), where there are any."""
+def _pose_all(bodies: Records, w: AbreastView) -> None:
+    """`kinematics.update_poses`, for bodies whose axes are not all parallel."""
+    for k in range(3):
+        put(w.poses, AT_P + k, like(w.poses, 0.0))
+        for c in range(3):
+            put(w.poses, AT_R + 3 * k + c, like(w.poses, 1.0 if k == c else 0.0))
     for i in range(1, bodies.shape[0]):
-        pushed = False
-        for k in range(6):
-            pushed = pushed or a[i, k] != 0 or b[i, k] != 0 or c[i, k] != 0 or d[i, k] != 0
-        if pushed:
-            e = (
-                join(a[i, 0], b[i, 0], c[i, 0], d[i, 0]),
-                join(a[i, 1], b[i, 1], c[i, 1], d[i, 1]),
-                join(a[i, 2], b[i, 2], c[i, 2], d[i, 2]),
-                join(a[i, 3], b[i, 3], c[i, 3], d[i, 3]),
-                join(a[i, 4], b[i, 4], c[i, 4], d[i, 4]),
-                join(a[i, 5], b[i, 5], c[i, 5], d[i, 5]),
-            )
-            push(bodies[i], i, e, w)
+        body, own = bodies[i], POSE_WORDS * i
+        if body.joint == REVOLUTE:
+            sine, cosine = sine_cosine_lanes(get(w.q, body.q_at))
+            put(w.poses, own + AT_SINE, sine)
+            put(w.poses, own + AT_COSINE, cosine)
+        place_body(body, i, w.q, w.poses)
 
 
 @inlined
@@ -158,15 +166,15 @@ def _hand_over(m: ModelView, w: AbreastView, r0: Any, r1: Any, r2: Any, r3: Any)
         answer.recursive = 0
     for i in range(h.nb):
         for k in range(9):
-            a, b, c, d = split(get(w.R, 9 * i + k))
+            a, b, c, d = split(get(w.poses, POSE_WORDS * i + AT_R + k))
             x, y = k // 3, k % 3
             r0.pose[i].R[x, y], r1.pose[i].R[x, y] = a, b
             r2.pose[i].R[x, y], r3.pose[i].R[x, y] = c, d
         for k in range(3):
-            a, b, c, d = split(get(w.p, 3 * i + k))
+            a, b, c, d = split(get(w.poses, POSE_WORDS * i + AT_P + k))
             r0.pose[i].p[k], r1.pose[i].p[k], r2.pose[i].p[k], r3.pose[i].p[k] = a, b, c, d
         for k in range(6):
-            a, b, c, d = split(get(w.V, 6 * i + k))
+            a, b, c, d = split(get(w.works, WORK_WORDS * i + AT_V + k))
             r0.body[i].v[k], r1.body[i].v[k], r2.body[i].v[k], r3.body[i].v[k] = a, b, c, d
     for i in range(nv):
         for k in range(6):

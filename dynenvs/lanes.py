@@ -1,8 +1,9 @@
 """Lanes: four numbers of four worlds in one vector register, with the arithmetic of one number.
 
 Every lane is rounded as it would be alone, so a formula on lanes gives the bits that it gives on
-numbers.  Arrays of lanes are flat arrays of doubles, four to an entry.  In the interpreter lanes
-are arrays of shape (4,).
+numbers.  Kernels that reach their arrays by `get` and `put` alone serve both: entries of flat
+arrays are numbers, those of arrays of shape (n, WIDTH) are lanes.  In the interpreter lanes are
+arrays of shape (WIDTH,).
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from dynenvs.compiled import inlined
-from dynenvs.layout import Floats
 from dynenvs.simd import WIDTH
 from dynenvs.trigonometry import sine_cosine, sines_cosines, within_reach
 
 Lanes = NDArray[np.float64]  # shape (WIDTH,)
+Floats = NDArray[np.float64]
 
+_real: Any = types.float64
 _BLOCK = ir.VectorType(ir.DoubleType(), WIDTH)
 _WORD = ir.IntType(64)
 
@@ -45,9 +47,24 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, kind, _BLOCK)
 
 
-def every(x: float) -> Lanes:
-    """The same number in every lane."""
-    return np.full(WIDTH, x)
+def get(array: Floats, i: int) -> Any:
+    """Entry i: a number of a flat array, lanes of one of shape (n, WIDTH)."""
+    return array[i].copy()
+
+
+def put(array: Floats, i: int, x: Any) -> None:
+    """array_i = x"""
+    array[i] = x
+
+
+def like(array: Floats, x: float) -> Any:
+    """A number as an entry of such an array: in every lane."""
+    return x if array.ndim == 1 else np.full(WIDTH, x)
+
+
+def nil(x: Any) -> bool:
+    """Whether an entry is zero, in every lane."""
+    return bool(np.all(x == 0.0))
 
 
 def join(a: float, b: float, c: float, d: float) -> Lanes:
@@ -58,16 +75,6 @@ def join(a: float, b: float, c: float, d: float) -> Lanes:
 def split(x: Lanes) -> tuple[float, float, float, float]:
     """The number of each world."""
     return float(x[0]), float(x[1]), float(x[2]), float(x[3])
-
-
-def get(array: Floats, i: int) -> Lanes:
-    """Entry i of an array of lanes."""
-    return array[WIDTH * i : WIDTH * (i + 1)].copy()
-
-
-def put(array: Floats, i: int, x: Lanes) -> None:
-    """array_i = x"""
-    array[WIDTH * i : WIDTH * (i + 1)] = x
 
 
 @inlined
@@ -98,59 +105,87 @@ def _repeat(builder: Any, value: Any) -> Any:
 
 
 def _at(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
+    """Address of entry i."""
     array = make_array(kind)(context, builder, value)
+    if kind.ndim == 1:
+        return builder.gep(array.data, [i])
     first = builder.mul(i, ir.Constant(_WORD, WIDTH))
     return builder.bitcast(builder.gep(array.data, [first]), _BLOCK.as_pointer())
 
 
-def _define(function: Any, result: Any, arguments: tuple[Any, ...], generate: Any) -> None:
-    """Type and code of a function on lanes."""
-
-    @type_callable(function)
-    def infer(context: Any) -> Any:
-        return _typer(len(arguments), result)
-
-    kinds = [types.Integer if kind is types.int64 else kind for kind in arguments]
-    lower_builtin(function, *kinds)(generate)
+def _entry(array: Any) -> Any:
+    """Numba's type of an array's entries."""
+    return _real if array.ndim == 1 else LANES
 
 
-def _typer(count: int, result: Any) -> Any:
-    """Numba asks a typer for its parameters by name."""
-    return (
-        lambda a: result,
-        lambda a, b: result,
-        lambda a, b, c: result,
-        lambda a, b, c, d: result,
-    )[count - 1]
+@type_callable(get)
+def _type_get(context: Any) -> Any:
+    return lambda array, i: _entry(array)
 
 
-def _generate_join(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+@type_callable(put)
+def _type_put(context: Any) -> Any:
+    return lambda array, i, x: types.void if x == _entry(array) else None
+
+
+@type_callable(like)
+def _type_like(context: Any) -> Any:
+    return lambda array, x: _entry(array)
+
+
+@type_callable(nil)
+def _type_nil(context: Any) -> Any:
+    return lambda x: types.boolean
+
+
+@type_callable(join)
+def _type_join(context: Any) -> Any:
+    return lambda a, b, c, d: LANES
+
+
+@type_callable(split)
+def _type_split(context: Any) -> Any:
+    return lambda x: types.UniTuple(_real, WIDTH) if x == LANES else None
+
+
+@lower_builtin(get, types.Array, types.Integer)
+def _get(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.load(_at(context, builder, sig.args[0], args[0], args[1]), align=8)
+
+
+@lower_builtin(put, types.Array, types.Integer, types.Any)
+def _put(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    builder.store(args[2], _at(context, builder, sig.args[0], args[0], args[1]), align=8)
+    return context.get_dummy_value()
+
+
+@lower_builtin(like, types.Array, types.Float)
+def _like(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return args[1] if sig.return_type == _real else _repeat(builder, args[1])
+
+
+@lower_builtin(nil, types.Any)
+def _nil(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    zero = ir.Constant(args[0].type, None)
+    other = builder.fcmp_unordered("!=", args[0], zero)
+    if sig.args[0] == LANES:
+        other = builder.bitcast(other, ir.IntType(WIDTH))
+        return builder.icmp_unsigned("==", other, ir.Constant(ir.IntType(WIDTH), 0))
+    return builder.not_(other)
+
+
+@lower_builtin(join, types.Float, types.Float, types.Float, types.Float)
+def _join(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     block = ir.Constant(_BLOCK, ir.Undefined)
     for lane in range(WIDTH):
         block = builder.insert_element(block, args[lane], _constant(lane))
     return block
 
 
-def _generate_split(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+@lower_builtin(split, LanesType)
+def _split(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     values = [builder.extract_element(args[0], _constant(lane)) for lane in range(WIDTH)]
     return context.make_tuple(builder, sig.return_type, values)
-
-
-def _generate_get(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return builder.load(_at(context, builder, sig.args[0], args[0], args[1]), align=8)
-
-
-def _generate_put(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    builder.store(args[2], _at(context, builder, sig.args[0], args[0], args[1]), align=8)
-    return context.get_dummy_value()
-
-
-_real = types.float64
-_define(every, LANES, (_real,), lambda context, builder, sig, args: _repeat(builder, args[0]))
-_define(join, LANES, (_real,) * WIDTH, _generate_join)
-_define(split, types.UniTuple(_real, WIDTH), (LANES,), _generate_split)
-_define(get, LANES, (types.Array, types.int64), _generate_get)
-_define(put, types.void, (types.Array, types.int64, LANES), _generate_put)
 
 
 def _operator(function: Any, instruction: str) -> None:
