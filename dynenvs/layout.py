@@ -145,7 +145,7 @@ def _align(size: int) -> int:
 
 
 def lanes_bytes(nb: int, nq: int, nv: int) -> int:
-    """Size of `abreast.views.AbreastView`."""
+    """Size of `abreast.AbreastView`."""
     return 8 * WIDTH * (nq + (9 + nv) * nv + (POSE_WORDS + WORK_WORDS + 7) * nb)
 
 

@@ -50,7 +50,7 @@ PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
 def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float, free: int) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
-    free: whether the motion without contacts stands in the workspace (`abreast.free`)
+    free: whether the motion without contacts stands in the workspace (`dynenvs.abreast`)
     A part that cannot be solved leaves the state untouched.
     """
     m = open_model(packed)

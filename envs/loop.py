@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.abreast.free import free_abreast
+from dynenvs.abreast import free_abreast
 from dynenvs.compiled import inlined
 from dynenvs.envs.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
 from dynenvs.layout import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from trees import Array, random_q, random_tree
 
-from dynenvs.abreast.free import free_abreast
+from dynenvs.abreast import free_abreast
 from dynenvs.builder import ModelBuilder
 from dynenvs.compiled import kernel
 from dynenvs.envs.robots import humanoid, quadruped

@@ -1,4 +1,4 @@
-"""The motion without contacts of four worlds at once, handed to each world's own step.
+"""Four worlds abreast: the motion without contacts, handed to each world's own step.
 
 What a step does until contacts come in takes the same way whatever the state: poses, equations of
 motion, factors, one solve.  Four worlds go that way abreast, each in its lane of the vector
@@ -9,11 +9,10 @@ same order.  So the bits are those of `timestep.free_motion`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynenvs.abreast.views import AbreastView, open_abreast
 from dynenvs.compiled import apart, inlined
 from dynenvs.dynamics.motion import motion_passes
 from dynenvs.joints import place_body
@@ -37,7 +36,49 @@ from dynenvs.records import (
     REVOLUTE,
     WORK_WORDS,
 )
-from dynenvs.views import vector, words
+from dynenvs.simd import WIDTH
+from dynenvs.views import matrix, vector, words
+
+
+class AbreastView(NamedTuple):
+    """What `StateView` and `WorkspaceView` hold of one world: flat entries, shapes (n, WIDTH)."""
+
+    poses: Floats  # nb times POSE_WORDS entries
+    works: Floats  # nb times WORK_WORDS
+    M: Floats  # mass matrix, then its factors, nv times nv
+    S: Floats  # nv times 6
+    v: Floats  # nv, as are the next two
+    x: Floats  # velocity without contacts
+    bias: Floats
+    wrench: Floats  # nb times 6
+    scale: Floats  # of the bodies' masses, nb
+    q: Floats  # nq
+
+
+@inlined
+def open_abreast(m: ModelView, buffer: Bytes) -> AbreastView:
+    """The view of a workspace's `lanes`; their size is `layout.lanes_bytes`."""
+    h = m.header[0]
+    nb, nv, entry = h.nb, h.nv, 8 * WIDTH
+    poses = h.lanes_at
+    works = poses + entry * POSE_WORDS * nb
+    M = works + entry * WORK_WORDS * nb
+    S = M + entry * nv * nv
+    v = S + entry * 6 * nv
+    wrench = v + entry * 3 * nv
+    scale = wrench + entry * 6 * nb
+    return AbreastView(
+        matrix(buffer, poses, POSE_WORDS * nb, WIDTH, np.float64),
+        matrix(buffer, works, WORK_WORDS * nb, WIDTH, np.float64),
+        matrix(buffer, M, nv * nv, WIDTH, np.float64),
+        matrix(buffer, S, 6 * nv, WIDTH, np.float64),
+        matrix(buffer, v, nv, WIDTH, np.float64),
+        matrix(buffer, v + entry * nv, nv, WIDTH, np.float64),
+        matrix(buffer, v + 2 * entry * nv, nv, WIDTH, np.float64),
+        matrix(buffer, wrench, 6 * nb, WIDTH, np.float64),
+        matrix(buffer, scale, nb, WIDTH, np.float64),
+        matrix(buffer, scale + entry * nb, h.nq, WIDTH, np.float64),
+    )
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)")

@@ -1,1 +1,0 @@
-"""Four worlds abreast: the part of a step that takes the same way in every world."""
