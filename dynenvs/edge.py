@@ -52,3 +52,27 @@ def prepare(
             raise ValueError(f"wrenches must be finite with shape ({size}, 6), got {flat.shape}")
         rows["wrench"][0] = flat
     return rows.view(np.uint8), model.workspace()
+
+
+def mend_lists(rows: NDArray[Any]) -> None:
+    """Make rows list just the features that their memory marks as listed, and all that it must.
+
+    Kernels trust these lists; a state from outside may have had its memory changed.  Rows that are
+    in order stay as they are, bit for bit.
+
+    rows: shape (n,), dtype `Model.state_dtype`
+    """
+    for row in rows:
+        status, memory, touched = row["status"], row["memory"], row["touched"]
+        used = (memory["impulse"] != 0.0).any(axis=1) | (memory["total"] != 0.0).any(axis=1)
+        used |= memory["active"] != 0
+        marked = memory["listed"] != 0
+        count = int(status["touched"])
+        listed = np.sort(touched[: max(count, 0)])
+        right = count == len(listed) and np.array_equal(listed, np.flatnonzero(marked))
+        if right and not (used & ~marked).any():
+            continue
+        features = np.flatnonzero(used)
+        memory["listed"] = used
+        touched[: len(features)] = features
+        status["touched"] = len(features)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import inlined, merged
+from dynenvs.contact.solution import touch
 from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 
@@ -384,6 +385,7 @@ def _weight(m: ModelView, j: int) -> float:
 def _world_impulses(m: ModelView, s: StateView, w: WorkspaceView, count: int, n: int) -> None:
     """Remember the shared impulses of the contacts, world axes."""
     for i in range(count):
+        touch(s, w.contacts[i].feature)
         memory = s.memory[w.contacts[i].feature]
         for k in range(3):
             memory.impulse[k] = 0.0

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.contact.loops import closure
-from dynenvs.edge import finite_vector
+from dynenvs.edge import finite_vector, mend_lists
 from dynenvs.kinematics import update_poses
 from dynenvs.laws import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.layout import Floats, open_model, open_workspace
@@ -260,3 +260,4 @@ class World:
         if getattr(state, "dtype", None) != self._rows.dtype:
             raise ValueError("state must be a record that get_state() of this model returned")
         self._rows[0] = state
+        mend_lists(self._rows)

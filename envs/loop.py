@@ -72,7 +72,8 @@ def carry_out(
     options and a `fresh` row.  Of each of n worlds, as bytes: row, task record, action (nu,),
     observation, reading, and the last observation and reading of an episode that STEP_AND_BEGIN
     followed by another; rewards and ends, shape (n,).  `buffers` holds some workspaces for each
-    thread.  The copies are the caller's: what only this thread touches stays in its core's cache.
+    thread, `progress` a round that has begun.  The copies are the caller's: what only this thread
+    touches stays in its core's cache.
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]

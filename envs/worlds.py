@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.compiled import announce, kernel
+from dynenvs.edge import mend_lists
 from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
 from dynenvs.envs.task import Task
@@ -221,6 +222,7 @@ class Worlds:
                 raise ValueError(f"state['world'][{name!r}] must be finite; entries {bad} are not")
         for name, records in mine.items():
             records[:] = state[name]
+        mend_lists(self.rows)
         self.started[:] = True
         self._order(OBSERVE)
 

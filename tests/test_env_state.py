@@ -91,6 +91,35 @@ def test_restored_state_is_drawn_and_described(name: str) -> None:
     assert set(env.worlds.info()) >= {"torques", "residual", "degraded", "failed"}
 
 
+def _lists_are_in_order(row: Any) -> bool:
+    """Just the marked features are listed, once each; all that remember something are."""
+    memory = row["memory"]
+    listed = np.sort(row["touched"][: row["status"]["touched"]])
+    used = memory["impulse"].any(axis=1) | memory["total"].any(axis=1) | (memory["active"] != 0)
+    marked = memory["listed"] != 0
+    return bool(np.array_equal(listed, np.flatnonzero(marked)) and not (used & ~marked).any())
+
+
+@every_env
+@pytest.mark.parametrize("change", ["forgotten", "unmarked", "foreign"])
+def test_lists_of_a_changed_state_are_mended(name: str, change: str) -> None:
+    """Memory wiped or taken from elsewhere: the list of touched features follows it."""
+    env = _prepared(name)
+    state = env.get_state()
+    row = state["world"][0]
+    assert _lists_are_in_order(row)
+    if change == "forgotten":
+        state["world"]["memory"] = env.model.states(1)["memory"]
+    elif change == "unmarked":
+        state["world"]["memory"]["listed"] = 0
+    else:
+        state["world"]["status"]["touched"] = -7
+    env.set_state(state)
+    for i in range(20):
+        assert _lists_are_in_order(env.get_state()["world"][0])
+        env.step(hold(env, i))
+
+
 @every_env
 def test_what_is_not_a_state_is_refused(name: str) -> None:
     """A ValueError or TypeError, and the environment is as before."""

@@ -104,6 +104,16 @@ def _recall(
 
 
 @inlined
+def touch(s: StateView, f: int) -> None:
+    """List feature f among those that may remember something."""
+    status, memory = s.status[0], s.memory[f]
+    if memory.listed == 0:
+        memory.listed = 1
+        s.touched[status.touched] = f
+        status.touched += 1
+
+
+@inlined
 def remember(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, from_blocks: bool
 ) -> None:
@@ -125,10 +135,7 @@ def remember(
     for i in range(count):
         contact = w.contacts[i]
         record = memory[contact.feature]
-        if record.listed == 0:
-            record.listed = 1
-            s.touched[status.touched] = contact.feature
-            status.touched += 1
+        touch(s, contact.feature)
         r = contact.row
         if from_blocks:
             contact.slip = w.blocks[i].slip
