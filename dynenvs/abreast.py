@@ -157,7 +157,7 @@ def _pose_all(bodies: Records, w: AbreastView) -> None:
 @inlined
 def _factorise(dofs: Records, M: Floats) -> int:
     """`factor.factor_in_place`; returns in which worlds M was positive definite, bit by bit."""
-    nv, done = dofs.shape[0], 15
+    nv, done = dofs.shape[0], (1 << WIDTH) - 1
     for k in range(nv - 1, -1, -1):
         row = nv * k
         pivot = get(M, row + k)

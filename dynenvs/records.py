@@ -248,7 +248,7 @@ def _place(record: np.dtype[Any], name: str) -> int:
 
 
 AT_R, AT_P, AT_FRAME = _place(POSE, "R"), _place(POSE, "p"), _place(POSE, "frame")
-AT_ANGLE, AT_SINE, AT_COSINE = (_place(POSE, name) for name in ("angle", "sine", "cosine"))
+AT_SINE, AT_COSINE = _place(POSE, "sine"), _place(POSE, "cosine")
 AT_V, AT_A, AT_F = _place(BODY_WORK, "v"), _place(BODY_WORK, "a"), _place(BODY_WORK, "f")
 AT_MC, AT_HC, AT_IC = (_place(BODY_WORK, name) for name in ("mc", "hc", "Ic"))
 
