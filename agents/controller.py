@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.compiled import announce
+from dynenvs.compiled import prepare
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats, Ints
@@ -65,6 +65,7 @@ class BatchController:
         self._act, self._constants, self._shape = act, constants, scratch
         self._rows, self._buffers, self._scratch = self._memory(1)
         self._progress = new_progress(1)
+        self._prepared = False  # whether all that it calls has been compiled
 
     def _memory(self, threads: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Floats]:
         """A row, a workspace and scratch memory for each thread."""
@@ -101,7 +102,6 @@ class BatchController:
         return (result if array.ndim == 2 else result[0]), state
 
     def _predict(self, batch: Floats, actions: Floats) -> None:
-        announce(self._act)
         threads = max(1, min(self.num_threads, len(batch) // LEAST_SHARE))
         if threads > len(self._rows):
             self._rows, self._buffers, self._scratch = self._memory(threads)
@@ -112,6 +112,12 @@ class BatchController:
         def work(thread: int, progress: Ints) -> None:
             missed[thread] = self._act(*arguments, progress, thread)
 
+        if not self._prepared:
+            call = (*arguments, self._progress, 0)
+            name = type(self).__name__
+            groups = ("inverse", *self.model.kernel_groups)
+            prepare(f"the expert ({name})", [(self._act, call)], groups)
+            self._prepared = True
         if threads == 1:
             begin_round(self._progress, 1)
             work(0, self._progress)

@@ -1,4 +1,4 @@
-"""Ctrl-C for the command line: it stops at once, or as soon as the work is whole again."""
+"""Ctrl-C for the command line: finalizers cannot swallow it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from dynenvs import compiled
-
-SOON, LATER = 0.2, 3.0  # until the next try where a stub compiles, and where nobody heard [s]
+LATER = 3.0  # seconds after which an interrupt that nobody heard is sent again
 
 
 @contextmanager
 def stopped_by_ctrl_c() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt within the block, but not out of `compiled.apart`'s stubs.
+    """Ctrl-C raises KeyboardInterrupt within the block, again and again until the block ends.
 
-    A stub compiles what a running kernel wants to call.  What is raised there reaches nobody: the
-    kernel would go on with a failure for an answer, and the program with what came of that.
-    Finalizers, too, swallow what is raised in them: it is raised again until the block ends.
+    Finalizers and callbacks swallow what is raised in them: once would not be enough.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are another's matter
@@ -28,14 +24,10 @@ def stopped_by_ctrl_c() -> Iterator[None]:
     over = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        stub = _in_stub(frame)
-        retry = threading.Timer(
-            SOON if stub else LATER, lambda: None if over.is_set() else _thread.interrupt_main()
-        )
+        retry = threading.Timer(LATER, lambda: None if over.is_set() else _thread.interrupt_main())
         retry.daemon = True
         retry.start()
-        if not stub:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, stop)
     try:
@@ -43,13 +35,3 @@ def stopped_by_ctrl_c() -> Iterator[None]:
     finally:
         over.set()
         signal.signal(signal.SIGINT, before)
-
-
-def _in_stub(frame: FrameType | None) -> bool:
-    """Whether a frame, or one that called it, is the function within `compiled.apart`."""
-    while frame is not None:
-        code = frame.f_code
-        if code.co_name == "first_call" and code.co_filename == compiled.__file__:
-            return True
-        frame = frame.f_back
-    return False

@@ -1,8 +1,8 @@
 """A second process that compiles ahead, so that a first step from an empty cache uses two cores.
 
-Numba compiles under one lock: threads would wait for each other.  A worker process fills the cache
+Numba compiles under one lock: threads would wait for each other.  A helper process fills the cache
 on disk instead with what the next steps will call, while this process compiles something else;
-where that is needed then, it is loaded, or waited for if the worker is just at it.
+where that is needed then, it is loaded, or waited for if the helper is just at it.
 
 It is an interpreter of its own, started anew: nothing of `__main__` runs again, and no thread or
 lock is inherited.  Whatever happens to it, this process compiles itself what it does not find.
@@ -12,36 +12,42 @@ It ends with this process.  `DYNENVS_COMPILERS=1` does without it.
 from __future__ import annotations
 
 import atexit
+import base64
 import os
+import pickle
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-LOOK = 0.02  # seconds between looks at what the worker has done
+LOOK = 0.02  # seconds between looks at what the helper has done
 PATIENCE = 120.0  # seconds that one kernel may take it
+
+Jobs = Sequence[tuple[str, tuple[Any, ...]]]  # of each kernel its module and name, argument types
 
 _CODE = (
     "import sys; sys.path[:] = {path!r}\n"
-    "from dynenvs.compiled import compile_units\n"
-    "compile_units({names!r})"
+    "from dynenvs.compiled import compile_for_another; compile_for_another()"
 )
 
 
-class Worker:
-    """A process that compiles the kernels of these names (module and function), in this order."""
+class Helper:
+    """A process that compiles these kernels, in this order."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        code = _CODE.format(path=sys.path, names=list(names))
+    def __init__(self, jobs: Jobs) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,  # its end tells the worker that this process has ended
+            [sys.executable, "-c", _CODE.format(path=sys.path)],
+            stdin=subprocess.PIPE,  # its end tells the helper that this process has ended
             stdout=subprocess.PIPE,  # says which kernel it begins
             stderr=subprocess.DEVNULL,
             text=True,
         )
+        assert self._process.stdin is not None
+        self._process.stdin.write(base64.b85encode(pickle.dumps(list(jobs))).decode() + "\n")
+        self._process.stdin.flush()
         self._at = ""
         threading.Thread(target=self._listen, name="dynenvs compiler", daemon=True).start()
         atexit.register(self.stop)
@@ -64,18 +70,19 @@ class Worker:
 
     def stop(self) -> None:
         """End it; what it has written stays."""
+        atexit.unregister(self.stop)
         self._process.kill()
         self._process.wait()
 
 
-def start_worker(names: Sequence[str]) -> Worker | None:
-    """A worker for these kernels, or None where there is no core or no interpreter for it."""
+def start_helper(jobs: Jobs) -> Helper | None:
+    """A helper for these kernels, or None where there is no core or no interpreter for it."""
     interpreter = Path(sys.executable or "").name.lower().startswith("py")  # or a program around it
     wanted = os.environ.get("DYNENVS_COMPILERS", "2") != "1"
-    if not (names and wanted and interpreter and _cores() > 1) or hasattr(sys, "frozen"):
+    if not (jobs and wanted and interpreter and _cores() > 1) or hasattr(sys, "frozen"):
         return None
     try:
-        return Worker(names)
+        return Helper(jobs)
     except OSError:  # no process to be had
         return None
 
@@ -86,11 +93,13 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def end_with_parent() -> None:
-    """In the worker: leave as soon as the process that started it has ended."""
+def jobs_from_parent() -> Jobs:
+    """In the helper: what it is to compile.  It leaves as soon as its parent has ended."""
+    jobs: Jobs = pickle.loads(base64.b85decode(sys.stdin.readline().strip()))
 
     def watch() -> None:
         sys.stdin.read()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    return jobs

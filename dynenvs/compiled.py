@@ -1,11 +1,5 @@
 """The decorators that compile: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
 
-Numba keys a function's cache by its own file alone, so editing a callee leaves its callers' old
-machine code in place.  Here the cache folder of a module carries a hash of that module and of
-every module of the package that it imports, of the numba version and of the processor: an edit
-opens new folders for exactly the modules that can see it.  Kernels' modules must therefore import
-package names at module level, as ``from dynenvs.x import y``.
-
 Rules for kernels: packed arguments, no allocation in the step, status codes instead of raising,
 no fastmath, no BLAS and no array expressions (so the same bits come out everywhere).
 """
@@ -13,108 +7,27 @@ no fastmath, no BLAS and no array expressions (so the same bits come out everywh
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import re
-import shutil
-import sys
-import time
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
-import numba
-import platformdirs
 from llvmlite import ir
-from numba import types
+from numba import typeof, types
 from numba.core import config, sigutils
 from numba.extending import intrinsic
 
-from dynenvs.ahead import Worker, end_with_parent, start_worker
+from dynenvs.ahead import jobs_from_parent
+from dynenvs.cache import help_another
+from dynenvs.compiling import Job, compile_jobs, wait_for_helper
+from dynenvs.interrupts import uninterrupted
 from dynenvs.pipeline import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_PACKAGE = Path(__file__).parent
-_IMPORT = re.compile(r"^from (dynenvs[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
-_KEPT_SECONDS = 30 * 86400  # machine code that no process has used for this long is removed
+SECONDS = 8.0  # that compiling a kernel takes about, if it does not say
 
-
-@cache
-def _imports(path: Path) -> tuple[Path, ...]:
-    """Files of the package that the file at `path` imports itself."""
-    found = []
-    for module, names in _IMPORT.findall(path.read_text()):
-        base = _PACKAGE.joinpath(*module.split(".")[1:])
-        inner = [base / f"{name}.py" for name in re.findall(r"\w+", names)]
-        found += [base.with_suffix(".py"), base / "__init__.py", *inner]
-    return tuple(f for f in found if f.is_file() and f != _PACKAGE / "__init__.py")
-
-
-def _imported_files(path: Path) -> set[Path]:
-    """The file at `path` and every file of the package that it imports, directly or not."""
-    found, waiting = {path}, [path]
-    while waiting:
-        new = set(_imports(waiting.pop())) - found
-        found |= new
-        waiting += new
-    return found
-
-
-@cache
-def _cache_folder(source: Path) -> Path | None:
-    """Folder of the machine code of one module, or None where nothing can be written."""
-    digest = hashlib.sha256(
-        repr((numba.__version__, sys.version, llvm.get_host_cpu_name())).encode()
-    )
-    for path in sorted(_imported_files(source)):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
-    folder = _cache_root() / f"{source.stem}-{digest.hexdigest()[:16]}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-    except OSError:  # no writable home: numba then compiles in memory
-        return None
-    return folder
-
-
-@cache
-def _cache_root() -> Path:
-    """Where all machine code lies; `DYNENVS_CACHE_DIR` overrides it.  Old folders are removed."""
-    root = Path(os.environ.get("DYNENVS_CACHE_DIR") or platformdirs.user_cache_dir("dynenvs"))
-    if root.is_dir():
-        for folder in root.glob("*-" + "[0-9a-f]" * 16):
-            if time.time() - folder.stat().st_mtime > _KEPT_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)
-    return root
-
-
-def _source_of(function: Callable[..., Any]) -> Path:
-    """The function's file under the package's own folder (`envs` and `agents` are links there)."""
-    parts = function.__module__.split(".")[1:]
-    path = _PACKAGE.joinpath(*parts)
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-def _compile(function: F, **options: Any) -> F:
-    if config.DISABLE_JIT:
-        return function
-    module = function.__module__
-    folder = _cache_folder(_source_of(function)) if module.startswith("dynenvs.") else None
-    compiled: Any = Kernel(
-        function, options={"nopython": True, "error_model": "numpy", "nogil": True, **options}
-    )
-    if folder is not None:
-        previous = config.CACHE_DIR
-        config.CACHE_DIR = str(folder)
-        try:
-            compiled.enable_caching()
-        finally:
-            config.CACHE_DIR = previous
-    return cast(F, compiled)
+_units: dict[str, _Unit] = {}  # kernels compiled apart, by module and name
 
 
 def kernel(function: F) -> F:
@@ -127,47 +40,6 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
-def is_compiled(function: Callable[..., Any]) -> bool:
-    """Whether a kernel's machine code is at hand, in memory or on disk: calling it is quick."""
-    if not hasattr(function, "py_func") or getattr(function, "signatures", None):
-        return True  # plain Python, or called before
-    folder = _cache_folder(_source_of(function.py_func))
-    return folder is not None and any(folder.rglob(f"*.{function.__name__}-*.nbi"))
-
-
-_announced: set[str] = set()  # what this process has said
-_units: dict[str, Any] = {}  # kernels compiled apart: their compilation, by name
-_ahead: list[str] = []  # names of those that every robot needs sooner or later, callees first
-_workers: list[Worker] = []  # that this process has started: one at most
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_workers.clear)  # it is the parent's
-
-
-def announce(function: Callable[..., Any]) -> None:
-    """Say on stderr, once a process, that the first call of a kernel is about to compile it.
-
-    A second process then compiles ahead what steps will need.
-    """
-    if not is_compiled(function) and not _announced:
-        _announced.add(function.__name__)
-        print("dynenvs: compiling the dynamics (about a minute, once)", file=sys.stderr)
-        missing = [name for name in reversed(_ahead) if not is_compiled(_units[name].function)]
-        kept = _cache_folder(_source_of(function.py_func)) is not None
-        worker = start_worker(missing) if kept else None
-        _workers.extend([worker] if worker else [])
-
-
-def compile_units(names: Sequence[str]) -> None:
-    """What a worker does: say which kernel it begins, and compile it into the cache."""
-    end_with_parent()
-    for name in names:
-        import_module(name.rpartition(".")[0])
-        unit = _units[name]
-        if not is_compiled(unit.function):
-            print(name, flush=True)
-            unit.function.compile(unit.arguments)
-
-
 def merged(function: F) -> F:
     """Write a helper into its only caller before types are inferred: it is compiled there alone.
 
@@ -176,62 +48,106 @@ def merged(function: F) -> F:
     return _compile(function, inline="always")
 
 
-class _Unit(NamedTuple):
-    """A kernel compiled apart, and the types of its arguments."""
+def _compile(function: F, **options: Any) -> F:
+    if config.DISABLE_JIT:
+        return function
+    compiled: Any = Kernel(
+        function, options={"nopython": True, "error_model": "numpy", "nogil": True, **options}
+    )
+    if function.__module__.startswith("dynenvs."):
+        compiled.enable_caching()
+    return cast(F, compiled)
 
-    function: Any
-    arguments: tuple[Any, ...]
 
-
-def apart(signature: str, *, ahead: bool = False) -> Callable[[Any], Any]:
-    """Compile a kernel apart from its callers, by its first call; they reach it by its address.
+def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
+    """Compile a kernel apart from its callers; they reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
     ones, and those that are rarely needed, stand behind an address instead: a cell in this process
-    holds it, under a name that compiled code knows; at first it is that of a stub which compiles
-    the kernel (or loads it from the cache).  No address is cached or pickled: each process has its
-    own cells, and a fork inherits valid ones.
+    holds it, under a name that compiled code knows.  `prepare` fills the cells of a group; until
+    then a cell holds the address of a stub, which compiles the kernel (or loads it from the cache)
+    when it is called.  No address is cached or pickled: each process has its own cells, and a fork
+    inherits valid ones.
 
-    signature: as numba writes it; int64 is returned, arguments are int64, float64 and
-        one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled, as
-        when compiling is interrupted: callers take what they know for an answer, and no more.
-    ahead: whether every robot needs it sooner or later: a second process may compile it while this
-        one is busy with its callers.
+    Args:
+        signature: as numba writes it; int64 is returned, arguments are int64, float64 and
+            one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled:
+            callers take what they know for an answer, and no more.
+        group: who needs it, a name for `prepare`; "soon" is for what most worlds need sooner or
+            later, "rare" for what few do.
+        seconds: that compiling it takes on a laptop, about; for the message that it is compiled.
     """
 
     def decorate(function: F) -> Any:
         compiled: Any = _compile(function)
         if config.DISABLE_JIT:
             return function
-        arguments, result = sigutils.normalize_signature(signature)
-        name = f"{function.__module__}.{function.__name__}"
-        _units[name] = _Unit(compiled, arguments)
-        _ahead.extend([name] if ahead else [])
-        cell = ctypes.c_void_p()
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
-
-        def first_call(*values: Any) -> int:
-            returned = ctypes.c_int64.from_address(values[0])
-            returned.value = -1
-            announce(compiled)
-            for worker in _workers:
-                worker.wait_for(name)
-            compiled.compile(arguments)
-            made = compiled.overloads[arguments]
-            symbol = made.fndesc.llvm_func_name
-            cell.value = made.library.get_pointer_to_function(symbol)
-            return int(prototype(cell.value)(*values))
-
-        stub = prototype(first_call)
-        cell.value = ctypes.cast(stub, ctypes.c_void_p).value
-        llvm.add_symbol(name, ctypes.addressof(cell))
-        _kept.append((cell, stub))
-        return _caller(name, result, arguments)
+        unit = _Unit(compiled, signature, group, seconds)
+        _units[unit.job.name] = unit
+        return _caller(unit.job.name, unit.result, unit.job.arguments)
 
     return decorate
 
 
-_kept: list[Any] = []  # cells and stubs live as long as the process
+class _Unit:
+    """A kernel compiled apart: its job for the compiler, and the cell that holds its address."""
+
+    def __init__(self, function: Kernel, signature: str, group: str, seconds: float) -> None:
+        arguments, self.result = sigutils.normalize_signature(signature)
+        self.job, self.group = Job(function, arguments, seconds), group
+        self._prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
+        self._stub = self._prototype(uninterrupted(self._first_call))
+        self._cell = ctypes.c_void_p(ctypes.cast(self._stub, ctypes.c_void_p).value)
+        llvm.add_symbol(self.job.name, ctypes.addressof(self._cell))
+
+    def link(self) -> None:
+        """Compile or load it, and let callers reach it."""
+        job = self.job
+        wait_for_helper(job.name)
+        compile_jobs(f"{job.kernel.py_func.__name__}, needed now", [job])
+        job.kernel.compile(job.arguments)
+        made = job.kernel.overloads[job.arguments]
+        symbol = made.fndesc.llvm_func_name
+        self._cell.value = made.library.get_pointer_to_function(symbol)
+
+    def _first_call(self, *values: Any) -> int:
+        """Stands for the kernel until it is linked; values[0] is where the result belongs."""
+        ctypes.c_int64.from_address(values[0]).value = -1
+        self.link()
+        return int(self._prototype(self._cell.value or 0)(*values))
+
+
+def prepare(what: str, calls: Sequence[tuple[Any, Sequence[Any]]], groups: Sequence[str]) -> None:
+    """Compile what is about to run, or load it from the cache, before it runs.
+
+    A message on stderr tells how long it takes.  Ctrl-C stops it, and nothing is lost.
+
+    Args:
+        what: is about to run, in the message.
+        calls: kernels that Python will call, each with its arguments.
+        groups: of kernels compiled apart that those need.
+    """
+    if config.DISABLE_JIT:
+        return
+    units = [unit for unit in _units.values() if unit.group in groups]
+    jobs = [Job(k, tuple(typeof(a) for a in arguments), SECONDS) for k, arguments in calls]
+    jobs += sorted((unit.job for unit in units), key=lambda job: job.seconds)
+    compile_jobs(what, jobs, [unit.job for unit in _units.values() if unit.group == "soon"])
+    for unit in units:
+        unit.link()
+
+
+def compile_for_another() -> None:
+    """What a helper process does: say which kernel it begins, and compile it into the cache."""
+    jobs = jobs_from_parent()
+    help_another()
+    for name, arguments in jobs:
+        module, _, own = name.rpartition(".")
+        home = import_module(module)
+        function: Any = _units[name].job.kernel if name in _units else getattr(home, own)
+        if not function.is_compiled_for(arguments):
+            print(name, flush=True)
+            function.compile(arguments)
 
 
 def _native(arguments: tuple[Any, ...]) -> list[Any]:

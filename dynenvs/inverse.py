@@ -81,7 +81,10 @@ def inverse_world(
     return status, w.answer[0].violation
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])")
+@apart(
+    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])",
+    "inverse",
+)
 def solve_inverse(
     packed: Bytes,
     row: Bytes,

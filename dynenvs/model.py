@@ -22,9 +22,11 @@ from dynenvs.pairs import Contacts
 from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint
 from dynenvs.records import (
     BODY,
+    CONE,
     DOF,
     FEATURE,
     HEADER,
+    INELASTIC,
     LOOP,
     MEMORY,
     PAIR,
@@ -139,6 +141,22 @@ class Model:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._freeze()
+
+    @property
+    def kernel_groups(self) -> tuple[str, ...]:
+        """Groups of kernels compiled apart (`compiled.apart`) that a step of this model needs."""
+        h = self.header
+        wanted = {
+            "step": True,
+            "contact": h.nf or h.nlimited or h.ne,
+            "solids": h.ns,
+            "loops": h.ne,
+            "refined": h.refined,
+            "recursive": h.recursive,
+            "impacts": h.restitution != INELASTIC,
+            "cones": h.cone == CONE,
+        }
+        return tuple(name for name, needed in wanted.items() if needed)
 
     # Names
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from numba import types
-from numba.core import typed_passes
+from numba.core import sigutils, typed_passes
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import InlineOverloads, NativeLowering
 
+from dynenvs.cache import KernelCache, turn_to_compile
 from dynenvs.library import Part, Unit
 
 
@@ -142,3 +143,21 @@ class Kernel(CPUDispatcher):
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self._parts)
+
+    def enable_caching(self) -> None:
+        """Keep machine code on disk."""
+        self._cache = KernelCache(self.py_func)
+
+    def is_compiled_for(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether a call with arguments of these types compiles nothing: at most it loads."""
+        return arguments in self.overloads or (
+            isinstance(self._cache, KernelCache) and self._cache.has(arguments, self.targetctx)
+        )
+
+    def compile(self, signature: Any) -> Any:
+        """Compile for argument types, or load what this or another process has compiled."""
+        arguments, _ = sigutils.normalize_signature(signature)
+        if not isinstance(self._cache, KernelCache) or self.is_compiled_for(arguments):
+            return super().compile(signature)
+        with turn_to_compile(lambda: self.is_compiled_for(arguments)):
+            return super().compile(signature)

@@ -19,12 +19,13 @@ import math
 from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.loops import bend_velocity, close_loops
-from dynenvs.contact.project import project
+from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_free
+from dynenvs.joints import integrate
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
     Bytes,
@@ -46,7 +47,7 @@ HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or whic
 PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, int64)")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, int64)", "step")
 def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float, free: int) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
@@ -75,14 +76,19 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
                 pieces += 1
                 done = free_motion(m, s, w, tau, piece)
         if done:
-            status = resolve_contacts(packed, row, buffer, piece, 0, 0.0)
+            if is_constrained(m):
+                status = resolve_contacts(packed, row, buffer, piece, 0, 0.0)
+            else:
+                status = move_freely(m, s, w, piece)
             done = status in (CERTIFIED, DEGRADED)
             answer = w.answer[0]
             s.status[0].pivots += answer.pivots
             if done:
                 s.status[0].residual = max(s.status[0].residual, answer.residual)
                 answer.posed = 1  # or not: `project` leaves out what nobody asks
-                placed = _move(packed, buffer, m, s, w, piece, halvings == HALVINGS)
+                placed = PLACED
+                if is_constrained(m):
+                    placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
                 done = placed == PLACED and commit(m, s, w)
                 sunk = placed == SUNK
                 answer.posed = answer.posed if done else 0
@@ -100,8 +106,28 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
 
 
 @inlined
+def is_constrained(m: ModelView) -> bool:
+    """Whether anything can ever touch something else, a joint its limits, or a loop is closed."""
+    h = m.header[0]
+    return bool(h.nf + h.nlimited + h.ne > 0)
+
+
+@inlined
+def move_freely(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
+    """From `w.v_free` to `w.v_new`, `w.q_new` and `w.pose_new` where nothing can be in the way."""
+    for j in range(m.header[0].nv):
+        w.v_new[j] = w.v_free[j]
+    integrate(m, s.q, w.v_new, dt, w.q_new)
+    update_poses(m, w.q_new, w.pose_new)
+    answer = w.answer[0]
+    answer.residual, answer.pivots, answer.contacts, answer.rows = 0.0, 0, 0, 0
+    return CERTIFIED
+
+
+@inlined
 def _move(
     packed: Bytes,
+    row: Bytes,
     buffer: Bytes,
     m: ModelView,
     s: StateView,
@@ -117,8 +143,7 @@ def _move(
     closed = m.header[0].ne > 0
     if closed:
         close_loops(packed, buffer, dt)
-    answer = w.answer[0]
-    if not project(m, s, w, answer.contacts, answer.rows, dt) and not anyway:
+    if correct_positions(packed, row, buffer, dt) == 0 and not anyway:
         return SUNK
     if closed:
         shut = close_loops(packed, buffer, 0.0)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.compiled import prepare
 from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.contact.loops import closure
 from dynenvs.edge import finite_vector, mend_lists
@@ -85,6 +86,7 @@ class World:
         self._row = self._rows.view(np.uint8)
         self._buffer = model.workspace()
         self._tau = np.zeros(model.nv)
+        self._prepared = False  # whether all that a step calls has been compiled
         if cone is not None:
             self.cone = cone
         if directions is not None:
@@ -195,8 +197,12 @@ class World:
             self._tau[self.model.actuated] = finite_vector(tau, self.model.nu, "tau")
         else:
             self._tau[:] = 0.0
+        call = (self.model.packed, self._row, self._buffer, self._tau, self.timestep)
+        if not self._prepared:
+            prepare("the dynamics", [(step, call)], self.model.kernel_groups)
+            self._prepared = True
         for _ in range(steps):
-            status = step(self.model.packed, self._row, self._buffer, self._tau, self.timestep)
+            status = step(*call)
             if status != DONE:
                 raise SimulationError(
                     f"no solution of the step at t = {self.time:.6g} s (timestep "

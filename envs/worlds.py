@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.compiled import announce, kernel
+from dynenvs.compiled import kernel, prepare
 from dynenvs.edge import mend_lists
 from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
@@ -92,7 +92,7 @@ class Worlds:
         self._everyone = np.ones(self.count, np.uint8)
         self._progress = new_progress(1)
         self._run = self.task.run
-        self._announced = False
+        self._prepared = False
         self._arguments = (
             self.task.model.packed,
             *self.task.constants(),
@@ -124,9 +124,7 @@ class Worlds:
 
     def _order(self, order: int, chosen: Flags | None = None) -> None:
         """Let the kernel carry out `order` in the chosen worlds (all if None), on all threads."""
-        if not self._announced:
-            announce(self._run)
-            self._announced = True
+        self._prepare()
         who = self._everyone if chosen is None else chosen.view(np.uint8)
         if self.count > 1:
             self._seen = np.empty(self.observations.shape)
@@ -142,6 +140,16 @@ class Worlds:
                 ),
                 self.threads,
             )
+
+    def _prepare(self) -> None:
+        """Have all compiled that the first call needs."""
+        if self._prepared:
+            return
+        call = (*self._arguments, *self._copies, self._progress, self._everyone, 0, BEGIN)
+        groups = self.task.model.kernel_groups + (("batch",) if self.count > 1 else ())
+        name = type(self.task).__name__.removesuffix("Task")
+        prepare(f"the dynamics of {name}", [(self._run, call)], groups)
+        self._prepared = True
 
     # Episodes
 
@@ -160,6 +168,7 @@ class Worlds:
             random: gives seeds to worlds that have never had one.
             chosen: which, shape (count,).
         """
+        self._prepare()  # Ctrl-C may stop it: before anything has changed
         chosen = self._everyone.view(np.bool_) if chosen is None else chosen
         generators = self.tasks["generator"]
         for i in np.flatnonzero(chosen).tolist():

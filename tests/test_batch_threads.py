@@ -177,20 +177,3 @@ def _take(progress: Any, taken: Any, thread: int) -> None:
         taken[i] += 1
         i = claim(progress, thread, taken.shape[0])
     leave(progress, thread)
-
-
-def test_compiling_is_announced_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """On stderr, by the first environment that must compile; not where the code is at hand."""
-    monkeypatch.setattr(compiled, "_announced", set())
-    gym.make(IDS[0]).reset(seed=0)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(compiled, "is_compiled", lambda function: False)
-    for name in IDS:
-        gym.make(name).reset(seed=0)
-        make_batch(name, 2).reset(seed=0)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("compiling") == 1
-    assert captured.err.count("\n") == 1

@@ -7,13 +7,11 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from dynenvs import compiled
 from dynenvs.agents import cli, demo, film, interrupt
 from dynenvs.agents.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
@@ -149,42 +147,23 @@ def test_interrupt_leaves_cleanly(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_waits_until_a_running_kernel_has_what_it_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In the midst of `apart`'s compiling nobody would hear of it; afterwards it is heard."""
-    code = compile(
-        "def first_call():\n    signal.raise_signal(signal.SIGINT)\n    done.append(1)\n",
-        compiled.__file__,
-        "exec",
-    )
-    done: list[int] = []
-    within: dict[str, Any] = {"signal": signal, "done": done}
-    exec(code, within)
+def test_an_interrupt_that_is_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finalizers swallow what is raised in them."""
     before = signal.getsignal(signal.SIGINT)
+    done: list[int] = []
 
     def work() -> None:
-        within["first_call"]()
-        done.append(2)
-        for _ in range(2000):  # the interrupt ends it
-            time.sleep(0.01)
-        done.append(3)
-
-    with pytest.raises(KeyboardInterrupt), interrupt.stopped_by_ctrl_c():
-        work()
-    assert done == [1, 2]
-
-    def swallow() -> None:
         with suppress(KeyboardInterrupt):  # as a finalizer does
             signal.raise_signal(signal.SIGINT)
-        work()
+        done.append(1)
+        for _ in range(2000):  # the interrupt ends it
+            time.sleep(0.01)
+        done.append(2)
 
     monkeypatch.setattr(interrupt, "LATER", 0.2)
-    done.clear()
-    within["first_call"] = lambda: done.append(1)
     with pytest.raises(KeyboardInterrupt), interrupt.stopped_by_ctrl_c():
-        swallow()
-    assert done == [1, 2]
+        work()
+    assert done == [1]
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel, merged
+from dynenvs.compiled import apart, inlined, kernel, merged
 from dynenvs.contact.detect import feature_gap, gap_after, next_after, slot_of
 from dynenvs.contact.implied import leave_out_implied
 from dynenvs.contact.impulses import apply_impulses
@@ -24,7 +24,18 @@ from dynenvs.contact.rows import limited_coordinate
 from dynenvs.contact.spots import find_spots
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.lcp.workspace import integer
 from dynenvs.records import FAR
@@ -40,6 +51,14 @@ ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact")
+def correct_positions(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    return 1 if project(m, s, w, w.answer[0].contacts, w.answer[0].rows, dt) else 0
 
 
 @inlined

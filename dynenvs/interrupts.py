@@ -1,0 +1,77 @@
+"""Ctrl-C while a running kernel waits for another one to be compiled.
+
+Python would raise KeyboardInterrupt right there, within a function that compiled code has called.
+No exception passes through compiled code: it would be lost, and the kernel would go on with
+whatever stood in the place of an answer.  Here the interrupt waits: the compiling and the kernel
+end as if nothing had happened, and it is raised as soon as Python runs again.
+"""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+AGAIN = 0.02  # seconds after which an interrupt that was kept back is sent again
+
+_codes: set[CodeType] = set()  # of the functions that compiled code calls
+_before: list[Any] = []  # the handler of SIGINT whose place `_keep_back` has taken
+_kept_back: list[bool] = []  # not empty while an interrupt waits
+
+
+def uninterrupted(function: Callable[..., int]) -> Callable[..., int]:
+    """`function`, for compiled code to call: Ctrl-C is raised after that code has returned.
+
+    Signals are the main thread's matter in Python; in others nothing needs to be kept back.
+    """
+
+    def call(*values: Any) -> int:
+        main = threading.current_thread() is threading.main_thread()
+        held = main and _hold()
+        try:
+            return function(*values)
+        finally:
+            if held and not _kept_back:
+                _let_go()
+
+    _codes.add(call.__code__)
+    return call
+
+
+def _hold() -> bool:
+    """Take the place of SIGINT's handler; False if it is taken, or the handler is not Python's."""
+    if _before or signal.getsignal(signal.SIGINT) is None:
+        return False
+    _before.append(signal.signal(signal.SIGINT, _keep_back))
+    return True
+
+
+def _let_go() -> None:
+    if signal.getsignal(signal.SIGINT) is _keep_back:  # else somebody else has set another one
+        signal.signal(signal.SIGINT, _before[0])
+    _before.clear()
+
+
+def _keep_back(number: int, frame: FrameType | None) -> None:
+    """Send the interrupt again a little later, or to the handler that is meant for it."""
+    if _is_called_by_kernel(frame):
+        _kept_back[:] = [True]
+        again = threading.Timer(AGAIN, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+    else:
+        _kept_back.clear()
+        _let_go()
+        signal.raise_signal(number)
+
+
+def _is_called_by_kernel(frame: FrameType | None) -> bool:
+    """Whether a frame, or one that called it, is that of a function for compiled code."""
+    while frame is not None:
+        if frame.f_code in _codes:
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,281 @@
+"""The first start: compiled once a machine, told honestly, interrupted without harm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from dynenvs import compiled, compiling, interrupts
+from dynenvs.compiled import apart, kernel
+from dynenvs.envs import worlds
+from dynenvs.lcp.workspace import workspace_size
+
+UNIT = "dynenvs.contact.loops.hold_loops"  # small
+COMPILE = f"""
+import sys
+from dynenvs import compiled, compiling
+import dynenvs.contact.loops
+unit = compiled._units[{UNIT!r}]
+compiling.compile_jobs("a test", [unit.job._replace(seconds=60.0)])
+unit.link()
+print(sum(unit.job.kernel.stats.cache_misses.values()))
+"""
+
+
+def start(code: str, cache: Path | str, **environment: str) -> subprocess.Popen[str]:
+    """A fresh interpreter that keeps machine code in `cache`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=sys.prefix,  # not in the checkout, which would come first on the path
+        env={**os.environ, "DYNENVS_CACHE_DIR": str(cache), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it printed on stdout and stderr."""
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
+    return out, err
+
+
+# Once a machine
+
+
+def test_processes_compile_once_together(tmp_path: Path) -> None:
+    """Three at a time on an empty cache: one compiles, the others wait and load."""
+    told = [end(process) for process in [start(COMPILE, tmp_path) for _ in range(3)]]
+    assert sorted(int(out) for out, _ in told) == [0, 0, 1]
+    assert sum("compiled in" in err for _, err in told) == 1
+
+
+def test_installations_share_the_cache(tmp_path: Path) -> None:
+    """The same sources elsewhere, with other dates, load what the first have compiled."""
+    code = COMPILE + "print(compiled.__file__)"
+    assert end(start(code, tmp_path / "cache"))[0].split()[0] == "1"
+    package = Path(compiled.__file__).parent
+    shutil.copytree(package, tmp_path / "elsewhere" / "dynenvs", copy_function=shutil.copy)
+    out, err = end(start(code, tmp_path / "cache", PYTHONPATH=str(tmp_path / "elsewhere")))
+    assert out.split()[0] == "0"
+    assert str(tmp_path / "elsewhere") in out
+    assert err == ""
+
+
+def test_spoilt_files_are_compiled_again(tmp_path: Path) -> None:
+    """An index or machine code that ends too early is as good as none."""
+    for kind in ("*.nbi", "*.nbc"):
+        end(start(COMPILE, tmp_path))
+        for file in tmp_path.rglob(kind):
+            file.write_bytes(file.read_bytes()[:20])
+        assert end(start(COMPILE, tmp_path))[0] == "1\n"
+        assert end(start(COMPILE, tmp_path))[0] == "0\n"
+
+
+# Honestly
+
+
+def test_the_message_says_what_how_long_and_where(tmp_path: Path) -> None:
+    _, err = end(start(COMPILE, tmp_path, DYNENVS_COMPILERS="1"))
+    lines = err.splitlines()
+    assert lines[0] == (
+        f"dynenvs: compiling a test: one part, about 60 s on one idle core; kept in {tmp_path}"
+    )
+    assert lines[1].startswith("dynenvs: compiled in ")
+    assert len(lines) == 2
+    assert end(start(COMPILE, tmp_path))[1] == ""
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """It compiles in memory, and says that it will do so at every start."""
+    file = tmp_path / "file"
+    file.touch()
+    out, err = end(start(COMPILE, file / "cache"))
+    assert out == "1\n"
+    assert "is not writable, so this will happen at every start: set DYNENVS_CACHE_DIR" in err
+
+
+def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
+    full = """
+import errno, os
+from numba.core.caching import IndexDataCacheFile
+def fail(self, name, data):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+IndexDataCacheFile._save_data = fail
+"""
+    more = "compiled._units['dynenvs.contact.loops.respect_loops'].link()"
+    _, err = end(start(full + COMPILE + more, tmp_path, DYNENVS_COMPILERS="1"))
+    assert err.count("No space left on device") == 1
+    assert err.count("cannot keep machine code in") == 1
+
+
+def test_progress_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After each part; what is quick is not worth a word."""
+
+    class Part:
+        py_func = workspace_size.py_func  # type: ignore[attr-defined]
+
+        def __init__(self) -> None:
+            self.ready = False
+
+        def is_compiled_for(self, _: Any) -> bool:
+            return self.ready
+
+        def compile(self, _: Any) -> None:
+            self.ready = True
+
+    monkeypatch.setattr(compiling, "start_helper", lambda _: None)
+    for seconds, lines in ((10.0, 4), (0.1, 0)):
+        jobs: Any = [compiling.Job(Part(), (), seconds) for _ in range(3)]  # type: ignore[arg-type]
+        compiling.compile_jobs("a test", jobs)
+        told = capsys.readouterr().err.splitlines()
+        assert len(told) == lines
+        assert not lines or told[1].startswith("dynenvs: 1 of 3 parts after ")
+
+
+# Interrupted
+
+
+@apart("int64(float64[::1])", "test_first_start")
+def _slow_to_compile(x: Any) -> int:
+    x[0] += 1.0
+    return 7
+
+
+@kernel
+def _calls_it(x: Any) -> int:
+    answer = _slow_to_compile(x)
+    x[1] = 5.0
+    return int(answer)
+
+
+def test_an_interrupt_waits_for_the_kernel_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a kernel's call of another one nobody would hear of it: it comes right afterwards."""
+    unit = compiled._units[f"{__name__}._slow_to_compile"]
+    compile_it = unit.link
+
+    def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+        compile_it()
+
+    monkeypatch.setattr(unit, "link", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    x, answers = np.zeros(2), []
+
+    def work() -> None:
+        answers.append(_calls_it(x))
+        threading.Event().wait(20.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert answers == [7]
+    np.testing.assert_array_equal(x, [1.0, 5.0])
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not interrupts._before
+
+
+@pytest.mark.parametrize("name", ["dynenvs/DoublePendulum-v0", "dynenvs/PlanarHumanoid-v0"])
+def test_an_interrupt_while_compiling_changes_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reset and step raise KeyboardInterrupt with the state that was; the next call goes on."""
+    env = gym.make(name, disable_env_checker=True).unwrapped
+    env.reset(seed=0)
+    state = env.get_state()
+    expected = env.step(env.action_space.low)
+    env.set_state(state)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    for act in (lambda: env.step(env.action_space.low), lambda: env.reset(seed=1)):
+        with monkeypatch.context() as patched:
+            patched.setattr(env.worlds, "_prepared", False)
+            patched.setattr(worlds, "prepare", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                act()
+        now = env.get_state()
+        assert all(now[part].tobytes() == state[part].tobytes() for part in state)
+    found = env.step(env.action_space.low)
+    assert found[0].tobytes() == expected[0].tobytes()
+
+
+STEP = """
+import os, signal, sys, threading
+import gymnasium as gym, dynenvs
+if len(sys.argv) > 1:
+    threading.Timer(float(sys.argv[1]), lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+env = gym.make("dynenvs/PlanarHumanoid-v0").unwrapped
+while True:
+    try:
+        env.reset(seed=0)
+        observation, _, _, truncated, _ = env.step(env.action_space.low * 0)
+        break
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+assert not truncated
+print(observation.tobytes().hex())
+"""
+
+
+@pytest.mark.slow
+def test_first_steps_from_an_empty_cache_give_the_same_bits(tmp_path: Path) -> None:
+    """With a helper, without, without a cache, and interrupted in the middle of compiling."""
+    out, err = end(start(STEP, tmp_path / "a"))
+    assert err.count("compiling the dynamics of PlanarHumanoid") == 1
+    assert end(start(STEP, tmp_path / "a")) == (out, "")
+    assert end(start(STEP, tmp_path / "b", DYNENVS_COMPILERS="1"))[0] == out
+    for seconds in (4, 9, 15):
+        cut = STEP.replace("len(sys.argv) > 1", "True").replace("sys.argv[1]", str(seconds))
+        again, err = end(start(cut, tmp_path / str(seconds)))
+        assert again == out
+        assert err.count("interrupted") == 1
+
+
+WORKERS = """
+import time
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import SubprocVecEnv
+if __name__ == "__main__":
+    begin = time.monotonic()
+    envs = make_vec_env("dynenvs:dynenvs/Humanoid-v0", COUNT, vec_env_cls=SubprocVecEnv)
+    envs.reset()
+    for _ in range(3):
+        envs.step([envs.action_space.sample() for _ in range(COUNT)])
+    print(time.monotonic() - begin)
+    envs.close()
+"""
+
+
+@pytest.mark.slow
+def test_sixteen_processes_start_hardly_later_than_one(tmp_path: Path) -> None:
+    """stable-baselines3's own process a world, on an empty cache."""
+    seconds, told = {}, {}
+    for count in (1, 16):
+        script = tmp_path / f"{count}.py"
+        script.write_text(WORKERS.replace("COUNT", str(count)))
+        process = subprocess.Popen(
+            [sys.executable, str(script)],
+            env={**os.environ, "DYNENVS_CACHE_DIR": str(tmp_path / f"cache {count}")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        out, told[count] = end(process)
+        seconds[count] = float(out)
+    print(seconds)
+    assert told[16].count("compiling the dynamics") == 1
+    assert seconds[16] < 2.0 * seconds[1]
