@@ -141,6 +141,26 @@ def list_environments() -> None:
     Console().print(table)
 
 
+@app.command("compile")
+@told_plainly
+def compile_command(
+    envs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Environments, or all; all if absent.", show_default=False),
+    ] = None,
+) -> None:
+    """Compile ahead what environments and experts call: for images and clusters.
+
+    What is kept serves this version of dynenvs, numba and Python on processors of this kind.
+    """
+    from dynenvs.agents.compile import compile_all
+
+    names = envs or ["all"]
+    compile_all(
+        [*ENVIRONMENTS] if "all" in names else [environment_id(name) for name in names], Console()
+    )
+
+
 @app.command("bench")
 @told_plainly
 def bench_command(

@@ -47,6 +47,8 @@ class BatchController:
         model: what the expert knows of the robot, if not the environment's.
     """
 
+    inverse = True  # whether it asks for inverse dynamics through contact
+
     def __init__(
         self,
         env: DynEnv | DynVectorEnv,
@@ -115,7 +117,7 @@ class BatchController:
         if not self._prepared:
             call = (*arguments, self._progress, 0)
             name = type(self).__name__
-            groups = ("inverse", *self.model.kernel_groups)
+            groups = ("inverse", *self.model.kernel_groups) if self.inverse else ()
             prepare(f"the expert ({name})", [(self._act, call)], groups)
             self._prepared = True
         if threads == 1:

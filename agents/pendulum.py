@@ -212,6 +212,8 @@ class PendulumController(BatchController):
             `swing_up_table.py` if None.
     """
 
+    inverse = False
+
     def __init__(self, env: DynEnv | DynVectorEnv, plan: Floats | None = None) -> None:
         task = env.task
         assert isinstance(task, DoublePendulumTask)

@@ -117,7 +117,9 @@ class _Unit:
         return int(self._prototype(self._cell.value or 0)(*values))
 
 
-def prepare(what: str, calls: Sequence[tuple[Any, Sequence[Any]]], groups: Sequence[str]) -> None:
+def prepare(
+    what: str, calls: Sequence[tuple[Any, Sequence[Any]]], groups: Sequence[str] | None
+) -> None:
     """Compile what is about to run, or load it from the cache, before it runs.
 
     A message on stderr tells how long it takes.  Ctrl-C stops it, and nothing is lost.
@@ -125,14 +127,15 @@ def prepare(what: str, calls: Sequence[tuple[Any, Sequence[Any]]], groups: Seque
     Args:
         what: is about to run, in the message.
         calls: kernels that Python will call, each with its arguments.
-        groups: of kernels compiled apart that those need.
+        groups: of kernels compiled apart that those need; all that there are if None.
     """
     if config.DISABLE_JIT:
         return
-    units = [unit for unit in _units.values() if unit.group in groups]
+    units = [u for u in _units.values() if groups is None or u.group in groups]
     jobs = [Job(k, tuple(typeof(a) for a in arguments), SECONDS) for k, arguments in calls]
     jobs += sorted((unit.job for unit in units), key=lambda job: job.seconds)
-    compile_jobs(what, jobs, [unit.job for unit in _units.values() if unit.group == "soon"])
+    soon = [u.job for u in _units.values() if u.group == "soon" and "contact" in (groups or ())]
+    compile_jobs(what, jobs, soon)
     for unit in units:
         unit.link()
 

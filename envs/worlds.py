@@ -146,9 +146,10 @@ class Worlds:
         if self._prepared:
             return
         call = (*self._arguments, *self._copies, self._progress, self._everyone, 0, BEGIN)
-        groups = self.task.model.kernel_groups + (("batch",) if self.count > 1 else ())
+        model = self.task.model
+        batch = ("batch",) if self.count > 1 and model.header.abreast else ()
         name = type(self.task).__name__.removesuffix("Task")
-        prepare(f"the dynamics of {name}", [(self._run, call)], groups)
+        prepare(f"the dynamics of {name}", [(self._run, call)], model.kernel_groups + batch)
         self._prepared = True
 
     # Episodes
