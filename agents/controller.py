@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.compiled import prepare
+from dynenvs.compiled import expect, prepare
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats, Ints
@@ -75,6 +75,18 @@ class BatchController:
         buffers = np.zeros((threads, self.model.header.workspace_bytes), np.uint8)
         return rows, buffers, np.zeros((threads, *self._shape))
 
+    def expect(self) -> None:
+        """Let a helper process that compiles for the worlds go on with what this calls."""
+        expect(*self._needs())
+
+    def _needs(self) -> tuple[Any, tuple[str, ...]]:
+        """The kernel that Python calls, with arguments, and the groups of kernels that it needs."""
+        memory = (self._rows, self._buffers, self._scratch)
+        batch = np.zeros((1, self._size)), np.zeros((1, self.model.nu))
+        call = (self.model.packed, *self._constants, *memory, *batch, self._progress, 0)
+        groups = ("inverse", *self.model.kernel_groups) if self.inverse else ()
+        return [(self._act, call)], groups
+
     def predict(
         self,
         observation: ArrayLike,
@@ -115,10 +127,7 @@ class BatchController:
             missed[thread] = self._act(*arguments, progress, thread)
 
         if not self._prepared:
-            call = (*arguments, self._progress, 0)
-            name = type(self).__name__
-            groups = ("inverse", *self.model.kernel_groups) if self.inverse else ()
-            prepare(f"the expert ({name})", [(self._act, call)], groups)
+            prepare(f"the expert ({type(self).__name__})", *self._needs())
             self._prepared = True
         if threads == 1:
             begin_round(self._progress, 1)

@@ -147,25 +147,38 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
         ValueError: no expert for it.
     """
     inner = (gym.make(env) if isinstance(env, str) else env).unwrapped
-    if isinstance(inner, DynEnv | DynVectorEnv):
-        if isinstance(inner.task, DoublePendulumTask):
-            return PendulumController(inner)
-        if isinstance(inner.task, ChainPendulumTask):
-            return ChainController(inner)
-        if isinstance(inner.task, PlanarHumanoidTask):
-            if inner.task.free_pitch:
-                return BalancingController(inner, humanoid_balance())
-            return WalkingController(inner, humanoid_gait(), SHAPES["humanoid"])
-        if isinstance(inner.task, PlanarQuadrupedTask):
-            return WalkingController(inner, quadruped_gait(), SHAPES["quadruped"])
-        if isinstance(inner.task, QuadrupedTask):
-            return TrottingController(inner, quadruped_trot(inner.task.terrain))
-        if isinstance(inner.task, HumanoidTask):
-            if inner.task.terrain != "flat":
-                raise ValueError(
-                    f"the humanoid's expert walks on flat ground, not on {inner.task.terrain!r}"
-                )
-            return StridingController(inner, humanoid_biped())
-    raise ValueError(
-        f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"
-    )
+    expert = _expert(inner) if isinstance(inner, DynEnv | DynVectorEnv) else None
+    if expert is None:
+        raise ValueError(
+            f"no reference controller for {inner}; there is one for each of: "
+            f"{', '.join(ENVIRONMENTS)}"
+        )
+    expert.expect()
+    return expert
+
+
+def _expert(env: DynEnv | DynVectorEnv) -> BatchController | None:
+    """The expert for an environment's task, or None.
+
+    Raises:
+        ValueError: it does not know this task with these options.
+    """
+    if isinstance(env.task, DoublePendulumTask):
+        return PendulumController(env)
+    if isinstance(env.task, ChainPendulumTask):
+        return ChainController(env)
+    if isinstance(env.task, PlanarHumanoidTask):
+        if env.task.free_pitch:
+            return BalancingController(env, humanoid_balance())
+        return WalkingController(env, humanoid_gait(), SHAPES["humanoid"])
+    if isinstance(env.task, PlanarQuadrupedTask):
+        return WalkingController(env, quadruped_gait(), SHAPES["quadruped"])
+    if isinstance(env.task, QuadrupedTask):
+        return TrottingController(env, quadruped_trot(env.task.terrain))
+    if isinstance(env.task, HumanoidTask):
+        if env.task.terrain != "flat":
+            raise ValueError(
+                f"the humanoid's expert walks on flat ground, not on {env.task.terrain!r}"
+            )
+        return StridingController(env, humanoid_biped())
+    return None

@@ -38,6 +38,7 @@ class Helper:
     """A process that compiles these kernels, in this order."""
 
     def __init__(self, jobs: Jobs) -> None:
+        self._names = {name for name, _ in jobs}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _CODE.format(path=sys.path)],
             stdin=subprocess.PIPE,  # its end tells the helper that this process has ended
@@ -61,6 +62,10 @@ class Helper:
     def is_at(self, name: str) -> bool:
         """Whether it compiles this kernel now."""
         return self._at == name and self._process.poll() is None
+
+    def has(self, names: set[str]) -> bool:
+        """Whether it still runs, and has all of these among what it compiles."""
+        return names <= self._names and self._process.poll() is None
 
     def wait_for(self, name: str) -> None:
         """Return when it is no longer at this kernel, or patience has ended."""

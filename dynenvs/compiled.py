@@ -17,6 +17,7 @@ from numba import typeof, types
 from numba.core import config, sigutils
 from numba.extending import intrinsic
 
+from dynenvs import compiling
 from dynenvs.ahead import jobs_from_parent
 from dynenvs.cache import help_another
 from dynenvs.compiling import Job, compile_jobs, wait_for_helper
@@ -24,6 +25,7 @@ from dynenvs.interrupts import uninterrupted
 from dynenvs.pipeline import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
+Calls = Sequence[tuple[Any, Sequence[Any]]]  # kernels that Python will call, with their arguments
 
 SECONDS = 8.0  # that compiling a kernel takes about, if it does not say
 
@@ -117,9 +119,7 @@ class _Unit:
         return int(self._prototype(self._cell.value or 0)(*values))
 
 
-def prepare(
-    what: str, calls: Sequence[tuple[Any, Sequence[Any]]], groups: Sequence[str] | None
-) -> None:
+def prepare(what: str, calls: Calls, groups: Sequence[str] | None) -> None:
     """Compile what is about to run, or load it from the cache, before it runs.
 
     A message on stderr tells how long it takes.  Ctrl-C stops it, and nothing is lost.
@@ -131,13 +131,28 @@ def prepare(
     """
     if config.DISABLE_JIT:
         return
-    units = [u for u in _units.values() if groups is None or u.group in groups]
-    jobs = [Job(k, tuple(typeof(a) for a in arguments), SECONDS) for k, arguments in calls]
-    jobs += sorted((unit.job for unit in units), key=lambda job: job.seconds)
+    units = _units_of(groups)
+    jobs = _jobs(calls, units)
     soon = [u.job for u in _units.values() if u.group == "soon" and "contact" in (groups or ())]
     compile_jobs(what, jobs, soon)
     for unit in units:
         unit.link()
+
+
+def expect(calls: Calls, groups: Sequence[str]) -> None:
+    """Name what will be prepared later: a helper process that runs by then has done its part."""
+    if not config.DISABLE_JIT:
+        compiling.expect(_jobs(calls, _units_of(groups)))
+
+
+def _units_of(groups: Sequence[str] | None) -> list[_Unit]:
+    return [unit for unit in _units.values() if groups is None or unit.group in groups]
+
+
+def _jobs(calls: Calls, units: Sequence[_Unit]) -> list[Job]:
+    """What Python calls first, then units from quick to slow: a helper begins at the end."""
+    jobs = [Job(k, tuple(typeof(a) for a in arguments), SECONDS) for k, arguments in calls]
+    return jobs + sorted((unit.job for unit in units), key=lambda job: job.seconds)
 
 
 def compile_for_another() -> None:

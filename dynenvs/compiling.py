@@ -64,8 +64,13 @@ def compile_jobs(what: str, jobs: Sequence[Job], later: Sequence[Job] = ()) -> N
         _say(f"waiting for another process, which compiles for {cache_root()}")
     with turn_to_compile(is_done) as mine:
         if mine:
-            _later.update((job.name, job) for job in later)
+            expect(later)
             _compile(what, [job for job in jobs if not job.is_ready])
+
+
+def expect(jobs: Sequence[Job]) -> None:
+    """The next helper process goes on with these, when it has done what is needed at once."""
+    _later.update((job.name, job) for job in jobs)
 
 
 def wait_for_helper(name: str) -> None:
@@ -93,6 +98,8 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
 
 def _start_helper(jobs: Sequence[Job]) -> None:
     """One that meets this process in the middle of `jobs`, and goes on with what comes later."""
+    if _helpers and _helpers[0].has({job.name for job in jobs[1:]}):
+        return
     while _helpers:
         _helpers.pop().stop()
     if is_writable():
