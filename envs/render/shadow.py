@@ -63,10 +63,8 @@ def light(towards: Array, blur: float, pieces: Array) -> Light:
     first /= np.linalg.norm(first)
     axes = np.array([first, np.cross(towards, first), towards])
     moving = np.flatnonzero(pieces["body"] > 0)[:MOST]
-    casters = np.zeros(len(moving), CASTER)
-    for caster, number in zip(casters, moving, strict=True):
-        _outline(caster, pieces[number], axes)
-        caster["piece"] = number
+    casters = _outlines(pieces[moving], axes)
+    casters["piece"] = moving
     table = np.zeros((CELLS, CELLS), np.int64)
     if not len(moving):
         return Light(axes, blur, casters, np.zeros(2), 1.0, table)
@@ -76,34 +74,40 @@ def light(towards: Array, blur: float, pieces: Array) -> Light:
     low = (casters["middle"] - wide[:, None]).min(axis=0)
     cell = float(((casters["middle"] + wide[:, None]).max(axis=0) - low).max()) / CELLS
     middles = low + cell * (np.stack(np.meshgrid(*2 * [np.arange(CELLS)], indexing="ij"), 2) + 0.5)
-    for i, caster in enumerate(casters):
-        near = np.linalg.norm(middles - caster["middle"], axis=2) < wide[i] + 0.71 * cell
-        table[near] |= 1 << i
+    for i, middle in enumerate(casters["middle"]):
+        x, y = middles[..., 0] - middle[0], middles[..., 1] - middle[1]
+        table[x * x + y * y < (wide[i] + 0.71 * cell) ** 2] |= 1 << i
     return Light(axes, blur, casters, low, cell, table)
 
 
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
 
 
-def _outline(caster: Any, piece: Any, axes: Array) -> None:
-    seen = axes @ piece["center"]
-    caster["middle"], caster["height"] = seen[:2], seen[2]
-    across = axes @ piece["R"]
-    if piece["kind"] == BLOCK:
-        corners = (_SIGNS * piece["half"]) @ across[:2].T
-        corners = corners[ConvexHull(corners).vertices] + seen[:2]
-    elif piece["kind"] == ROD:
-        half = across[:, 2] * piece["half"][1]
-        corners = np.array([seen[:2] - half[:2], seen[:2] + half[:2]])
-        length = float(half[:2] @ half[:2])
-        if length > 1e-9:
-            caster["along"], caster["rise"] = half[:2] / length, half[2]
-    else:
-        corners = seen[None, :2]
-    caster["radius"] = 0.0 if piece["kind"] == BLOCK else piece["half"][0]
-    caster["count"] = len(corners)
-    caster["corners"][: len(corners)] = corners
-    caster["reach"] = np.linalg.norm(corners - seen[:2], axis=1).max() + caster["radius"]
+def _outlines(pieces: Array, axes: Array) -> Array:
+    """CASTER of every piece, shape (n,), across the light with these axes."""
+    casters = np.zeros(len(pieces), CASTER)
+    kind, half = pieces["kind"], pieces["half"]
+    seen, across = pieces["center"] @ axes.T, axes @ pieces["R"]
+    casters["middle"], casters["height"] = seen[:, :2], seen[:, 2]
+    casters["radius"] = np.where(kind == BLOCK, 0.0, half[:, 0])
+    corners, count, reach = casters["corners"], casters["count"], np.zeros(len(pieces))
+    corners[:, 0], count[:] = seen[:, :2], 1
+    rods = np.flatnonzero(kind == ROD)
+    ways = across[rods, :, 2] * half[rods, 1:2]
+    corners[rods, 0], corners[rods, 1] = seen[rods, :2] - ways[:, :2], seen[rods, :2] + ways[:, :2]
+    count[rods] = 2
+    length = (ways[:, :2] ** 2).sum(axis=1)
+    reach[rods] = np.sqrt(length)
+    lying = length > 1e-9  # others stand along the light
+    casters["along"][rods[lying]] = ways[lying, :2] / length[lying, None]
+    casters["rise"][rods[lying]] = ways[lying, 2]
+    for k in np.flatnonzero(kind == BLOCK):
+        outline = (_SIGNS * half[k]) @ across[k, :2].T
+        outline = outline[ConvexHull(outline).vertices]
+        count[k], corners[k, : len(outline)] = len(outline), outline + seen[k, :2]
+        reach[k] = np.linalg.norm(outline, axis=1).max()
+    casters["reach"] = reach + casters["radius"]
+    return casters
 
 
 @inlined

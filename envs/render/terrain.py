@@ -142,15 +142,20 @@ def _triangle(
     if left > right or top > bottom:
         return
     na, nb, nc = normals[ia, ja], normals[ib, jb], normals[ic, jc]
+    # Shares of the corners and inverse depths vary linearly in a picture
+    turn_u, turn_v = (b[1] - c[1]) / area, (c[1] - a[1]) / area
+    near_a, near_b, near_c = 1.0 / a[2], 1.0 / b[2], 1.0 / c[2]
+    x = left + 0.5
     for row in range(top, bottom + 1):
+        y = row + 0.5
+        first_u = ((b[0] - x) * (c[1] - y) - (b[1] - y) * (c[0] - x)) / area
+        first_v = ((c[0] - x) * (a[1] - y) - (c[1] - y) * (a[0] - x)) / area
         for column in range(left, right + 1):
-            x, y = column + 0.5, row + 0.5
-            u = ((b[0] - x) * (c[1] - y) - (b[1] - y) * (c[0] - x)) / area
-            v = ((c[0] - x) * (a[1] - y) - (c[1] - y) * (a[0] - x)) / area
+            u, v = first_u + (column - left) * turn_u, first_v + (column - left) * turn_v
             w = 1.0 - u - v
             if u < 0.0 or v < 0.0 or w < 0.0:
                 continue
-            u, v, w = u / a[2], v / b[2], w / c[2]  # inverse depths vary linearly in a picture
+            u, v, w = u * near_a, v * near_b, w * near_c
             t = 1.0 / (u + v + w)
             if t < depth[row, column]:
                 depth[row, column] = t
