@@ -1,8 +1,9 @@
-"""Soft shadows: how much of the sun and of the sky a point sees past the moving pieces.
+"""Soft shadows: how much of the sun and of the sky a point sees past the pieces.
 
 Cast along the light, a piece is a rounded convex outline in the plane across it.  A point sees the
 light the better the further outside of the outline it lies, in units of the blur, which grows with
-the distance to the piece.
+the distance to the piece.  The plane is divided into square cells, each with a list of the pieces
+that may darken it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SKY_BLUR = 0.80
 LEAST_BLUR = 0.006  # [m]
 BELOW = 0.3  # [m]
 CELLS = 24
-MOST = 62  # pieces that cast shadows: bits of an entry of the table
+HEADS = CELLS * CELLS + 1  # entries of the table before the lists
 
 CASTER = record_type(
     [
@@ -39,8 +40,10 @@ CASTER = record_type(
         ("reach", "f8"),  # of the outline from its middle
         ("height", "f8"),  # along the light, of the piece's middle
         ("along", "f8", (2,)),  # of a rod: from -1 to 1 between its ends, across the light [1/m]
-        ("rise", "f8"),  # and how much higher its end is than its middle
-        ("piece", "i8"),
+        # How much higher its end is than its middle; of a block: at most, of any place in it
+        ("rise", "f8"),
+        ("half", "f8", (3,)),  # of a block
+        ("turn", "f8", (3, 3)),  # of a block: from the light's axes to its own
     ]
 )
 
@@ -50,34 +53,35 @@ class Light(NamedTuple):
 
     axes: Array  # two axes across the light and the one towards it, rows, shape (3, 3)
     blur: float
-    casters: Array  # CASTER, shape (n,), n <= MOST
-    corner: Array  # of the table below, across the light [m], shape (2,)
-    cell: float  # side of its cells [m]
-    table: Array  # bit i of an entry: caster i may darken that cell, shape (CELLS, CELLS)
+    casters: Array  # CASTER, shape (n,), in the order of the pieces
+    corner: Array  # of the cells, across the light [m], shape (2,)
+    cell: float  # side of a cell [m]
+    # HEADS places in what follows, where a cell's list starts and the next one's; then the lists of
+    # the casters that may darken each cell
+    table: Array
 
 
 def light(towards: Array, blur: float, pieces: Array) -> Light:
-    """A light for the moving ones among the pieces (PIECE)."""
+    """A light that shines on the pieces (PIECE)."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(towards[0]) < 0.8 else np.array([0.0, 1.0, 0.0])
     first = np.cross(towards, helper)
     first /= np.linalg.norm(first)
     axes = np.array([first, np.cross(towards, first), towards])
-    moving = np.flatnonzero(pieces["body"] > 0)[:MOST]
-    casters = _outlines(pieces[moving], axes)
-    casters["piece"] = moving
-    table = np.zeros((CELLS, CELLS), np.int64)
-    if not len(moving):
-        return Light(axes, blur, casters, np.zeros(2), 1.0, table)
+    casters = _outlines(pieces, axes)
+    if not len(casters):
+        return Light(axes, blur, casters, np.zeros(2), 1.0, np.zeros(HEADS, np.int64))
     # Receivers lie little lower than the lowest caster: so far a blur can spread
     lowest = (casters["height"] - casters["reach"]).min() - BELOW
     wide = casters["reach"] + LEAST_BLUR + blur * (casters["height"] - lowest)
     low = (casters["middle"] - wide[:, None]).min(axis=0)
     cell = float(((casters["middle"] + wide[:, None]).max(axis=0) - low).max()) / CELLS
-    middles = low + cell * (np.stack(np.meshgrid(*2 * [np.arange(CELLS)], indexing="ij"), 2) + 0.5)
-    for i, middle in enumerate(casters["middle"]):
-        x, y = middles[..., 0] - middle[0], middles[..., 1] - middle[1]
-        table[x * x + y * y < (wide[i] + 0.71 * cell) ** 2] |= 1 << i
-    return Light(axes, blur, casters, low, cell, table)
+    ticks = cell * (np.arange(CELLS) + 0.5)
+    x = low[0] + ticks - casters["middle"][:, :1]
+    y = low[1] + ticks - casters["middle"][:, 1:]
+    near = (x * x)[:, :, None] + (y * y)[:, None, :] < ((wide + 0.71 * cell) ** 2)[:, None, None]
+    near = near.reshape(len(casters), -1).T
+    heads = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
+    return Light(axes, blur, casters, low, cell, np.concatenate([heads, np.nonzero(near)[1]]))
 
 
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
@@ -101,7 +105,11 @@ def _outlines(pieces: Array, axes: Array) -> Array:
     lying = length > 1e-9  # others stand along the light
     casters["along"][rods[lying]] = ways[lying, :2] / length[lying, None]
     casters["rise"][rods[lying]] = ways[lying, 2]
-    for k in np.flatnonzero(kind == BLOCK):
+    blocks = np.flatnonzero(kind == BLOCK)
+    casters["half"][blocks] = half[blocks]
+    casters["turn"][blocks] = np.swapaxes(across[blocks], 1, 2)
+    casters["rise"][blocks] = np.linalg.norm(half[blocks], axis=1)
+    for k in blocks:
         outline = (_SIGNS * half[k]) @ across[k, :2].T
         outline = outline[ConvexHull(outline).vertices]
         count[k], corners[k, : len(outline)] = len(outline), outline + seen[k, :2]
@@ -161,27 +169,51 @@ def visibility(beams: Beams, casters: Array, table: Array, p: Vector, own: int) 
     i, j = (a - beams.low_x) * beams.cells, (b - beams.low_y) * beams.cells
     if min(i, j) < 0.0 or max(i, j) >= CELLS:
         return 1.0
-    which = table[int(i), int(j)]
-    return 1.0 if which == 0 else float(_past_casters(casters, which, beams.blur, a, b, h, own))
+    cell = int(i) * CELLS + int(j)
+    first, last = HEADS + table[cell], HEADS + table[cell + 1]
+    if first == last:
+        return 1.0
+    return float(_past_casters(casters, table[first:last], beams.blur, a, b, h, own))
+
+
+@inlined
+def _above_in_block(caster: Any, dx: float, dy: float, above: float) -> float:
+    """How far along the light the middle of a block is from a point, on the point's way there.
+
+    dx, dy, above: from the block's middle to the point across the light, and back along it.
+    """
+    low, high = -math.inf, math.inf
+    for k in range(3):
+        turn, half = caster.turn[k], caster.half[k]
+        if abs(turn[2]) > 1e-9:
+            place = turn[0] * dx + turn[1] * dy - turn[2] * above
+            one, other = (-half - place) / turn[2], (half - place) / turn[2]
+            low, high = max(low, min(one, other)), min(high, max(one, other))
+    return float(min(max(0.5 * (low + high), above - caster.rise), above + caster.rise))
 
 
 @kernel
 def _past_casters(
-    casters: Array, which: int, blur: float, a: float, b: float, h: float, own: int
+    casters: Array, which: Array, blur: float, a: float, b: float, h: float, own: int
 ) -> float:
     seen = 1.0
-    for i in range(len(casters)):
-        caster = casters[i]
-        if (which >> i) & 1 == 0 or caster.piece == own:
+    for i in which:
+        if i == own:
             continue
+        caster = casters[i]
         dx, dy = a - caster.middle[0], b - caster.middle[1]
         above = caster.height - h
+        block = caster.count > 2
+        if block:
+            above = _above_in_block(caster, dx, dy, above)
         soft = LEAST_BLUR + blur * max(above, 0.0)
         wide = caster.reach + soft
         if dx * dx + dy * dy > wide * wide:
             continue
-        place = caster.along[0] * dx + caster.along[1] * dy
-        over = above + caster.rise * min(max(place, -1.0), 1.0)
+        over = above
+        if not block:
+            place = caster.along[0] * dx + caster.along[1] * dy
+            over += caster.rise * min(max(place, -1.0), 1.0)
         if over <= 0.0:
             continue
         share = min(max(0.5 + 0.5 * _outside(caster, a, b) / soft, 0.0), 1.0)
