@@ -75,7 +75,6 @@ class PerspectiveView:
         for body, surface in self._surfaces:
             place = frame.rotations[body], frame.positions[body]
             points, normals = surface.near(self.camera.target, *place)
-            points /= self._unit
             draw_surface(camera, points, normals, np.empty_like(points), self._ground, self._normal)
         view = self.view_height / self._unit
         # A narrow field of view looks from far away through no more air

@@ -42,7 +42,7 @@ class Surface:
         # Meshes to a cell of the array: more where a smooth surface has wide cells
         parts = np.ceil(self._spacing / (FINE * unit)).astype(int)
         self._parts = np.ones(2, int) if self._blocks or heights is None else parts
-        self._drawn: tuple[int, ...] | None = None
+        self._drawn: Any = None  # where the net was spread last
 
     def near(self, target: Array, rotation: Array, position: Array) -> tuple[Array, Array]:
         """The net about a place.
@@ -51,18 +51,22 @@ class Surface:
             target: the place, world axes [m], shape (3,).
             rotation, position: of the body that carries the ground, in the world.
 
-        Returns corners [m] and unit normals, world axes, each of shape (nx, ny, 3).
+        Returns corners [unit] and normals of length one, world axes, each of shape (nx, ny, 3).
         """
         R = rotation @ self._geom.rotation
         p = rotation @ self._geom.position + position
         local = R.T @ (target - p)
         mesh = self._spacing / self._parts
         middle = np.rint((local[:2] - self._first) / mesh).astype(int)
-        if self._drawn != tuple(middle):
-            self._drawn = tuple(middle)
-            self._net = self._spread(middle, mesh)
-        points, normals = self._net
-        return np.ascontiguousarray(points @ R.T + p), np.ascontiguousarray(normals @ R.T)
+        drawn = (tuple(middle), R.tobytes(), p.tobytes())
+        if self._drawn != drawn:
+            self._drawn = drawn
+            points, normals = self._spread(middle, mesh)
+            self._net = (
+                np.ascontiguousarray((points @ R.T + p) / self._unit),
+                np.ascontiguousarray(normals @ R.T),
+            )
+        return self._net
 
     def _spread(self, middle: NDArray[np.int_], mesh: Array) -> tuple[Array, Array]:
         """Corners and normals of the net about mesh `middle`, in the geom's axes."""
