@@ -27,7 +27,8 @@ SKY = np.array([0.0, 0.0, 1.0])
 SUN_BLUR = 0.10  # of a shadow's edge, per metre from what casts it
 SKY_BLUR = 0.80
 LEAST_BLUR = 0.006  # [m]
-BELOW = 0.3  # [m]
+BELOW = 0.3  # so far below the lowest piece a shadow may fall [m]
+THICK = 0.1  # a block's middle is no further above its edges for its shadow's blur [m]
 CELLS = 24
 HEADS = CELLS * CELLS + 1  # entries of the table before the lists
 
@@ -177,8 +178,9 @@ def visibility(beams: Beams, casters: Array, table: Array, p: Vector, own: int) 
 
 
 @inlined
-def _above_in_block(caster: Any, dx: float, dy: float, above: float) -> float:
-    """How far along the light the middle of a block is from a point, on the point's way there.
+def _chord(caster: Any, dx: float, dy: float, above: float) -> tuple[float, float]:
+    """Where a point's way to the light enters and leaves a block, the other way round if it passes
+    the block by: distances from the point [m].
 
     dx, dy, above: from the block's middle to the point across the light, and back along it.
     """
@@ -189,6 +191,21 @@ def _above_in_block(caster: Any, dx: float, dy: float, above: float) -> float:
             place = turn[0] * dx + turn[1] * dy - turn[2] * above
             one, other = (-half - place) / turn[2], (half - place) / turn[2]
             low, high = max(low, min(one, other)), min(high, max(one, other))
+    return low, high
+
+
+@inlined
+def _above_in_block(caster: Any, dx: float, dy: float, above: float) -> float:
+    """How far along the light the middle of a block's part over a point is from the point.
+
+    Where the light passes the block by, its edge on the way to its middle counts: the chord's
+    length is concave, so the secant between here and the middle ends inside of it.
+    """
+    low, high = _chord(caster, dx, dy, above)
+    if low > high:
+        first, last = _chord(caster, 0.0, 0.0, above)
+        share = (last - first) / (last - first + low - high)
+        low, high = _chord(caster, share * dx, share * dy, above)
     return float(min(max(0.5 * (low + high), above - caster.rise), above + caster.rise))
 
 
@@ -203,14 +220,15 @@ def _past_casters(
         caster = casters[i]
         dx, dy = a - caster.middle[0], b - caster.middle[1]
         above = caster.height - h
-        block = caster.count > 2
+        block, over = caster.count > 2, above
         if block:
-            above = _above_in_block(caster, dx, dy, above)
+            # Blurred as if it were all at its middle's height, unless it is wide
+            over = _above_in_block(caster, dx, dy, above)
+            above = min(max(above, over), over + THICK)
         soft = LEAST_BLUR + blur * max(above, 0.0)
         wide = caster.reach + soft
         if dx * dx + dy * dy > wide * wide:
             continue
-        over = above
         if not block:
             place = caster.along[0] * dx + caster.along[1] * dy
             over += caster.rise * min(max(place, -1.0), 1.0)
