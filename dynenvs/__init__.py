@@ -37,6 +37,8 @@ _HOMES = {
     "simulate": "dynenvs.integrators",
     "inverse_dynamics": "dynenvs.inverse",
     "solve_lcp": "dynenvs.lcp",
+    "render": "dynenvs.envs.viewer",
+    "Viewer": "dynenvs.envs.viewer",
 }
 __all__ = [*_HOMES]
 

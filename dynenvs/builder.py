@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dynenvs.closures import ROWS, Closures, Loop
 from dynenvs.geoms import WORLD, GeomBuilder
+from dynenvs.inertia import weighed
 from dynenvs.laws import laws
 from dynenvs.model import Model
 from dynenvs.pairs import Contacts, PairRule, collect_contacts, self_contacts
@@ -89,34 +91,73 @@ class ModelBuilder(GeomBuilder):
         *,
         parent: str = WORLD,
         joint: Joint | None = None,
-        mass: float = 0.0,
-        com: Vector = (0.0, 0.0, 0.0),
-        inertia: Any = (0.0, 0.0, 0.0),
+        mass: float | None = None,
+        com: Vector | None = None,
+        inertia: Any = None,
+        density: float | None = None,
     ) -> ModelBuilder:
         """Add a body.
+
+        What it weighs is said in one of two ways: by `mass`, `com` and `inertia`, or by its geoms,
+        each with a `mass` or `density` of its own or of the body's `density`.  Then `build()`
+        computes mass, centre of mass and inertia from all geoms of the body, drawn or touchable or
+        not, as `dynenvs.inertia` says; a geom without any of these adds nothing.  A body of which
+        nothing is said is a purely kinematic link without mass.
 
         Args:
             name: unique among bodies.
             parent: the body that carries it; may be added later.
             joint: how it moves in its parent (fixed if None); its frame is the body's frame.
-            mass: [kg]; zero for a purely kinematic link.
-            com: centre of mass in the body frame [m], shape (3,).
+            mass: [kg]; zero if None.
+            com: centre of mass in the body frame [m], shape (3,); its origin if None.
             inertia: about the centre of mass, body axes [kg m^2]: principal moments, shape (3,),
-                or the matrix, shape (3, 3).
+                or the matrix, shape (3, 3); zero if None.
+            density: of its spheres, capsules and boxes that have neither mass nor density of their
+                own [kg/m^3]; water has 1000.
 
         Raises:
-            ModelError: the name is taken, or the mass distribution cannot be.
+            ModelError: the name is taken, or the mass distribution cannot be; from `build()` if
+                both the body and its geoms say what it weighs.
+
+        Example::
+
+            builder.body("hammer", joint=free(), density=700.0)  # wood
+            builder.capsule("handle", "hammer", start=(0, 0, 0), end=(0, 0, 0.3), radius=0.015)
+            builder.box(
+                "head", "hammer", half_size=(0.06, 0.02, 0.02), position=(0, 0, 0.3), density=7800.0
+            )
         """
-        matrix = inertia_matrix(inertia, name)
-        part = Body(
+        return self._add_body(
+            self._part(name, parent, joint or fixed(), mass, com, inertia, density)
+        )
+
+    @staticmethod
+    def _part(
+        name: str,
+        parent: str,
+        joint: Joint,
+        mass: float | None,
+        com: Vector | None,
+        inertia: Any,
+        density: float | None,
+    ) -> Body:
+        """A body as described, its numbers checked."""
+        if density is not None:
+            density = number(density, f"density of {name!r}")
+            if not (density > 0.0 and math.isfinite(density)):
+                raise ModelError(
+                    f"body {name!r}: density must be positive and finite, got {density}"
+                )
+        return Body(
             name,
             parent,
-            joint or fixed(),
-            number(mass, f"mass of {name!r}"),
-            vector3(com, f"com of {name!r}"),
-            matrix,
+            joint,
+            0.0 if mass is None else number(mass, f"mass of {name!r}"),
+            np.zeros(3) if com is None else vector3(com, f"com of {name!r}"),
+            np.zeros((3, 3)) if inertia is None else inertia_matrix(inertia, name),
+            density=density,
+            explicit=not (mass is None and com is None and inertia is None),
         )
-        return self._add_body(part)
 
     def dh_link(
         self,
@@ -128,15 +169,17 @@ class ModelBuilder(GeomBuilder):
         d: float = 0.0,
         theta: float = 0.0,
         joint: Joint,
-        mass: float = 0.0,
-        com: Vector = (0.0, 0.0, 0.0),
-        inertia: Any = (0.0, 0.0, 0.0),
+        mass: float | None = None,
+        com: Vector | None = None,
+        inertia: Any = None,
+        density: float | None = None,
     ) -> ModelBuilder:
         """Add a link by its Denavit-Hartenberg row Rot_z(theta) Trans_z(d) Trans_x(a) Rot_x(alpha).
 
         The joint's coordinate adds to `theta` (revolute) or to `d` (prismatic); its own axis and
         placement are ignored.  Children attach to the link's far frame, in which `com` [m] and
-        `inertia` [kg m^2] are given too.  (physics.md, section 1, 002: the product as corrected.)
+        `inertia` [kg m^2] are given too; geoms lie in the near one, the joint's.  `density` as in
+        `body`.  (physics.md, section 1, 002: the product as corrected.)
         """
         if joint.type not in ("revolute", "prismatic"):
             raise ModelError(
@@ -153,17 +196,13 @@ class ModelBuilder(GeomBuilder):
         tip = np.array([a, 0.0, 0.0 if sliding else d])
         start = (0.0, 0.0, d) if sliding else (0.0, 0.0, 0.0)
         options = {**vars(joint), "axis": (0.0, 0.0, 1.0), "position": start, "rotation": zero}
-        matrix = inertia_matrix(inertia, name)
-        center = turn @ vector3(com, f"com of {name!r}") + tip
-        part = Body(
-            name,
-            parent,
-            Joint(**options),
-            number(mass, f"mass of {name!r}"),
-            center,
-            turn @ matrix @ turn.T,
-            turn,
-            tip,
+        part = self._part(name, parent, Joint(**options), mass, com, inertia, density)
+        part = replace(
+            part,
+            com=turn @ part.com + tip,
+            inertia=turn @ part.inertia @ turn.T,
+            tip_rotation=turn,
+            tip_position=tip,
         )
         return self._add_body(part)
 
@@ -280,8 +319,9 @@ class ModelBuilder(GeomBuilder):
         for geom in self._geoms.values():
             if geom.body != WORLD and geom.body not in self._bodies:
                 raise ModelError(f"geom {geom.name!r}: unknown body {geom.body!r}; {self._known()}")
-        self._check_moving_masses(bodies)
         geoms = list(self._geoms.values())
+        bodies = [weighed(body, [g for g in geoms if g.body == body.name]) for body in bodies]
+        self._check_moving_masses(bodies)
         rules = {**self_contacts(bodies, geoms, self._selves), **self._rules}
         return bodies, geoms, collect_contacts(bodies, geoms, rules)
 
@@ -324,5 +364,5 @@ class ModelBuilder(GeomBuilder):
             if body.joint.type != "fixed" and carried[body.name] + body.joint.armature <= 0.0:
                 raise ModelError(
                     f"joint of body {body.name!r} moves no mass: give the body, or one that it "
-                    "carries, a mass, or the joint an armature"
+                    "carries, a mass or a density, or the joint an armature"
                 )

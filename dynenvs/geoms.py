@@ -7,9 +7,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from dynenvs.parts import Geom, ModelError, Vector, rotation3, rotation_to, unit3, vector3
+from dynenvs.parts import (
+    Geom,
+    ModelError,
+    Vector,
+    number,
+    rotation3,
+    rotation_to,
+    unit3,
+    vector3,
+)
 
 WORLD = "world"
+SOLIDS = ("sphere", "capsule", "box")  # types of geoms that have a volume
 
 
 class GeomBuilder:
@@ -28,7 +38,8 @@ class GeomBuilder:
         """Add a sphere.
 
         Options of all geoms: `friction` (coefficient, 0.8), `restitution` (0.0), `collide`
-        (True; False only draws it), `color` (r, g, b).
+        (True; False only draws it), `color` (r, g, b), and what the geom adds to its body, seen
+        or touched or not: `mass` [kg] or `density` [kg/m^3] (see `ModelBuilder.body`).
         """
         self._positive(name, radius=radius)
         return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
@@ -155,9 +166,12 @@ class GeomBuilder:
         collide: bool = True,
         color: tuple[int, int, int] | None = None,
         heights: Any = None,
+        mass: float | None = None,
+        density: float | None = None,
     ) -> Self:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
+        self._check_weight(name, body, kind, mass, density)
         for what, value in (("friction", friction), ("restitution", restitution)):
             if not (value >= 0.0 and math.isfinite(value)):
                 raise ModelError(f"geom {name!r}: {what} must be finite and not negative: {value}")
@@ -173,8 +187,31 @@ class GeomBuilder:
             collide,
             color,
             heights,
+            None if mass is None else float(mass),
+            None if density is None else float(density),
         )
         return self
+
+    @staticmethod
+    def _check_weight(
+        name: str, body: str, kind: str, mass: float | None, density: float | None
+    ) -> None:
+        """Raise a ModelError unless the geom can have such a mass or density."""
+        for what, value in (("mass", mass), ("density", density)):
+            if value is None:
+                continue
+            weight = number(value, f"{what} of geom {name!r}")
+            if not (weight >= 0.0 and math.isfinite(weight)):
+                raise ModelError(f"geom {name!r}: {what} must be finite and not negative: {value}")
+            if body == WORLD:
+                raise ModelError(f"geom {name!r}: the world's geoms have no {what}; leave it out")
+            if kind not in SOLIDS and not (kind == "point" and what == "mass"):
+                choices = "a sphere, capsule or box can have one" + (
+                    " (a point: a mass)" if kind == "point" else ""
+                )
+                raise ModelError(f"geom {name!r}: a {kind} has no {what}; {choices}")
+        if mass is not None and density is not None:
+            raise ModelError(f"geom {name!r}: give its mass or its density, not both")
 
     @staticmethod
     def _positive(name: str, **values: float) -> None:

@@ -190,6 +190,8 @@ class Geom:
     collide: bool
     color: tuple[int, int, int] | None = None
     heights: NDArray[np.float64] | None = None
+    mass: float | None = None  # that it adds to its body [kg]
+    density: float | None = None  # of which it does [kg/m^3]
 
     @property
     def kind(self) -> int:
@@ -215,6 +217,10 @@ class Body:
     # Frame that children attach to, in the body frame (a Denavit-Hartenberg link's far end)
     tip_rotation: NDArray[np.float64] = field(default_factory=lambda: np.eye(3))
     tip_position: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    # Of its geoms that have neither mass nor density of their own [kg/m^3]
+    density: float | None = None
+    # Whether mass, com or inertia was given, not to be computed from geoms
+    explicit: bool = False
 
 
 def check_mass(name: str, mass: float, inertia: NDArray[np.float64]) -> None:

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import MOST_SEED, choice, known, whole
+from dynenvs.envs.checks import MOST_SEED, choice, known, picture_side, whole
 from dynenvs.envs.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.task import Task
 from dynenvs.envs.worlds import Worlds
@@ -21,8 +21,6 @@ from dynenvs.layout import Floats
 from dynenvs.model import Model
 
 Observation = NDArray[np.float64]
-
-LEAST_SIDE, MOST_SIDE = 16, 8192  # of a picture [pixels]
 
 
 class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
@@ -70,8 +68,8 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             choice(render_mode, "render_mode", type(self).metadata["render_modes"])
         self.task, self.worlds = task, worlds
         self.render_mode = render_mode
-        self.width = whole(width, "width", LEAST_SIDE, MOST_SIDE)
-        self.height = whole(height, "height", LEAST_SIDE, MOST_SIDE)
+        self.width = picture_side(width, "width")
+        self.height = picture_side(height, "height")
         self.metadata = {**type(self).metadata, "render_fps": max(1, round(1 / task.dt))}
         self.observation_space, self.action_space = task.observation_space, task.action_space
         self._renderer: Any = None

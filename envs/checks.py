@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_SEED = 2**128
+LEAST_SIDE, MOST_SIDE = 16, 8192  # of a picture [px]
 
 
 def number(value: Any, name: str, low: float, high: float, unit: str = "") -> float:
@@ -34,6 +35,15 @@ def whole(value: Any, name: str, low: int, high: int) -> int:
     if not (real and low <= value <= high and value == int(value)):
         raise ValueError(f"{name} must be a whole number in [{low}, {high}]" + got(value))
     return int(value)
+
+
+def picture_side(value: Any, name: str) -> int:
+    """`value` as the width or height of a picture [px].
+
+    Raises:
+        ValueError: it is not a whole number, too small or too large; the words name the argument.
+    """
+    return whole(value, name, LEAST_SIDE, MOST_SIDE)
 
 
 def flag(value: Any, name: str) -> bool:

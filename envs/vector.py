@@ -17,8 +17,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from dynenvs.envs.base import LEAST_SIDE, MOST_SIDE, DynEnv, checked_options
-from dynenvs.envs.checks import MOST_SEED, choice, whole
+from dynenvs.envs.base import DynEnv, checked_options
+from dynenvs.envs.checks import MOST_SEED, choice, picture_side, whole
 from dynenvs.envs.codes import (
     RUNNING,
     STEP,
@@ -96,8 +96,8 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         self.task = self.env_type.task_type.of(options)
         self.worlds = Worlds(self.task, self.num_envs, self.num_threads)
         self.render_mode = render_mode
-        self.width = whole(width, "width", LEAST_SIDE, MOST_SIDE)
-        self.height = whole(height, "height", LEAST_SIDE, MOST_SIDE)
+        self.width = picture_side(width, "width")
+        self.height = picture_side(height, "height")
         self.single_observation_space = self.task.observation_space
         self.single_action_space = self.task.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

@@ -8,16 +8,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.contact.detect import measure_gaps, place
 from dynenvs.dynamics.crba import crba
 from dynenvs.edge import prepare
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.render import Frame, Hooks, Renderer
+from dynenvs.envs.render.snapshot import poses, snapshot
 from dynenvs.envs.render.window import Mode
-from dynenvs.kinematics import add_point_row, update_kinematics, update_poses
-from dynenvs.layout import Floats, open_model, open_state, open_workspace
+from dynenvs.kinematics import add_point_row, update_kinematics
+from dynenvs.layout import open_model, open_state, open_workspace
 from dynenvs.model import Model
-from dynenvs.records import CONTACT, FAR, POSE
 
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
 MARGIN_HANGING = 2.5  # height of the picture over the reach from the pivot
@@ -84,38 +83,12 @@ def push(env: DynEnv, impulse: float | None = None, heading: float | None = None
 def frame(env: DynEnv) -> Frame:
     """The present state, as `Renderer.draw` wants it.
 
-    Contact forces [N] are means over the last control step; the poses are taken in memory of
-    their own, so that drawing changes nothing of the simulation.
+    Contact forces [N] are means over the last control step.
     """
     row = env.worlds.rows[0]
-    model, memory = env.model, env.model.workspace()
-    w = open_workspace(open_model(model.packed), memory)
-    update_poses(open_model(model.packed), row["q"], w.pose)
-    measure_gaps(model.packed, memory)
-    forces = row["memory"]["total"] / env.dt
-    loaded = np.flatnonzero(np.any(forces != 0.0, axis=1) & (w.gaps < FAR))
-    points = np.zeros((len(loaded), 3))
-    contact = np.zeros(1, CONTACT)[0]
-    for i, feature in enumerate(loaded):
-        place(model.features, w.spots, w.pose, int(feature), contact)
-        points[i] = contact.point
-    return Frame(
-        rotations=w.pose["R"].copy(),
-        positions=w.pose["p"].copy(),
-        contact_points=points,
-        contact_forces=forces[loaded],
-        focus=env.focus,
-        readings=env.readings(),
-        speed=env.pace,
-        targets=env.targets,
+    return snapshot(env.model, row["q"], row["memory"]["total"] / env.dt)._replace(
+        focus=env.focus, readings=env.readings(), speed=env.pace, targets=env.targets
     )
-
-
-def _poses(model: Model, q: Floats) -> NDArray[np.void]:
-    """Records POSE of every body at `q`, shape (nb,)."""
-    poses = np.zeros(int(model.header.nb), POSE)
-    update_poses(open_model(model.packed), q, poses)
-    return poses
 
 
 def _view_height(model: Model) -> float:
@@ -124,7 +97,7 @@ def _view_height(model: Model) -> float:
     Taken from the neutral configuration (straight legs, arms hanging), so that it does not depend
     on when the first picture is drawn.
     """
-    poses = _poses(model, model.neutral())
+    placed = poses(model, model.neutral())
     ends: list[tuple[float, float]] = [
         (0.0, 0.0)
     ]  # (height, distance) of what sticks out from the root's origin
@@ -134,7 +107,7 @@ def _view_height(model: Model) -> float:
         if body == 0:
             floor = floor or geom.type in ("half_space", "height_field", "block_field")
             continue
-        pose = poses[body]
+        pose = placed[body]
         half = geom.size[1] * geom.rotation[:, 2] if geom.type == "capsule" else np.zeros(3)
         pad = float(geom.size.max() if geom.type == "box" else geom.size[0])
         for end in (geom.position - half, geom.position + half):

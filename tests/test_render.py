@@ -190,7 +190,7 @@ def test_text_survives_someone_elses_pygame_quit() -> None:
     ("options", "words"),
     [
         ({"mode": "ansi"}, "choose from: human, rgb_array"),
-        ({"mode": "rgb_array", "width": 3}, "16 x 16"),
+        ({"mode": "rgb_array", "width": 3}, r"width must be a whole number in \[16, 8192\]"),
         ({"mode": "rgb_array", "view_height": -1.0}, "view_height must be positive"),
     ],
 )

@@ -105,7 +105,7 @@ class Backdrop:
 
     def _fill(self, canvas: Pixels, horizon: int) -> None:
         """Sky above the row `horizon`, floor below."""
-        edge = min(horizon, self.height)  # the camera never sinks, so horizon > 0
+        edge = min(max(horizon, 0), self.height)
         shift = round(PARALLAX * self.camera.scale * float(self.camera.center[0]))
         start = shift % (2 * self.width)
         first = min(self.width, 2 * self.width - start)
@@ -114,7 +114,8 @@ class Backdrop:
             above = self._sky[np.maximum(np.arange(self.height) + self.height - horizon, 0)]
         canvas[:edge, :first] = above[:, start : start + first]
         canvas[:edge, first:] = above[:, : self.width - first]
-        canvas[edge:] = self._floor[edge - horizon :][: self.height - edge]
+        below = np.arange(edge, self.height) - horizon  # no floor is painted nearer than the last
+        canvas[edge:] = self._floor[np.minimum(below, self.height - 1)]
 
     def _marks(self, canvas: Pixels, floor: HalfSpace) -> None:
         """Long lines across the track, each with its distance, and short ones between."""

@@ -10,7 +10,6 @@ import pygame
 
 from dynenvs.envs.render.orbit import OrbitCamera
 
-HELP = "space pause   . step   arrows, mouse camera   + - zoom   p push   w s a d q e command"
 TURN = math.radians(6.0)  # of the camera, by a key
 DRAG = math.radians(0.3)  # per pixel of the mouse
 ZOOM = 1.1
@@ -56,6 +55,18 @@ class Controls:
         self._camera, self._hooks = camera, hooks
         self.paused = self.helping = self.closed = False
         self._step = False
+
+    @property
+    def help(self) -> str:
+        """Which keys there are."""
+        keys = ["space pause", ". step"]
+        if self._camera is not None:
+            keys += ["arrows, mouse camera", "+ - zoom"]
+        if self._hooks.push is not None:
+            keys.append("p push")
+        if self._hooks.change_command is not None:
+            keys.append("w s a d q e command")
+        return "   ".join([*keys, "esc close"])
 
     def read(self) -> bool:
         """Handle all events that wait; returns whether time may go on."""

@@ -13,6 +13,7 @@ from dynenvs.records import record_type
 Array = NDArray[np.float64]
 
 FIELD = math.radians(32.0)  # height of the field of view
+MIDDLE = 0.54  # where the target is, as a share of the picture's height from the top
 NEAR = 0.02  # points nearer than this are not drawn [m]
 LOW, HIGH = math.radians(-2.0), math.radians(85.0)  # elevations that make sense
 
@@ -38,14 +39,18 @@ class OrbitCamera:
         view_height: height of what the picture shows at the target [m].
 
     Attributes:
-        target: world point in the middle of the picture [m], shape (3,).
+        target: world point that it looks at [m], shape (3,).
         azimuth: of the camera seen from the target, from the x axis to the left [rad].
         elevation: of the camera above the target's level [rad].
         zoom: factor on the target's size in the picture.
+        field: height of the field of view [rad]; a narrow one looks from far away.
+        rise: how far above what it is told to look at its target is [m].
+        middle: where the target is in the picture, as a share of its height from the top.
     """
 
     def __init__(self, size: tuple[int, int], view_height: float) -> None:
         self.size, self.view_height = size, view_height
+        self.field, self.rise, self.middle = FIELD, 0.0, MIDDLE
         self.target = np.zeros(3)
         self.azimuth, self.elevation, self.zoom = math.radians(-58.0), math.radians(13.0), 1.0
         self.record = np.zeros(1, CAMERA)
@@ -56,18 +61,22 @@ class OrbitCamera:
         self.azimuth += azimuth
         self.elevation = min(max(self.elevation + elevation, LOW), HIGH)
 
-    def aim(self, target: Array) -> None:
-        """Look at `target`."""
-        self.target = np.array(target, float)
+    @property
+    def distance(self) -> float:
+        """Of the eye from the target [m]."""
+        return 0.5 * self.view_height / math.tan(0.5 * self.field) / self.zoom
+
+    def aim(self, focus: Array) -> None:
+        """Look at what is `rise` above the world point `focus` [m]."""
+        self.target = np.array(focus, float) + np.array([0.0, 0.0, self.rise])
         c, s = math.cos(self.elevation), math.sin(self.elevation)
         back = np.array([c * math.cos(self.azimuth), c * math.sin(self.azimuth), s])
         right = np.array([-math.sin(self.azimuth), math.cos(self.azimuth), 0.0])
-        distance = 0.5 * self.view_height / math.tan(0.5 * FIELD) / self.zoom
         record = self.record[0]
-        record.eye[:] = self.target + distance * back
+        record.eye[:] = self.target + self.distance * back
         record.right[:], record.up[:], record.ahead[:] = right, np.cross(back, right), -back
-        record.focal = 0.5 * self.size[1] / math.tan(0.5 * FIELD)
-        record.column, record.row = 0.5 * self.size[0], 0.54 * self.size[1]
+        record.focal = 0.5 * self.size[1] / math.tan(0.5 * self.field)
+        record.column, record.row = 0.5 * self.size[0], self.middle * self.size[1]
 
     def project(self, points: Array) -> Projected:
         """World points [m], shape (k, 3), in pixels."""

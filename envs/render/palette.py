@@ -26,6 +26,16 @@ JOINT: Color = (66, 75, 91)
 ACCENT: Color = (255, 176, 59)
 FORCE: Color = (232, 73, 66)
 
+# Things of one body, by turns
+THINGS: tuple[Color, ...] = (
+    (233, 237, 242),
+    (94, 140, 200),
+    (232, 150, 92),
+    (110, 172, 150),
+    (222, 196, 120),
+    (196, 116, 122),
+)
+
 FAR: Color = (112, 130, 156)  # limbs on the far side fade towards this
 OUTLINE: Color = (38, 46, 60)
 

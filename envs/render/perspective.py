@@ -13,8 +13,8 @@ from dynenvs.envs.render import palette
 from dynenvs.envs.render.backdrop import round_step
 from dynenvs.envs.render.cast import BALL, BLOCK, PIECE, ROD, cast
 from dynenvs.envs.render.develop import COARSE, HAZE, paint_background, paint_pieces
-from dynenvs.envs.render.orbit import OrbitCamera
-from dynenvs.envs.render.scene import POINT_RADIUS, Frame, Scene, color_of, drawn_bodies
+from dynenvs.envs.render.orbit import FIELD, OrbitCamera
+from dynenvs.envs.render.scene import LEVEL, POINT_RADIUS, Frame, Scene, color_of, drawn_bodies
 from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
 from dynenvs.envs.render.terrain import Surface, draw_surface
 from dynenvs.model import Model
@@ -33,6 +33,10 @@ KINDS = {"sphere": BALL, "point": BALL, "capsule": ROD, "box": BLOCK}
 class PerspectiveView:
     """Paints a scene as a camera that goes round the robot sees it.
 
+    Light and ground know lengths that suit a robot (how a shadow's edge blurs, how fine a net of
+    terrain is).  A scene that is many times larger or smaller is painted as its model of a robot's
+    size: kernels see all lengths divided by `_unit`.
+
     Args:
         model: what to draw.
         scene: the same, for what both views share.
@@ -44,37 +48,42 @@ class PerspectiveView:
         height, width = canvas.shape[:2]
         self.camera = OrbitCamera((width, height), view_height)
         self.scene, self.view_height, self._canvas = scene, view_height, canvas
-        self._pieces = np.array([p.copy() for p in _pieces(model)], PIECE)
+        self._unit = scene.unit
+        self._pieces = np.array([p.copy() for p in _pieces(model, self._unit)], PIECE)
         self._surfaces = [
-            Surface(geom)
+            (model.body_id(geom.body), Surface(geom, self._unit))
             for geom in model.geoms
-            if model.body_id(geom.body) == 0 and _is_terrain(geom)
+            if _is_terrain(geom, model)
         ]
-        self._grounded = scene.floor is not None or bool(self._surfaces)
+        if scene.floor is not None or self._surfaces:
+            self.camera.rise = RISE * view_height
         self._floor = math.nan if scene.floor is None else float(scene.floor.position[2])
         self._ground = np.empty((height, width), np.float32)
         self._normal = np.zeros((height, width, 3), np.float32)
         self._depth = np.empty((2 * height, 2 * width), np.float32)
-        self._code = np.empty((2 * height, 2 * width), np.int16)
+        self._code = np.empty((2 * height, 2 * width), np.int32)
         self._coarse = np.empty((height // COARSE + 2, width // COARSE + 2))
         self._spans = np.empty((len(self._pieces), 4), np.int64)
 
     def paint(self, frame: Frame, target: Array) -> None:
         """Fill the canvas: what lies behind, then the pieces."""
-        above = RISE * self.view_height if self._grounded else 0.0
-        self.camera.aim(target + np.array([0.0, 0.0, above]))
-        camera, pieces = self.camera.record[0], self._placed(frame)
+        self.camera.aim(target)
+        camera, pieces = self.camera.record.copy()[0], self._placed(frame)
+        camera.eye[:] /= self._unit
         sun, sky = light(SUN, SUN_BLUR, pieces), light(SKY, SKY_BLUR, pieces)
         self._ground.fill(np.inf)
-        for surface in self._surfaces:
-            points, normals = surface.near(target)
-            seen = np.empty_like(points)
-            draw_surface(camera, points, normals, seen, self._ground, self._normal)
-        haze, tile = HAZE * self.view_height, round_step(TILE * self.view_height)
+        for body, surface in self._surfaces:
+            place = frame.rotations[body], frame.positions[body]
+            points, normals = surface.near(self.camera.target, *place)
+            draw_surface(camera, points, normals, np.empty_like(points), self._ground, self._normal)
+        view = self.view_height / self._unit
+        # A narrow field of view looks from far away through no more air
+        haze = HAZE * view * math.tan(0.5 * FIELD) / math.tan(0.5 * self.camera.field)
         first, last = cast(camera, pieces, self._depth, self._code, self._spans)
         paint_background(
-            camera, self._canvas, self._ground, self._normal, bool(self._surfaces), self._floor,
-            haze, tile, sun, sky, self._coarse, self._depth, first, last,
+            camera, self._canvas, self._ground, self._normal, bool(self._surfaces),
+            self._floor / self._unit, haze, round_step(TILE * view), sun, sky, self._coarse,
+            self._depth, first, last,
         )  # fmt: skip
         paint_pieces(
             camera, self._canvas, self._ground, pieces, self._depth, self._code, first, last,
@@ -82,36 +91,39 @@ class PerspectiveView:
         )  # fmt: skip
 
     def _placed(self, frame: Frame) -> Array:
-        """The pieces in the world."""
+        """The pieces in the world, in units."""
         pieces = self._pieces.copy()
         R, p = frame.rotations[pieces["body"]], frame.positions[pieces["body"]]
         pieces["center"] = np.einsum("nij,nj->ni", R, pieces["center"]) + p
         pieces["R"] = R @ pieces["R"]
+        for lengths in ("center", "half", "bevel"):
+            pieces[lengths] /= self._unit
         return pieces
 
 
-def _is_terrain(geom: Geom) -> bool:
-    """Whether a geom is ground other than a level floor."""
-    sloping = geom.type == "half_space" and geom.rotation[2, 2] < 1.0 - 1e-9
-    return sloping or geom.type in ("height_field", "block_field")
+def _is_terrain(geom: Geom, model: Model) -> bool:
+    """Whether a geom is ground other than a level floor that stays where it is."""
+    if geom.type == "half_space":
+        return model.body_id(geom.body) > 0 or bool(geom.rotation[2, 2] < LEVEL)
+    return geom.type in ("height_field", "block_field")
 
 
-def _pieces(model: Model) -> Iterator[Any]:
-    """Every geom that has a shape, and every hinge between two drawn bodies, in body axes."""
+def _pieces(model: Model, unit: float) -> Iterator[Any]:
+    """Every geom that has a shape, and every hinge between two drawn bodies, in body axes [m]."""
     for geom in model.geoms:
         if geom.type in KINDS:
-            yield _piece(model, geom)
+            yield _piece(model, geom, unit)
     yield from _hinges(model)
 
 
-def _piece(model: Model, geom: Geom) -> Any:
+def _piece(model: Model, geom: Geom, unit: float) -> Any:
     piece = np.zeros(1, PIECE)[0]
     piece.kind, piece.body = KINDS[geom.type], model.body_id(geom.body)
     piece.center[:], piece.R[:], piece.half[:] = geom.position, geom.rotation, geom.size
     if geom.type == "point":
-        piece.half[0] = POINT_RADIUS
+        piece.half[0] = POINT_RADIUS * unit
     piece.color[:] = geom.color or color_of(model, geom, int(piece.body))
-    piece.bevel = BEVEL * float(geom.size.min()) if piece.body else NOSE
+    piece.bevel = BEVEL * float(geom.size.min()) if piece.body else NOSE * unit
     if piece.body == 0 and geom.color is None:
         piece.color[:] = palette.STONE
     return piece

@@ -7,6 +7,7 @@ knows a camera or a pixel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -20,8 +21,11 @@ from dynenvs.records import REVOLUTE
 
 Array = NDArray[np.float64]
 
+LEVEL = 1.0 - 1e-9  # least cosine to the vertical of a level floor's normal
+EARTH = 9.81  # [m/s^2]
 BEVEL = 0.35  # rounding of a box's edges, as a share of its smallest half edge
 FAR_SIDE = 0.01  # solids with a y beyond this are on the far side of the robot [m]
+USUAL = 1.7  # height of the view of a robot [m]
 POINT_RADIUS = 0.012  # of a contact point where it is drawn [m]
 JOINT_RADIUS = 0.55  # of a joint, as a share of the limb's radius
 
@@ -75,22 +79,27 @@ class Scene:
 
     Attributes:
         half_spaces: those fixed in the world.
-        floor: the first level one among them, or None.
-        weight: of all bodies [N].
+        floor: the highest level one among them, or None.
+        weight: of the heaviest robot or free body [N]; where nothing falls, what it would be on
+            the earth.
         extent: height of the robot, or of all that it can sweep if hinged on the world [m].
+        unit: length of what would be a metre if the scene were of a robot's size [m].
     """
 
-    def __init__(self, model: Model) -> None:
-        self.weight = float(model.bodies["mass"].sum() * np.linalg.norm(model.header.gravity))
+    def __init__(self, model: Model, unit: float = 1.0) -> None:
+        self.unit = unit
+        gravity = float(np.linalg.norm(model.header.gravity)) or EARTH
+        masses = np.bincount(model.bodies["root"], model.bodies["mass"])
+        self.weight = float(masses.max()) * gravity
         self.half_spaces = [
             HalfSpace(geom.position, geom.rotation[:, 2], geom.color)
             for geom in model.geoms
             if geom.type == "half_space" and model.body_id(geom.body) == 0
         ]
-        level = [h for h in self.half_spaces if h.normal[2] > 1.0 - 1e-9]
-        self.floor = level[0] if level else None
-        self._solids = list(_solids(model))
-        self._joints = list(_joints(model, self._solids))
+        level = [h for h in self.half_spaces if h.normal[2] >= LEVEL]
+        self.floor = max(level, key=lambda h: float(h.position[2]), default=None)
+        self._solids = list(_solids(model, POINT_RADIUS * unit))
+        self._joints = list(_joints(model, self._solids, POINT_RADIUS * unit))
         self.extent = _extent(model, self._solids)
         self._solids += _mounts(model, self._joints)
 
@@ -101,7 +110,7 @@ class Scene:
             R, p = frame.rotations[solid.body], frame.positions[solid.body]
             normal = None if solid.normal is None else R @ solid.normal
             core = solid.core @ R.T + p
-            far = solid.body > 0 and float(core[:, 1].mean()) > FAR_SIDE
+            far = solid.body > 0 and float(core[:, 1].mean()) > FAR_SIDE * self.unit
             placed.append(solid._replace(core=core, normal=normal, far=far))
         return placed
 
@@ -111,11 +120,16 @@ class Scene:
         for disc in self._joints:
             R, p = frame.rotations[disc.body], frame.positions[disc.body]
             core = disc.core @ R.T + p
-            placed.append(disc._replace(core=core, far=float(core[0, 1]) > FAR_SIDE))
+            placed.append(disc._replace(core=core, far=float(core[0, 1]) > FAR_SIDE * self.unit))
         return placed
 
 
-def _solids(model: Model) -> Iterator[Solid]:
+def unit_of(view_height: float) -> float:
+    """The power of ten by which a view is larger than that of a robot [m]."""
+    return float(10.0 ** round(math.log10(view_height / USUAL)))
+
+
+def _solids(model: Model, point_radius: float) -> Iterator[Solid]:
     """Every geom as one solid or, a box, as its six faces."""
     for geom in model.geoms:
         body = model.body_id(geom.body)
@@ -129,7 +143,7 @@ def _solids(model: Model) -> Iterator[Solid]:
         elif geom.type == "sphere":
             yield Solid(body, geom.position[None], float(geom.size[0]), color)
         elif geom.type == "point":
-            yield Solid(body, geom.position[None], POINT_RADIUS, geom.color or palette.JOINT)
+            yield Solid(body, geom.position[None], point_radius, geom.color or palette.JOINT)
 
 
 def _faces(geom: Geom, body: int, color: palette.Color) -> Iterator[Solid]:
@@ -149,11 +163,18 @@ def drawn_bodies(model: Model) -> list[int]:
 
 
 def color_of(model: Model, geom: Geom, body: int) -> palette.Color:
-    """By role: the trunk (first drawn body, unless hinged to the world), rubber, limb, leaf."""
+    """By role: the trunk (first drawn body, unless hinged to the world), rubber, limb, leaf.
+
+    Where there are several robots or things, those of one body take colours by turns.
+    """
     if body == 0:
         return palette.WALL
-    drawn = drawn_bodies(model)
-    parents, record = model.bodies["parent"], model.bodies[body]
+    roots, record = model.bodies["root"], model.bodies[body]
+    drawn = [other for other in drawn_bodies(model) if roots[other] == record.root]
+    first = sorted({int(root) for root in roots[1:]})
+    if len(drawn) == 1 and len(first) > 1:
+        return palette.THINGS[first.index(int(record.root)) % len(palette.THINGS)]
+    parents = model.bodies["parent"]
     hinged = _hinged_to_world(model, drawn[0])
     trunk = body == drawn[0] and not hinged and bool(np.any(parents == body))
     if geom.type == "sphere" and geom.collide:
@@ -171,7 +192,7 @@ def _hinged_to_world(model: Model, body: int) -> bool:
     return bool(record.joint == REVOLUTE and record.parent == 0)
 
 
-def _joints(model: Model, solids: list[Solid]) -> Iterator[Solid]:
+def _joints(model: Model, solids: list[Solid], point_radius: float) -> Iterator[Solid]:
     """A disc at each hinge between two drawn bodies, or between the world and a drawn body."""
     drawn = drawn_bodies(model)
     for body in drawn:
@@ -184,7 +205,7 @@ def _joints(model: Model, solids: list[Solid]) -> Iterator[Solid]:
         limb = _limb_radius(own)
         if limb == 0.0 and parent:  # a foot: as wide as the leg that it ends
             limb = 0.8 * _limb_radius([solid for solid in solids if solid.body == parent])
-        radius = JOINT_RADIUS * (limb or POINT_RADIUS)
+        radius = JOINT_RADIUS * (limb or point_radius)
         yield Solid(body, np.array([[0.0, y, 0.0]]), radius, palette.JOINT, shaded=False)
 
 

@@ -1,8 +1,9 @@
-"""Soft shadows: how much of the sun and of the sky a point sees past the moving pieces.
+"""Soft shadows: how much of the sun and of the sky a point sees past the pieces.
 
 Cast along the light, a piece is a rounded convex outline in the plane across it.  A point sees the
 light the better the further outside of the outline it lies, in units of the blur, which grows with
-the distance to the piece.
+the distance to the piece.  The plane is divided into square cells, each with a list of the pieces
+that may darken it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ SKY = np.array([0.0, 0.0, 1.0])
 SUN_BLUR = 0.10  # of a shadow's edge, per metre from what casts it
 SKY_BLUR = 0.80
 LEAST_BLUR = 0.006  # [m]
-BELOW = 0.3  # [m]
+BELOW = 0.3  # so far below the lowest piece a shadow may fall [m]
+THICK = 0.1  # a block's middle is no further above its edges for its shadow's blur [m]
 CELLS = 24
-MOST = 62  # pieces that cast shadows: bits of an entry of the table
+HEADS = CELLS * CELLS + 1  # entries of the table before the lists
 
 CASTER = record_type(
     [
@@ -39,8 +41,10 @@ CASTER = record_type(
         ("reach", "f8"),  # of the outline from its middle
         ("height", "f8"),  # along the light, of the piece's middle
         ("along", "f8", (2,)),  # of a rod: from -1 to 1 between its ends, across the light [1/m]
-        ("rise", "f8"),  # and how much higher its end is than its middle
-        ("piece", "i8"),
+        # How much higher its end is than its middle; of a block: at most, of any place in it
+        ("rise", "f8"),
+        ("half", "f8", (3,)),  # of a block
+        ("turn", "f8", (3, 3)),  # of a block: from the light's axes to its own
     ]
 )
 
@@ -50,60 +54,69 @@ class Light(NamedTuple):
 
     axes: Array  # two axes across the light and the one towards it, rows, shape (3, 3)
     blur: float
-    casters: Array  # CASTER, shape (n,), n <= MOST
-    corner: Array  # of the table below, across the light [m], shape (2,)
-    cell: float  # side of its cells [m]
-    table: Array  # bit i of an entry: caster i may darken that cell, shape (CELLS, CELLS)
+    casters: Array  # CASTER, shape (n,), in the order of the pieces
+    corner: Array  # of the cells, across the light [m], shape (2,)
+    cell: float  # side of a cell [m]
+    # HEADS places in what follows, where a cell's list starts and the next one's; then the lists of
+    # the casters that may darken each cell
+    table: Array
 
 
 def light(towards: Array, blur: float, pieces: Array) -> Light:
-    """A light for the moving ones among the pieces (PIECE)."""
+    """A light that shines on the pieces (PIECE)."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(towards[0]) < 0.8 else np.array([0.0, 1.0, 0.0])
     first = np.cross(towards, helper)
     first /= np.linalg.norm(first)
     axes = np.array([first, np.cross(towards, first), towards])
-    moving = np.flatnonzero(pieces["body"] > 0)[:MOST]
-    casters = np.zeros(len(moving), CASTER)
-    for caster, number in zip(casters, moving, strict=True):
-        _outline(caster, pieces[number], axes)
-        caster["piece"] = number
-    table = np.zeros((CELLS, CELLS), np.int64)
-    if not len(moving):
-        return Light(axes, blur, casters, np.zeros(2), 1.0, table)
+    casters = _outlines(pieces, axes)
+    if not len(casters):
+        return Light(axes, blur, casters, np.zeros(2), 1.0, np.zeros(HEADS, np.int64))
     # Receivers lie little lower than the lowest caster: so far a blur can spread
     lowest = (casters["height"] - casters["reach"]).min() - BELOW
     wide = casters["reach"] + LEAST_BLUR + blur * (casters["height"] - lowest)
     low = (casters["middle"] - wide[:, None]).min(axis=0)
     cell = float(((casters["middle"] + wide[:, None]).max(axis=0) - low).max()) / CELLS
-    middles = low + cell * (np.stack(np.meshgrid(*2 * [np.arange(CELLS)], indexing="ij"), 2) + 0.5)
-    for i, caster in enumerate(casters):
-        near = np.linalg.norm(middles - caster["middle"], axis=2) < wide[i] + 0.71 * cell
-        table[near] |= 1 << i
-    return Light(axes, blur, casters, low, cell, table)
+    ticks = cell * (np.arange(CELLS) + 0.5)
+    x = low[0] + ticks - casters["middle"][:, :1]
+    y = low[1] + ticks - casters["middle"][:, 1:]
+    near = (x * x)[:, :, None] + (y * y)[:, None, :] < ((wide + 0.71 * cell) ** 2)[:, None, None]
+    near = near.reshape(len(casters), -1).T
+    heads = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
+    return Light(axes, blur, casters, low, cell, np.concatenate([heads, np.nonzero(near)[1]]))
 
 
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
 
 
-def _outline(caster: Any, piece: Any, axes: Array) -> None:
-    seen = axes @ piece["center"]
-    caster["middle"], caster["height"] = seen[:2], seen[2]
-    across = axes @ piece["R"]
-    if piece["kind"] == BLOCK:
-        corners = (_SIGNS * piece["half"]) @ across[:2].T
-        corners = corners[ConvexHull(corners).vertices] + seen[:2]
-    elif piece["kind"] == ROD:
-        half = across[:, 2] * piece["half"][1]
-        corners = np.array([seen[:2] - half[:2], seen[:2] + half[:2]])
-        length = float(half[:2] @ half[:2])
-        if length > 1e-9:
-            caster["along"], caster["rise"] = half[:2] / length, half[2]
-    else:
-        corners = seen[None, :2]
-    caster["radius"] = 0.0 if piece["kind"] == BLOCK else piece["half"][0]
-    caster["count"] = len(corners)
-    caster["corners"][: len(corners)] = corners
-    caster["reach"] = np.linalg.norm(corners - seen[:2], axis=1).max() + caster["radius"]
+def _outlines(pieces: Array, axes: Array) -> Array:
+    """CASTER of every piece, shape (n,), across the light with these axes."""
+    casters = np.zeros(len(pieces), CASTER)
+    kind, half = pieces["kind"], pieces["half"]
+    seen, across = pieces["center"] @ axes.T, axes @ pieces["R"]
+    casters["middle"], casters["height"] = seen[:, :2], seen[:, 2]
+    casters["radius"] = np.where(kind == BLOCK, 0.0, half[:, 0])
+    corners, count, reach = casters["corners"], casters["count"], np.zeros(len(pieces))
+    corners[:, 0], count[:] = seen[:, :2], 1
+    rods = np.flatnonzero(kind == ROD)
+    ways = across[rods, :, 2] * half[rods, 1:2]
+    corners[rods, 0], corners[rods, 1] = seen[rods, :2] - ways[:, :2], seen[rods, :2] + ways[:, :2]
+    count[rods] = 2
+    length = (ways[:, :2] ** 2).sum(axis=1)
+    reach[rods] = np.sqrt(length)
+    lying = length > 1e-9  # others stand along the light
+    casters["along"][rods[lying]] = ways[lying, :2] / length[lying, None]
+    casters["rise"][rods[lying]] = ways[lying, 2]
+    blocks = np.flatnonzero(kind == BLOCK)
+    casters["half"][blocks] = half[blocks]
+    casters["turn"][blocks] = np.swapaxes(across[blocks], 1, 2)
+    casters["rise"][blocks] = np.linalg.norm(half[blocks], axis=1)
+    for k in blocks:
+        outline = (_SIGNS * half[k]) @ across[k, :2].T
+        outline = outline[ConvexHull(outline).vertices]
+        count[k], corners[k, : len(outline)] = len(outline), outline + seen[k, :2]
+        reach[k] = np.linalg.norm(outline, axis=1).max()
+    casters["reach"] = reach + casters["radius"]
+    return casters
 
 
 @inlined
@@ -157,27 +170,68 @@ def visibility(beams: Beams, casters: Array, table: Array, p: Vector, own: int) 
     i, j = (a - beams.low_x) * beams.cells, (b - beams.low_y) * beams.cells
     if min(i, j) < 0.0 or max(i, j) >= CELLS:
         return 1.0
-    which = table[int(i), int(j)]
-    return 1.0 if which == 0 else float(_past_casters(casters, which, beams.blur, a, b, h, own))
+    cell = int(i) * CELLS + int(j)
+    first, last = HEADS + table[cell], HEADS + table[cell + 1]
+    if first == last:
+        return 1.0
+    return float(_past_casters(casters, table[first:last], beams.blur, a, b, h, own))
+
+
+@inlined
+def _chord(caster: Any, dx: float, dy: float, above: float) -> tuple[float, float]:
+    """Where a point's way to the light enters and leaves a block, the other way round if it passes
+    the block by: distances from the point [m].
+
+    dx, dy, above: from the block's middle to the point across the light, and back along it.
+    """
+    low, high = -math.inf, math.inf
+    for k in range(3):
+        turn, half = caster.turn[k], caster.half[k]
+        if abs(turn[2]) > 1e-9:
+            place = turn[0] * dx + turn[1] * dy - turn[2] * above
+            one, other = (-half - place) / turn[2], (half - place) / turn[2]
+            low, high = max(low, min(one, other)), min(high, max(one, other))
+    return low, high
+
+
+@inlined
+def _above_in_block(caster: Any, dx: float, dy: float, above: float) -> float:
+    """How far along the light the middle of a block's part over a point is from the point.
+
+    Where the light passes the block by, its edge on the way to its middle counts: the chord's
+    length is concave, so the secant between here and the middle ends inside of it.
+    """
+    low, high = _chord(caster, dx, dy, above)
+    if low > high:
+        first, last = _chord(caster, 0.0, 0.0, above)
+        share = (last - first) / (last - first + low - high)
+        low, high = _chord(caster, share * dx, share * dy, above)
+    return float(min(max(0.5 * (low + high), above - caster.rise), above + caster.rise))
 
 
 @kernel
 def _past_casters(
-    casters: Array, which: int, blur: float, a: float, b: float, h: float, own: int
+    casters: Array, which: Array, blur: float, a: float, b: float, h: float, own: int
 ) -> float:
     seen = 1.0
-    for i in range(len(casters)):
-        caster = casters[i]
-        if (which >> i) & 1 == 0 or caster.piece == own:
+    for i in which:
+        if i == own:
             continue
+        caster = casters[i]
         dx, dy = a - caster.middle[0], b - caster.middle[1]
         above = caster.height - h
+        block, over = caster.count > 2, above
+        if block:
+            # Blurred as if it were all at its middle's height, unless it is wide
+            over = _above_in_block(caster, dx, dy, above)
+            above = min(max(above, over), over + THICK)
         soft = LEAST_BLUR + blur * max(above, 0.0)
         wide = caster.reach + soft
         if dx * dx + dy * dy > wide * wide:
             continue
-        place = caster.along[0] * dx + caster.along[1] * dy
-        over = above + caster.rise * min(max(place, -1.0), 1.0)
+        if not block:
+            place = caster.along[0] * dx + caster.along[1] * dy
+            over += caster.rise * min(max(place, -1.0), 1.0)
         if over <= 0.0:
             continue
         share = min(max(0.5 + 0.5 * _outside(caster, a, b) / soft, 0.0), 1.0)

@@ -12,7 +12,7 @@ from dynenvs.envs.render.backdrop import Backdrop
 from dynenvs.envs.render.camera import SideCamera
 from dynenvs.envs.render.hud import Hud
 from dynenvs.envs.render.paint import Painter, flat_table, light_table
-from dynenvs.envs.render.scene import Frame, HalfSpace, Scene, Solid
+from dynenvs.envs.render.scene import LEVEL, Frame, HalfSpace, Scene, Solid
 
 GROUND_LINE = 0.80  # height of the robot's line on the floor, from the top of the picture
 HEADROOM = 0.62  # the camera rises with a focus above this share of the view, from the floor
@@ -27,6 +27,10 @@ class SideView:
         painter: of the canvas.
         hud: writes distances on the floor.
         view_height: height of the picture [m].
+
+    Attributes:
+        exact: whether the camera looks just where it is told to; if not, a floor stays at
+            GROUND_LINE as long as the robot is near it.
     """
 
     def __init__(self, scene: Scene, painter: Painter, hud: Hud, view_height: float) -> None:
@@ -34,13 +38,14 @@ class SideView:
         self._painter, self._hud, self._canvas = painter, hud, painter.canvas
         self.camera = SideCamera((self._canvas.shape[1], self._canvas.shape[0]), view_height)
         self._backdrop = Backdrop(scene, self.camera)
+        self.exact = False
 
     def paint(self, frame: Frame, target: NDArray[np.float64]) -> None:
         """Fill the canvas, back to front."""
         self._aim(target)
         self._backdrop.paint(self._canvas)
         for half_space in self.scene.half_spaces:
-            if half_space is not self.scene.floor:
+            if half_space.normal[2] < LEVEL:  # the highest level one is the floor
                 self._slope(half_space)
         self._targets(frame, TARGET, palette.ACCENT)
         solids = self.scene.solids(frame)
@@ -67,8 +72,8 @@ class SideView:
 
     def _aim(self, target: NDArray[np.float64]) -> None:
         """Move the camera: along x with the target, up only when the target nears the top."""
-        center = np.array([target[0], 0.0, target[2]])
-        if self.scene.floor is not None:
+        center = np.array([target[0], target[1] if self.exact else 0.0, target[2]])
+        if self.scene.floor is not None and not self.exact:
             floor = float(self.scene.floor.position[2])
             above = (GROUND_LINE - 0.5) * self.view_height / self.camera.cos
             rise = max(0.0, target[2] - floor - HEADROOM * self.view_height)

@@ -8,12 +8,13 @@ import numpy as np
 import pygame
 from numpy.typing import NDArray
 
+from dynenvs.envs.checks import picture_side
 from dynenvs.envs.render import palette
-from dynenvs.envs.render.controls import HELP, Controls, Hooks
+from dynenvs.envs.render.controls import Controls, Hooks
 from dynenvs.envs.render.hud import Hud
 from dynenvs.envs.render.paint import Painter, flat_table
 from dynenvs.envs.render.perspective import PerspectiveView
-from dynenvs.envs.render.scene import Frame, Scene
+from dynenvs.envs.render.scene import Frame, Scene, unit_of
 from dynenvs.envs.render.side import SideView
 from dynenvs.model import Model
 from dynenvs.records import FREE
@@ -23,7 +24,7 @@ MODES: tuple[str, ...] = get_args(Mode)
 
 ROOM = 1.45  # height of the view, in heights of a robot that stands on a floor
 SWEEP_ROOM = 1.22  # the same for all that a robot can sweep
-FORCE_LENGTH = 0.24  # arrow of one body weight, as a share of the view's height
+FORCE_LENGTH = 0.24  # arrow of one robot's weight, as a share of the view's height
 PAUSED_RATE = 30  # pictures a second while time stands still
 
 
@@ -47,10 +48,11 @@ class Renderer:
 
     Attributes:
         closed: True once `close` was called or the window was closed by its user.
+        view: how it is drawn, from the side or in perspective.
         camera: of the view; one in perspective can be moved (`orbit`, `zoom`).
 
     Raises:
-        ValueError: unknown mode, or a size that is not positive.
+        ValueError: unknown mode, or no such size.
         RuntimeError: mode "human" without a display.
     """
 
@@ -71,13 +73,12 @@ class Renderer:
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"unknown render mode {mode!r}; choose from: {', '.join(MODES)}")
-        if min(width, height) < 16:
-            raise ValueError(f"a picture needs at least 16 x 16 pixels, got {width} x {height}")
+        width, height = picture_side(width, "width"), picture_side(height, "height")
         if view_height is not None and not view_height > 0:
             raise ValueError(f"view_height must be positive [m], got {view_height}")
         self.mode, self.fps, self.follow = mode, float(fps), follow
         self.closed = False
-        self.scene = Scene(model)
+        self.scene = Scene(model, unit_of(view_height) if view_height else 1.0)
         room = ROOM if self.scene.floor else SWEEP_ROOM
         self.view_height = view_height or room * self.scene.extent
         if force_scale is None:
@@ -90,13 +91,13 @@ class Renderer:
         self._hud = Hud(self._surface, title)
         if perspective is None:
             perspective = bool((model.bodies["joint"] == FREE).any())
-        self._view: SideView | PerspectiveView = (
+        self.view: SideView | PerspectiveView = (
             PerspectiveView(model, self.scene, self._canvas, self.view_height)
             if perspective
             else SideView(self.scene, self._painter, self._hud, self.view_height)
         )
-        self.camera = self._view.camera
-        orbit = self._view.camera if isinstance(self._view, PerspectiveView) else None
+        self.camera = self.view.camera
+        orbit = self.view.camera if isinstance(self.view, PerspectiveView) else None
         self._controls = Controls(orbit, hooks or Hooks())
         self._clock = pygame.time.Clock()
         self._screen = _open_window((width, height), title) if mode == "human" else None
@@ -134,13 +135,17 @@ class Renderer:
     def _paint(self, frame: Frame) -> None:
         if self._home is None:
             self._home = np.array(frame.focus, float)
-        self._view.paint(frame, np.asarray(frame.focus, float) if self.follow else self._home)
+        self.view.paint(frame, np.asarray(frame.focus, float) if self.follow else self._home)
         for point, force in zip(frame.contact_points, frame.contact_forces, strict=True):
             self._arrow(np.asarray(point, float), np.asarray(force, float))
         self._hud.readings(frame.readings, frame.speed)
         if self._controls.paused or self._controls.helping:
             row = self._canvas.shape[0] - 16 * self._hud.unit
-            text = HELP if self._controls.helping else "paused   (space goes on, h for help)"
+            text = (
+                self._controls.help
+                if self._controls.helping
+                else "paused   (space goes on, h for help)"
+            )
             self._hud.text(text, 13, palette.TEXT, 20 * self._hud.unit, row)
 
     def _arrow(self, point: NDArray[np.float64], force: NDArray[np.float64]) -> None:
@@ -192,8 +197,9 @@ def _open_window(size: tuple[int, int], title: str) -> pygame.Surface:
     except pygame.error as error:
         pygame.display.quit()
         raise RuntimeError(
-            f"render mode 'human' needs a display, and there is none ({error}); use render mode "
-            "'rgb_array', or set the environment variable SDL_VIDEODRIVER=dummy to show nothing"
+            f"a window needs a display, and there is none ({error}); ask for pictures instead "
+            "(an environment's with render mode 'rgb_array', a World's with dynenvs.render), or "
+            "set the environment variable SDL_VIDEODRIVER=dummy to show nothing"
         ) from error
     pygame.display.set_caption(f"{title or 'dynenvs'}   (h: keys)")
     return screen
