@@ -138,6 +138,26 @@ def test_command(name: str) -> None:
 
 
 @every_planar
+def test_command_in_mid_episode(name: str) -> None:
+    """Followed from the next step to the episode's end; checked; nothing before the first reset."""
+    env = make(name)
+    low, high = env.task.command_range  # type: ignore[attr-defined]
+    told: Any = env
+    with pytest.raises(gym.error.ResetNeeded, match=r"reset\(\) before set_command"):
+        told.set_command(low)
+    env.reset(seed=4, options={"command": high})
+    told.set_command(low)
+    observation, _, _, _, info = env.step(idle(env, 0))
+    assert observation[-1] == info["command"] == low
+    before = state_bits(env)
+    for wrong in (low - 0.01, high + 0.01, float("nan"), "fast", None, [low], np.array([low, low])):
+        with pytest.raises(ValueError, match=r"command must be a number in \["):
+            told.set_command(wrong)
+    assert state_bits(env) == before
+    assert env.reset()[1]["command"] not in (low, high)
+
+
+@every_planar
 def test_fixed_command_draws_the_same_start(name: str) -> None:
     """A given command changes the command only, not the rest of the drawn start."""
     env = make(name)
