@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.controller import Action, Policy
+from dynenvs.agents.episode import step_limit
 from dynenvs.agents.options import check_options
 from dynenvs.envs.codes import END_WORDS, RUNNING, TERMINATIONS
 from dynenvs.envs.vector import DynVectorEnv
@@ -75,9 +76,10 @@ def rollout(
         deterministic: False lets the policy draw its actions, by its own random numbers.
 
     Raises:
-        ValueError: the policy gives actions that are not finite or of another shape.
+        ValueError: the policy gives actions that are not finite or of another shape; episodes have
+            no time limit.
     """
-    count, limit = envs.num_envs, envs.task.max_episode_steps
+    count, limit = envs.num_envs, step_limit(envs)
     nu = envs.task.model.nu
     observation, _ = envs.reset(seed=list(seeds))
     states = {name: _rows(records) for name, records in envs.get_state().items()}

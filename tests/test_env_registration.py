@@ -39,7 +39,7 @@ def test_gymnasium_check_env_with_every_render_mode(name: str) -> None:
     """The same with all render modes built."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(make(name))
+        check_env(gym.make(name, disable_env_checker=True).unwrapped)
 
 
 @every_env
@@ -49,6 +49,37 @@ def test_sb3_check_env(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         checker.check_env(make(name), warn=True, skip_render_check=False)
+
+
+@every_env
+def test_checkers_take_what_make_gives(name: str) -> None:
+    """Both again, with Gymnasium's wrappers around the environment."""
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(gym.make(name), warn=True)
+        # "different from the unwrapped version": told of every environment that `make` wraps
+        warnings.filterwarnings("ignore", ".*different from the unwrapped version.*")
+        check_env(gym.make(name), skip_render_check=True)
+
+
+@every_env
+def test_unknown_arguments_in_pythons_words(name: str) -> None:
+    """TorchRL's GymEnv gives `frameskip`, and tries again without it if it finds these words."""
+    kind = type(make(name)).__name__
+    words = f"{kind}.__init__() got an unexpected keyword argument 'frameskip'; choose from: "
+    with pytest.raises(TypeError, match=f"^{re.escape(words)}.*frame_skip.*render_mode"):
+        gym.make(name, frameskip=1)
+    many = words.replace("Env.", "VectorEnv.")
+    with pytest.raises(TypeError, match=f"^{re.escape(many)}num_envs.*frame_skip"):
+        gym.make_vec(name, frameskip=1)
+
+
+@every_env
+def test_torchrl(name: str) -> None:
+    """Its GymEnv runs an episode, to a limit of our choice."""
+    envs = pytest.importorskip("torchrl.envs")
+    assert envs.GymEnv(name, max_episode_steps=3).rollout(10).shape == (3,)
 
 
 @every_env
