@@ -286,7 +286,10 @@ def test_expert_swings_up_and_holds_with_100_seeds(actuated: str) -> None:
 def test_halving_the_physics_step_changes_little(actuated: str) -> None:
     coarse = DoublePendulumEnv(actuated=actuated, max_episode_steps=None)
     fine = DoublePendulumEnv(
-        actuated=actuated, timestep=coarse.task.timestep / 2, frame_skip=2 * coarse.task.frame_skip
+        max_episode_steps=None,
+        actuated=actuated,
+        timestep=coarse.task.timestep / 2,
+        frame_skip=2 * coarse.task.frame_skip,
     )
     works = [np.mean([Episode(env, seed).work for seed in range(4)]) for env in (coarse, fine)]
     assert works[1] == pytest.approx(works[0], rel=0.02)
