@@ -21,6 +21,7 @@ from dynenvs.agents.data.collect import collect  # noqa: E402
 from dynenvs.agents.data.dataset import dataset_id, episodes, open_dataset  # noqa: E402
 from dynenvs.agents.data.export import transitions  # noqa: E402
 from dynenvs.agents.data.replay import replay  # noqa: E402
+from dynenvs.agents.errors import install_hint  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("root")
 
@@ -186,7 +187,7 @@ def test_a_missing_extra_is_named(
     monkeypatch.delitem(sys.modules, "dynenvs.agents.data.dataset")
     monkeypatch.setitem(sys.modules, "minari", None)
     assert run(monkeypatch, "replay", "humanoid") == 2
-    assert 'pip install "dynenvs[data]"' in capsys.readouterr().err
+    assert f"`{install_hint('data')}` brings it" in capsys.readouterr().err
 
 
 def test_a_broken_dataset_is_told(root: Path) -> None:
