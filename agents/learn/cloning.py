@@ -89,6 +89,8 @@ def clone_to_file(
         settings = scaled(settings, transitions)
     else:
         settings = settings._replace(last_steps=gradient_steps)
+    # Who wants little work wants it of the value function, too
+    settings = settings._replace(value_steps=min(settings.value_steps, settings.last_steps))
     kind = "dagger" if dataset is None else "clone"
     words = {"kind": kind, "episodes": episodes, "seed": seed, "options": options}
     total = settings.last_steps + settings.value_steps

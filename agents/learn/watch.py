@@ -115,6 +115,10 @@ class Watch(BaseCallback):
         if self.generators is not None:
             set_generators(self.generators)
             self.generators = None
+        self._reset_noise()
+
+    def _reset_noise(self) -> None:
+        """Draw gSDE's noise."""
         if self.model.use_sde:
             policy: Any = self.model.policy
             policy.reset_noise(self.training_env.num_envs)
@@ -122,6 +126,7 @@ class Watch(BaseCallback):
     def _on_training_end(self) -> None:
         curve = self.log["curve"]
         if not self.over and (not curve or curve[-1]["steps"] < self.num_timesteps):
+            self._reset_noise()  # as the next rollout would: an extended run is to be the same
             self.look()
 
     @property
