@@ -22,6 +22,7 @@ from dynenvs.agents.errors import UserError, told_plainly
 from dynenvs.agents.interrupt import stopped_by_ctrl_c
 from dynenvs.agents.learn import commands as learn
 from dynenvs.agents.options import parse_options
+from dynenvs.agents.streams import print_anything
 from dynenvs.registration import ENVIRONMENTS
 
 # What acts in each environment; every environment has its expert.
@@ -41,7 +42,12 @@ PACES = {
 }
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 for _command in (data.collect, data.replay, data.export):
     app.command()(_command)
 for _command in (learn.clone, learn.train, learn.evaluate, learn.results):
@@ -264,6 +270,7 @@ def has_display() -> bool:
 
 def main() -> None:
     """Entry point of the console command: errors are one line, with exit code 2."""
+    print_anything()
     try:
         with stopped_by_ctrl_c():
             code = app(standalone_mode=False)

@@ -7,17 +7,38 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich import box
 from rich.table import Table
 
 from dynenvs.agents.actors import actor
 from dynenvs.agents.controller import Policy
 from dynenvs.agents.options import plain_options, spoken
 from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.rollout import make_batch, run_all
+from dynenvs.agents.rollout import Run, make_batch, run_all
+from dynenvs.agents.slip import FeetRecord
 
 FIRST_SEED = 1_000_000  # of the evaluation's episodes: no training begins there
 WATCHED_SEED = 2_000_000  # of evaluations by which a run chooses its best policy
 WORLDS = 250  # side by side
+
+# Of the table: heading, entry of `summary`, form
+COLUMNS = (
+    ("score", "score", "{:.3f}"),
+    ("return", "mean_return", "{:.1f}"),
+    ("spread", "return_deviation", "{:.1f}"),
+    ("worst", "worst_return", "{:.1f}"),
+    ("steps", "mean_length", "{:.0f}"),
+    ("falls", "falls", "{:.0f}"),
+    ("speed\noff", "speed_error", "{:.3f}"),
+    ("effort", "effort", "{:.4f}"),
+    ("slip", "slip", "{:.3f}"),
+    ("torque\nchange", "torque_change", "{:.2f}"),
+)
+CAPTION = (
+    "spread: standard deviation of the return; speed off: from the command, m/s; slip: how far "
+    "standing feet slide in an episode, m; torque change: 99th percentile from step to step, of "
+    "the limit"
+)
 
 
 class Evaluation(NamedTuple):
@@ -28,6 +49,8 @@ class Evaluation(NamedTuple):
     falls: list[bool]  # ended by termination
     speed_errors: list[float]  # mean |velocity - command| [m/s]; NaN where nothing is commanded
     efforts: list[float]  # mean square of the actions
+    slips: list[float]  # way that standing feet slid [m] (`slip.py`); NaN where there are no feet
+    torque_changes: list[float]  # 99th percentile from step to step, share of the limits
 
     @property
     def mean_return(self) -> float:
@@ -69,19 +92,35 @@ def evaluate(
         ValueError: no such agent, or one of another environment; an option that there is not.
         FileNotFoundError: no such file.
     """
-    runs = []
+    runs: list[Run] = []
+    slips = []
     for first in range(0, episodes, WORLDS):
         count = min(WORLDS, episodes - first)
         envs = make_batch(env_id, count, threads, **options)
         acts = actor(policy, envs, env_id) if isinstance(policy, str) else policy
-        runs += run_all(envs, acts, range(first_seed + first, first_seed + first + count))
+        feet = FeetRecord(envs)
+        seeds = range(first_seed + first, first_seed + first + count)
+        ended = run_all(envs, acts, seeds, after_step=feet.note)
+        slips += [feet.slip(run.number, run.steps) for run in ended]
+        runs += ended
     return Evaluation(
         returns=[run.returned for run in runs],
         lengths=[run.steps for run in runs],
         falls=[run.terminated for run in runs],
         speed_errors=[run.speed_error for run in runs],
         efforts=[float(np.mean(run.actions.astype(np.float64) ** 2)) for run in runs],
+        slips=slips,
+        torque_changes=[_torque_change(run) for run in runs],
     )
+
+
+def _torque_change(run: Run) -> float:
+    """99th percentile of the torques' changes from one control step to the next, all joints.
+
+    As a share of their limits: from one limit to the other is 2.
+    """
+    changes = np.abs(np.diff(run.actions.astype(np.float64), axis=0))
+    return float(np.percentile(changes, 99)) if changes.size else 0.0
 
 
 @cache
@@ -147,28 +186,26 @@ def summary(result: Evaluation) -> dict[str, float]:
         "falls": sum(result.falls),
         "speed_error": float(np.mean(result.speed_errors)),
         "effort": float(np.mean(result.efforts)),
+        "slip": float(np.mean(result.slips)),
+        "torque_change": float(np.mean(result.torque_changes)),
     }
 
 
 def table(
     env_id: str, results: dict[str, Evaluation], between: References, **options: Any
 ) -> Table:
-    """One row an agent; cells are empty where there is nothing to say."""
+    """One row an agent, within 80 columns; a dash where there is nothing to say."""
     episodes = len(next(iter(results.values())).returns)
-    shown = Table("agent", "score", "return", "worst", "length", "falls", "m/s off", "effort")
-    shown.columns[2].no_wrap = True
+    shown = Table(box=box.SIMPLE, padding=0, title_justify="left", caption_justify="left")
     shown.title = ", ".join(filter(None, (env_id, spoken(options), f"{episodes} episodes")))
+    shown.caption = CAPTION
+    shown.add_column("agent", overflow="fold", vertical="bottom")
+    for name, _, _ in COLUMNS:
+        shown.add_column(name, justify="right", vertical="bottom", no_wrap=True)
     for name, result in results.items():
-        means = summary(result)
-        score, error = between.score(result.mean_return), means["speed_error"]
-        shown.add_row(
-            name,
-            f"{score:.3f}" if score == score else "",
-            f"{means['mean_return']:.1f} ± {means['return_deviation']:.1f}",
-            f"{means['worst_return']:.1f}",
-            f"{means['mean_length']:.0f}",
-            f"{means['falls']:.0f}",
-            f"{error:.3f}" if error == error else "",
-            f"{means['effort']:.4f}",
-        )
+        means = {"score": between.score(result.mean_return), **summary(result)}
+        cells = [
+            form.format(means[key]) if means[key] == means[key] else "-" for _, key, form in COLUMNS
+        ]
+        shown.add_row(name, *cells)
     return shown

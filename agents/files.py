@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,24 @@ except ImportError:  # Windows: whoever runs two at once must name them differen
 
 
 @contextmanager
+def folders_above(path: Path) -> Iterator[None]:
+    """Make the folders above `path`; if the block fails, those that it made and left empty go.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    missing = [folder for folder in path.parents if not folder.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in missing:  # the innermost first
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A draft beside `path` that takes its place when the block ends well, and goes otherwise.
 
@@ -28,22 +46,27 @@ def written_whole(path: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written; the words name the file.
     """
-    draft = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(descriptor)
-        draft = Path(name)
-        yield draft
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        draft.chmod(0o644)  # mkstemp makes it private
-        os.replace(draft, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
+        with folders_above(path), _draft(path) as draft:
+            yield draft
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            draft.chmod(0o644)  # mkstemp makes it private
+            os.replace(draft, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
     except OSError as error:
         raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[Path]:
+    """An empty file beside `path` that is gone when the block ends."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(descriptor)
+    draft = Path(name)
+    try:
+        yield draft
     finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
 
 
 def open_locked(path: Path) -> FileIO:
@@ -55,18 +78,18 @@ def open_locked(path: Path) -> FileIO:
         OSError: it cannot be opened, or another process has it; the words name the file.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "rb+")
-            try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
-                    return file
-            except OSError:
-                file.close()
-                raise
-            file.close()  # who had it before has just removed it
+        with folders_above(path):
+            while True:
+                file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "rb+")
+                try:
+                    if fcntl is not None:
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                        return file
+                except OSError:
+                    file.close()
+                    raise
+                file.close()  # who had it before has just removed it
     except BlockingIOError:
         raise OSError(f"another process is at {str(path)!r}: wait until it has ended") from None
     except OSError as error:
@@ -92,14 +115,16 @@ def check_space(folder: Path, size: int) -> None:
 def check_writable(path: Path) -> None:
     """Refuse a place where no file can be written: better to know before the work than after it.
 
+    Folders that are not there yet are not made: the nearest one that is there must take files.
+
     Raises:
         OSError: says why.
     """
     try:
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
+        nearest = next(folder for folder in path.absolute().parents if folder.exists())
+        with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
         raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from dynenvs.agents.episode import Episode
+from dynenvs.agents.feet import Feet, crept, radius, trace
 from dynenvs.agents.footsteps import stances, worst_row
-from dynenvs.compiled import kernel
-from dynenvs.contact.detect import measure_gaps
 from dynenvs.envs.legged_env import LeggedRobot, LeggedVectorEnv
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Bytes, Floats, open_model, open_workspace
-from dynenvs.model import Model
-from dynenvs.rotation import rotate
+from dynenvs.layout import Floats
 
 SETTLING = 2.0  # time from which on mean speeds are taken [s]
 BEFORE, AFTER = 1, 3  # control steps about a touchdown in which torques may jump
@@ -49,62 +45,9 @@ class Trot(NamedTuple):
     simulating: float  # wall-clock time in `env.step` [s]
 
 
-class Feet(NamedTuple):
-    """Where the contact features were at the end of each control step."""
-
-    center: Floats  # [m], shape (steps, nf, 3)
-    rotation: Floats  # of the feature's body, shape (steps, nf, 3, 3)
-    gap: Floats  # [m], shape (steps, nf); infinite for slots
-
-
-@kernel
-def _trace(
-    packed: Bytes,
-    buffer: Bytes,
-    points: Floats,
-    q: Floats,
-    center: Floats,
-    rotation: Floats,
-    gap: Floats,
-) -> None:
-    """Place, rotation and gap of every feature for a series of positions, shape (steps, nq).
-
-    points: where the features are followed, in the axes of their bodies, shape (nf, 3).
-    """
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
-    for k in range(q.shape[0]):
-        update_poses(m, q[k], w.pose)
-        measure_gaps(packed, buffer)
-        for f in range(m.header[0].nf):
-            feature = m.features[f]
-            pose = w.pose[feature.body_a]
-            x, y, z = rotate(pose.R, points[f])
-            center[k, f, 0], center[k, f, 1] = x + pose.p[0], y + pose.p[1]
-            center[k, f, 2] = z + pose.p[2]
-            for i in range(3):
-                for j in range(3):
-                    rotation[k, f, i, j] = pose.R[i, j]
-            gap[k, f] = w.gaps[f]
-
-
 def trace_feet(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Feet:
     """Where the contact features were; kinematics only."""
-    model = env.task.model
-    shape = (episode.steps, len(model.features))
-    feet = Feet(np.zeros((*shape, 3)), np.zeros((*shape, 3, 3)), np.zeros(shape))
-    points = np.array(model.features["center"])
-    # Slots have no point of their own
-    for f in range(len(points) - int(model.header.ns), len(points)):
-        points[f] = model.geoms[model.features["geom_a"][f]].position
-    _trace(model.packed, model.workspace(), points, episode.q, *feet)
-    return feet
-
-
-def _radius(model: Model, f: int) -> float:
-    """Of the ball that a feature is [m]."""
-    geom = model.geoms[model.features["geom_a"][f]]
-    return float(geom.size[0]) if geom.type == "sphere" else float(model.features["radius"][f])
+    return trace(env.task.model, episode.q)
 
 
 def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
@@ -119,9 +62,9 @@ def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
     for leg in range(len(env.task.legs)):
         own = np.flatnonzero(env.task.foot_of_feature == leg)
         for f in map(int, own):
-            crept = _crept(feet.center[:, f], feet.rotation[:, f], _radius(env.task.model, f))
+            path = crept(feet, f, radius(env.task.model, f))
             for first, last in stances(loaded[:, f], feet.gap[:, f]):
-                way = crept[first : last + 1] - crept[first]
+                way = path[first : last + 1] - path[first]
                 slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
         lowest = feet.gap[:, own].min(axis=1)
         found = list(stances(np.any(loaded[:, own], axis=1), lowest))
@@ -154,21 +97,6 @@ def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
         returned=float(episode.rewards.sum()),
         simulating=episode.simulating,
     )
-
-
-def _crept(center: Floats, rotation: Floats, radius: float) -> Floats:
-    """Way over ground of a sphere's centre without its rolling [m], shape (steps, 3).
-
-    A sphere that rolls on the ground moves by its rotation vector times radius times the normal.
-    """
-    turn = rotation[1:] @ rotation[:-1].transpose(0, 2, 1)
-    skew = turn - turn.transpose(0, 2, 1)
-    twice = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
-    sine = 0.5 * np.linalg.norm(twice, axis=1)
-    angle = np.arctan2(sine, 0.5 * (np.trace(turn, axis1=1, axis2=2) - 1.0))
-    vector = 0.5 * twice * (angle / np.maximum(sine, 1e-300))[:, None]
-    rolled = np.cross(vector, [0.0, 0.0, radius])
-    return np.concatenate([np.zeros((1, 3)), np.cumsum(np.diff(center, axis=0) - rolled, axis=0)])
 
 
 def _away(landings: list[int], steps: int) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -62,6 +62,7 @@ def rollout(
     *,
     noise: float = 0.0,
     deterministic: bool = True,
+    after_step: Callable[[int], None] = lambda step: None,
 ) -> Iterator[list[Run]]:
     """Run one episode a seed, all side by side; gives out those that ended, step by step.
 
@@ -74,6 +75,8 @@ def rollout(
         seeds: of the resets, and of the random numbers.
         noise: standard deviation of what is added to the actions before they are clipped.
         deterministic: False lets the policy draw its actions, by its own random numbers.
+        after_step: told the number of each control step when it is done, before its ends are given
+            out.
 
     Raises:
         ValueError: the policy gives actions that are not finite or of another shape; episodes have
@@ -100,6 +103,7 @@ def rollout(
         observation, rewards[:, step], *_, infos = envs.step(acts)
         observations[:, step + 1] = observation
         errors[:, step] = speed_errors(infos)
+        after_step(step)
         ends = envs.worlds.ends
         step += 1
         over = np.flatnonzero(running & (ends != RUNNING)).tolist()

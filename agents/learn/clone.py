@@ -9,6 +9,7 @@ labels whole batches of observations at once, so the questions cost little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -25,12 +26,16 @@ from dynenvs.agents.rollout import Run, make_batch, run_all
 from dynenvs.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
+Told = Callable[[float], None]  # a gradient step's loss
 
 SPREAD = 1.4826  # standard deviation over median absolute deviation, of a Gaussian
 LEAST_SPREAD = 1e-3  # of a policy's actions: a pendulum that stands tells nothing
 WEIGHED = 20000  # examples by which the spread is found
 VALUE_EPISODES = 100  # of the policy's own, for its value function
 TAIL = 300  # last steps of an episode cut off by time whose returns are not known
+# Gradient steps of the last lesson, where nobody says how many: so many for each transition, as
+# 100 episodes of 1,000 steps have with 30,000, and never fewer than a network needs to settle
+STEPS_PER_TRANSITION, LEAST_STEPS = 0.3, 2000
 
 
 class Settings(NamedTuple):
@@ -45,7 +50,7 @@ class Settings(NamedTuple):
     trust: float = 2.0  # mean difference of the actions beyond which the expert acts; 2: never
     noise: float = 0.0  # standard deviation of what is added to DAgger's actions
     gradient_steps: int = 600  # of a lesson
-    last_steps: int = 30000  # of the last lesson, and of behaviour cloning
+    last_steps: int = 30000  # of the last lesson, and of behaviour cloning (`scaled`)
     value_steps: int = 3000  # of the value function
     # As PPO will go on with (settings.yml); of the value function
     gamma: float = 0.99
@@ -57,6 +62,33 @@ class Examples(NamedTuple):
 
     observations: Floats  # shape (n, obs)
     actions: NDArray[np.float32]  # the teacher's, shape (n, nu)
+
+
+EachStep = Callable[[PPO, Examples, float], None]  # a gradient step's model, lesson and loss
+
+
+def ignore(*_: object) -> None:
+    """For whoever wants to be told nothing."""
+
+
+def scaled(settings: Settings, transitions: int) -> Settings:
+    """Settings with as many last gradient steps as so many transitions are worth, at most."""
+    steps = max(LEAST_STEPS, round(STEPS_PER_TRANSITION * transitions))
+    return settings._replace(last_steps=min(settings.last_steps, steps))
+
+
+def shape_of_dagger(settings: Settings, transitions: int) -> tuple[int, int]:
+    """Rounds of DAgger, and worlds side by side, for so many questions to the expert.
+
+    At least two rounds: in the first the expert acts.  Few questions leave worlds out.
+    """
+    worlds = max(1, min(settings.worlds, transitions // (2 * settings.round_steps)))
+    return max(2, round(transitions / (worlds * settings.round_steps))), worlds
+
+
+def lesson_steps(settings: Settings) -> int:
+    """Gradient steps of each of DAgger's lessons but the last."""
+    return min(settings.gradient_steps, settings.last_steps)
 
 
 class Pupil:
@@ -75,7 +107,13 @@ class Pupil:
         self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate)
         self.schedule = torch.optim.lr_scheduler.LinearLR(self.optimizer, 1.0, 0.0, steps)
 
-    def learn(self, loss: Callable[[torch.Tensor], torch.Tensor], count: int, steps: int) -> float:
+    def learn(
+        self,
+        loss: Callable[[torch.Tensor], torch.Tensor],
+        count: int,
+        steps: int,
+        told: Told = ignore,
+    ) -> float:
         """Descend `loss`, of the numbers of chosen examples out of `count`; returns its late mean.
 
         Random numbers are torch's own.
@@ -89,12 +127,16 @@ class Pupil:
             self.schedule.step()
             if step >= steps - 100:
                 late.append(value.item())
+            told(value.item())
         return float(np.mean(late))
 
 
 def new_model(env_id: str, settings: Settings, seed: int, **options: Any) -> PPO:
-    """A PPO model whose policy scales its observations itself, with small random weights."""
-    return PPO(
+    """A PPO model whose policy scales its observations itself, with small random weights.
+
+    Its value function is zero until it is learned: `lacks_value` tells.
+    """
+    model = PPO(
         "MlpPolicy",
         gym.make(env_id, **options),
         gamma=settings.gamma,
@@ -102,6 +144,10 @@ def new_model(env_id: str, settings: Settings, seed: int, **options: Any) -> PPO
         seed=seed,
         device="cpu",
     )
+    with torch.no_grad():
+        for weights in model.policy.value_net.parameters():
+            weights.zero_()
+    return model
 
 
 def clone(
@@ -111,6 +157,7 @@ def clone(
     settings: Settings,
     seed: int = 0,
     report: Report,
+    each_step: EachStep = ignore,
     **options: Any,
 ) -> PPO:
     """Behaviour cloning: the policy's mean actions come as near as they can to a dataset's.
@@ -121,6 +168,7 @@ def clone(
         settings: how.
         seed: of weights and order.
         report: told how it went.
+        each_step: told of each gradient step.
         options: the environment's.
     """
     model = new_model(env_id, settings, seed, **options)
@@ -128,8 +176,9 @@ def clone(
     _scale(policy, examples.observations)
     pupil = Pupil(policy.parameters(), settings, settings.last_steps)
     distance = _distance(policy, examples)
-    loss = pupil.learn(distance, len(examples.observations), settings.last_steps)
-    _set_spread(policy, examples)
+    told = partial(each_step, model, examples)
+    loss = pupil.learn(distance, len(examples.observations), settings.last_steps, told)
+    set_spread(policy, examples)
     report(len(examples.observations), loss)
     return model
 
@@ -142,6 +191,7 @@ def dagger(
     seed: int = 0,
     threads: int | None = None,
     report: Report,
+    each_step: EachStep = ignore,
     **options: Any,
 ) -> PPO:
     """DAgger: the expert acts in the first round, the policy in all others.
@@ -160,19 +210,20 @@ def dagger(
         seed: of weights, worlds and order.
         threads: of the simulator.
         report: told how each lesson went.
+        each_step: told of each gradient step.
         options: the environment's.
     """
     model = new_model(env_id, settings, seed, **options)
     policy = model.policy
-    envs = make_batch(env_id, settings.worlds, threads, **options)
+    budget = episodes * step_limit(make_batch(env_id, 1, threads, **options))
+    rounds, worlds = shape_of_dagger(settings, budget)
+    envs = make_batch(env_id, worlds, threads, **options)
     teacher = reference_controller(envs)
-    budget = episodes * step_limit(envs)
-    rounds = max(2, round(budget / (settings.worlds * settings.round_steps)))
-    steps = (rounds - 1) * settings.gradient_steps + settings.last_steps
+    steps = (rounds - 1) * lesson_steps(settings) + settings.last_steps
     pupil = Pupil(policy.parameters(), settings, steps)
     observation, _ = envs.reset(seed=seed)
     generator = np.random.default_rng(seed)
-    shape = (rounds, settings.round_steps, settings.worlds)
+    shape = (rounds, settings.round_steps, worlds)
     observations = np.empty((*shape, observation.shape[1]))
     actions = np.empty((*shape, envs.task.model.nu), np.float32)
     for number in range(rounds):
@@ -193,15 +244,22 @@ def dagger(
         if number == 0:
             _scale(policy, seen.observations)
         last = number == rounds - 1
-        lesson = settings.last_steps if last else settings.gradient_steps
-        loss = pupil.learn(_distance(policy, seen), len(seen.observations), lesson)
+        lesson = settings.last_steps if last else lesson_steps(settings)
+        notes = partial(each_step, model, seen)
+        loss = pupil.learn(_distance(policy, seen), len(seen.observations), lesson, notes)
         report(len(seen.observations), loss)
-    _set_spread(policy, seen)
+    set_spread(policy, seen)
     return model
 
 
 def learn_value(
-    model: PPO, env_id: str, settings: Settings, seed: int, threads: int | None, **options: Any
+    model: PPO,
+    env_id: str,
+    settings: Settings,
+    seed: int,
+    threads: int | None,
+    told: Told = ignore,
+    **options: Any,
 ) -> float:
     """Let a new value function learn what the policy's own episodes return; returns the loss.
 
@@ -213,6 +271,7 @@ def learn_value(
         settings: how; `gamma` and `reward_scale` as PPO will go on with.
         seed: of the first episode.
         threads: of the simulator.
+        told: each gradient step's loss.
         options: the environment's.
     """
     envs = make_batch(env_id, VALUE_EPISODES, threads, **options)
@@ -221,16 +280,17 @@ def learn_value(
     for net, gain in ((model.policy.mlp_extractor.value_net, 2**0.5), (model.policy.value_net, 1)):
         for layer in net.modules():
             model.policy.init_weights(layer, gain)
-    return fit_value(model, settings, runs)
+    return fit_value(model, settings, runs, told)
 
 
-def fit_value(model: PPO, settings: Settings, runs: list[Run]) -> float:
+def fit_value(model: PPO, settings: Settings, runs: list[Run], told: Told = ignore) -> float:
     """Descend the value function's squared error over episodes; returns its late mean.
 
     Args:
         model: whose value function.
         settings: how.
         runs: the policy's episodes.
+        told: each gradient step's loss.
     """
     policy = model.policy
     kept = [_returns(run, settings) for run in runs]
@@ -244,7 +304,7 @@ def fit_value(model: PPO, settings: Settings, runs: list[Run]) -> float:
 
     parameters = [*policy.mlp_extractor.value_net.parameters(), *policy.value_net.parameters()]
     pupil = Pupil(parameters, settings, settings.value_steps)
-    return pupil.learn(loss, len(values), settings.value_steps)
+    return pupil.learn(loss, len(values), settings.value_steps, told)
 
 
 def lacks_value(model: PPO) -> bool:
@@ -252,7 +312,7 @@ def lacks_value(model: PPO) -> bool:
     return not any(weights.any() for weights in model.policy.value_net.parameters())
 
 
-def _set_spread(policy: ActorCriticPolicy, examples: Examples) -> None:
+def set_spread(policy: ActorCriticPolicy, examples: Examples) -> None:
     """The spread of each joint's actions: as far as they usually are from the teacher's.
 
     Where the teacher is precise PPO must begin precisely: noise of 2 % of the limits costs the

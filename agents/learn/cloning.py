@@ -9,13 +9,27 @@ from typing import Any
 
 import numpy as np
 import torch
+from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
 
+from dynenvs.agents.episode import step_limit
 from dynenvs.agents.files import write_json
-from dynenvs.agents.learn.clone import Examples, Settings, clone, dagger, learn_value
+from dynenvs.agents.learn.clone import (
+    Examples,
+    Settings,
+    clone,
+    dagger,
+    ignore,
+    learn_value,
+    lesson_steps,
+    scaled,
+    shape_of_dagger,
+)
+from dynenvs.agents.learn.draft import Draft
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.policy_file import save_model
 from dynenvs.agents.learn.settings import clone_settings, load_settings
+from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.train import finish
 from dynenvs.agents.options import options_of, plain_options, spec_with, spoken
 from dynenvs.agents.reference import reference_controller
@@ -29,13 +43,16 @@ def clone_to_file(
     dataset: str | None = None,
     relabel: bool = False,
     episodes: int = 100,
+    gradient_steps: int | None = None,
     settings: Settings | None = None,
     seed: int = 0,
     threads: int | None = None,
-    report: Callable[[float, float], None] = lambda share, loss: None,
+    report: Callable[[int, int, float], None] = ignore,
     **options: Any,
 ) -> dict[str, Any]:
     """Clone, and write the policy to `path` and the log beside it, as .json.
+
+    Until it is finished, a draft lies beside `path`, written every minute (`draft.py`).
 
     Args:
         env_id: which environment.
@@ -43,10 +60,11 @@ def clone_to_file(
         dataset: to clone; DAgger if None.
         relabel: let the expert say what to do in the dataset's states.
         episodes: to learn from.
+        gradient_steps: of the last lesson, or of the only one; by the amount of data if None.
         settings: of the learner; those of settings.yml if None.
         seed: of weights, worlds and order.
         threads: of torch and of the simulator.
-        report: told the share that is done, and the loss.
+        report: told the gradient steps so far, how many there will be, and the loss.
         options: the environment's; a dataset must have been recorded with the same ones.
 
     Returns:
@@ -56,33 +74,34 @@ def clone_to_file(
         FileNotFoundError: no such dataset.
         ValueError: a dataset of another environment, or with fewer episodes.
         OSError: it cannot be written.
+        KeyboardInterrupt: Ctrl-C; its words say what there is.
     """
-    if settings is None:
-        ahead = load_settings("ppo", env_id)
-        valued = {name: ahead[name] for name in ("gamma", "reward_scale")}
-        settings = Settings(**valued, **clone_settings(env_id))
+    settings = settings or _settings(env_id)
     if threads is not None:
         torch.set_num_threads(threads)
     set_random_seed(seed)
     begin, stand = time.perf_counter(), machine()
-    curve: list[dict[str, float]] = []
-
-    def note(steps: int, loss: float) -> None:
-        curve.append({"steps": steps, "loss": loss})
-        report(steps / (1000 * episodes), loss)
-
-    learner: Any = {"settings": settings, "seed": seed, "report": note, **options}
-    if dataset is None:
-        model = dagger(env_id, episodes, threads=threads, **learner)
+    examples = None
+    transitions = episodes * step_limit(make_batch(env_id, 1, 1, **options))
+    if dataset is not None:
+        examples = read_examples(env_id, dataset, episodes, relabel, **options)
+        transitions = len(examples.observations)
+    if gradient_steps is None:
+        settings = scaled(settings, transitions)
     else:
-        model = clone(
-            env_id, read_examples(env_id, dataset, episodes, relabel, **options), **learner
-        )
-    learn_value(model, env_id, settings, seed, threads, **options)
-    minutes = (time.perf_counter() - begin) / 60.0
+        settings = settings._replace(last_steps=gradient_steps)
+    # Who wants little work wants it of the value function, too
+    settings = settings._replace(value_steps=min(settings.value_steps, settings.last_steps))
     kind = "dagger" if dataset is None else "clone"
     words = {"kind": kind, "episodes": episodes, "seed": seed, "options": options}
+    total = settings.last_steps + settings.value_steps
+    if examples is None:
+        total += (shape_of_dagger(settings, transitions)[0] - 1) * lesson_steps(settings)
+    draft = Draft(path, env_id, words, total, report)
+    model, curve = _learn(env_id, examples, episodes, settings, seed, threads, draft, options)
+    minutes = (time.perf_counter() - begin) / 60.0
     save_model(model, path, env_id, words)
+    draft.remove()
     log = {
         **words,
         "env": env_id,
@@ -92,10 +111,55 @@ def clone_to_file(
         "machine": stand,
         "minutes": minutes,
         "losses": curve,
-        "final": finish(env_id, path, **options),
     }
+    try:
+        log["final"] = finish(env_id, path, **options)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{path} is finished, but not evaluated") from None
     write_json(path.with_suffix(".json"), log)
     return log
+
+
+def _settings(env_id: str) -> Settings:
+    """Those of settings.yml, and of the PPO that will go on from the clone."""
+    ahead = load_settings("ppo", env_id)
+    valued = {name: ahead[name] for name in ("gamma", "reward_scale")}
+    return Settings(**valued, **clone_settings(env_id))
+
+
+def _learn(
+    env_id: str,
+    examples: Examples | None,
+    episodes: int,
+    settings: Settings,
+    seed: int,
+    threads: int | None,
+    draft: Draft,
+    options: dict[str, Any],
+) -> tuple[PPO, list[dict[str, float]]]:
+    """The model with its value function, and the loss of each lesson over the transitions seen.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; its words say what there is.
+    """
+    curve: list[dict[str, float]] = []
+
+    def note(steps: int, loss: float) -> None:
+        curve.append({"steps": steps, "loss": loss})
+
+    learner: Any = {"settings": settings, "seed": seed, "report": note, **options}
+    learner["each_step"] = draft.each_step
+    try:
+        with stop_when_whole() as draft.stop:
+            if examples is None:
+                model = dagger(env_id, episodes, threads=threads, **learner)
+            else:
+                model = clone(env_id, examples, **learner)
+            draft.write(model)  # the policy is done: only its value function is not
+            learn_value(model, env_id, settings, seed, threads, draft.value_step, **options)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(draft.spoken()) from None
+    return model, curve
 
 
 def read_examples(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +20,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from dynenvs.agents.actors import shipped
 from dynenvs.agents.data.commands import Env, Options, Threads
 from dynenvs.agents.episode import environment_id, short_name
-from dynenvs.agents.errors import told_plainly
+from dynenvs.agents.errors import install_hint, told_plainly
 from dynenvs.agents.options import parse_options
 
 Seed = Annotated[int, typer.Option(min=0, help="Of weights, worlds and noise.")]
@@ -42,9 +46,9 @@ def evaluate(
     options: Options = None,
     threads: Threads = None,
 ) -> None:
-    """How good agents are: return, score, length, falls, speed error, effort."""
+    """How good agents are: return, score, falls, effort, how far their feet slip."""
     from dynenvs.agents import evaluate as measure
-    from dynenvs.agents.actors import NAMES, shipped
+    from dynenvs.agents.actors import NAMES
     from dynenvs.agents.demo import play, writable
     from dynenvs.agents.files import check_writable, write_json
 
@@ -53,13 +57,13 @@ def evaluate(
     file = None if video is None else writable(video)
     if json is not None:
         check_writable(json)
-    missing = () if measure.has_expert(env_id, **chosen) else ("expert",)
-    agents = agent or [name for name in (*NAMES, *shipped(env_id)) if name not in missing]
-    ends = [name for name in ("standing", "expert") if name not in missing]
     console = Console()
+    missing = () if measure.has_expert(env_id, **chosen) else ("expert",)
+    agents = agent or [name for name in (*NAMES, *_shipped(env_id, console)) if name not in missing]
+    ends = [name for name in ("standing", "expert") if name not in missing]
     known = {}
     for name in dict.fromkeys((*ends, *agents)):
-        with console.status(name):
+        with console.status(name, spinner="line"):
             known[name] = measure.evaluate(env_id, name, episodes, threads, **chosen)
     between = measure.References(**{name: known[name].mean_return for name in ends})
     results = {name: known[name] for name in agents}
@@ -77,6 +81,16 @@ def evaluate(
         )
 
 
+def _shipped(env_id: str, console: Console) -> list[str]:
+    """Shipped policies, or none and what to install for them: without it the others still act."""
+    names = shipped(env_id)
+    if not names or importlib.util.find_spec("stable_baselines3") is not None:
+        return names
+    hint = f"left out {', '.join(names)}: `{install_hint('train')}` brings stable-baselines3"
+    console.print(hint, highlight=False, soft_wrap=True, markup=False)
+    return []
+
+
 @told_plainly
 def clone(
     env: Env,
@@ -87,12 +101,22 @@ def clone(
         bool, typer.Option("--relabel", help="Ask the expert what to do in the dataset's states.")
     ] = False,
     episodes: Annotated[int, typer.Option(min=1, help="To learn from, of 1,000 steps.")] = 100,
+    gradient_steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Of the last lesson; 300 an episode if absent, at least 2,000, at most 30,000.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Zip to write.")] = None,
     seed: Seed = 0,
     options: Options = None,
     threads: Threads = None,
 ) -> None:
-    """Clone a dataset, or the expert by DAgger, into a policy that `PPO.load` loads."""
+    """Clone a dataset, or the expert by DAgger, into a policy that `PPO.load` loads.
+
+    A draft is written every minute, and when Ctrl-C ends the work.
+    """
     from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.cloning import clone_to_file
 
@@ -102,27 +126,35 @@ def clone(
     check_writable(path)
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("cloning", total=episodes)
+    try:
+        with Progress(
+            *columns,
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        ) as progress:
+            task = progress.add_task("cloning", total=None)
 
-        def report(share: float, loss: float) -> None:
-            progress.update(
-                task, completed=share * episodes, description=f"cloning, loss {loss:.4f}"
+            def report(done: int, total: int, loss: float) -> None:
+                told = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
+                progress.update(task, completed=done, total=total, description=told)
+
+            log = clone_to_file(
+                env_id,
+                path,
+                dataset=dataset,
+                relabel=relabel,
+                episodes=episodes,
+                gradient_steps=gradient_steps,
+                seed=seed,
+                threads=threads,
+                report=report,
+                **chosen,
             )
-
-        log = clone_to_file(
-            env_id,
-            path,
-            dataset=dataset,
-            relabel=relabel,
-            episodes=episodes,
-            seed=seed,
-            threads=threads,
-            report=report,
-            **chosen,
-        )
+    except KeyboardInterrupt as stopped:
+        print(f"dynenvs: {stopped if str(stopped) else 'nothing was written'}", file=sys.stderr)
+        raise
     final = log["final"]
     console.print(
         f"{path}: score {final['score']:.3f}, return {final['mean_return']:.1f}, "
@@ -150,42 +182,59 @@ def train(
         Path | None, typer.Option("--from", help="Zip of a policy to go on from.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in the folder.")
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the run in the folder; --steps and --set may change it."
+        ),
     ] = False,
-    minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop then.")] = None,
-    seed: Seed = 0,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of the whole run; the settings' if absent. More extend a finished run."
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop when the whole run has taken so many.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of weights, worlds and noise; 0 if absent.")
+    ] = None,
     options: Options = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Of torch and the simulator; 1 resumes bitwise.")
     ] = None,
 ) -> None:
-    """Train a policy with stable-baselines3."""
+    """Train a policy with stable-baselines3; Ctrl-C leaves a run that can be resumed."""
     from dynenvs.agents.files import check_writable
-    from dynenvs.agents.learn.settings import load_settings, parse_change
+    from dynenvs.agents.learn.settings import chosen_settings
     from dynenvs.agents.learn.train import train
 
     env_id = environment_id(env)
     chosen = parse_options(env_id, options)
-    changes = dict(parse_change(text) for text in set_ or [])
-    refine = from_ is not None
-    settings = load_settings(algorithm, env_id, changes, config, refine=refine)
-    folder = out or Path("runs") / short_name(env_id) / f"{algorithm}-{seed}"
+    settings = chosen_settings(
+        algorithm, env_id, set_ or [], config, steps=steps, refine=from_ is not None, resume=resume
+    )
+    folder = out or Path("runs") / short_name(env_id) / f"{algorithm}-{seed or 0}"
     check_writable(folder / "last.zip")
     console = Console()
-    with _training(algorithm, console) as report:
-        log = train(
-            algorithm,
-            env_id,
-            settings,
-            folder,
-            seed=seed,
-            begin_from=from_,
-            resume=resume,
-            minutes=minutes,
-            threads=threads,
-            report=report,
-            **chosen,
-        )
+    try:
+        with _training(algorithm, console) as report:
+            log = train(
+                algorithm,
+                env_id,
+                settings,
+                folder,
+                seed=seed,
+                begin_from=from_,
+                resume=resume,
+                minutes=minutes,
+                threads=threads,
+                report=report,
+                **chosen,
+            )
+    except KeyboardInterrupt:
+        print(_how_to_go_on(algorithm, env, folder, threads), file=sys.stderr)
+        raise
     share = log["simulating"] / max(log["minutes"], 1e-9)
     console.print(
         f"{folder}/best.zip: score {log['final']['score']:.3f} after {log['minutes']:.1f} minutes, "
@@ -195,24 +244,45 @@ def train(
     )
 
 
+def _how_to_go_on(algorithm: str, env: str, folder: Path, threads: int | None) -> str:
+    """What a run that was stopped has left, and the command that resumes it."""
+    from dynenvs.agents.learn.policy_file import read_note
+
+    last = folder / "last.zip"
+    if not last.is_file():
+        return f"dynenvs: nothing was written to {str(folder)!r}"
+    command = ["dynenvs", "train", algorithm, env, "--resume", "--out", str(folder)]
+    command += [] if threads is None else ["--threads", str(threads)]
+    steps = read_note(last)["steps"]
+    return f"dynenvs: {last} holds {steps:,} steps; to go on:\n{shlex.join(command)}"
+
+
 @contextmanager
 def _training(name: str, console: Console) -> Iterator[Callable[[int, dict[str, Any]], None]]:
-    """A bar of how far a run has come: what is to be told its steps and its log."""
+    """A bar of how far a run has come: what is to be told its steps and its log.
+
+    It stands from the first report on: what is refused shows none.
+    """
     bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*bar, TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task(name, total=None)
+    progress = Progress(*bar, TimeRemainingColumn(), console=console)
+    task = progress.add_task(name, total=None)
 
-        def report(steps: int, log: dict[str, Any]) -> None:
-            score = f", score {log['curve'][-1]['score']:.3f}" if log["curve"] else ""
-            total = log["settings"]["n_timesteps"]
-            progress.update(
-                task,
-                completed=min(steps, total),
-                total=total,
-                description=f"{name}, {steps:,} steps{score}",
-            )
+    def report(steps: int, log: dict[str, Any]) -> None:
+        score = f", score {log['curve'][-1]['score']:.3f}" if log["curve"] else ""
+        total = log["settings"]["n_timesteps"]
+        progress.update(
+            task,
+            completed=min(steps, total),
+            total=total,
+            description=f"{name}, {steps:,} steps{score}",
+        )
+        progress.start()
 
+    try:
         yield report
+    finally:
+        if progress.live.is_started:
+            progress.stop()
 
 
 @told_plainly

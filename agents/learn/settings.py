@@ -81,6 +81,45 @@ def load_settings(
     return settings
 
 
+def chosen_settings(
+    algorithm: str,
+    env_id: str,
+    texts: list[str],
+    file: Path | None,
+    *,
+    steps: int | None,
+    refine: bool,
+    resume: bool,
+) -> dict[str, Any]:
+    """Settings from what the command line says.
+
+    Args:
+        algorithm, env_id, file, refine: as of `load_settings`.
+        texts: changes, as "gamma=0.9".
+        steps: n_timesteps; None if nothing is said of it.
+        resume: of a run that goes on: the changes alone, for all else is the run's own.
+
+    Raises:
+        ValueError: as of `load_settings`; the steps given twice; a file for a run that goes on.
+        OSError: the file cannot be read.
+    """
+    changes = dict(parse_change(text) for text in texts)
+    if steps is not None:
+        if "n_timesteps" in changes:
+            raise ValueError("--steps and --set n_timesteps=... are the same: give one of them")
+        changes["n_timesteps"] = steps
+    if resume and file is not None:
+        raise ValueError(
+            "--config is for a new run: one that is resumed keeps its settings, and --set changes "
+            "single ones"
+        )
+    settings = load_settings(algorithm, env_id, changes, file, refine=refine)
+    if not resume:
+        return settings
+    heads = {name.partition(".")[0] for name in changes}
+    return {name: value for name, value in settings.items() if name in heads}
+
+
 def _policy_names(cls: Any) -> set[str]:
     """What `policy_kwargs` may hold: of stable-baselines3's policy, and of ours around it."""
     names: set[str] = set()

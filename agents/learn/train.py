@@ -1,7 +1,8 @@
 """`dynenvs train`: stable-baselines3's PPO, SAC and TD3 on batched worlds.
 
-A run's folder holds `last.zip` (everything: `resume` goes on from it), `best.zip` (the policy with
-the best score so far), `log.json` (the learning curve) and TensorBoard's files.
+Ctrl-C ends a run at its next checkpoint.  A run's folder holds `last.zip` (everything: `resume`
+goes on from it), `best.zip` (the policy with the best score so far), `log.json` (the learning
+curve) and TensorBoard's files.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import numpy as np
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import Logger
 
 from dynenvs.agents.evaluate import evaluate, references, summary
-from dynenvs.agents.files import write_json
+from dynenvs.agents.files import folders_above, write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.network import Moments
 from dynenvs.agents.learn.policy_file import algorithm_class, load_model, read_note
+from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
 from dynenvs.agents.learn.rewards import Rewards
 from dynenvs.agents.learn.settings import constructor_options
-from dynenvs.agents.learn.watch import Beside, Watch
+from dynenvs.agents.learn.stop import stop_when_whole
+from dynenvs.agents.learn.watch import Beside, End, Watch
 from dynenvs.agents.options import check_options
 from dynenvs.agents.rollout import make_batch, run_all
 from dynenvs.agents.sb3 import make_sb3_vec_env
@@ -38,7 +41,7 @@ def train(
     settings: dict[str, Any],
     folder: Path,
     *,
-    seed: int = 0,
+    seed: int | None = None,
     begin_from: Path | None = None,
     resume: bool = False,
     minutes: float | None = None,
@@ -51,15 +54,16 @@ def train(
     Args:
         algorithm: "ppo", "sac" or "td3".
         env_id: which environment.
-        settings: as `load_settings` gives them; of a run that is resumed, its own hold.
+        settings: as `load_settings` gives them.  Of a run that is resumed its own hold; those
+            given here change it where they differ, some or all (`resume.py`).
         folder: the run's.
-        seed: of weights, worlds and noise.
+        seed: of weights, worlds and noise; 0 if None.
         begin_from: zip of a policy to go on from, a cloned one, say.
         resume: go on from the folder's `last.zip`.
-        minutes: stop then, between two rollouts.
+        minutes: stop when the run has taken so many, between two rollouts.
         threads: of torch and of the simulator; on one, PPO resumes bitwise.
         report: told the steps and the log.
-        options: the environment's; of a run that is resumed, its own hold.
+        options: the environment's; of a run that is resumed, its own or none.
 
     Returns:
         The log.
@@ -69,40 +73,67 @@ def train(
         FileExistsError: the folder holds a run, which is not to be resumed.
         FileNotFoundError: nothing to resume or to begin from.
         OSError: the folder cannot be written.
+        KeyboardInterrupt: Ctrl-C; the folder holds a checkpoint, or there is no folder.
     """
     last = folder / "last.zip"
     if not resume and last.exists():
         raise FileExistsError(f"{str(folder)!r} holds a run: --resume it, or choose another --out")
     if threads is not None:
         torch.set_num_threads(threads)
+    changed: dict[str, Any] = {}
     if resume:
-        log = _log_of(last, algorithm)
+        log, changed = _told_anew(folder, algorithm, env_id, settings, seed, begin_from, options)
     else:
-        log = _new_log(algorithm, env_id, settings, seed, begin_from, options)
+        log = _new_log(algorithm, env_id, settings, seed or 0, begin_from, options)
     settings, options = log["settings"], log["options"]
     check_options(env_id, options)
     venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options)
     env = Rewards(venv, settings["reward_scale"])
     if resume:
-        model = load_model(last, env_id, env=env, force_reset=False)
+        computed = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
+        changed = {name: value for name, value in computed.items() if name in changed}
+        model = load_model(last, env_id, env=env, force_reset=False, **changed)
         beside = Beside(**restore_checkpoint(model, last))
     else:
         model, moments = _new_model(
-            algorithm, env_id, settings, env, seed, begin_from, threads, options
+            algorithm, env_id, settings, env, log["seed"], begin_from, threads, options
         )
         beside = Beside(moments)
-    folder.mkdir(parents=True, exist_ok=True)
-    model.set_logger(configure(str(folder / "tensorboard"), _formats()))
-    watch = Watch(env_id, folder, log, beside, minutes=minutes, threads=threads, report=report)
-    left = settings["n_timesteps"] - model.num_timesteps
-    try:
-        model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
-    finally:
-        torch.set_num_threads(watch.learners)  # a rollout that is cut short leaves one
-        env.close()
+    _learn(model, log, folder, beside, minutes=minutes, threads=threads, report=report)
     log["final"] = finish(env_id, folder / "best.zip", **options)
     write_json(folder / "log.json", log)
     return log
+
+
+def _learn(
+    model: BaseAlgorithm,
+    log: dict[str, Any],
+    folder: Path,
+    beside: Beside,
+    *,
+    minutes: float | None,
+    threads: int | None,
+    report: Any,
+) -> None:
+    """Let a model learn as many steps as are left.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, after a checkpoint.
+    """
+    # stable-baselines3's own logger would make a folder before the run has one
+    model.set_logger(Logger(None, []))
+    left = log["settings"]["n_timesteps"] - model.num_timesteps
+    with stop_when_whole() as stop, folders_above(folder / "last.zip"):
+        end = End(minutes, stop)
+        watch = Watch(log["env"], folder, log, beside, end=end, threads=threads, report=report)
+        try:
+            model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
+        finally:
+            torch.set_num_threads(watch.learners)  # a rollout that is cut short leaves one
+            if model.env is not None:
+                model.env.close()
+    if stop.asked:
+        raise KeyboardInterrupt
 
 
 def finish(env_id: str, path: Path, **options: Any) -> dict[str, Any]:
@@ -166,22 +197,28 @@ def _new_log(
     }
 
 
-def _log_of(last: Path, algorithm: str) -> dict[str, Any]:
-    """The log of a run to go on with."""
-    note = read_note(last)
-    if "log" not in note:
-        raise ValueError(f"{str(last)!r} holds a policy, not a run: start with --from instead")
-    if note["algorithm"] != algorithm:
-        raise ValueError(f"{str(last)!r} is a run of {note['algorithm']}, not of {algorithm}")
-    log: dict[str, Any] = note["log"]
-    log.setdefault("options", {})  # of a run begun before there were any
-    return log
+def _told_anew(
+    folder: Path,
+    algorithm: str,
+    env_id: str,
+    settings: dict[str, Any],
+    seed: int | None,
+    begin_from: Path | None,
+    options: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The log of a run to go on with, what is told anew in it; and that alone.
 
-
-def _formats() -> list[str]:
-    """TensorBoard where it is installed."""
-    try:
-        import tensorboard  # noqa: F401
-    except ImportError:
-        return ["csv"]
-    return ["tensorboard"]
+    Raises:
+        ValueError: something that cannot change within a run.
+        FileNotFoundError: no run.
+    """
+    if begin_from is not None:
+        raise ValueError("--from begins a run and --resume goes on with one: choose one of them")
+    log = read_log(folder, algorithm, env_id)
+    check_same(log, seed, options)
+    changed = changed_settings(log, settings)
+    steps = log.pop("steps")
+    log["settings"] |= changed
+    if changed:
+        log.setdefault("changes", []).append({"steps": steps, **changed})
+    return log, changed

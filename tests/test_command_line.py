@@ -1,0 +1,130 @@
+"""What the commands say in any locale and in 80 columns, with `-h`, and without extras."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from learning import HUMANOID, run
+from rich.console import Console
+
+from dynenvs.agents.evaluate import Evaluation, References, as_json, evaluate, table
+from dynenvs.agents.files import check_writable, folders_above, written_whole
+from dynenvs.agents.learn import commands
+
+COMMANDS = ("demo", "list", "collect", "replay", "export", "clone", "train", "evaluate", "results")
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in (*COMMANDS, "bench", "verify"))])
+def test_h_is_help(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *command, "--help") == 0
+    long = capsys.readouterr().out
+    assert run(monkeypatch, *command, "-h") == 0
+    assert capsys.readouterr().out == long
+
+
+def test_what_cannot_be_printed_is_printed_nearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the locale knows ASCII alone: a file's name, a table's lines."""
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True))
+    assert run(monkeypatch, "evaluate", "double-pendulum", "--agent", "Läufer ± →.zip") == 2
+    assert b"there is no file 'Laufer +/- ->.zip'" in sys.stderr.buffer.getvalue()  # type: ignore[attr-defined]
+    assert run(monkeypatch, "list") == 0
+    assert b"| environment" in sys.stdout.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+# Evaluations
+
+
+def test_the_table_of_an_evaluation_fits_80_columns() -> None:
+    """With every figure as long as it gets, and the path of a zip."""
+    worst = Evaluation([-123.4], [1000], [False], [1.234], [0.1234], [12.345], [1.99])
+    results = {"standing": worst, "runs/PlanarHumanoid-v0/ppo-1/best.zip": worst}
+    found = {}
+    for encoding in ("utf-8", "ascii"):
+        file = io.TextIOWrapper(io.BytesIO(), encoding)
+        Console(width=80, file=file).print(table(HUMANOID, results, References(10.0, 900.0)))
+        file.flush()
+        found[encoding] = file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+        assert max(map(len, found[encoding].splitlines())) <= 80
+        assert "…" not in found[encoding]
+        for figure in ("-0.150", "-123.4", "1000", "1.234", "0.1234", "12.345", "1.99"):
+            assert figure in found[encoding]
+
+
+def test_who_shuffles_is_found_out() -> None:
+    """The shipped PPO outdoes the expert in return, and slides for metres; JSON says so, too."""
+    pytest.importorskip("stable_baselines3")
+    results = {name: evaluate(HUMANOID, name, 2) for name in ("expert", "ppo")}
+    expert, ppo = results["expert"], results["ppo"]
+    assert ppo.mean_return > expert.mean_return
+    assert max(expert.slips) < 0.001
+    assert min(ppo.slips) > 1.0
+    assert max(expert.torque_changes) < 0.2 < 0.5 < min(ppo.torque_changes)
+    told = json.loads(json.dumps(as_json(HUMANOID, results, References(0.0, 1.0))))["agents"]
+    assert told["ppo"]["slip"] == pytest.approx(sum(ppo.slips) / 2)
+    assert told["ppo"]["torque_change"] == pytest.approx(sum(ppo.torque_changes) / 2)
+
+
+def test_pendulums_have_no_slip() -> None:
+    result = evaluate("dynenvs/DoublePendulum-v0", "random", 1, max_episode_steps=5)
+    assert result.slips[0] != result.slips[0]
+    assert "slip" not in as_json("x", {"random": result}, References(0.0))["agents"]["random"]
+
+
+def test_evaluate_leaves_out_what_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Shipped policies, with a line; one that is asked for by name is an error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    monkeypatch.delitem(sys.modules, "dynenvs.agents.learn.policy_file", raising=False)
+    monkeypatch.setattr(commands.importlib.util, "find_spec", lambda name: None)
+    short = ("--episodes", "1", "--option", "max_episode_steps=3")
+    assert run(monkeypatch, "evaluate", "double-pendulum", *short) == 0
+    told = capsys.readouterr().out
+    assert "left out dagger, ppo: `pip install" in told
+    for name in ("expert", "random", "standing"):
+        assert name in told
+    assert run(monkeypatch, "evaluate", "double-pendulum", "--agent", "ppo", *short) == 2
+    assert "[train]" in capsys.readouterr().err
+
+
+# Files
+
+
+def test_looking_whether_a_file_can_be_written_makes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_writable(tmp_path / "a" / "b" / "c.json")
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="cannot write"):
+        check_writable(tmp_path / "file" / "b" / "c.json")
+    refused = ("--agent", "nobody", "--json", "x/y.json")
+    assert run(monkeypatch, "evaluate", "double-pendulum", *refused, "--episodes", "1") == 2
+    assert "unknown agent 'nobody'" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_folders_of_a_file_that_was_not_written_go_again(tmp_path: Path) -> None:
+    """Those that were made for it; what others have put there meanwhile stays."""
+    (tmp_path / "a").mkdir()
+    with pytest.raises(KeyboardInterrupt), written_whole(tmp_path / "a" / "b" / "c" / "d"):
+        raise KeyboardInterrupt
+    assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
+
+    def others() -> None:
+        with folders_above(tmp_path / "e" / "f" / "g"):
+            (tmp_path / "e" / "other").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        others()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "e", "other"]
