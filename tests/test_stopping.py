@@ -111,7 +111,7 @@ def test_the_command_says_how_to_go_on(
         assert run(monkeypatch, *command, "--out", "a run") == 130
     told = capsys.readouterr().err
     assert "holds 0 steps" in told
-    assert "\ndynenvs train ppo pendulum --resume --out 'a run'\n" in told
+    assert "\ndynenvs train ppo double-pendulum --resume --out 'a run'\n" in told
     assert json.loads(Path("a run/log.json").read_text())["curve"] == []
     resumed = ("train", "ppo", "double-pendulum", "--resume", "--out", "a run")
     assert run(monkeypatch, *resumed) == 0
