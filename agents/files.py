@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,24 @@ except ImportError:  # Windows: whoever runs two at once must name them differen
 
 
 @contextmanager
+def folders_made(folder: Path) -> Iterator[None]:
+    """Make a folder and those above it; if the block fails, those that it made and left empty go.
+
+    Raises:
+        OSError: a folder cannot be made.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]  # the innermost first
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for one in missing:
+            with suppress(OSError):  # it was not made, or something else lies in it by now
+                one.rmdir()
+        raise
+
+
+@contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A draft beside `path` that takes its place when the block ends well, and goes otherwise.
 
@@ -28,34 +46,38 @@ def written_whole(path: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written; the words name the file.
     """
-    draft = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(descriptor)
-        draft = Path(name)
-        yield draft
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        draft.chmod(0o644)  # mkstemp makes it private
-        os.replace(draft, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
+        with folders_made(path.parent), _draft_beside(path) as draft:
+            yield draft
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            draft.chmod(0o644)  # mkstemp makes it private
+            os.replace(draft, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
     except OSError as error:
         raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _draft_beside(path: Path) -> Iterator[Path]:
+    """An empty file in the same folder; it is gone when the block ends."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(descriptor)
+    try:
+        yield Path(name)
     finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
 
 
 def open_locked(path: Path) -> FileIO:
     """A file to read and write, unbuffered, made if there is none; nobody else has it open so.
 
-    The lock ends when the file is closed, or the process ends, however that ends.
+    Its folder must be there.  The lock ends when the file is closed, or the process ends, however
+    that ends.
 
     Raises:
         OSError: it cannot be opened, or another process has it; the words name the file.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "rb+")
             try:
