@@ -66,7 +66,7 @@ def demo(
     env: Annotated[
         str,
         typer.Argument(
-            help="humanoid, quadruped, planar-humanoid, planar-quadruped, pendulum, "
+            help="humanoid, quadruped, planar-humanoid, planar-quadruped, double-pendulum, "
             "chain-pendulum, or an id."
         ),
     ] = ("humanoid"),
@@ -128,15 +128,16 @@ def _told(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
 
 @app.command("list")
 def list_environments() -> None:
-    """Show what environments there are."""
-    table = Table("environment", "obs", "act", "period", "expert", show_lines=True)
-    table.columns[0].min_width = 30
+    """Show what environments there are, with the short names that all commands take."""
+    table = Table("environment and id; its expert", "obs", "act", "period", show_lines=True)
+    widest = max(len(short_name(env_id)) for env_id in ENVIRONMENTS)
     for env_id in ENVIRONMENTS:
         env = make(env_id)
         what = (inspect.getdoc(type(env)) or "").partition("\n")[0]
         sizes = (str(gym.spaces.flatdim(s)) for s in (env.observation_space, env.action_space))
-        period = f"{1e3 * env.dt:.0f} ms"
-        table.add_row(f"[bold]{env_id}[/bold]\n{what}", *sizes, period, EXPERTS.get(env_id, ""))
+        names = f"[bold]{short_name(env_id):{widest}}[/bold]  {env_id}"
+        expert = f"expert: {EXPERTS[env_id]}"
+        table.add_row(f"{names}\n{what}\n{expert}", *sizes, f"{1e3 * env.dt:.0f} ms")
         env.close()
     Console().print(table)
 

@@ -53,7 +53,7 @@ def play(
         agent: as `actors.actor` takes it.
         seed: of the start and the drawn command.
         command: commanded speed [m/s], or speeds; drawn if None.
-        steps: control steps; the environment's own limit if None.
+        steps: control steps; as many as the environment is registered with if None.
         file: GIF to write; None opens a window.
         console: where progress and the closing table go.
         options: of the environment.
@@ -68,6 +68,7 @@ def play(
     if command is not None:
         options["command"] = command
     env = make(env_id, **options, **(FILM_SIZE if file else {}))
+    step_limit(env)  # an episode that never ends is refused before a window opens
     policy = actor(agent, env, env_id) or Chance(env, seed)
     every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
     renderer = open_renderer(env, "rgb_array" if file else "human", fps=1.0 / (every * env.dt))

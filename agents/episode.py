@@ -14,6 +14,9 @@ from gymnasium.envs.registration import load_env_creator
 
 from dynenvs.agents.controller import Policy
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.codes import END_WORDS
+from dynenvs.envs.task import NO_LIMIT
+from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
 
@@ -42,15 +45,9 @@ class Episode(NamedTuple):
 
 
 def short_name(env_id: str) -> str:
-    """The word that people may type instead of an id: "dynenvs/DoublePendulum-v0" is "pendulum".
-
-    All words where another environment has that word for its whole name, or an earlier one has it
-    for its last: "planar-humanoid", "chain-pendulum".
-    """
-    words: list[str] = re.findall("[A-Z][a-z]+", env_id)
-    ends = [name for name in ENVIRONMENTS if f"{words[-1]}-v" in name]
-    alone = ends[:1] == [env_id] and f"dynenvs/{words[-1]}-v" not in {n[:-1] for n in ends}
-    return words[-1].lower() if alone else "-".join(words).lower()
+    """What people type for an id: "dynenvs/PlanarHumanoid-v0" is "planar-humanoid"."""
+    bare = env_id.removeprefix("dynenvs/").rsplit("-v", 1)[0]
+    return "-".join(re.findall("[A-Z][a-z]*|[a-z0-9]+", bare)).lower()
 
 
 def speeds_of(text: str) -> float | tuple[float, ...]:
@@ -77,12 +74,14 @@ def environment_id(name: str) -> str:
         known = (env_id, bare, bare.rsplit("-v", 1)[0], short_name(env_id))
         if name.lower() in (word.lower() for word in known):
             return env_id
-    choices = ", ".join(f"{short_name(env_id)} ({env_id})" for env_id in ENVIRONMENTS)
+    choices = ", ".join(short_name(env_id) for env_id in ENVIRONMENTS)
     raise ValueError(f"unknown environment {name!r}; choose from: {choices}")
 
 
 def make(env_id: str, **options: Any) -> DynEnv:
-    """The bare environment: `gym.make` adds wrappers, and keeps `max_episode_steps` to itself.
+    """The environment without `gym.make`'s wrappers; it counts its control steps itself.
+
+    Without `max_episode_steps` among the options it has the limit that it is registered with.
 
     Raises:
         ValueError: an option that this environment does not have, or a value out of its range.
@@ -92,14 +91,29 @@ def make(env_id: str, **options: Any) -> DynEnv:
     for option in options:
         if option not in known:
             raise ValueError(f"{env_id} has no option {option!r}; choose from: {', '.join(known)}")
-    env = creator(**options)
+    env = creator(**{"max_episode_steps": None, **options})
     assert isinstance(env, DynEnv)
     return env
 
 
-def step_limit(env: DynEnv) -> int:
-    """Control steps after which the environment truncates an episode."""
-    return env.task.max_episode_steps
+def step_limit(env: DynEnv | DynVectorEnv, max_steps: int | None = None) -> int:
+    """Control steps after which an episode is over at the latest: the smaller of two limits.
+
+    Args:
+        env: without wrappers; its own limit is one of them.
+        max_steps: the other limit, if there is one.
+
+    Raises:
+        ValueError: there is neither, so that an episode might never end.
+    """
+    own = env.task.max_episode_steps
+    limits = [limit for limit in (own, max_steps) if limit is not None and limit != NO_LIMIT]
+    if not limits:
+        raise ValueError(
+            "max_episode_steps must be a whole number here: an episode without a limit, "
+            f"got {own}, might never end"
+        )
+    return min(limits)
 
 
 def run_episode(
@@ -114,14 +128,17 @@ def run_episode(
     """Run one episode and record it.
 
     Args:
-        env: without wrappers.
+        env: without wrappers, as `make` gives it.
         policy: what acts, on the observation alone.
         seed: of the reset.
         command: commanded speed [m/s], or speeds; drawn by the environment if None.
         max_steps: stop after so many control steps; the environment's own limit if None.
         after_step: called with the number of steps done; False stops the episode.
+
+    Raises:
+        ValueError: neither the environment nor `max_steps` sets a limit.
     """
-    limit = step_limit(env) if max_steps is None else min(max_steps, step_limit(env))
+    limit = step_limit(env, max_steps)
     options = None if command is None else {"command": command}
     observation, info = env.reset(seed=seed, options=options)
     row = env.worlds.rows[0]
@@ -150,7 +167,7 @@ def run_episode(
         actions=actions[:step],
         rewards=rewards[:step],
         command=info.get("command", info.get("target", np.nan)),
-        end=info["end"] if over else "stopped",
+        end=END_WORDS[env.worlds.ends[0]] if over else "stopped",
         fell=fell,
         residual=float(info["residual"]),
         degraded=int(info["degraded"]),

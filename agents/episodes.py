@@ -8,10 +8,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import load_env_creator
 
 from dynenvs.agents.controller import Action, Policy
-from dynenvs.agents.episode import Episode
+from dynenvs.agents.episode import Episode, step_limit
+from dynenvs.envs.codes import END_WORDS
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.layout import Floats
 
@@ -65,7 +65,7 @@ class _Record:
 
 def make_batch(env_id: str, count: int, **options: Any) -> DynVectorEnv:
     """So many worlds of an environment, without wrappers."""
-    env = load_env_creator(str(gym.spec(env_id).vector_entry_point))(num_envs=count, **options)
+    env = gym.make_vec(env_id, num_envs=count, **options).unwrapped
     assert isinstance(env, DynVectorEnv)
     return env
 
@@ -90,7 +90,7 @@ def run_episodes(
     Yields:
         Episodes in the order of the seeds; `simulating` is each one's share of the time.
     """
-    limit = min(max_steps or env.task.max_episode_steps, env.task.max_episode_steps)
+    limit = step_limit(env, max_steps)
     observations, info = env.reset(
         seed=seed, options=None if command is None else {"command": command}
     )
@@ -105,7 +105,8 @@ def run_episodes(
         record.add(step, actions, rewards)
         ended = going & (terminated | truncated)
         for world in np.flatnonzero(ended).tolist():
-            record.close(world, step + 1, info["end"][world], bool(terminated[world]), info)
+            end = END_WORDS[env.worlds.ends[world]]
+            record.close(world, step + 1, end, bool(terminated[world]), info)
         going &= ~ended
         if not going.any():
             break

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import gymnasium
+
+import dynenvs
 
 Result = TypeVar("Result")
 
@@ -28,6 +35,40 @@ class UserError(Exception):
         return str(self)
 
 
+def install_hint(extra: str) -> str:
+    """The command that installs an extra of this package from where the user got the package.
+
+    The project is on no index that we know of, so `pip install "dynenvs[train]"` would fail, or
+    install a stranger's package, for whoever has a checkout, a wheel or a git address.
+
+    Args:
+        extra: as pyproject.toml names it, "train" for example.
+
+    Returns:
+        A command to paste, as `pip install -e ".[train]"` in a checkout.
+    """
+    source = Path(dynenvs.__file__).parents[1]
+    if (source / "pyproject.toml").is_file():  # a checkout, installed as editable or on the path
+        return f'pip install -e "{_from_here(source)}[{extra}]"'
+    try:
+        words = importlib.metadata.distribution("dynenvs").read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        words = None
+    origin = json.loads(words) if words else {}
+    url = origin.get("url", "")
+    if "dir_info" in origin:
+        folder = Path(url2pathname(urlsplit(url).path))
+        return f'pip install "{_from_here(folder)}[{extra}]"'
+    if "vcs_info" in origin:
+        return f'pip install "dynenvs[{extra}] @ {origin["vcs_info"]["vcs"]}+{url}"'
+    return f'pip install "dynenvs[{extra}] @ {url}"' if url else f'pip install "dynenvs[{extra}]"'
+
+
+def _from_here(folder: Path) -> str:
+    """A folder as pip takes it: "." where the user stands in it, else its whole path."""
+    return "." if folder.resolve() == Path.cwd() else str(folder)
+
+
 def told_plainly(command: Callable[..., Result]) -> Callable[..., Result]:
     """A command whose foreseen errors become `UserError`; a missing extra is named."""
 
@@ -40,7 +81,7 @@ def told_plainly(command: Callable[..., Result]) -> Callable[..., Result]:
             if extra is None and "jax" not in str(error) and "minari[" not in str(error):
                 raise
             wanted = extra or "data"
-            raise UserError(f'{error}: pip install "dynenvs[{wanted}]" brings it') from error
+            raise UserError(f"{error}: `{install_hint(wanted)}` brings it") from error
         except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
             raise UserError(str(error)) from error
 

@@ -6,10 +6,13 @@ import ast
 import inspect
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import load_env_creator
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+
+from dynenvs.envs.task import NO_LIMIT
 
 WORDS = {"true": True, "false": False, "none": None}
 
@@ -57,6 +60,25 @@ def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
     except TypeError as error:
         raise ValueError(f"options must be numbers, words or lists of them: {error}") from None
     return plain
+
+
+def spec_with(env_id: str, options: Mapping[str, Any]) -> EnvSpec:
+    """The registered spec of an environment with options, as a dataset keeps it.
+
+    The limit of episodes stands where Gymnasium looks for it, not among the other options.
+    """
+    spec = gym.spec(env_id)
+    kwargs = dict(options)
+    limit = kwargs.pop("max_episode_steps", None)
+    return replace(spec, kwargs=kwargs, max_episode_steps=limit or spec.max_episode_steps)
+
+
+def options_of(spec: EnvSpec) -> dict[str, Any]:
+    """The options that lead to a spec: what `spec_with` was given."""
+    limit = spec.max_episode_steps
+    if limit == gym.spec(spec.id).max_episode_steps:
+        return dict(spec.kwargs)
+    return {**spec.kwargs, "max_episode_steps": NO_LIMIT if limit is None else limit}
 
 
 def spoken(options: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.controller import Action, Policy
+from dynenvs.agents.episode import step_limit
 from dynenvs.agents.options import check_options
 from dynenvs.envs.codes import END_WORDS, RUNNING, TERMINATIONS
 from dynenvs.envs.vector import DynVectorEnv
@@ -78,7 +79,8 @@ def rollout(
         with_infos: keep what `info` says at the reset and after each step, too.
 
     Raises:
-        ValueError: the policy gives actions that are not finite or of another shape.
+        ValueError: the policy gives actions that are not finite or of another shape; episodes have
+            no time limit.
     """
     count, nu = envs.num_envs, envs.task.model.nu
     observation, infos = envs.reset(seed=list(seeds))
@@ -122,7 +124,7 @@ class _Tape:
     """
 
     def __init__(self, envs: DynVectorEnv, observation: Floats, infos: dict[str, Any]) -> None:
-        count, limit = envs.num_envs, envs.task.max_episode_steps
+        count, limit = envs.num_envs, step_limit(envs)
         # By worlds: an episode is one stretch of memory
         self.observations = np.empty((count, limit + 1, observation.shape[1]))
         self.actions = np.empty((count, limit, envs.task.model.nu), np.float32)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv, VecMonitor
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from dynenvs.agents.errors import install_hint
 from dynenvs.envs.base import DynEnv
+from dynenvs.envs.checks import known_arguments
 from dynenvs.envs.vector import DynVectorEnv
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"make_sb3_vec_env needs stable-baselines3 ({error}): {install_hint('sb3')}",
+        name=error.name,
+    ) from None
+
+TAKEN = ("num_envs", "num_threads", "autoreset_mode")  # arguments that are no option of the worlds
 
 
 def make_sb3_vec_env(
@@ -35,12 +48,13 @@ def make_sb3_vec_env(
         n: number of worlds.
         seed: of the first reset; world i is given seed + i.  Drawn if None.
         num_threads: as `gym.make_vec` takes it.
-        env_options: the environment's.
+        env_options: the environment's; `max_episode_steps` as `gym.make` takes it.
 
     Raises:
-        ValueError: an argument out of its range.
+        ValueError: an argument out of its range, or no vector environment of this package.
         TypeError: an option that does not exist.
     """
+    known_arguments(env_options, _options(id), "make_sb3_vec_env")
     envs = gym.make_vec(
         id, num_envs=n, num_threads=num_threads, autoreset_mode="SameStep", **env_options
     )
@@ -49,6 +63,19 @@ def make_sb3_vec_env(
     if seed is not None:
         venv.seed(seed)
     return VecMonitor(venv)
+
+
+def _options(id: str) -> list[str]:
+    """Names of an environment's options.
+
+    Raises:
+        ValueError: it has no vector environment as this package's are.
+    """
+    entry = gym.spec(id.rpartition(":")[2]).vector_entry_point
+    kind: Any = load_env_creator(entry) if isinstance(entry, str) else entry
+    if not (isinstance(kind, type) and issubclass(kind, DynVectorEnv)):
+        raise ValueError(f"{id!r} has no vector environment of dynenvs")
+    return [name for name in inspect.signature(kind).parameters if name not in TAKEN]
 
 
 class WorldsVecEnv(VecEnv):

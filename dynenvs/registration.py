@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gymnasium.envs.registration import register, registry
 
+EPISODE_STEPS = 1000  # control steps after which an episode is truncated, unless told otherwise
+
 # id: (classes, for one world and "Env" replaced by "VectorEnv" for many;
 #      what the expert earns: solved from there)
 ENVIRONMENTS = {
@@ -17,7 +19,11 @@ ENVIRONMENTS = {
 
 
 def register_environments() -> None:
-    """Register every environment once; they count and truncate their own steps."""
+    """Register every environment once, with the limit of its episodes.
+
+    `gym.make` keeps that limit, or the one that it is given, with its own TimeLimit wrapper; the
+    vector environments are told it by `gym.make_vec` and count for themselves.
+    """
     for name, (place, threshold) in ENVIRONMENTS.items():
         if name not in registry:
             register(
@@ -25,4 +31,5 @@ def register_environments() -> None:
                 entry_point=f"dynenvs.envs.{place}Env",
                 vector_entry_point=f"dynenvs.envs.{place}VectorEnv",
                 reward_threshold=threshold,
+                max_episode_steps=EPISODE_STEPS,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,9 +189,12 @@ class World:
         """Advance by `steps` time steps under actuator forces `tau` [N m, N], shape (nu,).
 
         Raises:
-            ValueError: wrong shape, or not finite.
+            ValueError: wrong shape, or not finite; `steps` is no whole number from 0 on.
             SimulationError: a contact problem has no solution; the last finite state stays.
         """
+        whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
+        if not (whole and steps >= 0):
+            raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
         if tau is not None:
             self._tau[self.model.actuated] = finite_vector(tau, self.model.nu, "tau")
         else:

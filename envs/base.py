@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import MOST_SEED, choice, known, whole
+from dynenvs.envs.checks import MOST_SEED, choice, known, known_arguments, whole
 from dynenvs.envs.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.task import Task
 from dynenvs.envs.worlds import Worlds
@@ -51,7 +51,9 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         height: int = 540,
         **options: Any,
     ) -> None:
-        task = self.task_type.of(options)
+        names = inspect.signature(type(self)).parameters
+        known_arguments(options, names, f"{type(self).__name__}.__init__")
+        task = self.task_type(**options)
         self._set_up(task, Worlds(task, 1), render_mode, width, height)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -75,6 +77,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.metadata = {**type(self).metadata, "render_fps": max(1, round(1 / task.dt))}
         self.observation_space, self.action_space = task.observation_space, task.action_space
         self._renderer: Any = None
+        self._closed = False
 
     @classmethod
     def window(cls, task: Task, worlds: Worlds, index: int, **picture: Any) -> Self:
@@ -107,6 +110,8 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode; a seed decides everything that follows.
 
+        After `close` it opens the environment again: stable-baselines3's `check_env` asks for it.
+
         Raises:
             ValueError: an option that does not exist, a value out of its range, or a seed that is
                 no natural number; nothing is changed then, the generator included.
@@ -115,6 +120,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         fields = self.task.reset_fields(given, None)
         seed = None if seed is None else whole(seed, "seed", 0, MOST_SEED)
         super().reset(seed=seed)
+        self._closed = False
         self.worlds.begin([seed], fields, self.np_random)
         if self.render_mode == "human":
             self.render()
@@ -125,13 +131,19 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """One control step: the action is held for `dt`.
 
+        A step that reaches the environment's own limit `max_episode_steps` is truncated, also if
+        it ends the episode for another reason, as Gymnasium's TimeLimit wrapper would have it.
+
         Args:
             action: torque of each actuated joint over its effort limit, clipped to [-1, 1],
                 shape (nu,); the array itself is left alone.
 
         Raises:
             ValueError: not real numbers, wrong shape, or not finite; the state is untouched.
+            gymnasium.error.ResetNeeded: no episode has begun.
+            gymnasium.error.ClosedEnvironmentError: after `close`.
         """
+        self._refuse_closed("step")
         worlds = self.worlds
         if not worlds.started[0]:
             raise gym.error.ResetNeeded("call reset() before the first step()")
@@ -143,14 +155,18 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             worlds.observations[0].copy(),
             worlds.rewards.item(),
             end in TERMINATIONS,
-            end in TRUNCATIONS,
+            end in TRUNCATIONS or (end in TERMINATIONS and worlds.at_limit().item()),
             worlds.info(),
         )
 
     # State
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Everything that decides the future, bit for bit: world, warm start, task, generator."""
+        """Everything that decides the future, bit for bit: world, warm start, task, generator.
+
+        The count of control steps is a part of it; that of Gymnasium's TimeLimit wrapper, which
+        `gym.make` puts around the environment, is not: it counts from the wrapper's last reset.
+        """
         return self.worlds.get_state()
 
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
@@ -171,7 +187,12 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     # Drawing
 
     def render(self) -> NDArray[np.uint8] | None:
-        """The present state as a picture, shape (height, width, 3), or on the window."""
+        """The present state as a picture, shape (height, width, 3), or on the window.
+
+        Raises:
+            gymnasium.error.ClosedEnvironmentError: after `close`.
+        """
+        self._refuse_closed("render")
         if self.render_mode is None:
             gym.logger.warn(
                 "render() without a render_mode: make the environment with "
@@ -202,10 +223,26 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         return np.zeros((0, 3))
 
     def close(self) -> None:
-        """Close the window, if there is one; may be called twice."""
+        """Close the window, if there is one; may be called twice.
+
+        Steps and pictures are refused from then on, until the next reset.
+        """
+        self._closed = True
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
+
+    def _refuse_closed(self, method: str) -> None:
+        """Make sure that the environment has not been closed.
+
+        Raises:
+            gymnasium.error.ClosedEnvironmentError: it has.
+        """
+        if self._closed:
+            name = type(self).__name__
+            raise gym.error.ClosedEnvironmentError(
+                f"{name}.{method}() after close(); reset() opens it again"
+            )
 
 
 def checked_options(options: Any, names: tuple[str, ...]) -> dict[str, Any]:

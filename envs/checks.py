@@ -126,6 +126,23 @@ def known(name: Any, names: Collection[str], what: str) -> None:
         raise ValueError(f"unknown {what} {name!r}; {choices}")
 
 
+def known_arguments(given: Collection[str], names: Collection[str], function: str) -> None:
+    """Make sure that a function has the keyword arguments that it was given.
+
+    Other libraries look for Python's own words in the error, to try again with fewer arguments
+    (TorchRL's GymEnv does with `frameskip`); the choices follow them.
+
+    Raises:
+        TypeError: it does not; in Python's words, and with those that there are.
+    """
+    for name in given:
+        if name not in names:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}; "
+                f"choose from: {', '.join(names)}"
+            )
+
+
 def got(value: Any) -> str:
     """The end of a refusal."""
     return f", got {value!r}"

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import choice, flag, got, interval, number, real_numbers, whole
+from dynenvs.envs.commands import give_command
 from dynenvs.envs.legged import run
 from dynenvs.envs.legged_records import BODY, ITSELF, OPTIONS, PLACE, READING, ROOT, TASK
 from dynenvs.envs.task import Task
 from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.envs.worlds import Worlds
 from dynenvs.kinematics import update_poses
 from dynenvs.laws import cone_code, polygon_number
 from dynenvs.layout import Floats, Ints, open_model
@@ -270,6 +270,10 @@ class LeggedTask(Task):
         """
         return dict(zip(SPEEDS, self._command(value, count).T, strict=True))
 
+    def told_fields(self, value: Any, count: int | None) -> dict[str, Any]:
+        """The same in mid-episode: what `command_interval` would draw no longer replaces it."""
+        return {**self.command_fields(value, count), "held": 1}
+
     def _command(self, value: Any, count: int | None) -> Floats:
         """The command as an array of shape (1, 3) or (count, 3), checked."""
         shape = np.shape(_array(value))
@@ -296,19 +300,6 @@ def _array(value: Any) -> Any:
         return np.empty(0)
 
 
-def _give_command(worlds: Worlds, fields: dict[str, Floats]) -> None:
-    """Have the worlds follow other commands, until the end of their episodes.
-
-    Raises:
-        gymnasium.error.ResetNeeded: a world has not begun: `reset` would draw its command.
-    """
-    if not worlds.started.all():
-        raise gym.error.ResetNeeded("call reset() before set_command()")
-    for name, value in fields.items():
-        worlds.tasks[name] = value
-    worlds.tasks["held"] = 1
-
-
 class LeggedRobot(DynEnv):
     """Shell of the robots with a free base: a command that may change, what their pictures say."""
 
@@ -325,7 +316,7 @@ class LeggedRobot(DynEnv):
             ValueError: not three numbers within their ranges.
             gymnasium.error.ResetNeeded: no episode has begun.
         """
-        _give_command(self.worlds, self.task.command_fields(command, None))
+        give_command(self.worlds, self.task.told_fields(command, None))
 
     def readings(self) -> dict[str, str]:
         """Time, speeds against command, residual."""
@@ -370,4 +361,4 @@ class LeggedVectorEnv(DynVectorEnv):
             ValueError: not numbers of such a shape within their ranges.
             gymnasium.error.ResetNeeded: a world has not begun.
         """
-        _give_command(self.worlds, self.task.command_fields(command, self.num_envs))
+        give_command(self.worlds, self.task.told_fields(command, self.num_envs))

@@ -9,8 +9,7 @@ from typing import ClassVar
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.robots import planar_humanoid as robot
 from dynenvs.envs.task import Task
-from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.envs.walker_env import PlanarWalker, WalkerTask
+from dynenvs.envs.walker_env import PlanarVectorEnv, PlanarWalker, WalkerTask
 from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
@@ -128,7 +127,7 @@ class PlanarHumanoidEnv(PlanarWalker):
     task_type: ClassVar[type[Task]] = PlanarHumanoidTask
 
 
-class PlanarHumanoidVectorEnv(DynVectorEnv):
+class PlanarHumanoidVectorEnv(PlanarVectorEnv):
     """Many planar humanoids at once; see `PlanarHumanoidEnv`."""
 
     env_type: ClassVar[type[DynEnv]] = PlanarHumanoidEnv

@@ -9,8 +9,7 @@ from typing import ClassVar
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.robots import planar_quadruped as robot
 from dynenvs.envs.task import Task
-from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.envs.walker_env import PlanarWalker, WalkerTask
+from dynenvs.envs.walker_env import PlanarVectorEnv, PlanarWalker, WalkerTask
 from dynenvs.model import Model
 
 COMMAND_RANGE = (0.3, 1.0)  # [m/s]
@@ -125,7 +124,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
     task_type: ClassVar[type[Task]] = PlanarQuadrupedTask
 
 
-class PlanarQuadrupedVectorEnv(DynVectorEnv):
+class PlanarQuadrupedVectorEnv(PlanarVectorEnv):
     """Many planar quadrupeds at once; see `PlanarQuadrupedEnv`."""
 
     env_type: ClassVar[type[DynEnv]] = PlanarQuadrupedEnv

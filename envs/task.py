@@ -6,11 +6,11 @@ One Task serves one world or thousands.  Its dataclass fields are the options th
 
 from __future__ import annotations
 
-import inspect
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.checks import number, whole
 from dynenvs.model import Model
+from dynenvs.registration import EPISODE_STEPS
 
 LEAST_TIMESTEP, MOST_TIMESTEP = 1e-6, 0.02  # coarser steps let fast feet sink in [s]
 MOST_FRAMES = 1000  # physics steps in a control step
 MOST_NOISE = 0.2  # at reset [rad] and [rad/s]
 MOST_STEPS = 10**9  # control steps in an episode
+NO_LIMIT = -1  # as `gym.make` spells it
+NEVER = 2**63 - 1  # the number of control steps that no episode reaches
 
 
 @dataclass(kw_only=True, eq=False)
@@ -31,7 +34,9 @@ class Task(ABC):
 
     Args:
         reset_noise: bound of the uniform noise on joint angles [rad] and velocities [rad/s].
-        max_episode_steps: control steps until an episode is truncated.
+        max_episode_steps: control steps until an episode is truncated, counted by the environment
+            itself.  -1 sets no limit, so that Gymnasium's TimeLimit wrapper can set any; None is
+            the limit that the environments are registered with.
         timestep: length of a physics step [s].
         frame_skip: physics steps in a control step.
 
@@ -51,7 +56,7 @@ class Task(ABC):
     """
 
     reset_noise: float = 0.01
-    max_episode_steps: int = 1000
+    max_episode_steps: int | None = NO_LIMIT
     timestep: float = 0.005
     frame_skip: int = 2
 
@@ -65,28 +70,25 @@ class Task(ABC):
         self.timestep = number(self.timestep, "timestep", LEAST_TIMESTEP, MOST_TIMESTEP, "s")
         self.frame_skip = whole(self.frame_skip, "frame_skip", 1, MOST_FRAMES)
         self.reset_noise = number(self.reset_noise, "reset_noise", 0.0, MOST_NOISE, "rad")
-        self.max_episode_steps = whole(self.max_episode_steps, "max_episode_steps", 1, MOST_STEPS)
+        self.max_episode_steps = self._limit()
         self.model = self.build()
         self.options: NDArray[Any] = np.zeros(1, self.option_record)
         self.options["timestep"], self.options["frame_skip"] = self.timestep, self.frame_skip
         self.options["noise"] = self.reset_noise
-        self.options["max_steps"] = self.max_episode_steps
+        unlimited = self.max_episode_steps == NO_LIMIT
+        self.options["max_steps"] = NEVER if unlimited else self.max_episode_steps
         self.observation_space = self.bounds()
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
 
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> Self:
-        """The task with the options that a user gave.
-
-        Raises:
-            ValueError: an option out of its range.
-            TypeError: an option that does not exist.
-        """
-        names = inspect.signature(cls).parameters
-        for name in options:
-            if name not in names:
-                raise TypeError(f"unknown option {name!r}; choose from: {', '.join(names)}")
-        return cls(**options)
+    def _limit(self) -> int:
+        """The option `max_episode_steps`, checked."""
+        steps = EPISODE_STEPS if self.max_episode_steps is None else self.max_episode_steps
+        if isinstance(steps, numbers.Real) and steps == NO_LIMIT:
+            return NO_LIMIT
+        try:
+            return whole(steps, "max_episode_steps", 1, MOST_STEPS)
+        except ValueError as error:
+            raise ValueError(f"{error}; {NO_LIMIT} sets no limit") from None
 
     # What a task provides
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from dynenvs.envs.base import LEAST_SIDE, MOST_SIDE, DynEnv, checked_options
-from dynenvs.envs.checks import MOST_SEED, choice, whole
+from dynenvs.envs.checks import MOST_SEED, choice, known_arguments, whole
 from dynenvs.envs.codes import (
     RUNNING,
     STEP,
@@ -27,6 +29,7 @@ from dynenvs.envs.codes import (
     TERMINATIONS,
     TRUNCATIONS,
 )
+from dynenvs.envs.task import NO_LIMIT
 from dynenvs.envs.worlds import Flags, Worlds
 from dynenvs.threads import available_threads
 
@@ -83,6 +86,8 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         height: int = 540,
         **options: Any,
     ) -> None:
+        names = inspect.signature(type(self)).parameters
+        known_arguments(options, names, f"{type(self).__name__}.__init__")
         self.num_envs = whole(num_envs, "num_envs", 1, MOST_WORLDS)
         if num_threads is None:
             num_threads = available_threads()
@@ -93,7 +98,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         if render_mode is not None:
             choice(render_mode, "render_mode", self.metadata["render_modes"])
         self.autoreset_mode = autoreset_mode
-        self.task = self.env_type.task_type.of(options)
+        self.task = self.env_type.task_type(**options)
         self.worlds = Worlds(self.task, self.num_envs, self.num_threads)
         self.render_mode = render_mode
         self.width = whole(width, "width", LEAST_SIDE, MOST_SIDE)
@@ -108,6 +113,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             "autoreset_mode": autoreset_mode,
         }
         self._order = ORDERS[autoreset_mode]
+        self._spec: EnvSpec | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Say in the signature which options there are: the task's and the batch's."""
@@ -119,6 +125,16 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         ]
         options = inspect.signature(cls.env_type.task_type).parameters.values()
         cls.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What `gym.make_vec` made it from, with the limit of its episodes that it really has."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        limit = self.task.max_episode_steps
+        self._spec = spec and replace(spec, max_episode_steps=None if limit == NO_LIMIT else limit)
 
     # Gymnasium
 
@@ -142,7 +158,9 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
 
         Raises:
             ValueError: an option or seed that does not fit; nothing is changed then.
+            gymnasium.error.ClosedEnvironmentError: after `close`.
         """
+        self._refuse_closed("reset")
         given = checked_options(options, (*self.task.reset_options, "reset_mask"))
         mask = self._mask(given.pop("reset_mask")) if "reset_mask" in given else None
         fields = self.task.reset_fields(given, self.num_envs)
@@ -195,7 +213,9 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         Raises:
             ValueError: not real numbers, wrong shape, or not finite; no world is touched.
             gymnasium.error.ResetNeeded: a world has not begun, or has ended in mode "Disabled".
+            gymnasium.error.ClosedEnvironmentError: after `close`.
         """
+        self._refuse_closed("step")
         worlds = self.worlds
         if not worlds.started.all():
             raise gym.error.ResetNeeded("call reset() before the first step()")
@@ -205,6 +225,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
                 f"the episodes of worlds {over} have ended and autoreset is disabled: "
                 'reset(options={"reset_mask": ...}) first'
             )
+        due = worlds.at_limit(ahead=1)  # afterwards another episode may have begun
         worlds.step(actions, self._order, self.action_space.shape or (), "actions")
         info = worlds.infos()
         ended = worlds.ends != RUNNING
@@ -212,12 +233,12 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             if self._order == STEP_AND_BEGIN:
                 self._add_finals(info, ended)
             else:
-                worlds.tell_ends(info, ended)
+                worlds.tell_ends(info)
         return (
             worlds.take_observations(),
             worlds.rewards.copy(),
             _TERMINATED[worlds.ends],
-            _TRUNCATED[worlds.ends],
+            _TRUNCATED[worlds.ends] | (due & ended),
             info,
         )
 
@@ -281,7 +302,12 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
     # Drawing
 
     def render(self) -> tuple[NDArray[np.uint8] | None, ...] | None:  # type: ignore[override]
-        """A picture of every world, each of shape (height, width, 3)."""
+        """A picture of every world, each of shape (height, width, 3).
+
+        Raises:
+            gymnasium.error.ClosedEnvironmentError: after `close`.
+        """
+        self._refuse_closed("render")
         if self.render_mode is None:
             gym.logger.warn('render() without a render_mode: make it with render_mode="rgb_array"')
             return None
@@ -291,3 +317,13 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         """Close the single environments' pictures."""
         for env in vars(self).get("envs", ()):
             env.close()
+
+    def _refuse_closed(self, method: str) -> None:
+        """Make sure that the environment has not been closed.
+
+        Raises:
+            gymnasium.error.ClosedEnvironmentError: it has.
+        """
+        if self.closed:
+            name = type(self).__name__
+            raise gym.error.ClosedEnvironmentError(f"{name}.{method}() after close()")

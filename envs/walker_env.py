@@ -9,11 +9,14 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynenvs.contact.detect import feature_gap
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import flag, interval, number, number_each
+from dynenvs.envs.commands import give_command
 from dynenvs.envs.task import Task
+from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker import run
 from dynenvs.envs.walker_records import OPTIONS, READING, ROOT, TASK
 from dynenvs.kinematics import update_poses
@@ -128,15 +131,34 @@ class WalkerTask(Task):
         """The command for one episode [m/s], one for all or one a world."""
         if "command" not in options:
             return {}
-        bounds = self.command_range
-        command = number_each(options["command"], "command", count, *bounds, "m/s")
-        return {"command": command, "commanded": 1}
+        return {**self.command_fields(options["command"], count), "commanded": 1}
+
+    def command_fields(self, value: Any, count: int | None) -> dict[str, float | Floats]:
+        """A command [m/s], or one a world, as a field of the worlds' records.
+
+        Raises:
+            ValueError: not a number within the range, nor as many of them as there are worlds.
+        """
+        return {"command": number_each(value, "command", count, *self.command_range, "m/s")}
 
 
 class PlanarWalker(DynEnv):
-    """Shell of the planar walkers: what their pictures say."""
+    """Shell of the planar walkers: a command that may change, what their pictures say."""
 
+    task_type: ClassVar[type[Task]] = WalkerTask  # type: ignore[type-abstract]
     task: WalkerTask
+
+    def set_command(self, command: float) -> None:
+        """Give another command in mid-episode; the next observation shows it.
+
+        Args:
+            command: speed forward [m/s], within `command_range`.
+
+        Raises:
+            ValueError: not a number within its range.
+            gymnasium.error.ResetNeeded: no episode has begun.
+        """
+        give_command(self.worlds, self.task.command_fields(command, None))
 
     def readings(self) -> dict[str, str]:
         """Time, speed against command, residual."""
@@ -155,11 +177,27 @@ class PlanarWalker(DynEnv):
 
     def change_command(self, forward: int, sideways: int, turn: int) -> None:
         """Step the commanded speed up (forward 1) or down (-1), within its range."""
-        task = self.worlds.tasks[0]
         low, high = self.task.command_range
-        task["command"] = min(max(task["command"] + forward * COMMAND_STEP, low), high)
+        told = float(self.worlds.tasks[0]["command"]) + forward * COMMAND_STEP
+        self.set_command(min(max(told, low), high))
 
     @property
     def focus(self) -> Floats:
         """The hip's place above the ground [m]."""
         return np.array([self.worlds.rows["q"][0, 0], 0.0, 0.0])
+
+
+class PlanarVectorEnv(DynVectorEnv):
+    """Many planar walkers at once, whose commands may change."""
+
+    env_type: ClassVar[type[DynEnv]] = PlanarWalker
+    task: WalkerTask
+
+    def set_command(self, command: ArrayLike) -> None:
+        """Give other commands in mid-episode [m/s]: one for all, or each its own, shape (n,).
+
+        Raises:
+            ValueError: not numbers of such a shape within their range.
+            gymnasium.error.ResetNeeded: a world has not begun.
+        """
+        give_command(self.worlds, self.task.command_fields(command, self.num_envs))

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.compiled import announce, kernel
 from dynenvs.edge import mend_lists
 from dynenvs.envs.checks import real_numbers
-from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING
+from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
 from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
 from dynenvs.progress import APART, begin_round, new_progress
@@ -30,7 +30,13 @@ Flags = NDArray[np.bool_]
 Info = dict[str, Any]
 
 LEAST_SHARE = 16  # worlds that are worth waking up another thread
-_END_WORDS = np.array([None, *END_WORDS[1:]], dtype=object)
+# Ends of which `info["end"]` says the word: all but the time limit.  That may be counted by
+# Gymnasium's TimeLimit wrapper around the environment, which says nothing in `info`; so that all
+# ways to run the same episode give the same `info`, the environment says nothing of it either.
+# A truncation without a word has reached its time limit.
+_TOLD = ~np.isin(range(len(END_WORDS)), (RUNNING, TIME_LIMIT))
+_END_WORDS = np.array(END_WORDS, dtype=object)
+_END_WORDS[~_TOLD] = None
 
 
 @kernel
@@ -260,6 +266,11 @@ class Worlds:
 
     # Readings
 
+    def at_limit(self, ahead: int = 0) -> Flags:
+        """Whose episodes reach the time limit within `ahead` more control steps, shape (count,)."""
+        flags: Flags = self.tasks["steps"] >= self.task.options["max_steps"][0] - ahead
+        return flags
+
     def take_observations(self) -> Floats:
         """Observations after the last call, shape (count, observations), the caller's own."""
         return self._seen if self.count > 1 else self._seen.copy()
@@ -271,7 +282,7 @@ class Worlds:
         for name, array in self._arrays:
             info[name] = array.copy()
         end = int(self.ends[0])
-        if end != RUNNING:
+        if _TOLD[end]:
             info["end"] = END_WORDS[end]
         return info
 
@@ -287,12 +298,14 @@ class Worlds:
     def last_infos(self, ended: Flags) -> Info:
         """The same of the last step of the episodes after which STEP_AND_BEGIN began others."""
         info = self._batched(_copy(self.last_readings), ended)
-        self.tell_ends(info, ended)
+        self.tell_ends(info)
         return info
 
-    def tell_ends(self, info: Info, ended: Flags) -> None:
-        """Add to `info` why these episodes ended."""
-        info["end"], info["_end"] = _END_WORDS[self.ends], ended.copy()
+    def tell_ends(self, info: Info) -> None:
+        """Add to `info` why episodes ended, where that was not by their time limit."""
+        told = _TOLD[self.ends]
+        if told.any():
+            info["end"], info["_end"] = _END_WORDS[self.ends], told
 
     def _batched(self, readings: NDArray[Any], present: Flags | None) -> Info:
         masks = np.empty((len(self._names), self.count), np.bool_)

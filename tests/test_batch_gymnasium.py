@@ -26,8 +26,8 @@ def test_equals_gymnasiums_vector_environment(name: str, mode: AutoresetMode) ->
     count, steps = 5, 150
     # Short episodes: both kinds of end, at different times
     batch = make_batch(name, count, autoreset_mode=mode, max_episode_steps=40)
-    cls = batch.env_type
-    singles = SyncVectorEnv([lambda: cls(max_episode_steps=40)] * count, autoreset_mode=mode)
+    counted_by_gymnasium = [lambda: gym.make(name, max_episode_steps=40)] * count
+    singles = SyncVectorEnv(counted_by_gymnasium, autoreset_mode=mode)
     assert batch.metadata == {**singles.metadata, "render_modes": ["rgb_array"]}
     assert batch.observation_space == singles.observation_space
     assert batch.single_observation_space == singles.single_observation_space
@@ -71,6 +71,26 @@ def test_commands_for_every_world(name: str) -> None:
     assert np.all(info["command"][mask] != low)
 
 
+@every_planar
+def test_commands_in_mid_episode(name: str) -> None:
+    """One for all or each its own, as single environments would follow them, bit for bit."""
+    batch: Any = make_batch(name, 3)
+    low, high = batch.task.command_range
+    batch.reset(seed=1)
+    singles: list[Any] = [make(name) for _ in range(3)]
+    for i, single in enumerate(singles):
+        single.reset(seed=1 + i)
+    action = random_actions(batch, 1)[0]
+    for commands in (np.linspace(low, high, 3), 0.5 * (low + high)):
+        batch.set_command(commands)
+        observations, *_, infos = batch.step(action)
+        np.testing.assert_array_equal(infos["command"], np.broadcast_to(commands, 3))
+        for i, single in enumerate(singles):
+            single.set_command(float(np.broadcast_to(commands, 3)[i]))
+            np.testing.assert_array_equal(single.step(action[i])[0], observations[i])
+    assert np.ptp(batch.reset()[1]["command"]) > 0.0
+
+
 @every_env
 def test_results_are_the_callers_own(name: str) -> None:
     """Old results never change, and changing them changes nothing."""
@@ -106,6 +126,9 @@ def test_make_vec(name: str) -> None:
     envs.close()
     envs.close()
     assert envs.closed
+    for use in (envs.reset, envs.render, lambda: envs.step(envs.action_space.sample())):
+        with pytest.raises(gym.error.ClosedEnvironmentError, match="after close"):
+            use()
 
 
 @every_env

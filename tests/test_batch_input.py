@@ -96,9 +96,13 @@ def test_commands(name: str) -> None:
         bad[2] = value
         options = {"command": bad}
         _refused(batch, lambda o=options: batch.reset(options=o), "command", r"\[2\]")
+        _refused(batch, lambda b=bad: batch.set_command(b), "command", r"\[2\]")  # type: ignore[attr-defined]
     for bad in (99.0, float("nan"), "fast", None, good[:2], good[:, None], ["a"] * COUNT):
         options = {"command": bad}
         _refused(batch, lambda o=options: batch.reset(seed=1, options=o), "command")
+        _refused(batch, lambda b=bad: batch.set_command(b), "command")  # type: ignore[attr-defined]
+    with pytest.raises(gym.error.ResetNeeded, match="set_command"):
+        make_batch(name, COUNT).set_command(low)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", FREE)

@@ -15,6 +15,7 @@ from PIL import Image
 
 from dynenvs import compiled
 from dynenvs.agents import cli, demo, film, interrupt
+from dynenvs.agents.episode import environment_id, short_name
 from dynenvs.agents.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
 
@@ -40,10 +41,16 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_list_names_every_environment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """By id and by the short name that commands take, within 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
     assert run(monkeypatch, "list") == 0
-    text = capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
     for env_id in ENVIRONMENTS:
-        assert env_id in text
+        (line,) = (line for line in lines if env_id in line)
+        assert line.split()[1] == short_name(env_id)
+        assert environment_id(short_name(env_id)) == env_id
+    assert sum("expert: " in line for line in lines) == len(ENVIRONMENTS)
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
@@ -52,7 +59,7 @@ def test_every_environment_has_the_expert_that_the_list_names(env_id: str) -> No
     assert hasattr(reference_controller(env_id), "predict")
 
 
-@pytest.mark.parametrize("name", ["humanoid", "planar-humanoid", "quadruped", "pendulum"])
+@pytest.mark.parametrize("name", ["humanoid", "planar-humanoid", "quadruped", "double-pendulum"])
 def test_demo_films_without_a_display(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -66,7 +73,7 @@ def test_demo_films_without_a_display(
     text = capsys.readouterr().out
     for reading in ("worst LCP residual", "degraded, failed solves", "steps per second"):
         assert reading in text
-    if name != "pendulum":
+    if name != "double-pendulum":
         assert ("mean speed" in text) == (name == "planar-humanoid")  # too short to have settled
         for reading in ("distance", "falls", "penetration", "stance slip"):
             assert reading in text
@@ -105,13 +112,17 @@ def test_demo_opens_a_window_where_there_is_a_display(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("demo", "cat"), "unknown environment 'cat'; choose from: pendulum"),
+        (("demo", "cat"), "unknown environment 'cat'; choose from: double-pendulum, chain-"),
+        (("demo", "pendulum"), "unknown environment 'pendulum'; choose from: double-pendulum"),
+        (("demo", "--option", "max_episode_steps=-1"), "an episode without a limit"),
+        (("demo", "--option", "max_episode_steps=0"), "max_episode_steps must be a whole number"),
+        (("demo", "--option", "max_episode_steps=many"), "max_episode_steps must be a whole"),
         (("demo", "--command", "7,0,0"), "command must be forward in [0.0, 0.8]"),
         (
             ("demo", "planar-humanoid", "--command", "7"),
             "must be a number in [0.3, 1.2] m/s, got 7",
         ),
-        (("demo", "pendulum", "--command", "1"), "has no option 'command'"),
+        (("demo", "double-pendulum", "--command", "1"), "has no option 'command'"),
         (("demo", "--steps", "0"), "--steps"),
         (("demo", "--output", "film.mp4"), "must end in .gif"),
         (("demo", "--output", "nowhere/film.gif"), "there is no folder"),

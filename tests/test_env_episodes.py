@@ -16,13 +16,11 @@ from rollouts import (
     hold,
     idle,
     make,
-    own_length,
     state_bits,
     trace,
     uniform,
 )
 
-from dynenvs.envs.base import DynEnv
 from dynenvs.envs.codes import END_WORDS
 
 # Seeds
@@ -140,6 +138,26 @@ def test_command(name: str) -> None:
 
 
 @every_planar
+def test_command_in_mid_episode(name: str) -> None:
+    """Followed from the next step to the episode's end; checked; nothing before the first reset."""
+    env = make(name)
+    low, high = env.task.command_range  # type: ignore[attr-defined]
+    told: Any = env
+    with pytest.raises(gym.error.ResetNeeded, match=r"reset\(\) before set_command"):
+        told.set_command(low)
+    env.reset(seed=4, options={"command": high})
+    told.set_command(low)
+    observation, _, _, _, info = env.step(idle(env, 0))
+    assert observation[-1] == info["command"] == low
+    before = state_bits(env)
+    for wrong in (low - 0.01, high + 0.01, float("nan"), "fast", None, [low], np.array([low, low])):
+        with pytest.raises(ValueError, match=r"command must be a number in \["):
+            told.set_command(wrong)
+    assert state_bits(env) == before
+    assert env.reset()[1]["command"] not in (low, high)
+
+
+@every_planar
 def test_fixed_command_draws_the_same_start(name: str) -> None:
     """A given command changes the command only, not the rest of the drawn start."""
     env = make(name)
@@ -153,29 +171,15 @@ def test_fixed_command_draws_the_same_start(name: str) -> None:
 
 @every_env
 def test_truncates_by_its_own_count(name: str) -> None:
-    """No TimeLimit wrapper: the environment says "time limit" at its own last step."""
-    env = own_length(name, 12)
+    """Without a TimeLimit wrapper: at its own limit, which it does not put into words."""
+    env = make(name, max_episode_steps=12)
     for seed in range(2):
         env.reset(seed=seed)
         for i in range(12):
             _, _, terminated, truncated, info = env.step(hold(env, i))
             assert not terminated
             assert truncated == (i == 11)
-        assert info["end"] == "time limit"
-
-
-@every_env
-def test_default_episode_has_1000_steps(name: str) -> None:
-    """Through `gym.make` too, where nothing else counts."""
-    env = gym.make(name)
-    inner = env.unwrapped
-    assert isinstance(inner, DynEnv)
-    env.reset(seed=0)
-    for i in range(1000):
-        _, _, terminated, truncated, info = env.step(hold(inner, i))
-        assert not terminated, (i, info)
-        assert truncated == (i == 999)
-    assert info["end"] == "time limit"
+            assert "end" not in info
 
 
 @every_walker
@@ -198,7 +202,7 @@ def test_a_fall_terminates(name: str) -> None:
 @every_env
 def test_stepping_past_the_end_stays_sane(name: str) -> None:
     """Nothing breaks if a user steps on; the end is reported again."""
-    env = own_length(name, 5)
+    env = make(name, max_episode_steps=5)
     env.reset(seed=0)
     for i in range(10):
         observation, _, _, truncated, _ = env.step(hold(env, i))
@@ -253,14 +257,21 @@ def test_step_before_reset_raises(name: str) -> None:
 
 
 @every_env
-def test_close_twice(name: str) -> None:
-    """Before and after use."""
-    env = make(name)
+def test_close(name: str) -> None:
+    """Twice is fine, before and after use; steps and pictures are refused until the next reset."""
+    env = make(name, render_mode="rgb_array", width=64, height=48)
     env.close()
     env.close()
-    env.reset(seed=0)
-    env.close()
-    env.close()
+    for _ in range(2):
+        env.reset(seed=0)
+        env.step(idle(env, 0))
+        env.render()
+        env.close()
+        env.close()
+        with pytest.raises(gym.error.ClosedEnvironmentError, match=r"step\(\) after close"):
+            env.step(idle(env, 0))
+        with pytest.raises(gym.error.ClosedEnvironmentError, match=r"render\(\) after close"):
+            env.render()
 
 
 @every_env

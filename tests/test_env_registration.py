@@ -52,6 +52,37 @@ def test_sb3_check_env(name: str) -> None:
 
 
 @every_env
+def test_checkers_take_what_make_gives(name: str) -> None:
+    """Both again, with Gymnasium's wrappers around the environment."""
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(gym.make(name), warn=True)
+        # "different from the unwrapped version": told of every environment that `make` wraps
+        warnings.filterwarnings("ignore", ".*different from the unwrapped version.*")
+        check_env(gym.make(name), skip_render_check=True)
+
+
+@every_env
+def test_unknown_arguments_in_pythons_words(name: str) -> None:
+    """TorchRL's GymEnv gives `frameskip`, and tries again without it if it finds these words."""
+    kind = type(make(name)).__name__
+    words = f"{kind}.__init__() got an unexpected keyword argument 'frameskip'; choose from: "
+    with pytest.raises(TypeError, match=f"^{re.escape(words)}.*frame_skip.*render_mode"):
+        gym.make(name, frameskip=1)
+    many = words.replace("Env.", "VectorEnv.")
+    with pytest.raises(TypeError, match=f"^{re.escape(many)}num_envs.*frame_skip"):
+        gym.make_vec(name, frameskip=1)
+
+
+@every_env
+def test_torchrl(name: str) -> None:
+    """Its GymEnv runs an episode, to a limit of our choice."""
+    envs = pytest.importorskip("torchrl.envs")
+    assert envs.GymEnv(name, max_episode_steps=3).rollout(10).shape == (3,)
+
+
+@every_env
 def test_wrapped_env_warns_of_nothing(name: str) -> None:
     """`gym.make` with its passive checker, over an episode's start."""
     with warnings.catch_warnings():

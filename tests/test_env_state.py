@@ -16,7 +16,6 @@ from rollouts import (
     every_env,
     hold,
     make,
-    own_length,
     state_bits,
     trace,
 )
@@ -68,14 +67,14 @@ def test_equal_states_have_equal_bytes(name: str) -> None:
 @every_env
 def test_state_after_the_end(name: str) -> None:
     """Saved at an episode's last step, it continues with the same next episodes."""
-    env = own_length(name, 30)
+    env = make(name, max_episode_steps=30)
     env.reset(seed=3)
     for i in range(30):
         truncated = env.step(hold(env, i))[3]
     assert truncated
     state = env.get_state()
     future = [bits(env.reset()), *trace(env, hold, 70)]
-    other = own_length(name, 30)
+    other = make(name, max_episode_steps=30)
     other.reset(seed=99)
     other.set_state(state)
     assert [bits(other.reset()), *trace(other, hold, 70)] == future

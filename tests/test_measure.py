@@ -11,6 +11,7 @@ import pytest
 from dynenvs.agents.episode import Episode, environment_id, make, run_episode, short_name
 from dynenvs.agents.measure import measure_gait, measure_swing_up, trace_feet
 from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.registration import ENVIRONMENTS
 
 STEPS = 50
 
@@ -143,7 +144,7 @@ def test_penetration_speed_and_torque_change() -> None:
 
 
 def test_swing_up() -> None:
-    env = make(environment_id("pendulum"))
+    env = make(environment_id("double-pendulum"))
     q = np.zeros((100, 2))
     q[40:, 0] = np.pi + 0.05
     swing = measure_swing_up(env, episode(env, q, np.zeros((100, 0, 3))))  # type: ignore[arg-type]
@@ -188,13 +189,22 @@ def test_episode_records_what_gymnasium_says() -> None:
 
 
 def test_names() -> None:
-    assert short_name("dynenvs/PlanarHumanoid-v0") == "planar-humanoid"
-    assert short_name("dynenvs/Humanoid-v0") == environment_id("humanoid")[8:-3].lower()
-    assert short_name("dynenvs/PlanarQuadruped-v0") == "planar-quadruped"
-    assert short_name("dynenvs/Quadruped-v0") == environment_id("quadruped")[8:-3].lower()
-    for name in ("pendulum", "DoublePendulum", "DoublePendulum-v0", "dynenvs/DoublePendulum-v0"):
-        assert environment_id(name) == "dynenvs/DoublePendulum-v0"
-    with pytest.raises(ValueError, match="unknown environment 'cat'; choose from: pendulum"):
-        environment_id("cat")
+    short = [short_name(env_id) for env_id in ENVIRONMENTS]
+    assert short == [
+        "double-pendulum",
+        "chain-pendulum",
+        "planar-humanoid",
+        "planar-quadruped",
+        "quadruped",
+        "humanoid",
+    ]
+    for name, env_id in zip(short, ENVIRONMENTS, strict=True):
+        bare = env_id.removeprefix("dynenvs/")
+        for known in (name, env_id, bare, bare.removesuffix("-v0"), name.upper()):
+            assert environment_id(known) == env_id
+    for unknown in ("cat", "pendulum", ""):
+        words = f"unknown environment {unknown!r}; choose from: {', '.join(short)}"
+        with pytest.raises(ValueError, match=f"^{words}$"):
+            environment_id(unknown)
     with pytest.raises(ValueError, match="no option 'command'"):
         make("dynenvs/DoublePendulum-v0", command=1.0)

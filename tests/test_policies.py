@@ -178,10 +178,13 @@ def test_commands(
     """Train, then evaluate the zip, with a table, a file and a film; the page of results."""
     monkeypatch.setattr(demo, "FILM_LENGTH", 0.4)
     small = [f"--set={name}={json.dumps(value)}" for name, value in SMALL.items()]
-    assert run(monkeypatch, "train", "ppo", "pendulum", *small, "--out", "run") == 0
+    assert run(monkeypatch, "train", "ppo", "double-pendulum", *small, "--out", "run") == 0
     out = ("--json", "out.json", "--video", "film.gif")
     zip_ = "run/best.zip"
-    assert run(monkeypatch, "evaluate", "pendulum", "--agent", zip_, "--episodes", "2", *out) == 0
+    assert (
+        run(monkeypatch, "evaluate", "double-pendulum", "--agent", zip_, "--episodes", "2", *out)
+        == 0
+    )
     assert zip_ in capsys.readouterr().out
     written = json.loads(Path("out.json").read_text())
     assert set(written["agents"]) == {zip_}
@@ -201,22 +204,22 @@ def test_a_shipped_policy_is_shown_and_evaluated_by_name(
     whole = tmp_path / "whole.zip"
     save_model(model, whole, PENDULUM)
     slim(whole, tmp_path / "DoublePendulum-v0_ppo.zip")
-    shown = ("demo", "pendulum", "--agent", "ppo", "--steps", "4", "--output", "film.gif")
+    shown = ("demo", "double-pendulum", "--agent", "ppo", "--steps", "4", "--output", "film.gif")
     assert run(monkeypatch, *shown, "--option", "reset_noise=0.1") == 0
     assert Path("film.gif").stat().st_size > 1000
     short = ("--episodes", "2", "--option", "max_episode_steps=5", "--json", "out.json")
-    assert run(monkeypatch, "evaluate", "pendulum", *short) == 0
+    assert run(monkeypatch, "evaluate", "double-pendulum", *short) == 0
     written = json.loads(Path("out.json").read_text())
     assert list(written["agents"]) == ["expert", "random", "standing", "ppo"]
     assert written["options"] == {"max_episode_steps": 5}
     assert written["agents"]["ppo"]["lengths"] == [5, 5]
     with monkeypatch.context() as patched:
         patched.setattr("dynenvs.agents.evaluate.reference_controller", _no_expert)
-        assert run(monkeypatch, "evaluate", "pendulum", *short) == 0
+        assert run(monkeypatch, "evaluate", "double-pendulum", *short) == 0
     written = json.loads(Path("out.json").read_text())
     assert list(written["agents"]) == ["random", "standing", "ppo"]
     assert "score" not in written["agents"]["ppo"]
-    assert run(monkeypatch, "evaluate", "pendulum", "--json", ".") == 2
+    assert run(monkeypatch, "evaluate", "double-pendulum", "--json", ".") == 2
     assert "cannot write '.': it is a folder" in capsys.readouterr().err
 
 

@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from batches import assert_same
+from gymnasium.wrappers import TimeLimit
 from rollouts import IDS, every_env, make
 
 from dynenvs.agents import make_sb3_vec_env
@@ -24,8 +25,9 @@ def _made(name: str, **options: Any) -> tuple[Any, Any]:
 
     venv: Any = make_sb3_vec_env(name, COUNT, **options)
     assert isinstance(venv.venv, WorldsVecEnv)
-    cls = type(make(name))
-    return venv.venv, DummyVecEnv([lambda: cls(**options)] * COUNT)
+    limit = options.pop("max_episode_steps", 1000)
+    cls = type(make(name))  # without `gym.make`'s other wrappers, whose attributes are not ours
+    return venv.venv, DummyVecEnv([lambda: TimeLimit(cls(**options), limit)] * COUNT)
 
 
 @every_env
@@ -115,8 +117,14 @@ def test_maker(name: str) -> None:
     np.testing.assert_array_equal(one.reset(), other.reset())
     with pytest.raises(ValueError, match="num_envs"):
         make_sb3_vec_env(name, 0)
-    with pytest.raises(TypeError, match="speling"):
-        make_sb3_vec_env(name, 2, speling=1)
+    words = (
+        r"^make_sb3_vec_env\(\) got an unexpected keyword argument '{}'; choose from: .*timestep"
+    )
+    for option in ("speling", "num_envs", "vectorization_mode", "autoreset_mode", "wrappers"):
+        with pytest.raises(TypeError, match=words.format(option)):
+            make_sb3_vec_env(name, 2, **{option: 1})
+    with pytest.raises(ValueError, match="'CartPole-v1' has no vector environment of dynenvs"):
+        make_sb3_vec_env("CartPole-v1", 2)
     envs: Any = gym.make_vec(name, num_envs=2)
     with pytest.raises(ValueError, match="SameStep"):
         WorldsVecEnv(envs)

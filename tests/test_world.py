@@ -82,6 +82,18 @@ def test_equal_states_have_equal_bytes() -> None:
     assert len({state.tobytes() for state in states}) == 1
 
 
+@pytest.mark.parametrize("steps", [-1, 2.5, 2.0, True, None, "two", float("nan")])
+def test_steps_are_a_whole_number(steps: Any) -> None:
+    """Anything else is refused, and the world stays as it was."""
+    world = tumbling()
+    before = world.get_state()
+    with pytest.raises(ValueError, match="steps must be a whole number from 0 on, got"):
+        world.step(steps=steps)
+    assert same(world.get_state(), before)
+    world.step(steps=np.int64(2))
+    assert world.time == pytest.approx(4e-3)
+
+
 def test_steps_at_once_equal_steps_one_by_one() -> None:
     """step(steps=n) is n times step()."""
     one, many = tumbling(), tumbling()

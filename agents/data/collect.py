@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 from minari.storage import get_dataset_path
 
@@ -18,9 +16,10 @@ from dynenvs.agents.actors import actor, shipped_file
 from dynenvs.agents.data.dataset import dataset_id, refuse_existing, write_dataset
 from dynenvs.agents.data.journal import Journal
 from dynenvs.agents.data.origin import code_permalink
+from dynenvs.agents.episode import step_limit
 from dynenvs.agents.evaluate import evaluate, has_expert
 from dynenvs.agents.files import folders_made
-from dynenvs.agents.options import plain_options, spoken
+from dynenvs.agents.options import plain_options, spec_with, spoken
 from dynenvs.agents.rollout import make_batch, rollout
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
@@ -88,7 +87,9 @@ def collect(
     if seed < 0:
         raise ValueError(f"seed must be at least 0, got {seed}")
     plan = Plan(env_id, plain_options(options), agent, noise, seed, infos)
-    actor(agent, make_batch(env_id, 1, 1, **plan.options), env_id)  # errors come before the work
+    world = make_batch(env_id, 1, 1, **plan.options)
+    actor(agent, world, env_id)  # errors come before the work
+    step_limit(world)
     full = dataset_id(env_id, name or plan.name())
     path = get_dataset_path(full)
     refuse_existing(full)
@@ -183,8 +184,7 @@ def _finish(
         steps, returns = steps + run.steps, returns + run.returned
         overhead += OVERHEAD + INFO_OVERHEAD * len(run.infos)
     mean = returns / count
-    spec = copy.deepcopy(gym.spec(plan.env_id))  # the registry's own must stay as it is
-    spec.kwargs = dict(plan.options)
+    spec = spec_with(plan.env_id, plan.options)
     metadata = {**plan.metadata(count), **people, **_references(plan, threads, mean, count)}
     size = round(1.25 * journal.size) + overhead
     write_dataset(name, journal.episodes(count), spec, metadata, size)

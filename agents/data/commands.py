@@ -13,7 +13,7 @@ from dynenvs.agents.episode import environment_id
 from dynenvs.agents.errors import told_plainly
 from dynenvs.agents.options import parse_options
 
-Env = Annotated[str, typer.Argument(help="humanoid, quadruped, pendulum, ..., or an id.")]
+Env = Annotated[str, typer.Argument(help="humanoid, quadruped, double-pendulum, ..., or an id.")]
 Dataset = Annotated[str, typer.Argument(help='Its id, or short: "humanoid", "humanoid/expert-v0".')]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")

@@ -24,7 +24,7 @@ from minari.namespace import create_namespace, list_local_namespaces
 from minari.storage import get_dataset_path
 from numpy.typing import NDArray
 
-from dynenvs.agents.episode import environment_id
+from dynenvs.agents.episode import environment_id, short_name
 from dynenvs.agents.files import check_space
 from dynenvs.agents.rollout import Run
 
@@ -46,9 +46,7 @@ def dataset_id(env_id: str, name: str) -> str:
         raise ValueError(
             f"name must be letters, digits, - and _, then -v and a number: got {name!r}"
         )
-    bare = env_id.removeprefix("dynenvs/").rsplit("-v", 1)[0]
-    words = re.findall("[A-Z][a-z]*|[a-z0-9]+", bare)
-    return f"dynenvs/{'-'.join(words).lower()}/{name}"
+    return f"dynenvs/{short_name(env_id)}/{name}"
 
 
 def refuse_existing(name: str) -> None:

@@ -11,6 +11,7 @@ from minari import EpisodeData, MinariDataset
 from numpy.typing import NDArray
 
 from dynenvs.agents.data.dataset import Start, episodes, plain_infos
+from dynenvs.agents.options import options_of
 from dynenvs.agents.rollout import make_batch
 from dynenvs.envs.codes import RUNNING, TERMINATIONS
 from dynenvs.envs.vector import DynVectorEnv
@@ -49,7 +50,7 @@ def replay(dataset: MinariDataset, threads: int | None = None) -> list[Differenc
     found: list[Difference] = []
     first = 0
     while batch := list(islice(recorded, WORLDS)):
-        envs = make_batch(spec.id, len(batch), threads, **spec.kwargs)
+        envs = make_batch(spec.id, len(batch), threads, **options_of(spec))
         found += [
             Difference(first + place, step, what) for place, step, what in _replay(envs, batch)
         ]

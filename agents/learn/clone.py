@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from dynenvs.agents.episode import step_limit
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import Run, make_batch, run_all
@@ -165,7 +166,7 @@ def dagger(
     policy = model.policy
     envs = make_batch(env_id, settings.worlds, threads, **options)
     teacher = reference_controller(envs)
-    budget = episodes * envs.task.max_episode_steps
+    budget = episodes * step_limit(envs)
     rounds = max(2, round(budget / (settings.worlds * settings.round_steps)))
     steps = (rounds - 1) * settings.gradient_steps + settings.last_steps
     pupil = Pupil(policy.parameters(), settings, steps)

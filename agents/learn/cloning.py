@@ -17,7 +17,7 @@ from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.policy_file import save_model
 from dynenvs.agents.learn.settings import clone_settings, load_settings
 from dynenvs.agents.learn.train import finish
-from dynenvs.agents.options import plain_options, spoken
+from dynenvs.agents.options import options_of, plain_options, spec_with, spoken
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import make_batch
 
@@ -113,8 +113,9 @@ def read_examples(
     if opened.env_spec is None or opened.env_spec.id != env_id:
         other = "no environment" if opened.env_spec is None else opened.env_spec.id
         raise ValueError(f"the dataset {opened.id!r} is of {other}, not of {env_id}")
-    if opened.env_spec.kwargs != plain_options(options):
-        words = spoken(opened.env_spec.kwargs) or "no options"
+    recorded_with = options_of(opened.env_spec)
+    if recorded_with != options_of(spec_with(env_id, plain_options(options))):
+        words = spoken(recorded_with) or "no options"
         raise ValueError(f"the dataset {opened.id!r} was recorded with {words}: give the same")
     if len(opened) < episodes:
         raise ValueError(f"the dataset {opened.id!r} has {len(opened)} episodes, not {episodes}")
