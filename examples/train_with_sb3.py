@@ -22,7 +22,7 @@ ENV = "dynenvs/PlanarQuadruped-v0"
 
 
 def main(seeking: int = 400_000, refining: int = 400_000, seed: int = 0) -> float:
-    """Train for so many steps; returns the score over 20 episodes: 0 stands still, 1 is the expert."""
+    """Train for so many steps; returns the score of 20 episodes: 0 stands, 1 is the expert."""
     torch.set_num_threads(1)  # the worlds have threads of their own, and the network is small
     worlds = VecNormalize(make_sb3_vec_env(ENV, 64, seed=seed))
     model = PPO(

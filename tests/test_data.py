@@ -219,6 +219,23 @@ def test_commands(
         assert len(arrays["rewards"]) == len(arrays["observations"]) == len(arrays["infos/command"])
 
 
+def test_what_the_help_advises_is_in_the_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The option's help says how much noise teaches; no example shakes a walker off its feet."""
+    assert run(monkeypatch, "collect", "--help") == 0
+    words = " ".join(re.findall(r"[^\s│]+", capsys.readouterr().out))
+    assert "0.1 for the double pendulum, 0.005 to 0.02 for walkers" in words
+    page = (Path(__file__).parents[1] / "docs" / "learning.md").read_text(encoding="utf-8")
+    advised = dict(re.findall(r"^\| ([a-z ]+) \|.*\| ([\d.]+) \|$", page, re.MULTILINE))
+    assert advised.pop("double pendulum") == "0.1"
+    assert len(advised) == len(IDS) - 1
+    assert all(0.005 <= float(noise) <= 0.02 for noise in advised.values())
+    examples = re.findall(r"collect (\S+) .*--noise (\S+)", page)
+    assert examples
+    assert all(noise == advised[env.replace("-", " ")] for env, noise in examples)
+
+
 def test_an_export_that_fails_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
