@@ -31,6 +31,7 @@ class Run(NamedTuple):
     end: str  # why it ended
     state: dict[str, NDArray[np.uint8]]  # the simulator's whole state at the start, as bytes
     speed_error: float  # mean |velocity - command| [m/s]; NaN where nothing is commanded
+    infos: dict[str, NDArray[Any]]  # by name, shape (T + 1, ...); empty if not asked for
 
     @property
     def steps(self) -> int:
@@ -63,6 +64,7 @@ def rollout(
     noise: float = 0.0,
     deterministic: bool = True,
     after_step: Callable[[int], None] = lambda step: None,
+    with_infos: bool = False,
 ) -> Iterator[list[Run]]:
     """Run one episode a seed, all side by side; gives out those that ended, step by step.
 
@@ -77,20 +79,16 @@ def rollout(
         deterministic: False lets the policy draw its actions, by its own random numbers.
         after_step: told the number of each control step when it is done, before its ends are given
             out.
+        with_infos: keep what `info` says at the reset and after each step, too.
 
     Raises:
         ValueError: the policy gives actions that are not finite or of another shape; episodes have
             no time limit.
     """
-    count, limit = envs.num_envs, step_limit(envs)
-    nu = envs.task.model.nu
-    observation, _ = envs.reset(seed=list(seeds))
+    count, nu = envs.num_envs, envs.task.model.nu
+    observation, infos = envs.reset(seed=list(seeds))
     states = {name: _rows(records) for name, records in envs.get_state().items()}
-    # By worlds: an episode is one stretch of memory
-    observations = np.empty((count, limit + 1, observation.shape[1]))
-    actions = np.empty((count, limit, nu), np.float32)
-    rewards, errors = np.empty((count, limit)), np.empty((count, limit))
-    observations[:, 0] = observation
+    tape = _Tape(envs, observation, infos if with_infos else {})
     generators = [np.random.default_rng(seed) for seed in seeds]
     random = np.zeros((BLOCK, count, nu))
     running = np.ones(count, np.bool_)
@@ -99,10 +97,8 @@ def rollout(
         if (policy is None or noise > 0.0) and step % BLOCK == 0:
             _draw(generators, random, uniform=policy is None)
         acts = _act(policy, observation, random[step % BLOCK], noise, deterministic)
-        actions[:, step] = acts
-        observation, rewards[:, step], *_, infos = envs.step(acts)
-        observations[:, step + 1] = observation
-        errors[:, step] = speed_errors(infos)
+        observation, rewards, *_, infos = envs.step(acts)
+        tape.add(step, acts, observation, rewards, infos)
         after_step(step)
         ends = envs.worlds.ends
         step += 1
@@ -113,16 +109,59 @@ def rollout(
                 Run(
                     number=i,
                     seed=int(seeds[i]),
-                    observations=observations[i, : step + 1].copy(),
-                    actions=actions[i, :step].copy(),
-                    rewards=rewards[i, :step].copy(),
                     terminated=int(ends[i]) in TERMINATIONS,
                     end=END_WORDS[ends[i]],
                     state={name: rows[i] for name, rows in states.items()},
-                    speed_error=float(errors[i, :step].mean()),
+                    **tape.episode(i, step),
                 )
                 for i in over
             ]
+
+
+class _Tape:
+    """What all worlds did so far.
+
+    Args:
+        envs: the worlds.
+        observation: the first of each.
+        infos: the first, if they are to be kept; empty if not.
+    """
+
+    def __init__(self, envs: DynVectorEnv, observation: Floats, infos: dict[str, Any]) -> None:
+        count, limit = envs.num_envs, step_limit(envs)
+        # By worlds: an episode is one stretch of memory
+        self.observations = np.empty((count, limit + 1, observation.shape[1]))
+        self.actions = np.empty((count, limit, envs.task.model.nu), np.float32)
+        self.rewards, self.errors = np.empty((count, limit)), np.empty((count, limit))
+        self.infos = {
+            name: np.empty((count, limit + 1, *told.shape[1:]), told.dtype)
+            for name, told in infos.items()
+            if not name.startswith("_")  # Gymnasium's masks
+        }
+        self._tell(0, observation, infos)
+
+    def add(
+        self, step: int, acts: Action, observation: Floats, rewards: Floats, infos: dict[str, Any]
+    ) -> None:
+        """Keep a step of every world."""
+        self.actions[:, step], self.rewards[:, step] = acts, rewards
+        self.errors[:, step] = speed_errors(infos)
+        self._tell(step + 1, observation, infos)
+
+    def _tell(self, place: int, observation: Floats, infos: dict[str, Any]) -> None:
+        self.observations[:, place] = observation
+        for name, kept in self.infos.items():  # why an episode ended stands in `Run.end`
+            kept[:, place] = infos[name]
+
+    def episode(self, i: int, steps: int) -> dict[str, Any]:
+        """World `i`'s part of a `Run`, for itself."""
+        return {
+            "observations": self.observations[i, : steps + 1].copy(),
+            "actions": self.actions[i, :steps].copy(),
+            "rewards": self.rewards[i, :steps].copy(),
+            "speed_error": float(self.errors[i, :steps].mean()),
+            "infos": {name: kept[i, : steps + 1].copy() for name, kept in self.infos.items()},
+        }
 
 
 def run_all(

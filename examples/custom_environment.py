@@ -70,7 +70,7 @@ def main() -> float:
         gliding = x[3] ** 2 / (2 * 0.3 * 9.81)  # how far the box slides on by itself [m]
         action = np.array([0.7 if x[2] + gliding < MARK else -0.2 - x[1]])
         x, reward, _, over, info = env.step(action)
-    print(f"the box lies {100 * info['distance']:+.1f} cm from the mark")
+    print(f"the box lies {100 * info['distance']:+.1f} cm from the mark: reward {reward:.2f} of 1")
     return reward
 
 

@@ -32,7 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def content(name: str) -> list[tuple[Any, ...]]:
     """All of a dataset but Minari's own words."""
-    from dynenvs.agents.data.dataset import episodes, open_dataset
+    from dynenvs.agents.data.dataset import episodes, open_dataset, plain_infos
 
     return [
         (
@@ -43,6 +43,7 @@ def content(name: str) -> list[tuple[Any, ...]]:
             data.rewards.tobytes(),
             data.terminations.tobytes(),
             data.truncations.tobytes(),
+            {name: told.tobytes() for name, told in plain_infos(data).items()},
         )
         for start, data in episodes(open_dataset(name))
     ]

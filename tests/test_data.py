@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from rollouts import IDS
 minari = pytest.importorskip("minari")
 pytest.importorskip("h5py")
 
+import dynenvs  # noqa: E402
 from dynenvs.agents.data import dataset as storing  # noqa: E402
+from dynenvs.agents.data import origin  # noqa: E402
 from dynenvs.agents.data.collect import collect  # noqa: E402
 from dynenvs.agents.data.dataset import dataset_id, episodes, open_dataset  # noqa: E402
 from dynenvs.agents.data.export import transitions  # noqa: E402
@@ -28,23 +31,24 @@ pytestmark = pytest.mark.usefixtures("root")
 
 @pytest.mark.parametrize("name", IDS)
 def test_replay_gives_every_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expert episodes, then random ones that end at different steps; bytes as foreseen."""
+    """The expert, then random actions with infos, ended at different steps; bytes as foreseen."""
     foreseen: list[int] = []
     monkeypatch.setattr(storing, "check_space", lambda folder, size: foreseen.append(size))
     for agent in ("expert", "random"):
-        made = collect(name, 3, agent=agent, max_episode_steps=60)
+        made = collect(name, 3, agent=agent, infos=agent == "random", max_episode_steps=60)
         dataset = open_dataset(made.name)
         assert (len(dataset), dataset.total_steps) == (3, made.steps)
         assert replay(dataset) == []
         assert sum(file.stat().st_size for file in made.path.rglob("*.*")) < foreseen[-1]
+        assert made.size == sum(file.stat().st_size for file in made.path.rglob("*.*"))
     assert "Pendulum" in name or made.steps < 180  # random walkers fall
 
 
 def test_replay_finds_what_is_not_the_same() -> None:
-    """One bit of one observation, of one reward, and of a state."""
+    """One bit of one observation, of one reward, of a state, and of an info."""
     import h5py
 
-    made = collect(HUMANOID, 3, max_episode_steps=20)
+    made = collect(HUMANOID, 4, infos=True, max_episode_steps=20)
     with h5py.File(made.path / "data" / "main_data.hdf5", "a") as file:
         file["episode_0/observations"][5, 2] = np.nextafter(
             file["episode_0/observations"][5, 2], 9.0
@@ -53,8 +57,9 @@ def test_replay_finds_what_is_not_the_same() -> None:
         state = file["episode_2"].attrs["state/world"]
         state[-1] ^= 1
         file["episode_2"].attrs["state/world"] = state
+        file["episode_3/infos/contact_forces"][9, 0, 2] += 1e-12
     found = [tuple(difference) for difference in replay(open_dataset(made.name))]
-    assert found == [(0, 5, "observation"), (1, 8, "reward"), (2, 0, "state")]
+    assert found == [(0, 5, "observation"), (1, 8, "reward"), (2, 0, "state"), (3, 9, "info")]
 
 
 def test_metadata_and_environment() -> None:
@@ -64,7 +69,7 @@ def test_metadata_and_environment() -> None:
     assert made.name == "dynenvs/planar-humanoid/expert-max-episode-steps-25-v0"
     dataset = minari.load_dataset(made.name)
     metadata = dataset.storage.metadata
-    for key in ("algorithm_name", "code_permalink", "description", "requirements"):
+    for key in ("algorithm_name", "description", "requirements"):
         assert metadata[key], key
     assert (metadata["author"], metadata["author_email"]) == ({"A"}, {"a@example.org"})
     assert metadata["ref_max_score"] > 0.0
@@ -83,6 +88,58 @@ def test_metadata_and_environment() -> None:
     np.testing.assert_array_equal(env.unwrapped.worlds.observations[0], observation)
     assert gym.spec(HUMANOID).kwargs == kwargs  # Gymnasium's registry is as it was
     assert made.name in minari.list_local_datasets()
+
+
+def test_infos_are_those_of_the_single_environment() -> None:
+    """Recorded if asked for: of the reset, then of each step, as Minari's own collector does."""
+    made = collect(HUMANOID, 1, seed=5, infos=True, max_episode_steps=15)
+    dataset = minari.load_dataset(made.name)
+    episode = next(iter(dataset))
+    env = dataset.recover_environment()
+    told = [env.reset(seed=5)[1], *(env.step(action)[4] for action in episode.actions)]
+    told[-1].pop("end", None)  # why it ended: an attribute of the episode
+    assert set(episode.infos) == set(told[0])
+    for name, values in episode.infos.items():
+        np.testing.assert_array_equal(values, [info[name] for info in told], err_msg=name)
+    plain = collect(HUMANOID, 1, seed=5, name="plain-v0", max_episode_steps=15)
+    assert next(iter(minari.load_dataset(plain.name))).infos == {}
+    assert plain.size < made.size
+    columns = transitions(open_dataset(made.name))
+    np.testing.assert_array_equal(
+        columns["infos/contact_forces"], episode.infos["contact_forces"][1:]
+    )
+
+
+def test_the_permalink_is_true_or_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known where pip installed from a git repository what was imported; nowhere else."""
+
+    class Installed:
+        def __init__(self, folder: Path, came_from: dict[str, Any]) -> None:
+            self.folder, self.came_from = folder, came_from
+
+        def locate_file(self, name: str) -> Path:
+            return self.folder / name
+
+        def read_text(self, name: str) -> str:
+            assert name == "direct_url.json"
+            return json.dumps(self.came_from)
+
+    def found(folder: Path, url: str, **told: Any) -> str | None:
+        installed = Installed(folder, {"url": url, **told})
+        monkeypatch.setattr(origin, "distribution", lambda name: installed)
+        return origin.code_permalink()
+
+    here, git = Path(dynenvs.__path__[0]).parent, {"vcs": "git", "commit_id": "abc123"}
+    address = "https://example.org/dynenvs.git"
+    assert found(here, address, vcs_info=git) == "git+https://example.org/dynenvs.git@abc123"
+    made = collect(PENDULUM, 1, max_episode_steps=5)
+    permalink = minari.load_dataset(made.name).storage.metadata["code_permalink"]
+    assert permalink == "git+https://example.org/dynenvs.git@abc123"
+    assert found(here / "elsewhere", address, vcs_info=git) is None  # not what was imported
+    assert found(here, "file:///home/me/dynenvs", vcs_info=git) is None
+    assert found(here, "file:///home/me/dynenvs", dir_info={"editable": True}) is None
+    made = collect(PENDULUM, 1, name="local-v0", max_episode_steps=5)
+    assert "code_permalink" not in minari.load_dataset(made.name).storage.metadata
 
 
 def test_options_are_recorded_and_used() -> None:
@@ -148,14 +205,52 @@ def test_transitions_are_those_that_offline_learners_take(tmp_path: Path) -> Non
 def test_commands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Collect, replay, export."""
-    assert run(monkeypatch, "collect", "humanoid", "--episodes", "2", "--agent", "random") == 0
+    """Collect, replay, export; the size is told."""
+    collecting = ("collect", "humanoid", "--episodes", "2", "--agent", "random", "--infos")
+    assert run(monkeypatch, *collecting) == 0
+    assert re.search(
+        r"2 episodes, \d+ steps, mean return .*, \d\.\d MB in", capsys.readouterr().out
+    )
     assert run(monkeypatch, "replay", "humanoid/random-v0") == 0
     assert "every bit the same" in capsys.readouterr().out
     file = tmp_path / "out.npz"
     assert run(monkeypatch, "export", "humanoid/random-v0", str(file)) == 0
     with np.load(file) as arrays:
-        assert len(arrays["rewards"]) == len(arrays["observations"])
+        assert len(arrays["rewards"]) == len(arrays["observations"]) == len(arrays["infos/command"])
+
+
+def test_what_the_help_advises_is_in_the_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The option's help says how much noise teaches; no example shakes a walker off its feet."""
+    assert run(monkeypatch, "collect", "--help") == 0
+    words = " ".join(re.findall(r"[^\s│]+", capsys.readouterr().out))
+    assert "0.1 for the double pendulum, 0.005 to 0.02 for walkers" in words
+    page = (Path(__file__).parents[1] / "docs" / "learning.md").read_text(encoding="utf-8")
+    advised = dict(re.findall(r"^\| ([a-z ]+) \|.*\| ([\d.]+) \|$", page, re.MULTILINE))
+    assert advised.pop("double pendulum") == "0.1"
+    assert len(advised) == len(IDS) - 1
+    assert all(0.005 <= float(noise) <= 0.02 for noise in advised.values())
+    examples = re.findall(r"collect (\S+) .*--noise (\S+)", page)
+    assert examples
+    assert all(noise == advised[env.replace("-", " ")] for env, noise in examples)
+
+
+def test_an_export_that_fails_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """No folder that was made for it, no empty file; what was there before stays."""
+    collect(PENDULUM, 1, max_episode_steps=5, name="five-v0")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    (tmp_path / "kept").mkdir()
+    file = tmp_path / "kept" / "new" / "deep" / "out.npz"
+    assert run(monkeypatch, "export", "double-pendulum/five-v0", str(file)) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert list((tmp_path / "kept").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -44,16 +44,32 @@ def test_custom_environment() -> None:
 
 
 def test_train_with_sb3() -> None:
-    """Better than random actions, which return 3, after two rollouts."""
+    """It runs; few steps are too few, and the score says so."""
     pytest.importorskip("stable_baselines3")
-    assert example("train_with_sb3").main(8192) > 6.0
+    assert -0.1 < example("train_with_sb3").main(8192, 4096) < 0.5
+
+
+@pytest.mark.slow
+def test_train_with_sb3_reaches_the_expert() -> None:
+    pytest.importorskip("stable_baselines3")
+    assert example("train_with_sb3").main() > 0.8
 
 
 def test_clone_from_minari(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A clone of few episodes swings up for a while; random actions return less than 1."""
+    """A short fit of few episodes swings up for a while; one step of descent is too few."""
     pytest.importorskip("minari")
     pytest.importorskip("torch")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     module = example("clone_from_minari")
-    assert module.main(6, 600) > 20.0
-    assert module.main(6, 1) < 20.0  # the dataset is found again; one step of descent is too few
+    assert module.main(10, 400) > 0.1
+    assert module.main(10, 1) < 0.1  # the dataset is found again
+
+
+@pytest.mark.slow
+def test_clone_from_minari_reaches_its_teacher(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("minari")
+    pytest.importorskip("torch")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    assert example("clone_from_minari").main() > 0.8

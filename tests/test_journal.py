@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from learning import HUMANOID, PENDULUM, content
 
@@ -30,7 +31,7 @@ def test_interrupted_collections_lose_no_finished_episode(
     monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     """Interrupted after every record, resumed, the dataset is that of an uninterrupted run."""
-    whole = collect(HUMANOID, 8, agent="random", name="whole-v0")
+    whole = collect(HUMANOID, 8, agent="random", infos=True, name="whole-v0")
     add = Journal.add
     kept: list[int] = []
 
@@ -43,7 +44,7 @@ def test_interrupted_collections_lose_no_finished_episode(
         with monkeypatch.context() as patched:
             patched.setattr(Journal, "add", once)
             try:
-                collect(HUMANOID, 8, agent="random", name="broken-v0")
+                collect(HUMANOID, 8, agent="random", infos=True, name="broken-v0")
                 break
             except KeyboardInterrupt:
                 assert not (root / "dynenvs" / "planar-humanoid" / "broken-v0").exists()
@@ -161,6 +162,49 @@ def test_a_full_disk_loses_nothing(root: Path) -> None:
     assert content(made.name) == content(whole.name)
 
 
+class Broken:
+    """A policy that gives no numbers, or that somebody interrupts."""
+
+    def __init__(self, error: type[BaseException] | None) -> None:
+        self.error = error
+
+    def predict(self, observation: Any, **_: Any) -> Any:
+        """Actions that are refused, or the error."""
+        if self.error:
+            raise self.error
+        return np.full((len(observation), 2), np.nan), None
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_what_fails_before_its_first_episode_leaves_nothing(
+    error: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    """No folder, no file, whatever ended it."""
+    monkeypatch.setattr(collecting, "actor", lambda *_: Broken(error))
+    with pytest.raises(error or ValueError, match=None if error else "finite actions"):
+        collect(PENDULUM, 2)
+    assert list(root.rglob("*")) == []
+
+
+def test_what_cannot_begin_leaves_nothing(root: Path) -> None:
+    """A disk that is full at once; a name that no file can have."""
+    with files_of_at_most(0), pytest.raises(OSError, match=r"cannot write .*unfinished"):
+        collect(PENDULUM, 2)
+    with pytest.raises(OSError, match="name too long"):
+        collect(PENDULUM, 2, name="a" * 300 + "-v0")
+    assert list(root.rglob("*")) == []
+
+
+def test_what_was_killed_before_its_first_episode_is_begun_anew(root: Path) -> None:
+    """Its settings bind nobody."""
+    unfinished(root).parent.mkdir(parents=True)
+    journal = Journal(unfinished(root, "short-v0"), {"seed": 3})
+    journal._file.close()  # as when the process is killed
+    assert unfinished(root, "short-v0").stat().st_size > 0
+    made = collect(PENDULUM, 2, name="short-v0", max_episode_steps=5)
+    assert replay(open_dataset(made.name)) == []
+
+
 def test_two_collections_of_one_name_do_not_mix(root: Path) -> None:
     """The second one is refused as long as the first is at it; then the dataset is there."""
     made = collect(PENDULUM, 2, max_episode_steps=10)
@@ -184,6 +228,8 @@ def test_an_unfinished_collection_with_other_settings_is_left_alone(
             collect(PENDULUM, 2, **short)
     with pytest.raises(ValueError, match="unfinished collection of the same name has seed = 0"):
         collect(PENDULUM, 2, seed=1, **short)
+    with pytest.raises(ValueError, match="has infos = False"):
+        collect(PENDULUM, 2, infos=True, **short)
     with pytest.raises(ValueError, match="options = "):
         collect(PENDULUM, 2, name="short-v0")
     collect(PENDULUM, 2, **short)

@@ -15,8 +15,10 @@ import dynenvs
 from dynenvs.agents.actors import actor, shipped_file
 from dynenvs.agents.data.dataset import dataset_id, refuse_existing, write_dataset
 from dynenvs.agents.data.journal import Journal
+from dynenvs.agents.data.origin import code_permalink
 from dynenvs.agents.episode import step_limit
 from dynenvs.agents.evaluate import evaluate, has_expert
+from dynenvs.agents.files import folders_above
 from dynenvs.agents.options import plain_options, spec_with, spoken
 from dynenvs.agents.rollout import make_batch, rollout
 
@@ -24,6 +26,7 @@ WORLDS = 250  # side by side: a round thousand takes whole batches
 AUTHOR = "The dynenvs developers"
 REFERENCES = 100  # episodes of each reference score
 OVERHEAD = 32_000  # bytes that HDF5 takes for an episode beside its arrays, at most
+INFO_OVERHEAD = 4_000  # and for each array of its infos
 
 
 class Collected(NamedTuple):
@@ -34,6 +37,7 @@ class Collected(NamedTuple):
     episodes: int
     steps: int
     mean_return: float
+    size: int  # bytes on disk
 
 
 def collect(
@@ -42,6 +46,7 @@ def collect(
     *,
     agent: str = "expert",
     noise: float = 0.0,
+    infos: bool = False,
     seed: int = 0,
     name: str | None = None,
     threads: int | None = None,
@@ -58,7 +63,10 @@ def collect(
         env_id: which environment.
         count: episodes.
         agent: as `actors.actor` takes it.
-        noise: standard deviation of the noise on its actions.
+        noise: standard deviation of the noise on its actions.  docs/learning.md says how much of
+            it each environment's expert bears.
+        infos: record what `info` says at the reset and after each step, too, as Minari's
+            `DataCollector(record_infos=True)` does.
         seed: of the first episode.
         name: of the dataset, as "expert-v0"; after agent and options if None.
         threads: of the simulator; as many as this process may run if None.
@@ -78,7 +86,7 @@ def collect(
         raise ValueError(f"noise must be a number from 0 on, got {noise}")
     if seed < 0:
         raise ValueError(f"seed must be at least 0, got {seed}")
-    plan = Plan(env_id, plain_options(options), agent, noise, seed)
+    plan = Plan(env_id, plain_options(options), agent, noise, seed, infos)
     world = make_batch(env_id, 1, 1, **plan.options)
     actor(agent, world, env_id)  # errors come before the work
     step_limit(world)
@@ -86,12 +94,14 @@ def collect(
     path = get_dataset_path(full)
     refuse_existing(full)
     people = {"author": {author}, **({"author_email": {email}} if email else {})}
-    with Journal(path.with_name(f".{path.name}.unfinished"), plan.identity()) as journal:
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    with folders_above(path), Journal(unfinished, plan.identity()) as journal:
         refuse_existing(full)  # another process may just have made it
         _gather(journal, plan, count, threads, report)
         steps, mean = _finish(journal, plan, full, count, threads, people)
         journal.remove()
-    return Collected(full, path, count, steps, mean)
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return Collected(full, path, count, steps, mean, size)
 
 
 class Plan(NamedTuple):
@@ -102,6 +112,7 @@ class Plan(NamedTuple):
     agent: str
     noise: float
     seed: int
+    infos: bool
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a collection to go on."""
@@ -123,9 +134,10 @@ class Plan(NamedTuple):
         agent, first = Path(self.agent).name, self.seed
         shaken = f" with Gaussian noise of {self.noise} on its actions" if self.noise else ""
         where = f" ({spoken(self.options)})" if self.options else ""
+        permalink = code_permalink()
         return {
             "algorithm_name": f"dynenvs {agent}{shaken}",
-            "code_permalink": f"dynenvs {dynenvs.__version__}, dynenvs/agents/data/collect.py",
+            **({"code_permalink": permalink} if permalink else {}),
             "description": (
                 f"{count} episodes of the agent {agent!r}{shaken} in {self.env_id}{where}, seeds "
                 f"{first} to {first + count - 1}.  Each episode's attributes hold the simulator's "
@@ -150,7 +162,8 @@ def _gather(
         batch, missing = missing[:WORLDS], missing[WORLDS:]
         envs = make_batch(plan.env_id, len(batch), threads, **plan.options)
         policy = actor(plan.agent, envs, plan.env_id)
-        for ended in rollout(envs, policy, [plan.seed + i for i in batch], noise=plan.noise):
+        seeds = [plan.seed + i for i in batch]
+        for ended in rollout(envs, policy, seeds, noise=plan.noise, with_infos=plan.infos):
             journal.add([run._replace(number=batch[run.number]) for run in ended])
             done, steps = done + len(ended), steps + sum(run.steps for run in ended)
             if report:
@@ -166,13 +179,14 @@ def _finish(
     people: dict[str, Any],
 ) -> tuple[int, float]:
     """Write the dataset; returns its steps and mean return."""
-    steps, returns = 0, 0.0
+    steps, returns, overhead = 0, 0.0, 0
     for run in journal.episodes(count):
         steps, returns = steps + run.steps, returns + run.returned
+        overhead += OVERHEAD + INFO_OVERHEAD * len(run.infos)
     mean = returns / count
     spec = spec_with(plan.env_id, plan.options)
     metadata = {**plan.metadata(count), **people, **_references(plan, threads, mean, count)}
-    size = round(1.25 * journal.size) + OVERHEAD * count
+    size = round(1.25 * journal.size) + overhead
     write_dataset(name, journal.episodes(count), spec, metadata, size)
     return steps, mean
 

@@ -84,13 +84,13 @@ def write_dataset(
     """
     final: Path = get_dataset_path(name)
     refuse_existing(name)
-    _make_namespaces(name.rpartition("/")[0])
     draft = final.with_name(f".{final.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)  # of a run that was killed
     try:
         (draft / "data").mkdir(parents=True)
         check_space(draft, size)
         _fill(draft / "data", runs, spec, {"dataset_id": name, **metadata})
+        _make_namespaces(name.rpartition("/")[0])
         draft.rename(final)
     except (OSError, RuntimeError) as error:  # h5py's are both
         words = getattr(error, "strerror", None) or error
@@ -133,7 +133,7 @@ def _buffer(run: Run) -> EpisodeBuffer:
         rewards=run.rewards,
         terminations=last & run.terminated,
         truncations=last & (not run.terminated),
-        infos={},  # None breaks what Minari prints of an episode
+        infos=run.infos,  # none: empty, for None breaks what Minari prints of an episode
     )
 
 
@@ -192,9 +192,19 @@ def recorded(dataset: MinariDataset, count: int | None = None) -> Iterator[Episo
         with _told(dataset.id):
             (data,) = dataset.iterate_episodes([int(index)])
             sizes = [len(data.rewards), len(data.actions), len(data.observations) - 1]
+            sizes += [len(told) - 1 for told in plain_infos(data).values()]
             if min(sizes) < 1 or len({*sizes, len(data.terminations), len(data.truncations)}) > 1:
                 raise ValueError(f"episode {index} has arrays of lengths that do not fit")
         yield data
+
+
+def plain_infos(data: EpisodeData) -> dict[str, NDArray[Any]]:
+    """An episode's recorded infos: by name, shape (T + 1, ...), the reset's first.
+
+    Groups within groups, which only others' datasets have, are left out.
+    """
+    infos: dict[str, Any] = data.infos or {}
+    return {name: told for name, told in infos.items() if isinstance(told, np.ndarray)}
 
 
 @contextmanager

@@ -25,15 +25,18 @@ from dynenvs.agents.rollout import Run
 
 HEAD = struct.Struct("<QI")  # length of what follows, its CRC-32
 ARRAYS = ("observations", "actions", "rewards")
+GROUPS = ("state", "infos")  # of arrays by name
 WORDS = ("number", "seed", "terminated", "end")
 
 
 class Journal:
     """The finished episodes of one collection; nobody else writes to it as long as it is open.
 
+    A file that holds no episode when it is closed is removed: there is nothing to go on with.
+
     Args:
-        path: the file; made if there is none.
-        plan: what is collected; a file that was begun with another plan is refused.
+        path: the file; made if there is none, in a folder that must be there.
+        plan: what is collected; a file with episodes of another plan is refused.
 
     Raises:
         ValueError: another plan's file.
@@ -44,6 +47,7 @@ class Journal:
         self.path, self._file = path, open_locked(path)
         self.size = 0  # end of the last whole record [bytes]
         self._places: dict[int, tuple[int, int]] = {}  # of each episode: first byte, length
+        self._begun_here = False  # it held no episode when it was opened
         try:
             self._open(json.loads(json.dumps(plan)))
         except BaseException:
@@ -52,9 +56,9 @@ class Journal:
 
     def _open(self, plan: dict[str, Any]) -> None:
         begun = self._scan()
-        if begun is None:
-            self._append(json.dumps(plan).encode() + b"\n")
-            os.fsync(self._file.fileno())
+        if begun is None or not self._places:
+            self._begun_here = True
+            self._begin(plan)
             return
         other = sorted(key for key in {**begun, **plan} if begun.get(key) != plan.get(key))
         if other:
@@ -63,6 +67,16 @@ class Journal:
                 f"an unfinished collection of the same name has {words}: finish it with these "
                 f"settings, choose another name, or remove {str(self.path)!r}"
             )
+
+    def _begin(self, plan: dict[str, Any]) -> None:
+        """Write the plan into an empty file."""
+        try:
+            self._file.truncate(0)
+            self.size = 0
+            self._append(json.dumps(plan).encode() + b"\n")
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise OSError(f"cannot write {str(self.path)!r}: {error.strerror or error}") from error
 
     def _scan(self) -> dict[str, Any] | None:
         """Find all whole records, and cut off what comes after them; returns the plan."""
@@ -122,14 +136,16 @@ class Journal:
                 yield _run(content[place : place + length])
 
     def close(self) -> None:
-        """Leave the file to others."""
+        """Leave the file to others, or remove it if it never came to an episode."""
+        if self._begun_here and not self._places:
+            self.remove()
         self._file.close()
 
     def remove(self) -> None:
         """Delete the file: everything has gone into the dataset."""
         if os.name == "nt":  # where no open file can be removed
-            self.close()
-        self.path.unlink()
+            self._file.close()
+        self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +156,8 @@ class Journal:
 
 def _body(run: Run) -> bytes:
     arrays = {name: getattr(run, name) for name in ARRAYS}
-    arrays |= {f"state/{name}": row for name, row in run.state.items()}
+    for group in GROUPS:
+        arrays |= {f"{group}/{name}": values for name, values in getattr(run, group).items()}
     words = {name: getattr(run, name) for name in WORDS}
     words["arrays"] = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
     return b"".join([json.dumps(words).encode(), b"\n", *(a.tobytes() for a in arrays.values())])
@@ -149,10 +166,11 @@ def _body(run: Run) -> bytes:
 def _run(body: bytes) -> Run:
     place = body.index(b"\n") + 1
     words = json.loads(body[:place])
-    arrays: dict[str, Any] = {}
-    for name, (dtype, shape) in words.pop("arrays").items():
+    found: dict[str, Any] = {group: {} for group in GROUPS}
+    for full, (dtype, shape) in words.pop("arrays").items():
         size = int(np.prod(shape))
-        arrays[name] = np.frombuffer(body, dtype, size, place).reshape(shape)
-        place += arrays[name].nbytes
-    state = {name.removeprefix("state/"): arrays.pop(name) for name in set(arrays) - set(ARRAYS)}
-    return Run(**words, **arrays, state=state, speed_error=float("nan"))
+        values = np.frombuffer(body, dtype, size, place).reshape(shape)
+        place += values.nbytes
+        group, _, name = full.rpartition("/")
+        (found[group] if group else found)[name] = values
+    return Run(**words, **found, speed_error=float("nan"))

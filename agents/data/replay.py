@@ -10,7 +10,7 @@ import numpy as np
 from minari import EpisodeData, MinariDataset
 from numpy.typing import NDArray
 
-from dynenvs.agents.data.dataset import Start, episodes
+from dynenvs.agents.data.dataset import Start, episodes, plain_infos
 from dynenvs.agents.options import options_of
 from dynenvs.agents.rollout import make_batch
 from dynenvs.envs.codes import RUNNING, TERMINATIONS
@@ -30,8 +30,8 @@ class Difference(NamedTuple):
 def replay(dataset: MinariDataset, threads: int | None = None) -> list[Difference]:
     """Replay every episode from its seed and compare all that the simulator gives.
 
-    The state that the seed leads to must be the recorded one, then observations, rewards and ends
-    those of the dataset, in every bit.
+    The state that the seed leads to must be the recorded one, then observations, rewards, ends and
+    (where they were recorded) infos those of the dataset, in every bit.
 
     Args:
         dataset: made by `dynenvs collect`.
@@ -62,17 +62,21 @@ def _replay(
     envs: DynVectorEnv, batch: list[tuple[Start, EpisodeData]]
 ) -> Iterator[tuple[int, int, str]]:
     """Place in the batch, step and kind of the first difference of each episode that has one."""
-    observations, _ = envs.reset(seed=[start.seed for start, _ in batch])
+    observations, infos = envs.reset(seed=[start.seed for start, _ in batch])
+    recorded = [plain_infos(data) for _, data in batch]
     steps = [len(data.rewards) for _, data in batch]
     differs: dict[int, tuple[int, str]] = {}
     _compare_states(envs, batch, differs)
     _compare(observations, [d.observations[0] for _, d in batch], 0, "observation", differs)
+    for i, told in enumerate(recorded):
+        if not _same_infos(infos, i, told, 0):
+            differs.setdefault(i, (0, "info"))
     actions = np.zeros((len(batch), envs.task.model.nu), np.float32)
     for step in range(max(steps)):
         live = [i for i, count in enumerate(steps) if step < count]
         for i in live:
             actions[i] = batch[i][1].actions[step]
-        observations, rewards, *_ = envs.step(actions)
+        observations, rewards, *_, infos = envs.step(actions)
         ends = envs.worlds.ends
         for i in live:
             data, last = batch[i][1], step + 1 == steps[i]
@@ -81,6 +85,7 @@ def _replay(
                 "reward": _same(rewards[i], data.rewards[step]),
                 "end": (ends[i] != RUNNING) == last
                 and (int(ends[i]) in TERMINATIONS) == bool(data.terminations[step]),
+                "info": _same_infos(infos, i, recorded[i], step + 1),
             }
             for what, equal in same.items():
                 if not equal:
@@ -109,6 +114,15 @@ def _compare(
     for i, (one, other) in enumerate(zip(found, expected, strict=True)):
         if not _same(one, other):
             differs.setdefault(i, (step, what))
+
+
+def _same_infos(
+    infos: dict[str, Any], i: int, recorded: dict[str, NDArray[Any]], place: int
+) -> bool:
+    """World `i`'s info and the recorded one, in every bit of every entry that was recorded."""
+    return all(
+        name in infos and _same(infos[name][i], told[place]) for name, told in recorded.items()
+    )
 
 
 def _same(one: Any, other: Any) -> bool:
