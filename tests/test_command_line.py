@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -128,3 +129,31 @@ def test_folders_of_a_file_that_was_not_written_go_again(tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         others()
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "e", "other"]
+
+
+def test_ctrl_c_while_it_loads(tmp_path: Path) -> None:
+    """One line, no traceback; `python -m dynenvs` is the command, too."""
+    code = """
+import builtins, sys
+sys.argv = ["dynenvs", "list"]
+load = builtins.__import__
+def stopped(name, *rest):
+    if name == "rich.console":
+        raise KeyboardInterrupt
+    return load(name, *rest)
+builtins.__import__ = stopped
+from dynenvs.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "dynenvs: stopped\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "dynenvs", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.startswith("dynenvs 0.")
