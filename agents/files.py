@@ -20,20 +20,20 @@ except ImportError:  # Windows: whoever runs two at once must name them differen
 
 
 @contextmanager
-def folders_made(folder: Path) -> Iterator[None]:
-    """Make a folder and those above it; if the block fails, those that it made and left empty go.
+def folders_above(path: Path) -> Iterator[None]:
+    """Make the folders above `path`; if the block fails, those that it made and left empty go.
 
     Raises:
-        OSError: a folder cannot be made.
+        OSError: one cannot be made.
     """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]  # the innermost first
+    missing = [folder for folder in path.parents if not folder.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
-        for one in missing:
-            with suppress(OSError):  # it was not made, or something else lies in it by now
-                one.rmdir()
+        for folder in missing:  # the innermost first
+            with suppress(OSError):
+                folder.rmdir()
         raise
 
 
@@ -47,7 +47,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         OSError: it cannot be written; the words name the file.
     """
     try:
-        with folders_made(path.parent), _draft_beside(path) as draft:
+        with folders_above(path), _draft(path) as draft:
             yield draft
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -58,37 +58,38 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _draft_beside(path: Path) -> Iterator[Path]:
-    """An empty file in the same folder; it is gone when the block ends."""
+def _draft(path: Path) -> Iterator[Path]:
+    """An empty file beside `path` that is gone when the block ends."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(descriptor)
+    draft = Path(name)
     try:
-        yield Path(name)
+        yield draft
     finally:
-        Path(name).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
 
 
 def open_locked(path: Path) -> FileIO:
     """A file to read and write, unbuffered, made if there is none; nobody else has it open so.
 
-    Its folder must be there.  The lock ends when the file is closed, or the process ends, however
-    that ends.
+    The lock ends when the file is closed, or the process ends, however that ends.
 
     Raises:
         OSError: it cannot be opened, or another process has it; the words name the file.
     """
     try:
-        while True:
-            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "rb+")
-            try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
-                    return file
-            except OSError:
-                file.close()
-                raise
-            file.close()  # who had it before has just removed it
+        with folders_above(path):
+            while True:
+                file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "rb+")
+                try:
+                    if fcntl is not None:
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                        return file
+                except OSError:
+                    file.close()
+                    raise
+                file.close()  # who had it before has just removed it
     except BlockingIOError:
         raise OSError(f"another process is at {str(path)!r}: wait until it has ended") from None
     except OSError as error:
@@ -114,14 +115,16 @@ def check_space(folder: Path, size: int) -> None:
 def check_writable(path: Path) -> None:
     """Refuse a place where no file can be written: better to know before the work than after it.
 
+    Folders that are not there yet are not made: the nearest one that is there must take files.
+
     Raises:
         OSError: says why.
     """
     try:
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
+        nearest = next(folder for folder in path.absolute().parents if folder.exists())
+        with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
         raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error

@@ -18,7 +18,7 @@ from dynenvs.agents.data.journal import Journal
 from dynenvs.agents.data.origin import code_permalink
 from dynenvs.agents.episode import step_limit
 from dynenvs.agents.evaluate import evaluate, has_expert
-from dynenvs.agents.files import folders_made
+from dynenvs.agents.files import folders_above
 from dynenvs.agents.options import plain_options, spec_with, spoken
 from dynenvs.agents.rollout import make_batch, rollout
 
@@ -95,7 +95,7 @@ def collect(
     refuse_existing(full)
     people = {"author": {author}, **({"author_email": {email}} if email else {})}
     unfinished = path.with_name(f".{path.name}.unfinished")
-    with folders_made(path.parent), Journal(unfinished, plan.identity()) as journal:
+    with folders_above(unfinished), Journal(unfinished, plan.identity()) as journal:
         refuse_existing(full)  # another process may just have made it
         _gather(journal, plan, count, threads, report)
         steps, mean = _finish(journal, plan, full, count, threads, people)
