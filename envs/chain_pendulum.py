@@ -164,13 +164,16 @@ class ChainPendulumEnv(DynEnv):
 
     ## Episode End
     Terminated by a hinge's velocity beyond its bound or a tip faster than its own.  Truncated after
-    `max_episode_steps` control steps, and where a step has no finite solution (the state then stays
-    the last finite one).  `info["end"]` says which.
+    `max_episode_steps` control steps and where a step has no finite solution (the state then stays
+    the last finite one).  `info["end"]` says which; of a time limit it says nothing, whoever counts
+    the steps.
 
     ## Arguments
     - `links` = 5: from 2 to 15.
     - `surface` = "both" | "floor" | "wall": where targets are.
-    - `reset_noise` = 0.05, `max_episode_steps` = 1000.
+    - `reset_noise` = 0.05.
+    - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
+      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.

@@ -106,13 +106,15 @@ class DoublePendulumEnv(DynEnv):
     Hanging at rest, with uniform noise of `reset_noise` on angles [rad] and velocities [rad/s].
 
     ## Episode End
-    Terminated by a velocity beyond its bound.  Truncated after `max_episode_steps` control steps,
+    Terminated by a velocity beyond its bound.  Truncated after `max_episode_steps` control steps
     and where a step has no finite solution (the state then stays the last finite one).
-    `info["end"]` says which.
+    `info["end"]` says which; of a time limit it says nothing, whoever counts the steps.
 
     ## Arguments
     - `actuated` = "both" | "shoulder" | "elbow": where the motors are.
-    - `reset_noise` = 0.05, `max_episode_steps` = 1000.
+    - `reset_noise` = 0.05.
+    - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
+      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.002: physics step [s], at most 0.02.
     - `frame_skip` = 10: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.

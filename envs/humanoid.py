@@ -124,9 +124,9 @@ class HumanoidEnv(LeggedRobot):
     ## Episode End
     Terminated by a fall (pelvis below 60 % of its standing height or tilted by more than 60
     degrees, or any contact with the ground but the feet's), unless `terminate_on_fall=False`, and
-    by a velocity beyond its bound.  Truncated after `max_episode_steps` control steps, and where a
+    by a velocity beyond its bound.  Truncated after `max_episode_steps` control steps and where a
     contact problem has no solution (the state then stays the last finite one).  `info["end"]` says
-    which.
+    which; of a time limit it says nothing, whoever counts the steps.
 
     ## Arguments
     - `command`: fixed speeds (forward [m/s], sideways [m/s], turning [rad/s]); drawn at each reset
@@ -145,7 +145,9 @@ class HumanoidEnv(LeggedRobot):
     - `cone` = "pyramid" | "exact" (the quadratic cone), `directions` = 8 of the pyramids (4 or 6:
       coarser): of friction.  `reset(options={"cone": ..., "directions": ...})` changes them from
       then on; a batch may give one a world.
-    - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
+    - `reset_noise` = 0.01, `terminate_on_fall` = True.
+    - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
+      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.

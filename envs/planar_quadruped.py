@@ -104,15 +104,18 @@ class PlanarQuadrupedEnv(PlanarWalker):
     ## Episode End
     Terminated by a fall (trunk below 70 % of its standing height, pitched by more than 1 rad, or
     any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
-    bound.  Truncated after `max_episode_steps` control steps, and where a contact problem has no
-    solution (the state then stays the last finite one).  `info["end"]` says which.
+    bound.  Truncated after `max_episode_steps` control steps and where a contact problem has no
+    solution (the state then stays the last finite one).  `info["end"]` says which; of a time limit
+    it says nothing, whoever counts the steps.
 
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.
       `reset(options={"command": 0.8})` fixes it for one episode.
     - `command_range` = (0.3, 1.0): range of the command [m/s], within [-2, 5].
     - `free_pitch` = False: whether the trunk pitches, another model of the same task.
-    - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
+    - `reset_noise` = 0.01, `terminate_on_fall` = True.
+    - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
+      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.

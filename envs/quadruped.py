@@ -134,10 +134,11 @@ class QuadrupedEnv(LeggedRobot):
     lowest foot on the ground; the command uniform in its ranges; the gait phase 0 or 0.5.
 
     ## Episode End
-    Terminated by a fall (trunk below 60 % of its standing height or tilted by more than 60
-    degrees, or any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity
-    beyond its bound.  Truncated after `max_episode_steps` control steps, and where a contact
-    problem has no solution (the state then stays the last finite one).  `info["end"]` says which.
+    Terminated by a fall (trunk below 60 % of its standing height or tilted by more than 60 degrees,
+    or any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
+    bound.  Truncated after `max_episode_steps` control steps and where a contact problem has no
+    solution (the state then stays the last finite one).  `info["end"]` says which; of a time limit
+    it says nothing, whoever counts the steps.
 
     ## Arguments
     - `command`: fixed speeds (forward [m/s], sideways [m/s], turning [rad/s]); drawn at each reset
@@ -162,7 +163,9 @@ class QuadrupedEnv(LeggedRobot):
     - `self_collision` = False: whether thighs, shanks and feet of different legs touch each other
       or pass through.  A step then takes a fourth more with the expert, two thirds more with
       random actions.
-    - `reset_noise` = 0.01, `terminate_on_fall` = True, `max_episode_steps` = 1000.
+    - `reset_noise` = 0.01, `terminate_on_fall` = True.
+    - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
+      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.

@@ -24,6 +24,7 @@ from dynenvs.agents.standing import StandingController
 from dynenvs.contact.detect import measure_gaps
 from dynenvs.envs.chain import PRESSED
 from dynenvs.envs.chain_pendulum import FEWEST, MOST, ON_FLOOR, ON_WALL, ChainPendulumEnv
+from dynenvs.envs.codes import END_WORDS
 from dynenvs.envs.robots import chain as robot
 from dynenvs.frames import frames
 from dynenvs.kinematics import update_poses
@@ -218,7 +219,7 @@ def test_endures_random_steps(links: int, steps: int) -> None:
         assert np.all((rewards >= 0.0) & (rewards <= 1.0 + 1e-12))
         if "final_info" in info:
             ended, final = info["_final_info"], info["final_info"]
-            ends.update(final["end"][ended])
+            ends.update(END_WORDS[end] for end in batch.worlds.ends[ended])
             assert not final["degraded"][ended].any()
             assert not final["failed"][ended].any()
         update_poses(depth.m, batch.worlds.rows["q"][k % count], depth.w.pose)

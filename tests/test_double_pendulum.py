@@ -265,7 +265,7 @@ def test_torques_are_too_weak_to_lift_the_links() -> None:
 
 @pytest.mark.parametrize("actuated", MODES)
 def test_expert_swings_up_and_holds(actuated: str) -> None:
-    env = DoublePendulumEnv(actuated=actuated)
+    env = DoublePendulumEnv(actuated=actuated, max_episode_steps=None)
     for seed in range(10):
         episode = Episode(env, seed)
         assert episode.steps == 1000
@@ -276,7 +276,7 @@ def test_expert_swings_up_and_holds(actuated: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("actuated", MODES)
 def test_expert_swings_up_and_holds_with_100_seeds(actuated: str) -> None:
-    env = DoublePendulumEnv(actuated=actuated)
+    env = DoublePendulumEnv(actuated=actuated, max_episode_steps=None)
     episodes = [Episode(env, seed) for seed in range(100)]
     assert all(e.clean and e.steps == 1000 for e in episodes)
     assert max(e.upright_since for e in episodes) <= TIME_TO_UPRIGHT[actuated]
@@ -284,9 +284,12 @@ def test_expert_swings_up_and_holds_with_100_seeds(actuated: str) -> None:
 
 @pytest.mark.parametrize("actuated", MODES)
 def test_halving_the_physics_step_changes_little(actuated: str) -> None:
-    coarse = DoublePendulumEnv(actuated=actuated)
+    coarse = DoublePendulumEnv(actuated=actuated, max_episode_steps=None)
     fine = DoublePendulumEnv(
-        actuated=actuated, timestep=coarse.task.timestep / 2, frame_skip=2 * coarse.task.frame_skip
+        max_episode_steps=None,
+        actuated=actuated,
+        timestep=coarse.task.timestep / 2,
+        frame_skip=2 * coarse.task.frame_skip,
     )
     works = [np.mean([Episode(env, seed).work for seed in range(4)]) for env in (coarse, fine)]
     assert works[1] == pytest.approx(works[0], rel=0.02)
@@ -295,7 +298,7 @@ def test_halving_the_physics_step_changes_little(actuated: str) -> None:
 @pytest.mark.parametrize("actuated", MODES)
 def test_the_regulator_captures_its_whole_region(actuated: str) -> None:
     """From states on the boundary of its level set of the cost-to-go, by simulation."""
-    env = DoublePendulumEnv(actuated=actuated)
+    env = DoublePendulumEnv(actuated=actuated, max_episode_steps=None)
     regulator = hold(Plant(env.model))
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(60, 4))

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from dynenvs.agents.data.commands import Env, Options, Threads
-from dynenvs.agents.episode import environment_id
+from dynenvs.agents.episode import environment_id, short_name
 from dynenvs.agents.errors import told_plainly
 from dynenvs.agents.options import parse_options
 
@@ -98,7 +98,7 @@ def clone(
 
     env_id = environment_id(env)
     chosen = parse_options(env_id, options)
-    path = out or Path(f"{env_id.removeprefix('dynenvs/')}_{'clone' if dataset else 'dagger'}.zip")
+    path = out or Path(f"{short_name(env_id)}_{'clone' if dataset else 'dagger'}.zip")
     check_writable(path)
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
@@ -169,7 +169,7 @@ def train(
     changes = dict(parse_change(text) for text in set_ or [])
     refine = from_ is not None
     settings = load_settings(algorithm, env_id, changes, config, refine=refine)
-    folder = out or Path("runs") / env_id.removeprefix("dynenvs/") / f"{algorithm}-{seed}"
+    folder = out or Path("runs") / short_name(env_id) / f"{algorithm}-{seed}"
     check_writable(folder / "last.zip")
     console = Console()
     with _training(algorithm, console) as report:
