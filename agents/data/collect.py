@@ -95,7 +95,7 @@ def collect(
     refuse_existing(full)
     people = {"author": {author}, **({"author_email": {email}} if email else {})}
     unfinished = path.with_name(f".{path.name}.unfinished")
-    with folders_above(path), Journal(unfinished, plan.identity()) as journal:
+    with folders_above(unfinished), Journal(unfinished, plan.identity()) as journal:
         refuse_existing(full)  # another process may just have made it
         _gather(journal, plan, count, threads, report)
         steps, mean = _finish(journal, plan, full, count, threads, people)

@@ -35,7 +35,7 @@ class Journal:
     A file that holds no episode when it is closed is removed: there is nothing to go on with.
 
     Args:
-        path: the file; made if there is none, in a folder that must be there.
+        path: the file; made if there is none.
         plan: what is collected; a file with episodes of another plan is refused.
 
     Raises:
