@@ -124,7 +124,7 @@ def solve_lcp(
             matrix, vector, n, float(scale), code, most, active, block, z, work
         )
     if status == kernels.CERTIFIED:
-        residual = proven_residual(matrix, vector, n, z, kernels.CERTIFIED_RESIDUAL, work)
+        residual = proven_residual(matrix, vector, n, z, kernels.CERTIFIED_RESIDUAL, False, work)
     w = np.zeros(n)
     careful_w(matrix, vector, n, z, w)
     return LcpResult(z, w, LcpStatus(status), residual, used, active.astype(np.bool_), rung)

@@ -19,7 +19,7 @@ UNDERFLOW = 1e-320  # what a product may lose to numbers too small to be normal,
 
 @kernel
 def proven_residual(
-    A: Matrix, b: Vector, n: int, z: Vector, tolerance: float, work: Workspace
+    A: Matrix, b: Vector, n: int, z: Vector, tolerance: float, quick: bool, work: Workspace
 ) -> float:
     """An upper bound of the exact natural residual of z; up to `tolerance`, of its backward error.
 
@@ -27,11 +27,14 @@ def proven_residual(
     scales), call the result z'.  Then z' solves exactly, with no rounding anywhere, a problem whose
     b_i differs from the given one by no more than the bound, in units of w_i.
 
-    w is summed in twice the working precision; the error of that sum is at most
-    u |w| + gamma_n^2 (|A| |z| + |b|) with gamma_n = n u / (1 - n u) (Ogita, Rump, Oishi, Accurate
-    Sum and Dot Product, 2005, prop. 5.5), and is counted, twice over, as part of the residual.
+    The error of a sum w in working precision is at most gamma_n (|A| |z| + |b|), with
+    gamma_n = n u / (1 - n u); in twice the working precision u |w| + gamma_n^2 (|A| |z| + |b|)
+    (Ogita, Rump, Oishi, Accurate Sum and Dot Product, 2005, prop. 5.5).  It is counted, twice over,
+    as part of the residual.
 
     A: shape (>= n, >= n); b, z: shape (>= n,)
+    quick: sum in working precision those rows that are within the tolerance even so: the bound is
+        then not as tight
     work: with the problem's natural scales in Z_SCALE and W_SCALE
     Returns the bound; infinity if anything is not finite, scales included.
     """
@@ -40,14 +43,18 @@ def proven_residual(
     worst, strays = 0.0, 0.0
     gamma = 2.0 * (n + 2) * ROUNDOFF
     for i in range(n):
-        w, low, size = b[i], 0.0, abs(b[i])
+        w, size = b[i], abs(b[i])
         for j in range(n):
-            w, low = add_product(w, low, A[i, j], z[j])
-            size += abs(A[i, j] * z[j])
-        w += low
+            product = A[i, j] * z[j]
+            w += product
+            size += abs(product)
+        bound = gamma * size
+        if not quick or not bound < 0.1 * tolerance * unit[i]:
+            w = _careful_sum(A, b, n, z, i)
+            bound = 2.0 * ROUNDOFF * abs(w) + gamma * gamma * size
+        bound += n * UNDERFLOW
         if not abs(w) + abs(z[i]) + size + z_scale[i] + unit[i] < math.inf:
             return math.inf
-        bound = 2.0 * ROUNDOFF * abs(w) + gamma * gamma * size + n * UNDERFLOW
         if z[i] > 0.0 and z[i] / z_scale[i] > w / unit[i]:
             worst = max(worst, (abs(w) + bound) / unit[i])
             continue
@@ -81,18 +88,30 @@ def _strict_units(
             speed = w_scale[i]
     for i in range(n):
         w_unit[i] = w_scale[i] if A[i, i] > 0.0 else min(w_scale[i], speed)
+        z_unit[i] = 0.0
+    for k in range(n):
+        if A[k, k] != 0.0 or b[k] != 0.0:
+            rate = 1.0 / w_unit[k]
+            for j in range(n):
+                z_unit[j] = max(z_unit[j], abs(A[k, j]) * rate)
     for j in range(n):
-        z_unit[j] = math.inf
-        for k in range(n):
-            if (A[k, k] != 0.0 or b[k] != 0.0) and A[k, j] != 0.0:
-                z_unit[j] = min(z_unit[j], w_unit[k] / abs(A[k, j]))
+        z_unit[j] = 1.0 / z_unit[j] if z_unit[j] > 0.0 else math.inf
     for i in range(n):
         if A[i, i] == 0.0 and b[i] == 0.0:
             row = 0.0
             for j in range(n):
-                if A[j, j] > 0.0:
+                if A[i, j] != 0.0 and A[j, j] > 0.0:  # most entries are zeros
                     row = max(row, abs(A[i, j]) * z_unit[j])
             w_unit[i] = min(w_scale[i], row) if row > 0.0 else w_scale[i]
+
+
+@inlined
+def _careful_sum(A: Matrix, b: Vector, n: int, z: Vector, i: int) -> float:
+    """w_i as if in twice the working precision, rounded once."""
+    total, low = b[i], 0.0
+    for j in range(n):
+        total, low = add_product(total, low, A[i, j], z[j])
+    return total + low
 
 
 @kernel
@@ -102,7 +121,4 @@ def careful_w(A: Matrix, b: Vector, n: int, z: Vector, w: Vector) -> None:
     A: shape (>= n, >= n); b, z, w: shape (>= n,)
     """
     for i in range(n):
-        total, low = b[i], 0.0
-        for j in range(n):
-            total, low = add_product(total, low, A[i, j], z[j])
-        w[i] = total + low
+        w[i] = _careful_sum(A, b, n, z, i)

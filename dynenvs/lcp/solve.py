@@ -156,8 +156,8 @@ def _judge(
             answer[i] = beta * unit[i] * trial[i]
         seen = certificate(A, b, n, answer, z_scale, w_scale, step == 2)
         residual = seen
-        if seen <= DEGRADED_RESIDUAL:
-            proven = proven_residual(A, b, n, answer, CERTIFIED_RESIDUAL, work)
+        if seen <= DEGRADED_RESIDUAL and seen < min(best, bound):
+            proven = proven_residual(A, b, n, answer, CERTIFIED_RESIDUAL, True, work)
             if proven > CERTIFIED_RESIDUAL:
                 residual = max(seen, proven)
         if residual < min(best, bound):
