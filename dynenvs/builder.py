@@ -265,10 +265,10 @@ class ModelBuilder(GeomBuilder):
         between: their shapes overlap at the joint.  `pair` and `exclude` prevail.
 
         Raises:
-            ModelError: fewer than two names, or (by `build`) one that no geom has.
+            ModelError: no names, or (by `build`) one that no geom has.
         """
-        if len(geoms) < 2 or not all(isinstance(name, str) for name in geoms):
-            raise ModelError(f"self_contact needs the names of two geoms or more, got {geoms!r}")
+        if not geoms or not all(isinstance(name, str) for name in geoms):
+            raise ModelError(f"self_contact needs names of geoms, got {geoms!r}")
         self._selves.append(geoms)
         return self
 

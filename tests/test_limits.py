@@ -223,12 +223,16 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "limits a number": (lambda: one(revolute(limits=1.0)), r"'part': limits must be two"),
     "rotation a text": (lambda: one(revolute(rotation="x")).build(), r"rotation.*'part'"),
     "self contact of nobody": (
+        with_geom(lambda b: two_balls(b).self_contact()),
+        r"self_contact needs names",
+    ),
+    "self contact of one unknown": (
         with_geom(lambda b: two_balls(b).self_contact("nope")),
-        r"self_contact needs the names of two",
+        r"unknown geom 'nope' in self_contact",
     ),
     "self contact of a list": (
         with_geom(lambda b: two_balls(b).self_contact(["a", "b"])),  # type: ignore[arg-type]
-        r"self_contact needs the names of two",
+        r"self_contact needs names",
     ),
     "self contact unknown": (
         with_geom(lambda b: two_balls(b).self_contact("a", "nope")),
