@@ -11,21 +11,26 @@ import numpy as np
 from dynenvs.closures import ROWS, Closures, Loop
 from dynenvs.geoms import WORLD, GeomBuilder
 from dynenvs.inertia import weighed
-from dynenvs.laws import laws
+from dynenvs.laws import friction_rule, laws
+from dynenvs.mobility import check_inertia, check_plane
 from dynenvs.model import Model
 from dynenvs.pairs import Contacts, PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
+    JOINT_TYPES,
     Body,
     Geom,
     Joint,
     ModelError,
     Vector,
     check_mass,
+    coefficient,
     fixed,
     inertia_matrix,
     number,
+    positive,
     rotation3,
     vector3,
+    whole,
 )
 
 
@@ -43,9 +48,12 @@ class ModelBuilder(GeomBuilder):
             bounce whose `restitution` is not zero (if less than 0.5 m apart at the start of the
             step).
         impacts: where several parts meet, "simultaneous", or "sequential", fastest pair first.
-        max_contacts: capacity for simultaneous contacts (memory grows with its square); if None,
-            all of points, spheres, capsules and boxes with half spaces, and 32 of other pairs.
-            `diagnostics.overflow` counts the steps that needed more.
+        friction: how the coefficients of two geoms become that of their contact: "geometric" mean
+            (the square root of their product), "arithmetic" mean, "minimum", or "maximum"
+            (MuJoCo's rule for geoms of equal priority).  `pair` gives a pair its own.
+        max_contacts: capacity for simultaneous contacts (memory grows with its square: 6 kB times
+            it, with 8 directions); if None, all of points, spheres, capsules and boxes with half
+            spaces, and 32 of other pairs.  A `World.step` that needs more fails and says so.
         sparse_loops: False computes with all zeros of the closed loops' matrices (to compare).
 
     Example::
@@ -65,17 +73,19 @@ class ModelBuilder(GeomBuilder):
         cone: str = "pyramid",
         restitution: str = "newton",
         impacts: str = "simultaneous",
+        friction: str = "geometric",
         max_contacts: int | None = None,
         sparse_loops: bool = True,
     ) -> None:
         super().__init__()
         self.gravity = vector3(gravity, "gravity")
-        if directions not in range(2, 65, 2):
+        self.directions = whole(directions, "directions")
+        if self.directions not in range(2, 65, 2):
             raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
-        if max_contacts is not None and not max_contacts >= 1:
+        if max_contacts is not None and whole(max_contacts, "max_contacts") < 1:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
-        self.directions = directions
         self.laws = laws(cone, restitution, impacts)
+        self.friction = friction_rule(friction)
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops
         self._loops: dict[str, Loop] = {}
@@ -127,6 +137,11 @@ class ModelBuilder(GeomBuilder):
                 "head", "hammer", half_size=(0.06, 0.02, 0.02), position=(0, 0, 0.3), density=7800.0
             )
         """
+        if not isinstance(joint, Joint | None):
+            choices = ", ".join(f"{kind}()" for kind in JOINT_TYPES)
+            raise ModelError(
+                f"body {name!r}: joint must be one of {choices} from dynenvs.parts, got {joint!r}"
+            )
         return self._add_body(
             self._part(name, parent, joint or fixed(), mass, com, inertia, density)
         )
@@ -143,11 +158,7 @@ class ModelBuilder(GeomBuilder):
     ) -> Body:
         """A body as described, its numbers checked."""
         if density is not None:
-            density = number(density, f"density of {name!r}")
-            if not (density > 0.0 and math.isfinite(density)):
-                raise ModelError(
-                    f"body {name!r}: density must be positive and finite, got {density}"
-                )
+            density = positive(density, f"body {name!r}: density")
         return Body(
             name,
             parent,
@@ -181,12 +192,13 @@ class ModelBuilder(GeomBuilder):
         `inertia` [kg m^2] are given too; geoms lie in the near one, the joint's.  `density` as in
         `body`.  (physics.md, section 1, 002: the product as corrected.)
         """
-        if joint.type not in ("revolute", "prismatic"):
+        kind = joint.type if isinstance(joint, Joint) else joint
+        if kind not in ("revolute", "prismatic") or not isinstance(joint, Joint):
             raise ModelError(
-                f"link {name!r}: a DH joint is revolute or prismatic, not {joint.type!r}"
+                f"link {name!r}: a DH joint is revolute() or prismatic(), not {kind!r}"
             )
         for what, value in (("a", a), ("alpha", alpha), ("d", d), ("theta", theta)):
-            if not math.isfinite(value):
+            if not math.isfinite(number(value, f"{what} of link {name!r}")):
                 raise ModelError(f"link {name!r}: {what} must be finite, got {value}")
         c, s = math.cos(alpha), math.sin(alpha)
         turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
@@ -275,12 +287,11 @@ class ModelBuilder(GeomBuilder):
         restitution: float | None = None,
     ) -> ModelBuilder:
         """Let two geoms touch (also of one robot), with their own coefficients if given."""
+        pair = _two(geom_a, geom_b)
         for what, value in (("friction", friction), ("restitution", restitution)):
-            if value is not None and not (value >= 0.0 and math.isfinite(value)):
-                raise ModelError(
-                    f"pair {geom_a!r}, {geom_b!r}: {what} must be finite and not negative: {value}"
-                )
-        self._rules[frozenset((geom_a, geom_b))] = PairRule(True, friction, restitution)
+            if value is not None:
+                coefficient(value, f"pair {geom_a!r}, {geom_b!r}: {what}")
+        self._rules[pair] = PairRule(True, friction, restitution)
         return self
 
     def self_contact(self, *geoms: str) -> ModelBuilder:
@@ -288,13 +299,18 @@ class ModelBuilder(GeomBuilder):
 
         Adjacent is a body to the nearest one above it that carries a geom, whatever joints are in
         between: their shapes overlap at the joint.  `pair` and `exclude` prevail.
+
+        Raises:
+            ModelError: no names, or (by `build`) one that no geom has.
         """
+        if not geoms or not all(isinstance(name, str) for name in geoms):
+            raise ModelError(f"self_contact needs names of geoms, got {geoms!r}")
         self._selves.append(geoms)
         return self
 
     def exclude(self, geom_a: str, geom_b: str) -> ModelBuilder:
         """Let two geoms pass through each other."""
-        self._rules[frozenset((geom_a, geom_b))] = PairRule(False)
+        self._rules[_two(geom_a, geom_b)] = PairRule(False)
         return self
 
     # Building
@@ -302,6 +318,9 @@ class ModelBuilder(GeomBuilder):
     def build(self) -> Model:
         """The frozen Model; raises a ModelError that names what is wrong."""
         bodies, geoms, contacts = self.sorted_parts()
+        check_inertia(bodies)
+        if self.directions == 2 and contacts.features and not self._loops:
+            check_plane(bodies)  # loops may hold what joints leave free
         return Model(
             bodies,
             geoms,
@@ -323,7 +342,7 @@ class ModelBuilder(GeomBuilder):
         bodies = [weighed(body, [g for g in geoms if g.body == body.name]) for body in bodies]
         self._check_moving_masses(bodies)
         rules = {**self_contacts(bodies, geoms, self._selves), **self._rules}
-        return bodies, geoms, collect_contacts(bodies, geoms, rules)
+        return bodies, geoms, collect_contacts(bodies, geoms, rules, self.friction)
 
     def _known(self) -> str:
         return "known bodies: " + ", ".join([WORLD, *self._bodies])
@@ -366,3 +385,10 @@ class ModelBuilder(GeomBuilder):
                     f"joint of body {body.name!r} moves no mass: give the body, or one that it "
                     "carries, a mass or a density, or the joint an armature"
                 )
+
+
+def _two(geom_a: str, geom_b: str) -> frozenset[str]:
+    """The names of a pair's geoms."""
+    if geom_a == geom_b:
+        raise ModelError(f"geom {geom_a!r} cannot touch itself: a pair is of two geoms")
+    return frozenset((geom_a, geom_b))

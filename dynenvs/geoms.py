@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynenvs.parts import (
     Geom,
     ModelError,
     Vector,
-    number,
+    coefficient,
+    positive,
     rotation3,
     rotation_to,
     unit3,
@@ -41,17 +42,17 @@ class GeomBuilder:
         (True; False only draws it), `color` (r, g, b), and what the geom adds to its body, seen
         or touched or not: `mass` [kg] or `density` [kg/m^3] (see `ModelBuilder.body`).
         """
-        self._positive(name, radius=radius)
+        radius = positive(radius, f"geom {name!r}: radius")
         return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
 
     def capsule(
         self, name: str, body: str, *, start: Vector, end: Vector, radius: float, **options: Any
     ) -> Self:
         """Add a capsule between the centres `start` and `end` of its caps [m]."""
-        self._positive(name, radius=radius)
+        radius = positive(radius, f"geom {name!r}: radius")
         a, b = vector3(start, f"start of {name!r}"), vector3(end, f"end of {name!r}")
         length = float(np.linalg.norm(b - a))
-        self._positive(name, length=length)
+        positive(length, f"geom {name!r}: length")
         rotation = rotation_to((b - a) / length)
         size = (radius, length / 2, 0)
         return self._geom(name, body, "capsule", size, (a + b) / 2, rotation, **options)
@@ -68,7 +69,7 @@ class GeomBuilder:
     ) -> Self:
         """Add a box with half edges `half_size` [m]."""
         size = vector3(half_size, f"half_size of {name!r}")
-        self._positive(name, half_size=float(size.min()))
+        positive(size.min(), f"geom {name!r}: half_size")
         return self._geom(name, body, "box", size, position, rotation, **options)
 
     def half_space(
@@ -142,14 +143,13 @@ class GeomBuilder:
         position: Vector,
         **options: Any,
     ) -> Self:
-        grid = np.array(heights, dtype=np.float64)
+        grid = _grid(heights)
         if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
             raise ModelError(
                 f"geom {name!r}: heights must be finite, of shape (nx, ny), both at least 2; got "
                 f"shape {grid.shape}"
             )
-        x, y = half_size
-        self._positive(name, half_size=min(x, y))
+        x, y = _pair(half_size, name)
         return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
 
     def _geom(
@@ -172,9 +172,6 @@ class GeomBuilder:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
         self._check_weight(name, body, kind, mass, density)
-        for what, value in (("friction", friction), ("restitution", restitution)):
-            if not (value >= 0.0 and math.isfinite(value)):
-                raise ModelError(f"geom {name!r}: {what} must be finite and not negative: {value}")
         self._geoms[name] = Geom(
             name,
             body,
@@ -182,10 +179,10 @@ class GeomBuilder:
             vector3(size, f"size of {name!r}"),
             vector3(position, f"position of {name!r}"),
             rotation3(rotation, f"rotation of {name!r}"),
-            float(friction),
-            float(restitution),
+            coefficient(friction, f"geom {name!r}: friction"),
+            coefficient(restitution, f"geom {name!r}: restitution"),
             collide,
-            color,
+            _color(color, name),
             heights,
             None if mass is None else float(mass),
             None if density is None else float(density),
@@ -200,9 +197,7 @@ class GeomBuilder:
         for what, value in (("mass", mass), ("density", density)):
             if value is None:
                 continue
-            weight = number(value, f"{what} of geom {name!r}")
-            if not (weight >= 0.0 and math.isfinite(weight)):
-                raise ModelError(f"geom {name!r}: {what} must be finite and not negative: {value}")
+            coefficient(value, f"geom {name!r}: {what}")
             if body == WORLD:
                 raise ModelError(f"geom {name!r}: the world's geoms have no {what}; leave it out")
             if kind not in SOLIDS and not (kind == "point" and what == "mass"):
@@ -213,8 +208,33 @@ class GeomBuilder:
         if mass is not None and density is not None:
             raise ModelError(f"geom {name!r}: give its mass or its density, not both")
 
-    @staticmethod
-    def _positive(name: str, **values: float) -> None:
-        for what, value in values.items():
-            if not (value > 0.0 and math.isfinite(value)):
-                raise ModelError(f"geom {name!r}: {what} must be positive and finite, got {value}")
+
+def _grid(heights: Any) -> NDArray[np.float64]:
+    """Heights as an array of their own, empty if they are no numbers."""
+    try:
+        return np.array(heights, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+
+
+def _color(color: Any, name: str) -> tuple[int, int, int] | None:
+    """Red, green and blue from 0 to 255, or None."""
+    if color is None:
+        return None
+    found = vector3(color, f"color of {name!r}")
+    if found.min() < 0 or found.max() > 255:
+        raise ModelError(f"geom {name!r}: color must be red, green, blue, 0 to 255: {color!r}")
+    r, g, b = (int(value) for value in found)
+    return r, g, b
+
+
+def _pair(half_size: Any, name: str) -> tuple[float, float]:
+    """Two positive numbers."""
+    try:
+        x, y = half_size
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"geom {name!r}: half_size must be two numbers [m], got {half_size!r}"
+        ) from None
+    what = f"geom {name!r}: half_size"
+    return positive(x, what), positive(y, what)

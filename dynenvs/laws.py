@@ -1,9 +1,13 @@
-"""Laws of contact that a model or a world chooses by name: cones, restitution, order of impacts."""
+"""Laws of contact that a model or a world chooses by name.
+
+Cones, restitution, order of impacts, and how the friction of two geoms becomes that of their pair.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from dynenvs.pairs import FRICTION_RULES
 from dynenvs.parts import ModelError
 from dynenvs.records import CONE, NEWTON, POISSON, PYRAMID, SEQUENTIAL, SIMULTANEOUS
 
@@ -25,6 +29,14 @@ class Laws(NamedTuple):
 def laws(cone: str, restitution: str, impacts: str) -> Laws:
     """Codes of the laws' names; a ModelError lists the choices."""
     return Laws(_code("cone", cone), _code("restitution", restitution), _code("impacts", impacts))
+
+
+def friction_rule(name: Any) -> str:
+    """The same name if there is such a rule for the friction of pairs; a ModelError lists them."""
+    if not (isinstance(name, str) and name in FRICTION_RULES):
+        known = ", ".join(FRICTION_RULES)
+        raise ModelError(f"unknown friction {name!r}; choose from: {known}")
+    return name
 
 
 def _code(what: str, name: Any) -> int:

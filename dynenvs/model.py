@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,19 @@ from dynenvs.records import (
     SOLID,
     STATUS,
 )
+
+LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
+
+
+def _available() -> int:
+    """Bytes of memory that can be had now; no end of them where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    except OSError:
+        pass
+    return sys.maxsize
 
 
 class Model:
@@ -234,7 +249,19 @@ class Model:
         return row.view(np.uint8)
 
     def workspace(self) -> Bytes:
-        """Scratch memory for one thread."""
+        """Scratch memory for one thread.
+
+        Raises:
+            MemoryError: it needs more than there is; it grows with the square of `max_contacts`.
+        """
+        free = _available() if self._workspace_bytes > LARGE else self._workspace_bytes
+        if self._workspace_bytes > free:
+            raise MemoryError(
+                f"room for {self.header.nc} contacts at once needs "
+                f"{self._workspace_bytes / 1e9:.1f} GB for each world or thread, more than the "
+                f"{free / 1e9:.1f} GB that are free; build the model with a smaller max_contacts, "
+                "or with fewer directions"
+            )
         return np.zeros(self._workspace_bytes, np.uint8)
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +26,16 @@ MOST_POINTS = 4  # along an edge of a box over a height field
 RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
 MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
+
+# From the coefficients of two geoms to that of their contact.  Coulomb's law knows pairs alone, so
+# that each rule is a convention: Bullet's is the product, PhysX's the arithmetic mean, Box2D's the
+# geometric one, MuJoCo's the maximum (of geoms of equal priority).
+FRICTION_RULES: dict[str, Callable[[float, float], float]] = {
+    "geometric": lambda a, b: math.sqrt(a * b),
+    "arithmetic": lambda a, b: (a + b) / 2,
+    "minimum": min,
+    "maximum": max,
+}
 
 
 @dataclass(frozen=True)
@@ -67,9 +78,15 @@ class Contacts(NamedTuple):
 
 
 def collect_contacts(
-    bodies: list[Body], geoms: list[Geom], rules: dict[frozenset[str], PairRule]
+    bodies: list[Body],
+    geoms: list[Geom],
+    rules: dict[frozenset[str], PairRule],
+    friction: str = "geometric",
 ) -> Contacts:
-    """All features of all pairs that may touch, in a stable order (their index is their id)."""
+    """All features of all pairs that may touch, in a stable order (their index is their id).
+
+    friction: one of `FRICTION_RULES`
+    """
     known = {geom.name for geom in geoms}
     for pair in rules:
         for name in pair - known:
@@ -84,7 +101,7 @@ def collect_contacts(
         if not _touches(a, b, rule, trees):
             continue
         first, second = _ordered(a, b)
-        coefficients = _coefficients(first, second, rule)
+        coefficients = _coefficients(first, second, rule, friction)
         if second.kind == HALF_SPACE or (first.kind in ROUND and second.kind in ROUND):
             own = [Feature(first, second, group, c, r, *coefficients) for c, r in _points(first)]
             points += own
@@ -114,11 +131,12 @@ def self_contacts(
         above[name] = up
     rules = {}
     for group in groups:
-        for a, b in itertools.combinations(group, 2):
-            for name in {a, b} - set(body_of):
+        for name in group:
+            if name not in body_of:
                 raise ModelError(
                     f"unknown geom {name!r} in self_contact; known geoms: {', '.join(body_of)}"
                 )
+        for a, b in itertools.combinations(group, 2):
             one, other = body_of[a], body_of[b]
             if one != other and above.get(one) != other and above.get(other) != one:
                 rules[frozenset((a, b))] = PairRule(True)
@@ -230,9 +248,9 @@ def _ordered(a: Geom, b: Geom) -> tuple[Geom, Geom]:
     return (a, b) if RANK[a.kind] <= RANK[b.kind] else (b, a)
 
 
-def _coefficients(a: Geom, b: Geom, rule: PairRule | None) -> tuple[float, float]:
-    """Friction: geometric mean; restitution: maximum; both overridable by the pair's rule."""
-    friction = math.sqrt(a.friction * b.friction)
+def _coefficients(a: Geom, b: Geom, rule: PairRule | None, law: str) -> tuple[float, float]:
+    """Friction: by one of `FRICTION_RULES`; restitution: maximum; the pair's own rule prevails."""
+    friction = FRICTION_RULES[law](a.friction, b.friction)
     restitution = max(a.restitution, b.restitution)
     if rule is not None and rule.friction is not None:
         friction = rule.friction

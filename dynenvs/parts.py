@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,10 +59,12 @@ def vector3(value: Vector, what: str) -> NDArray[np.float64]:
 
 
 def _numbers(value: Any) -> NDArray[np.float64]:
-    """`value` as an array, empty if it is not made of numbers."""
+    """`value` as an array, empty if it is not made of numbers (texts and truth values are none)."""
     try:
+        if np.asarray(value).dtype.kind not in "fiuO":
+            return np.empty(0)
         return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
 
@@ -71,6 +74,32 @@ def number(value: Any, what: str) -> float:
     if array.shape != ():
         raise ModelError(f"{what} must be a number, got {value!r}")
     return float(array)
+
+
+def coefficient(value: Any, what: str) -> float:
+    """`value` as a finite number of zero or more, or a ModelError that names `what`."""
+    found = number(value, what)
+    if not (found >= 0.0 and math.isfinite(found)):
+        raise ModelError(f"{what} must be finite and not negative, got {value!r}")
+    return found
+
+
+def positive(value: Any, what: str) -> float:
+    """`value` as a finite number above zero, or a ModelError that names `what`."""
+    found = number(value, what)
+    if not (found > 0.0 and math.isfinite(found)):
+        raise ModelError(f"{what} must be positive and finite, got {value!r}")
+    return found
+
+
+def whole(value: Any, what: str) -> int:
+    """`value` as a whole number, or a ModelError that names `what`."""
+    try:
+        if not isinstance(value, bool | np.bool_):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise ModelError(f"{what} must be a whole number, got {value!r}")
 
 
 def inertia_matrix(value: Any, body: str) -> NDArray[np.float64]:
@@ -95,7 +124,7 @@ def unit3(value: Vector, what: str) -> NDArray[np.float64]:
 
 def rotation3(value: Any, what: str) -> NDArray[np.float64]:
     """A proper rotation matrix, shape (3, 3), or a ModelError that names `what`."""
-    array = np.eye(3) if value is None else np.array(value, dtype=np.float64)
+    array = np.eye(3) if value is None else _numbers(value)
     proper = array.shape == (3, 3) and np.allclose(array @ array.T, np.eye(3), atol=1e-9)
     if not proper or np.linalg.det(array) < 0:
         raise ModelError(f"{what} must be a 3 x 3 rotation matrix (R R^T = 1, det R = 1)")
@@ -112,7 +141,13 @@ def rotation_to(z: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Joint:
-    """How a body moves in its parent; make it with `revolute`, `prismatic`, `spherical`, ..."""
+    """How a body moves in its parent; make it with `revolute`, `prismatic`, `spherical`, ...
+
+    Position limits are hard stops.  The effort limit is what the motor can give: `World.step` clips
+    the actuator forces to it.  The velocity limit is a datum of the motor for controllers and for
+    the ranges of observations: nothing in the simulation enforces it, as nothing in a real motor
+    stops a joint that is pushed faster.
+    """
 
     type: str
     name: str | None = None
@@ -120,8 +155,8 @@ class Joint:
     position: Vector = (0.0, 0.0, 0.0)  # of the joint frame in the parent's frame [m]
     rotation: Any = None  # of the joint frame in the parent's frame, shape (3, 3)
     limits: tuple[float, float] = (-math.inf, math.inf)  # [rad] or [m]
-    velocity: float = math.inf  # limit [rad/s] or [m/s]
-    effort: float = math.inf  # limit [N m] or [N]
+    velocity: float = math.inf  # limit [rad/s] or [m/s], not enforced
+    effort: float = math.inf  # limit [N m] or [N] of each coordinate's motor
     damping: float = 0.0  # [N m s/rad] or [N s/m]
     armature: float = 0.0  # reflected rotor inertia [kg m^2] or [kg]
     actuated: bool = True
@@ -132,14 +167,18 @@ class Joint:
         if self.type not in JOINT_TYPES:
             choices = ", ".join(JOINT_TYPES)
             raise ModelError(f"{name}: unknown joint type {self.type!r}; choose from: {choices}")
-        lower, upper = self.limits
+        try:
+            lower, upper = (number(limit, f"{name}: a limit") for limit in self.limits)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"{name}: limits must be two numbers [rad or m], got {self.limits!r}"
+            ) from None
         if not lower < upper:
             raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
-        for what, value in (("damping", self.damping), ("armature", self.armature)):
-            if not (value >= 0.0 and math.isfinite(value)):
-                raise ModelError(f"{name}: {what} must be finite and not negative, got {value}")
+        coefficient(self.damping, f"{name}: damping")
+        coefficient(self.armature, f"{name}: armature")
         for what, value in (("velocity", self.velocity), ("effort", self.effort)):
-            if not value > 0.0:
+            if not number(value, f"{name}: {what} limit") > 0.0:
                 raise ModelError(f"{name}: {what} limit must be positive, got {value}")
 
 

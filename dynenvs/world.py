@@ -16,9 +16,11 @@ from dynenvs.kinematics import update_poses
 from dynenvs.laws import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.layout import Floats, open_model, open_workspace
 from dynenvs.model import Model
-from dynenvs.records import CONTACT, FAR
+from dynenvs.parts import positive
+from dynenvs.records import CONTACT, FAR, SEEN
 from dynenvs.timestep import DONE, step
 
+MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
 TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
 
 
@@ -46,7 +48,7 @@ class Diagnostics(NamedTuple):
     pivots: int
     degraded: int  # solves accepted above the certificate's 1e-9, and halved steps
     failed: int
-    overflow: int  # steps with more contacts than the model's capacity
+    overflow: int  # steps with more contacts than the model's capacity: `World.step` refuses them
 
 
 class World:
@@ -79,19 +81,51 @@ class World:
         cone: str | None = None,
         directions: int | None = None,
     ) -> None:
-        if not (np.isfinite(timestep) and timestep > 0):
-            raise ValueError(f"timestep must be positive and finite [s], got {timestep}")
+        if not isinstance(model, Model):
+            raise ValueError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r}")
         self.model = model
-        self.timestep = float(timestep)
-        self._rows = model.states(1)
-        self._row = self._rows.view(np.uint8)
-        self._buffer = model.workspace()
-        self._tau = np.zeros(model.nv)
-        self._prepared = False  # whether all that a step calls has been compiled
+        self.timestep = timestep
+        self._hold(model.states(1))
         if cone is not None:
             self.cone = cone
         if directions is not None:
             self.directions = directions
+
+    def _hold(self, rows: NDArray[Any]) -> None:
+        """Take over a state, and make what is worked out anew in every step."""
+        self._rows = rows
+        self._row = rows.view(np.uint8)
+        self._buffer = self.model.workspace()
+        self._tau = np.zeros(self.model.nv)
+        self._may_overflow = bool(self.model.header.nc < self.model.header.nf)
+        self._written = False  # whether parameters may have been written from outside
+        self._prepared = False  # whether all that a step calls has been compiled
+
+    # Copies: by `copy.copy`, `copy.deepcopy` and `pickle` alike, worlds of their own with the same
+    # future, bit for bit.  The frozen model may be shared, the state never is.
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = {"_rows", "_row", "_buffer", "_tau", "_may_overflow", "_written", "_prepared"}
+        kept = {key: value for key, value in vars(self).items() if key not in made}
+        return kept | {"state": self._row.tobytes(), "tau": self._tau.copy()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        state, tau = kept.pop("state"), kept.pop("tau")
+        vars(self).update(kept)  # of a subclass, too
+        rows = self.model.states(1)
+        rows.view(np.uint8)[:] = np.frombuffer(state, np.uint8)
+        self._hold(rows)
+        self._tau[:] = tau
+        self._written = True
+
+    @property
+    def timestep(self) -> float:
+        """Length of a step [s]; may be set at any time."""
+        return self._timestep
+
+    @timestep.setter
+    def timestep(self, value: float) -> None:
+        self._timestep = positive(value, "timestep [s]")
 
     @property
     def q(self) -> Floats:
@@ -130,6 +164,7 @@ class World:
     @property
     def friction(self) -> Floats:
         """This world's friction coefficient of each contact feature, shape (nf,), writable."""
+        self._written = True
         view: Floats = self._rows["memory"]["friction"][0]
         return view
 
@@ -139,6 +174,7 @@ class World:
 
         Writable if the model has a part that bounces; else every impact is inelastic.
         """
+        self._written = True
         view: Floats = self._rows["memory"]["restitution"][0]
         view.flags.writeable = bool(self.model.header.restitution)
         return view
@@ -170,6 +206,7 @@ class World:
     @property
     def mass_scale(self) -> Floats:
         """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
+        self._written = True
         view: Floats = self._rows["mass_scale"][0]
         return view
 
@@ -187,31 +224,84 @@ class World:
         if v is not None:
             self.v = v
 
+    @property
+    def tau(self) -> Floats:
+        """A copy of the actuator forces of the last step, clipped to effort limits, shape (nu,)."""
+        applied: Floats = self._tau[self.model.actuated]
+        return applied
+
     def step(self, tau: ArrayLike | None = None, steps: int = 1) -> None:
         """Advance by `steps` time steps under actuator forces `tau` [N m, N], shape (nu,).
 
+        A motor gives no more than its joint's `effort` limit: forces beyond are clipped to it, as
+        the environments do and MuJoCo does with a `forcerange`; `World.tau` tells what was applied.
+        Limits of velocity are not enforced (see `Joint`).
+
         Raises:
-            ValueError: wrong shape, or not finite; `steps` is no whole number from 0 on.
-            SimulationError: a contact problem has no solution; the last finite state stays.
+            ValueError: wrong shape, or not finite; `steps` is no whole number from 0 on; or
+                `friction`, `restitution` or `mass_scale` of this world hold something that cannot
+                be.
+            SimulationError: a contact problem has no solution, or there are more contacts than the
+                model has room for (`ModelBuilder(max_contacts=...)`).  The last state that was
+                solved stays.
         """
         whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
         if not (whole and steps >= 0):
             raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
-        if tau is not None:
-            self._tau[self.model.actuated] = finite_vector(tau, self.model.nu, "tau")
-        else:
-            self._tau[:] = 0.0
-        call = (self.model.packed, self._row, self._buffer, self._tau, self.timestep)
+        model = self.model
+        if self._written:
+            self._check()
+        forces = 0.0 if tau is None else finite_vector(tau, model.nu, "tau")
+        limit = model.effort_limit[model.actuated]
+        self._tau[model.actuated] = np.clip(forces, -limit, limit)
+        status = self._rows["status"]
+        before = int(status["overflow"][0])
+        kept = None
+        call = (model.packed, self._row, self._buffer, self._tau, self._timestep)
         if not self._prepared:
-            prepare("the dynamics", [(step, call)], self.model.kernel_groups)
+            prepare("the dynamics", [(step, call)], model.kernel_groups)
             self._prepared = True
         for _ in range(steps):
-            status = step(*call)
-            if status != DONE:
+            if self._may_overflow:  # most models have room for all
+                kept = self._row.copy()
+            done = step(*call)
+            if done != DONE:
                 raise SimulationError(
                     f"no solution of the step at t = {self.time:.6g} s (timestep "
                     f"{self.timestep} s, q = {self.q}, v = {self.v}); try a shorter timestep"
                 )
+            if kept is not None and int(status["overflow"][0]) > before:
+                self._row[:] = kept
+                self._fail_for_room()
+
+    def _check(self) -> None:
+        """Refuse parameters that were written into this world's views and cannot be."""
+        memory = self._rows["memory"]
+        for name, values, least, most in (
+            ("friction", memory["friction"][0], 0.0, MOST),
+            ("restitution", memory["restitution"][0], 0.0, 1.0),
+            ("mass_scale", self._rows["mass_scale"][0], 1.0 / MOST, MOST),
+        ):
+            # Not the other way round: NaN must not pass
+            if values.size and not (values.min() >= least and values.max() <= most):
+                k = np.flatnonzero(~((values >= least) & (values <= most)))[0]
+                raise ValueError(
+                    f"{name}[{k}] of the world is {values[k]}; it must be from {least} to {most}"
+                )
+
+    def _fail_for_room(self) -> None:
+        """Say how many contacts there are, and how many the model has room for."""
+        m = open_model(self.model.packed)
+        w = open_workspace(m, self._buffer)
+        update_poses(m, self.q, w.pose)
+        measure_gaps(self.model.packed, self._buffer)
+        room, most = int(self.model.header.nc), int(self.model.header.nf)
+        needed = max(int(np.count_nonzero(w.gaps < SEEN)), room + 1)
+        raise SimulationError(
+            f"the step at t = {self.time:.6g} s needs room for up to {needed} contacts, the model "
+            f"has room for {room}: build it with ModelBuilder(max_contacts={needed}) or more (all "
+            f"that there can be: {most}; memory grows with the square)"
+        )
 
     @property
     def contacts(self) -> list[Contact]:
@@ -270,4 +360,5 @@ class World:
         if getattr(state, "dtype", None) != self._rows.dtype:
             raise ValueError("state must be a record that get_state() of this model returned")
         self._rows[0] = state
+        self._written = True
         mend_lists(self._rows)

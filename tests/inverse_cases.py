@@ -16,6 +16,7 @@ from dynenvs.dynamics.rnea import bias_force
 from dynenvs.inverse import InverseResult, inverse_dynamics
 from dynenvs.model import Model
 from dynenvs.parts import free, prismatic, revolute
+from dynenvs.timestep import DONE, step
 from dynenvs.world import World
 
 H = 0.01  # control period [s]
@@ -300,10 +301,18 @@ def effort_norm(model: Model, tau: Array) -> float:
 
 
 def stepped(case: Case, tau: Array) -> World:
-    """The forward model after one step of the control period under these torques."""
+    """The forward model after one step of the control period under these torques.
+
+    By the kernel: `World.step` would clip them to effort limits, which inverse dynamics leaves to
+    its caller.
+    """
     world = World(case.model, timestep=H)
     world.q, world.v = case.q, case.v
-    world.step(tau)
+    state, forces = world.get_state().reshape(1), np.zeros(case.model.nv)
+    forces[case.model.actuated] = tau
+    row = state.view(np.uint8)
+    assert step(case.model.packed, row, case.model.workspace(), forces, H) == DONE
+    world.set_state(state[0])
     return world
 
 

@@ -27,6 +27,7 @@ from dynenvs.contact.problem import solve_by_cascade
 from dynenvs.layout import Bytes, open_model, open_workspace
 from dynenvs.lcp import LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.interface import CASCADE, METHODS
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, DEGRADED_RESIDUAL
 
 CORPUS = solvers.corpus()
 BEYOND = "bimatrix games, n = 21 to 40"  # may be left unsolved
@@ -36,7 +37,10 @@ SLOW = {"redundant contacts, 16 to 40", "ten boxes, 40 contacts"}  # for all but
 
 
 def right(problem: Problem, z: Array) -> bool:
-    return solvers.residual(problem, z) <= solvers.allowed(problem, z)
+    """Within the certificate's tolerance: nothing is allowed for rounding but the oracle's own."""
+    speed = max(float(np.abs(problem.b).max(initial=0.0)), problem.floor) or 1.0
+    oracle = 1e-17 * float((np.abs(problem.A) @ np.abs(z)).max(initial=0.0)) / speed
+    return solvers.residual(problem, z) <= CERTIFIED_RESIDUAL + oracle
 
 
 def test_the_residual_sees_what_is_wrong() -> None:
@@ -62,7 +66,8 @@ def test_the_cascade_certifies_every_problem(family: str) -> None:
 @pytest.mark.parametrize("family", [name for name in CORPUS if name not in SLOW])
 @pytest.mark.parametrize("method", METHODS)
 def test_certificates_are_honest(method: str, family: str) -> None:
-    """What a solver certifies is right, and the residual that it reports is the real one."""
+    """What a solver certifies is right, and the residual that it reports is no less than the real
+    one, and the real one where there is no answer."""
     for problem in CORPUS[family][::2]:
         result = solve_lcp(
             problem.A, problem.b, method=method, blocks=problem.blocks, scale=problem.floor
@@ -70,7 +75,9 @@ def test_certificates_are_honest(method: str, family: str) -> None:
         assert result.rung is None
         assert not result.certified or right(problem, result.z)
         real, rounding = solvers.residual(problem, result.z), solvers.allowed(problem, result.z)
-        assert result.residual == pytest.approx(real, rel=1e-6, abs=rounding)
+        assert result.residual >= (1 - 1e-6) * real - rounding
+        if real > DEGRADED_RESIDUAL:  # below, what is reported is a bound
+            assert result.residual == pytest.approx(real, rel=1e-6, abs=rounding)
 
 
 @pytest.mark.parametrize("method", SOLVERS)

@@ -32,7 +32,8 @@ def hopper(*, slope: bool = False) -> Model:
     builder.body("slide", joint=prismatic("x", axis=(1, 0, 0)))
     builder.body("trunk", parent="slide", joint=prismatic("z"), mass=5.0)
     builder.box("hull", "trunk", half_size=(0.25, 0.1, 0.1), collide=False)
-    builder.body("leg", parent="trunk", joint=revolute("hip", axis=(0, 1, 0)), mass=1.0)
+    hip = revolute("hip", axis=(0, 1, 0))
+    builder.body("leg", parent="trunk", joint=hip, mass=1.0, com=(0, -0.1, -0.2))
     builder.capsule("shin", "leg", start=(0, -0.1, 0), end=(0, -0.1, -0.4), radius=0.05)
     builder.sphere("tip", "leg", radius=0.06, position=(0, -0.1, -0.4))
     builder.point("spur", "leg", position=(0.05, -0.1, -0.4))
@@ -42,7 +43,7 @@ def hopper(*, slope: bool = False) -> Model:
 def pendulum() -> Model:
     """One link on a pivot, no floor."""
     builder = ModelBuilder(directions=2)
-    builder.body("arm", joint=revolute("pivot", axis=(0, 1, 0)), mass=1.0)
+    builder.body("arm", joint=revolute("pivot", axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.2))
     builder.capsule("rod", "arm", start=(0, 0, 0), end=(0, 0, -0.5), radius=0.03)
     return builder.build()
 

@@ -294,11 +294,13 @@ def test_a_deep_overlap_is_pushed_out_without_speed() -> None:
     assert heights[-1] == pytest.approx(0.1, abs=1e-9)
 
 
-def test_too_many_contacts_are_reported() -> None:
-    """Capacity 2, four corners on the floor: an overflow is counted, not hidden."""
+def test_too_many_contacts_are_an_error() -> None:
+    """Capacity 2, four corners on the floor: no step without two of them, and the state stays."""
     world = block(max_contacts=2)
-    world.step()
-    assert world.diagnostics.overflow >= 1
+    before = world.get_state()
+    with pytest.raises(SimulationError, match=r"room for up to \d+ contacts.*max_contacts="):
+        world.step()
+    assert same(world.get_state(), before)
 
 
 def test_no_contact_features_at_all() -> None:

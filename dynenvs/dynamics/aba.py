@@ -124,9 +124,17 @@ def aba(
         wrenches: external (moment; force) at each body's centre of mass, world axes, (nb, 6).
 
     Raises:
-        ValueError: wrong shape, or not finite.
+        ValueError: wrong shape, or not finite; or the mass matrix is singular at this `q`, as of
+            two hinges of a point mass that have become one line.
     """
     row, buffer = prepare(model, q, v, wrenches)
     a = np.zeros(model.nv)
     _aba(model.packed, row, buffer, finite_vector(tau, model.nv, "tau"), a)
+    if not np.isfinite(a).all():
+        j = int(np.flatnonzero(~np.isfinite(a))[0])
+        name = model.body_names[model.dofs[j]["body"]]
+        raise ValueError(
+            f"the mass matrix is singular at q = {np.asarray(q)}: the joint of body {name!r} moves "
+            "no inertia there"
+        )
     return a

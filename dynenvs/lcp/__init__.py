@@ -3,6 +3,7 @@
 interface.py           `solve_lcp` for people: the cascade, or any method alone
 solve.py               `solve` for kernels: the cascade, every answer judged
 scaling.py             natural scales, the certificate, equilibration
+proof.py               what the residual is at most in exact arithmetic
 tableau.py             Lemke's method on an updated dictionary: fast
 lemke.py               Lemke's method, refactoring at every pivot, in twice the working precision
 principal_pivoting.py  the criss-cross method

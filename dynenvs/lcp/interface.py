@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.lcp import solve as kernels
+from dynenvs.lcp.proof import careful_w, proven_residual
 from dynenvs.lcp.workspace import workspace
 
 CASCADE = "cascade"
@@ -47,8 +48,9 @@ class LcpRung(IntEnum):
 class LcpResult(NamedTuple):
     """Answer of `solve_lcp`.
 
-    z, w: shape (n,), w = A z + b
-    status: LcpStatus; residual: natural residual in natural scales (`scaling.certificate`)
+    z, w: shape (n,), w = A z + b, summed as if in twice the working precision
+    status: LcpStatus; residual: natural residual in natural scales (`scaling.certificate`); of a
+        certified answer its bound in exact arithmetic (`proof.proven_residual`)
     iterations: pivots (the cascade: of all Lemke runs together), sweeps or iterations
     active: bool, shape (n,), the basic z's: the `guess` for the next, similar problem
     rung: LcpRung that gave the answer, None of other methods than the cascade
@@ -64,7 +66,7 @@ class LcpResult(NamedTuple):
 
     @property
     def certified(self) -> bool:
-        """Whether z solves the problem: its residual is 1e-9 at most."""
+        """Whether z solves the problem: its residual is 1e-9 at most, all rounding included."""
         return self.status is LcpStatus.CERTIFIED
 
 
@@ -121,7 +123,10 @@ def solve_lcp(
         status, residual, used = kernels.solve_by(
             matrix, vector, n, float(scale), code, most, active, block, z, work
         )
-    w = matrix @ z + vector
+    if status == kernels.CERTIFIED:
+        residual = proven_residual(matrix, vector, n, z, kernels.CERTIFIED_RESIDUAL, False, work)
+    w = np.zeros(n)
+    careful_w(matrix, vector, n, z, w)
     return LcpResult(z, w, LcpStatus(status), residual, used, active.astype(np.bool_), rung)
 
 

@@ -61,7 +61,8 @@ def certificate(
     """Natural residual max_i |min(z_i / z_scale_i, w_i / w_scale_i)| with w = A z + b.
 
     (Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 5.10: it is 0 exactly at the
-    solutions.)  Not-a-number or infinite anywhere gives infinity.
+    solutions.)  Not-a-number or infinite anywhere gives infinity.  Rounding of the sum w is not
+    counted: `proof.proven_residual` does that.
 
     A: shape (>= n, >= n); b, z, z_scale, w_scale: shape (>= n,)
     careful: sum w as if in twice the working precision, so that only z's own error is seen
