@@ -111,7 +111,7 @@ def _careful_sum(A: Matrix, b: Vector, n: int, z: Vector, i: int) -> float:
     total, low = b[i], 0.0
     for j in range(n):
         total, low = add_product(total, low, A[i, j], z[j])
-    return total + low
+    return float(total + low)
 
 
 @kernel
