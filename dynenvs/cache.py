@@ -30,6 +30,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 _PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"^from (dynenvs[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _KEPT_SECONDS = 30 * 86400  # machine code that no process has used for this long is removed
+WORLDS = "worlds"  # what is compiled by one process of a machine, part by part
 _LOOK = 0.2  # between looks whether another process has compiled what is needed here [s]
 
 
@@ -173,7 +174,7 @@ def _imported_files(path: Path) -> set[Path]:
     return found
 
 
-# One process compiles at a time
+# Nothing is compiled by two processes at a time
 
 _helps: list[bool] = []  # not empty in a process that helps another one, which holds the lock
 
@@ -184,16 +185,17 @@ def help_another() -> None:
 
 
 @contextmanager
-def turn_to_compile(is_done: Callable[[], bool]) -> Iterator[bool]:
-    """Wait until no other process of this cache compiles; True if there is still something to do.
+def turn_to_compile(what: str, is_done: Callable[[], bool]) -> Iterator[bool]:
+    """Wait until no other process compiles this; True if there is still something to do.
 
     A process that ends, however it ends, gives its turn away.  Within a turn a thread may take
     another one.
 
     Args:
+        what: a kernel's module and name, or `WORLDS` for all that a robot needs.
         is_done: whether others have meanwhile put on disk all that is needed.
     """
-    lock = None if _helps or not is_writable() else _lock()
+    lock = None if _helps or not is_writable() else _lock(what)
     held = False
     while lock is not None and not held and not is_done():
         taken = _acquire(lock)
@@ -205,11 +207,11 @@ def turn_to_compile(is_done: Callable[[], bool]) -> Iterator[bool]:
             lock.release()
 
 
-def compiles_elsewhere() -> bool:
+def compiles_elsewhere(what: str) -> bool:
     """Whether another process, or thread, has its turn at present."""
     if _helps or not is_writable():
         return False
-    lock = _lock()
+    lock = _lock(what)
     taken = _acquire(lock, 0.0)
     if taken:
         lock.release()
@@ -230,10 +232,12 @@ def _acquire(lock: Any, timeout: float = _LOOK) -> bool | None:
 
 
 @cache
-def _lock() -> Any:
+def _lock(what: str) -> Any:
     from filelock import FileLock  # 30 ms, and seldom needed
 
-    return FileLock(cache_root() / "compiling.lock")
+    folder = cache_root() / "locks"
+    folder.mkdir(exist_ok=True)
+    return FileLock(folder / f"{what}.lock")
 
 
 if hasattr(os, "register_at_fork"):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dynenvs.ahead import Helper, start_helper
-from dynenvs.cache import cache_root, compiles_elsewhere, is_writable, turn_to_compile
+from dynenvs.cache import WORLDS, cache_root, compiles_elsewhere, is_writable, turn_to_compile
 from dynenvs.pipeline import Kernel
 
 TOLD = 3.0  # seconds; what takes less is not worth a word
@@ -60,9 +60,9 @@ def compile_jobs(what: str, jobs: Sequence[Job], later: Sequence[Job] = ()) -> N
 
     if is_done():
         return
-    if compiles_elsewhere() and multiprocessing.parent_process() is None:
+    if compiles_elsewhere(WORLDS) and multiprocessing.parent_process() is None:
         _say(f"waiting for another process, which compiles for {cache_root()}")
-    with turn_to_compile(is_done) as mine:
+    with turn_to_compile(WORLDS, is_done) as mine:
         if mine:
             expect(later)
             _compile(what, [job for job in jobs if not job.is_ready])

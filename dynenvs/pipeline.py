@@ -159,5 +159,6 @@ class Kernel(CPUDispatcher):
         arguments, _ = sigutils.normalize_signature(signature)
         if not isinstance(self._cache, KernelCache) or self.is_compiled_for(arguments):
             return super().compile(signature)
-        with turn_to_compile(lambda: self.is_compiled_for(arguments)):
+        name = f"{self.py_func.__module__}.{self.py_func.__name__}"
+        with turn_to_compile(name, lambda: self.is_compiled_for(arguments)):
             return super().compile(signature)
