@@ -79,6 +79,10 @@ def wait_for_helper(name: str) -> None:
         helper.wait_for(name)
 
 
+def _helper_is_at(name: str) -> bool:
+    return any(helper.is_at(name) for helper in _helpers)
+
+
 def _compile(what: str, jobs: Sequence[Job]) -> None:
     begin = time.monotonic()
     _start_helper(jobs)
@@ -86,9 +90,13 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
     told = max([seconds, *(job.seconds for job in jobs)]) >= TOLD
     if told:
         _say(_announcement(what, len(jobs), seconds))
-    for number, job in enumerate(jobs):
-        if told and number > 0:
-            _say(f"{number} of {len(jobs)} parts after {time.monotonic() - begin:.0f} s")
+    waiting = list(jobs)
+    while waiting:
+        if told and len(waiting) < len(jobs):
+            done = len(jobs) - len(waiting)
+            _say(f"{done} of {len(jobs)} parts after {time.monotonic() - begin:.0f} s")
+        job = next((job for job in waiting if not _helper_is_at(job.name)), waiting[0])
+        waiting.remove(job)
         wait_for_helper(job.name)
         if not job.is_ready:
             job.kernel.compile(job.arguments)
