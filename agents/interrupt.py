@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import _thread
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from dynenvs.interrupts import interrupt_main_thread
 
 LATER = 3.0  # seconds after which an interrupt that nobody heard is sent again
 
@@ -24,7 +25,7 @@ def stopped_by_ctrl_c() -> Iterator[None]:
     over = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        retry = threading.Timer(LATER, lambda: None if over.is_set() else _thread.interrupt_main())
+        retry = threading.Timer(LATER, lambda: None if over.is_set() else interrupt_main_thread())
         retry.daemon = True
         retry.start()
         raise KeyboardInterrupt

@@ -59,13 +59,22 @@ def _keep_back(number: int, frame: FrameType | None) -> None:
     """Send the interrupt again a little later, or to the handler that is meant for it."""
     if _is_called_by_kernel(frame):
         _kept_back[:] = [True]
-        again = threading.Timer(AGAIN, _thread.interrupt_main)
+        again = threading.Timer(AGAIN, interrupt_main_thread)
         again.daemon = True
         again.start()
     else:
         _kept_back.clear()
         _let_go()
         signal.raise_signal(number)
+
+
+def interrupt_main_thread() -> None:
+    """What Ctrl-C does, from any thread: it wakes up a main thread that sleeps, too."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _is_called_by_kernel(frame: FrameType | None) -> bool:
