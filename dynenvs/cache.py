@@ -31,7 +31,7 @@ _PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"^from (dynenvs[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _KEPT_SECONDS = 30 * 86400  # machine code that no process has used for this long is removed
 WORLDS = "worlds"  # what is compiled by one process of a machine, part by part
-_LOOK = 0.2  # between looks whether another process has compiled what is needed here [s]
+_LOOK = 0.5  # between looks whether another process has compiled what is needed here [s]
 
 
 @cache
@@ -223,7 +223,7 @@ def _acquire(lock: Any, timeout: float = _LOOK) -> bool | None:
     from filelock import Timeout
 
     try:
-        lock.acquire(timeout=timeout, poll_interval=_LOOK / 4)
+        lock.acquire(timeout=timeout, poll_interval=_LOOK / 2)
     except Timeout:
         return False
     except (NotImplementedError, OSError):

@@ -75,8 +75,7 @@ def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> C
         signature: as numba writes it; int64 is returned, arguments are int64, float64 and
             one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled:
             callers take what they know for an answer, and no more.
-        group: who needs it, a name for `prepare`; "soon" is for what most worlds need sooner or
-            later, "rare" for what few do.
+        group: who needs it, a name for `prepare`; "rare" is for what few worlds ever do.
         seconds: that compiling it takes on a laptop, about; for the message that it is compiled.
     """
 
@@ -133,8 +132,7 @@ def prepare(what: str, calls: Calls, groups: Sequence[str] | None) -> None:
         return
     units = _units_of(groups)
     jobs = _jobs(calls, units)
-    soon = [u.job for u in _units.values() if u.group == "soon" and "contact" in (groups or ())]
-    compile_jobs(what, jobs, soon)
+    compile_jobs(what, jobs)
     for unit in units:
         unit.link()
 

@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_helpers.clear)  # they are the parent's
 
 
-def compile_jobs(what: str, jobs: Sequence[Job], later: Sequence[Job] = ()) -> None:
+def compile_jobs(what: str, jobs: Sequence[Job]) -> None:
     """Compile those of `jobs` that are not at hand.
 
     Another process that compiles for the same cache is waited for, and what it has compiled is
@@ -52,7 +52,6 @@ def compile_jobs(what: str, jobs: Sequence[Job], later: Sequence[Job] = ()) -> N
     Args:
         what: needs them, as the message on stderr says.
         jobs: in the order in which they should be begun.
-        later: a helper process goes on with them while this one begins to work.
     """
 
     def is_done() -> bool:
@@ -64,7 +63,6 @@ def compile_jobs(what: str, jobs: Sequence[Job], later: Sequence[Job] = ()) -> N
         _say(f"waiting for another process, which compiles for {cache_root()}")
     with turn_to_compile(WORLDS, is_done) as mine:
         if mine:
-            expect(later)
             _compile(what, [job for job in jobs if not job.is_ready])
 
 

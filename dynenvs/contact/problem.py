@@ -156,7 +156,7 @@ def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> No
             w.impulse_row[variable.row + 1] += variable.s * impulse
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "soon")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact")
 def solve_by_cascade(
     packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
 ) -> int:
