@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,10 @@ class Helper:
             text=True,
         )
         assert self._process.stdin is not None
-        self._process.stdin.write(base64.b85encode(pickle.dumps(list(jobs))).decode() + "\n")
-        self._process.stdin.flush()
+        told = base64.b85encode(pickle.dumps(list(jobs))) + b"\n"
+        with suppress(BrokenPipeError):  # it has ended already
+            while told:
+                told = told[os.write(self._process.stdin.fileno(), told) :]
         self._at = ""
         threading.Thread(target=self._listen, name="dynenvs compiler", daemon=True).start()
         atexit.register(self.stop)
