@@ -49,6 +49,7 @@ from dynenvs.records import (
     WORK_WORDS,
 )
 from dynenvs.simd import WIDTH
+from dynenvs.sparse_view import sparse_bytes
 from dynenvs.views import matrix, raw, vector
 
 Bytes = NDArray[np.uint8]
@@ -199,9 +200,9 @@ def fill_offsets(header: Any) -> None:
             ("shapes_at", header.nsolids * SHAPE.itemsize),
             ("contacts_at", header.nc * CONTACT.itemsize),
             ("variables_at", nl * VARIABLE.itemsize),
-            ("blocks_at", (header.nc + header.nlimited) * BLOCK.itemsize),
+            ("blocks_at", (header.nd + header.nlimited) * BLOCK.itemsize),
             ("unknowns_at", nr * UNKNOWN.itemsize),
-            ("eliminated_at", (header.nc + header.nlimited) * ELIMINATED.itemsize),
+            ("eliminated_at", (header.nd + header.nlimited) * ELIMINATED.itemsize),
             ("answer_at", ANSWER.itemsize),
             ("M_at", 8 * nv * nv),
             ("L_at", 8 * nv * nv),
@@ -225,6 +226,7 @@ def fill_offsets(header: Any) -> None:
             ("loop_T_at", 8 * header.ne * nr),
             ("loop_vectors_at", 32 * header.ne),
             ("loop_v_at", 16 * nv if header.ne else 0),
+            ("sparse_at", sparse_bytes(header)),
         ],
     )
 
@@ -314,7 +316,7 @@ def open_solids(m: ModelView, packed: Bytes, buffer: Bytes) -> tuple[Records, Re
 def open_eliminated(m: ModelView, buffer: Bytes) -> Records:
     """ELIMINATED of every block, shape (nc + nlimited,)."""
     h = m.header[0]
-    return vector(buffer, h.eliminated_at, h.nc + h.nlimited, ELIMINATED)
+    return vector(buffer, h.eliminated_at, h.nd + h.nlimited, ELIMINATED)
 
 
 @inlined
@@ -345,7 +347,7 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, h.spots_at, 2 * h.ns, SPOT),
         vector(buffer, h.contacts_at, h.nc, CONTACT),
         vector(buffer, h.variables_at, nl, VARIABLE),
-        vector(buffer, h.blocks_at, h.nc + h.nlimited, BLOCK),
+        vector(buffer, h.blocks_at, h.nd + h.nlimited, BLOCK),
         vector(buffer, h.unknowns_at, nr, UNKNOWN),
         vector(buffer, h.answer_at, 1, ANSWER),
         matrix(buffer, at, nv, 6, np.float64),

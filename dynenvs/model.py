@@ -169,6 +169,7 @@ class Model:
             "refined": h.refined,
             "recursive": h.recursive,
             "impacts": h.restitution != INELASTIC,
+            "sparse": h.sparse,
             "cones": h.cone == CONE,
         }
         return tuple(name for name, needed in wanted.items() if needed)

@@ -29,6 +29,7 @@ from dynenvs.simd import WIDTH
 from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, principal
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
+MOST_DENSE = 24  # contacts, above which the sparse solver is asked in scenes of several trees
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
 FLOATING = ("spherical", "free")  # joints that turn any way
@@ -59,10 +60,6 @@ def allocate(
     most = contacts.at_once
     header.nc = most if max_contacts is None else min(max_contacts, int(header.nf))
     header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
-    tangents = 1 if directions == 2 else 2
-    # Rounded up: loops along rows then have whole vector registers to work on
-    header.nr = -(-(header.nc * (1 + tangents) + header.nlimited) // 4) * 4
-    header.nl = header.nc * (2 + directions) + header.nlimited
     header.directions = directions
     header.nloops, header.ne = len(closures.loops), closures.rows
     header.cone = laws.cone if directions > 2 else PYRAMID
@@ -70,6 +67,21 @@ def allocate(
     if any(feature.restitution > 0.0 for feature in contacts.features):
         header.restitution = laws.restitution
     header.gravity[:] = gravity
+    trees = _list_trees(bodies)
+    header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
+    # Recursion pays for the deepest tree or for none; loops are taken out by factors
+    header.recursive = not header.ne and max(map(_cost_of_factors, trees), default=0) >= RECURSION
+    # Free and spherical joints are not refined
+    simple = all(JOINT_NV[kind] <= 1 for kind in kinds) and not (header.ne or header.recursive)
+    header.refined = simple and max(map(max, trees), default=0) > DEEP
+    header.sparse = len(trees) > 1 and not (
+        header.ne or header.recursive or header.refined or header.restitution != INELASTIC
+    )
+    header.nd = min(header.nc, MOST_DENSE) if header.sparse else header.nc
+    tangents = 1 if directions == 2 else 2
+    # Rounded up: loops along rows then have whole vector registers to work on
+    header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
+    header.nl = header.nd * (2 + directions) + header.nlimited
     header.npolygons = len(direction_counts(directions))
     header.abreast = _goes_abreast(header, bodies)
     fill_offsets(header)
@@ -78,10 +90,27 @@ def allocate(
     return packed
 
 
+def _list_trees(bodies: list[Body]) -> list[list[int]]:
+    """Trees of bodies that move apart from each other: the depths of their coordinates."""
+    trees: list[list[int]] = []
+    place: dict[str, tuple[int, int]] = {}  # of each body that moves: its tree, and its depth
+    for body in bodies:
+        count = JOINT_NV[JOINT_TYPES[body.joint.type]]
+        tree, depth = place.get(body.parent, (len(trees), 0))
+        if tree == len(trees):
+            if count == 0:  # stands still
+                continue
+            trees.append([])
+        trees[tree] += range(depth + 1, depth + count + 1)
+        place[body.name] = tree, depth + count
+    return trees
+
+
 def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
     """Whether `dynenvs.abreast` knows the model: all trees float, no loops, nothing bounces."""
     floating = all(body.joint.type in FLOATING for body in bodies if body.parent == "world")
-    return floating and not header.ne and header.restitution == INELASTIC
+    inelastic = header.restitution == INELASTIC
+    return bool(floating and inelastic and not (header.ne or header.recursive))
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -98,11 +127,11 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
     """BODY of the world and of every body, parents first."""
     index = _body_index(bodies)
     by_name = {body.name: body for body in bodies}
-    records[0].parent = records[0].last = -1
+    records[0].parent = records[0].last = records[0].tree = -1
     records[0].rotation[:] = np.eye(3)
     planar = True
     axes: list[Axis] = [Axis(True, None, np.eye(3))]
-    q_at = v_at = 0
+    q_at = v_at = trees = 0
     for i, body in enumerate(bodies, 1):
         record = records[i]
         joint = body.joint
@@ -112,6 +141,9 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.joint = kind
         record.root = i if parent == 0 else records[parent].root
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
+        record.tree = records[parent].tree
+        if record.tree < 0 and record.nv > 0:
+            record.tree, trees = trees, trees + 1
         q_at += JOINT_NQ[kind]
         v_at += JOINT_NV[kind]
         rotation, position = joint_placement(joint, by_name.get(body.parent), body.name)
@@ -134,6 +166,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
 
 def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) -> None:
     """DOF of every coordinate, from the bodies and their filled BODY records."""
+    places = [0] * int(header.ntrees)  # coordinates of each tree so far
     last = np.full(len(bodies) + 1, -1)  # last degree of freedom at or above each body
     for i, body in enumerate(bodies, 1):
         record = records[i]
@@ -141,7 +174,9 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
         for k in range(record.nv):
             j = record.v_at + k
             dof = dofs[j]
-            dof.parent, dof.body = previous, i
+            dof.parent, dof.body, dof.tree = previous, i, record.tree
+            dof.place = places[record.tree]
+            places[record.tree] += 1
             previous = j
             dof.actuated = body.joint.actuated
             dof.damping, dof.armature = body.joint.damping, body.joint.armature
@@ -152,16 +187,10 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
         record.last = last[i] = previous
         if record.nv > 1 and np.isfinite(body.joint.limits).any():
             raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
-    depths = _depths(dofs)
-    for j, depth in enumerate(depths):
+    for j, depth in enumerate(_depths(dofs)):
         # In blocks a row is quicker, zeros and all, unless most of it belongs to other branches
         blocks = (j + 1) // WIDTH
         dofs[j].whole = WIDTH * blocks if blocks + 2 < depth else 0
-    header.recursive = _takes_recursion(header, depths)
-    header.abreast = header.abreast and not header.recursive
-    # Free and spherical joints are not refined, loops and recursion neither
-    simple = all(record.nv <= 1 for record in records) and not (header.ne or header.recursive)
-    header.refined = simple and max(depths, default=0) > DEEP
 
 
 def _depths(dofs: Records) -> list[int]:
@@ -172,13 +201,13 @@ def _depths(dofs: Records) -> list[int]:
     return depths
 
 
-def _takes_recursion(header: Any, depths: list[int]) -> bool:
-    """Whether factors of the mass matrix would cost the step more than articulated bodies.
+def _cost_of_factors(depths: list[int]) -> int:
+    """What a tree's factors of the mass matrix cost, about: the squares of its depths.
 
-    Factors cost about the sum of the squares of the coordinates' depths.  Measured on chains
-    (`dynenvs bench --cases compliance`); closed loops are taken out by factors.
+    RECURSION is where they cost the step more than articulated bodies.  Measured on chains
+    (`dynenvs bench --cases compliance`).
     """
-    return not header.ne and sum(depth**2 for depth in depths) >= RECURSION
+    return sum(depth**2 for depth in depths)
 
 
 def fill_features(

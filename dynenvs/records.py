@@ -29,7 +29,7 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "ns", "np", "nsolids", "nheights", "nc", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
-    "nloops", "ne", "abreast",
+    "nloops", "ne", "abreast", "ntrees", "widest", "nd", "sparse",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "solids_at", "heights_at", "loops_at",
@@ -39,7 +39,7 @@ _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffe
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
     "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
     "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at",
-    "loop_v_at", "workspace_bytes",
+    "loop_v_at", "sparse_at", "workspace_bytes",
 ]
 # fmt: on
 HEADER = record_type([(name, "i8") for name in (*_COUNTS, *_PLACES)] + [("gravity", "f8", (3,))])
@@ -48,6 +48,10 @@ BODY = record_type(
     [
         ("parent", "i8"),
         ("joint", "i8"),
+        (
+            "tree",
+            "i8",
+        ),  # its number among the trees that move apart from each other, or -1
         ("root", "i8"),  # the tree's first body: its position is the tree's reference point
         ("q_at", "i8"),
         ("v_at", "i8"),
@@ -79,6 +83,8 @@ DOF = record_type(
         ("parent", "i8"),  # the next degree of freedom towards the root, or -1
         ("whole", "i8"),  # leading entries of its row of factors that are taken in blocks
         ("body", "i8"),
+        ("tree", "i8"),  # its tree, and its place among the coordinates of that
+        ("place", "i8"),
         ("q_at", "i8"),
         ("actuated", "i8"),
         ("limited", "i8"),
@@ -313,6 +319,46 @@ CONTACT = record_type(
     ]
 )
 
+# What the solver of many bodies works on (`dynenvs.sparse_view`): trees of bodies, constraints on
+# one tree or between two, and islands of trees that touch.
+TREE = record_type(
+    [
+        ("first", "i8"),  # of its coordinates in vectors ordered by trees
+        ("nv", "i8"),
+        ("mass_at", "i8"),  # first word of its mass matrix in `SparseView.masses`
+        ("island", "i8"),
+        ("node", "i8"),  # its place in the order of elimination, within its island
+        ("above", "i8"),  # scratch of the search for islands
+    ]
+)
+CONSTRAINT = record_type(
+    [
+        ("a", "i8"),  # tree of side 0
+        ("b", "i8"),  # tree of side 1, or -1
+        ("rows", "i8"),
+        ("contact", "i8"),  # number of the contact, or -1
+        ("coordinate", "i8"),  # of the joint limit, and whether it presses against its stop
+        ("pressed", "i8"),
+        ("friction", "f8"),
+        ("speed", "f8"),  # largest predicted velocity of its rows, bias included [m/s]
+        ("slip", "f8"),  # of the answer [m/s]
+        ("g", "f8"),  # what a unit of impulse changes: mean of the diagonal of G [1/kg]
+    ]
+)
+ISLAND = record_type(
+    [
+        ("first", "i8"),  # in `members`, of its constraints, and their number
+        ("count", "i8"),
+        ("first_tree", "i8"),  # in `trees_of`, and their number
+        ("trees", "i8"),
+        ("words", "i8"),  # of its factor
+        ("scale", "f8"),  # the certificate's velocity scale [m/s]
+        ("residual", "f8"),
+        ("newtons", "i8"),
+        ("status", "i8"),
+    ]
+)
+
 # What Newton's method sees: a contact or a joint limit, and the mode in which it is.
 BLOCK = record_type(
     [
@@ -379,6 +425,7 @@ ANSWER = record_type(
         ("rows", "i8"),
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
+        ("sparse", "i8"),  # whether the sparse solver gave the answer (`dynenvs.contact.sparse`)
         ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
         ("lowest", "f8"),  # gap of the deepest feature where the velocities lead [m]
         ("until", "f8"),  # time until the next impact with restitution [s]

@@ -21,6 +21,7 @@ from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.loops import bend_velocity, close_loops
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
+from dynenvs.contact.sparse.project import project_sparse
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
@@ -143,7 +144,11 @@ def _move(
     closed = m.header[0].ne > 0
     if closed:
         close_loops(packed, buffer, dt)
-    if correct_positions(packed, row, buffer, dt) == 0 and not anyway:
+    if w.answer[0].sparse != 0:
+        sunk = project_sparse(packed, row, buffer, dt) == 0
+    else:
+        sunk = correct_positions(packed, row, buffer, dt) == 0
+    if sunk and not anyway:
         return SUNK
     if closed:
         shut = close_loops(packed, buffer, 0.0)

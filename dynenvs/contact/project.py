@@ -73,10 +73,10 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     if rows > 0:
         multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
     # Gaps of the deepest feature: that is allowed, uncorrected, and as far as it is corrected
-    least = _deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
+    least = deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
     bare = w.answer[0].lowest
     if m.header[0].ne > 0:  # loops have been closed since
-        bare, _ = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+        bare, _ = sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
     lowest = bare
     known = -1  # number of rows, `w.block`, whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
@@ -105,7 +105,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
             dq[j] = 0.0
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         # Near a joint's axis a small error takes a far turn, which may end anywhere
-        look = worst > LARGE or _largest(dq) > FAR_TURN
+        look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         if last and not look and m.header[0].ne == 0:
             w.answer[0].posed = 0  # nobody asks for `pose_new`
@@ -115,7 +115,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
             h = m.header[0]
             find_spots(raw(m.header, h.model_bytes), raw(w.pose, h.workspace_bytes), 1)
         if look:
-            lowest, buries = _sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+            lowest, buries = sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
             if buries or lowest < min(bare, least):
                 integrate(m, s.q, w.v_new, dt, w.q_new)
                 update_poses(m, w.q_new, w.pose_new)
@@ -126,7 +126,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
 
 
 @inlined
-def _largest(x: Floats) -> float:
+def largest(x: Floats) -> float:
     """Largest magnitude of a vector's entries."""
     largest = 0.0
     for k in range(x.shape[0]):
@@ -135,7 +135,7 @@ def _largest(x: Floats) -> float:
 
 
 @inlined
-def _deepest_contact(features: Records, spots: Records, contacts: Records, count: int) -> float:
+def deepest_contact(features: Records, spots: Records, contacts: Records, count: int) -> float:
     """Gap [m] of the deepest contact at the start of the step, or 0.
 
     A contact that was pulled back from the end of the step has its gap along the normal there: far
@@ -149,7 +149,7 @@ def _deepest_contact(features: Records, spots: Records, contacts: Records, count
 
 
 @kernel
-def _sound(
+def sound(
     features: Records,
     memory: Records,
     spots: Records,
@@ -204,7 +204,7 @@ def _errors(
         feature = features[contact.feature]
         r = contact.row
         first = r + 1 + contact.tangents
-        holds, gap = _gap(features, spots, poses_new, contact)
+        holds, gap = gap_at_end(features, spots, poses_new, contact)
         if not holds:
             continue
         announced = 0.0
@@ -217,7 +217,7 @@ def _errors(
         n = _mark(marks, n, r, G)
         if contact.stick > 0 and feature.body_b == 0:
             start, pose = poses[feature.body_a], poses_new[feature.body_a]
-            _tangential_errors(contact, feature.corner != 0, start, pose, speeds, dt, errors)
+            tangential_errors(contact, feature.corner != 0, start, pose, speeds, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors[k]))
                 n = _mark(marks, n, k, G)
@@ -234,7 +234,9 @@ def _errors(
 
 
 @inlined
-def _gap(features: Records, spots: Records, poses_new: Records, contact: Any) -> tuple[bool, float]:
+def gap_at_end(
+    features: Records, spots: Records, poses_new: Records, contact: Any
+) -> tuple[bool, float]:
     """Whether a contact's parts still touch that way at the end of the step, and their gap [m]."""
     k = slot_of(features, spots, contact.feature)
     if k < 0:
@@ -270,7 +272,7 @@ def _same(marks: Ints, n: int, factored: Ints, known: int) -> bool:
 
 
 @merged
-def _tangential_errors(
+def tangential_errors(
     contact: Any, corner: bool, start: Any, pose: Any, speeds: Floats, dt: float, errors: Floats
 ) -> None:
     """Announced minus actual tangential displacement of a sticking contact on the world.

@@ -18,6 +18,7 @@ from dynenvs.contact.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
+from dynenvs.contact.sparse.solve import solve_sparse
 from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
@@ -70,20 +71,14 @@ def resolve_contacts(
     if closed and hold_loops(packed, buffer) != HELD:
         return FAILED
     worst, pivots = 0.0, 0
-    status, rows = CERTIFIED, integer(0)
+    status = CERTIFIED
     for _ in range(ROUNDS):
-        rows = contact_rows(
-            m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
-            w.active, w.block, w.J, w.bias_row,
-        )  # fmt: skip
-        rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
-        if w.answer[0].recursive == 0:
-            couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
-        elif couple_by_recursion(packed, buffer, rows) != PASSED:
-            return FAILED
-        if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
-            return FAILED
-        status = _respond(m, s, w, packed, row, buffer, count, rows, dt, unactuated == 0)
+        forward = unactuated == 0 and ahead == 0.0
+        if forward and m.header[0].sparse != 0 and count > m.header[0].nd:
+            status = solve_sparse(packed, row, buffer, count, dt)
+        else:
+            count = min(count, m.header[0].nd)
+            status = _solve_densely(m, s, w, packed, row, buffer, count, dt, unactuated)
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
         s.status[0].solves += 1
@@ -100,8 +95,38 @@ def resolve_contacts(
             break
         count = found
     answer = w.answer[0]
-    answer.residual, answer.pivots, answer.contacts, answer.rows = worst, pivots, count, rows
+    answer.residual, answer.pivots, answer.contacts = worst, pivots, count
     return status
+
+
+@inlined
+def _solve_densely(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    dt: float,
+    unactuated: int,
+) -> int:
+    """All contacts and limits in one problem, by its rows and their Delassus matrix `w.G`."""
+    closed = m.header[0].ne > 0
+    w.answer[0].sparse = 0
+    rows = contact_rows(
+        m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
+        w.active, w.block, w.J, w.bias_row,
+    )  # fmt: skip
+    rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
+    w.answer[0].rows = rows
+    if w.answer[0].recursive == 0:
+        couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
+    elif couple_by_recursion(packed, buffer, rows) != PASSED:
+        return FAILED
+    if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
+        return FAILED
+    return int(_respond(m, s, w, packed, row, buffer, count, rows, dt, unactuated == 0))
 
 
 @inlined

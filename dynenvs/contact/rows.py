@@ -18,6 +18,8 @@ from dynenvs.lcp.workspace import integer
 from dynenvs.simd import add_multiple, add_outer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
+# Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
+REACH = 0.05  # [rad, m]
 
 
 @merged
@@ -70,7 +72,7 @@ def _add_point_rows(
 
 
 @merged
-def _reference_tangents(contact: Any, planar: bool) -> None:
+def reference_tangents(contact: Any, planar: bool) -> None:
     """Tangents by the world's axes: t1 in the x-z plane (or nearest to x), t2 = n x t1."""
     n, t1, t2 = contact.normal, contact.t1, contact.t2
     if planar or abs(n[1]) < 0.9:  # t1 = y x n
@@ -153,7 +155,7 @@ def contact_rows(
         contact.row = r
         # Without friction the slip bound sigma would be indeterminate: no tangential rows.
         contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
-        _reference_tangents(contact, planar)
+        reference_tangents(contact, planar)
         for k in range(r, r + 1 + contact.tangents):
             for j in range(nv):
                 J[k, j] = 0.0
@@ -206,8 +208,7 @@ def limit_rows(
         low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
         sign = 1.0 if low < high else -1.0
         gap = min(low, high)
-        # A generous reach (0.05 rad or m beyond the predicted one): pushes change v within a step.
-        if gap + dt * sign * v[i] < 0.05:
+        if gap + dt * sign * v[i] < REACH:
             for j in range(nv):
                 J[r, j] = 0.0
             J[r, i] = sign

@@ -1,0 +1,289 @@
+"""The contact problem of all trees: constraints, their Jacobians, right-hand sides and own masses.
+
+The same law, right-hand sides and units as in `dynenvs.contact.rows`; J is kept only for the one or
+two trees that a constraint acts on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.modes import strongest
+from dynenvs.contact.rows import REACH, SLIP, reference_tangents
+from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
+from dynenvs.lcp.workspace import integer
+from dynenvs.sparse_view import SparseView
+
+
+@kernel
+def list_trees(bodies: Records, dofs: Records, x: SparseView) -> None:
+    """Trees with their coordinates in order, and where each stands."""
+    nt = x.trees.shape[0]
+    for t in range(nt):
+        x.trees[t].nv = 0
+    for j in range(dofs.shape[0]):
+        x.trees[dofs[j].tree].nv += 1
+    first, mass_at = integer(0), integer(0)
+    for t in range(nt):
+        tree = x.trees[t]
+        tree.first, tree.mass_at = first, mass_at
+        first += tree.nv
+        mass_at += tree.nv * tree.nv
+    for j in range(dofs.shape[0]):
+        x.coordinates[x.trees[dofs[j].tree].first + dofs[j].place] = j
+
+
+@kernel
+def read_masses(dofs: Records, L: Floats, x: SparseView) -> None:
+    """The trees' mass matrices M = L^T D L from their factors."""
+    for t in range(x.trees.shape[0]):
+        tree = x.trees[t]
+        n = tree.nv
+        for k in range(n * n):
+            x.masses[tree.mass_at + k] = 0.0
+        for place in range(n):
+            k = x.coordinates[tree.first + place]
+            d = 1.0 / L[k, k]
+            i = k
+            while i >= 0:
+                row = tree.mass_at + n * dofs[i].place
+                left = d if i == k else d * L[k, i]
+                j = k
+                while j >= 0:
+                    x.masses[row + dofs[j].place] += left * (1.0 if j == k else L[k, j])
+                    j = dofs[j].parent
+                i = dofs[i].parent
+
+
+@kernel
+def pose_problem(
+    m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, count: int, dt: float
+) -> int:
+    """Constraints of the first `count` contacts and of all limits; returns their number.
+
+    Impulses start from those of the last step, by feature.
+    """
+    planar = m.header[0].directions == 2
+    for i in range(count):
+        _pose_contact(m, s, w, x, i, planar, dt)
+    if not planar:
+        _align_tangents(m.features, w.contacts, count, x)
+    for i in range(count):
+        _keep_offset(x, i, open_polygon(m, s), w.contacts[i].target / dt)
+        _recall(s.memory, w.contacts[i], x.p[i])
+    return _pose_limits(m.dofs, s.q, w.v_free, x, count, dt)
+
+
+@inlined
+def _pose_contact(
+    m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, i: int, planar: bool, dt: float
+) -> None:
+    contact, c = w.contacts[i], x.constraints[i]
+    feature = m.features[contact.feature]
+    contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
+    reference_tangents(contact, planar)
+    c.contact, c.rows, c.friction = i, 1 + contact.tangents, contact.friction
+    c.a, c.b = m.bodies[feature.body_a].tree, m.bodies[feature.body_b].tree
+    for r in range(6):
+        for k in range(x.J.shape[1]):
+            x.J[6 * i + r, k] = 0.0
+    _add_side(m, w, x, feature.body_a, contact, 1.0, 6 * i)
+    if c.b == c.a:
+        _add_side(m, w, x, feature.body_b, contact, -1.0, 6 * i)
+        c.b = -1
+    else:
+        _add_side(m, w, x, feature.body_b, contact, -1.0, 6 * i + 3)
+    if c.a < 0:
+        _swap_sides(x.J, c, i)
+    for r in range(3):
+        x.bias[i, r] = row_velocity(x, i, r, x.free)
+    x.bias[i, 0] += contact.target / dt
+
+
+@inlined
+def _add_side(
+    m: ModelView, w: WorkspaceView, x: SparseView, body: int, contact: Any, sign: float, row: int
+) -> None:
+    """Add sign * (n, t1, t2)^T J_point of a body to three rows of J."""
+    n, t1, t2, at = contact.normal, contact.t1, contact.t2, contact.point
+    origin = w.pose[m.bodies[body].root].p
+    px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
+    j = m.bodies[body].last
+    while j >= 0:
+        w0, w1, w2 = w.S[j, 0], w.S[j, 1], w.S[j, 2]
+        vx = sign * (w.S[j, 3] + w1 * pz - w2 * py)
+        vy = sign * (w.S[j, 4] + w2 * px - w0 * pz)
+        vz = sign * (w.S[j, 5] + w0 * py - w1 * px)
+        k = m.dofs[j].place
+        x.J[row, k] += n[0] * vx + n[1] * vy + n[2] * vz
+        if contact.tangents > 0:
+            x.J[row + 1, k] += t1[0] * vx + t1[1] * vy + t1[2] * vz
+        if contact.tangents > 1:
+            x.J[row + 2, k] += t2[0] * vx + t2[1] * vy + t2[2] * vz
+        j = m.dofs[j].parent
+
+
+@inlined
+def _swap_sides(J: Floats, c: Any, i: int) -> None:
+    """A contact whose first body stands still acts on the second alone: that becomes side 0."""
+    c.a, c.b = c.b, -1
+    for r in range(3):
+        for k in range(J.shape[1]):
+            J[6 * i + r, k] = J[6 * i + 3 + r, k]
+
+
+@inlined
+def row_velocity(x: SparseView, i: int, r: int, v: Floats) -> float:
+    """Velocity [m/s] of row r of constraint i, for v ordered by trees; without the bias."""
+    c = x.constraints[i]
+    a = x.trees[c.a]
+    u = 0.0
+    for k in range(a.nv):
+        u += x.J[6 * i + r, k] * v[a.first + k]
+    if c.b >= 0:
+        b = x.trees[c.b]
+        for k in range(b.nv):
+            u += x.J[6 * i + 3 + r, k] * v[b.first + k]
+    return u
+
+
+@inlined
+def _align_tangents(features: Records, contacts: Records, count: int, x: SparseView) -> None:
+    """Turn t1 along the predicted slip of the contacts of the same two bodies, side by side.
+
+    As in `dynenvs.contact.rows`, whose comment says why.
+    """
+    first = integer(0)
+    while first < count:
+        last = first + 1
+        group = features[contacts[first].feature].group
+        while last < count and features[contacts[last].feature].group == group:
+            last += 1
+        sx, sy, sz = 0.0, 0.0, 0.0
+        for i in range(first, last):
+            t1, t2 = contacts[i].t1, contacts[i].t2
+            a, b = x.bias[i, 1], x.bias[i, 2]
+            sx += a * t1[0] + b * t2[0]
+            sy += a * t1[1] + b * t2[1]
+            sz += a * t1[2] + b * t2[2]
+        for i in range(first, last):
+            if contacts[i].tangents == 2:
+                t1, t2 = contacts[i].t1, contacts[i].t2
+                c = sx * t1[0] + sy * t1[1] + sz * t1[2]
+                s = sx * t2[0] + sy * t2[1] + sz * t2[2]
+                speed = math.sqrt(c * c + s * s)
+                if speed > SLIP:
+                    _turn(contacts[i], x, i, c / speed, s / speed)
+        first = last
+
+
+@inlined
+def _turn(contact: Any, x: SparseView, i: int, c: float, s: float) -> None:
+    """Turn a contact's tangents, with their rows and right-hand sides."""
+    for k in range(3):
+        a, b = contact.t1[k], contact.t2[k]
+        contact.t1[k] = c * a + s * b
+        contact.t2[k] = c * b - s * a
+    for side in range(2):
+        r = 6 * i + 3 * side
+        for k in range(x.J.shape[1]):
+            a, b = x.J[r + 1, k], x.J[r + 2, k]
+            x.J[r + 1, k] = c * a + s * b
+            x.J[r + 2, k] = c * b - s * a
+    a, b = x.bias[i, 1], x.bias[i, 2]
+    x.bias[i, 1] = c * a + s * b
+    x.bias[i, 2] = c * b - s * a
+
+
+@inlined
+def _keep_offset(x: SparseView, i: int, polygon: Records, offset: float) -> None:
+    """A contact's largest predicted velocity; the bias is that of J v alone from here on."""
+    bias, c = x.bias[i], x.constraints[i]
+    c.speed = abs(bias[0])
+    if c.rows == 2:
+        c.speed = max(c.speed, abs(bias[1]))
+    elif c.rows == 3:
+        c.speed = max(c.speed, strongest(polygon, bias[1], bias[2]))
+    bias[0], bias[1], bias[2] = offset, 0.0, 0.0
+
+
+@inlined
+def _recall(memory: Records, contact: Any, p: Floats) -> None:
+    """Impulses of the last step along this step's normal and tangents."""
+    last = memory[contact.feature].impulse
+    n, t1, t2 = contact.normal, contact.t1, contact.t2
+    p[0] = p[1] = p[2] = 0.0
+    for k in range(3):
+        p[0] += n[k] * last[k]
+        p[1] += t1[k] * last[k] if contact.tangents > 0 else 0.0
+        p[2] += t2[k] * last[k] if contact.tangents > 1 else 0.0
+
+
+@inlined
+def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt: float) -> int:
+    """Constraints of the joint limits in reach, after n others; returns the number of all."""
+    for j in range(dofs.shape[0]):
+        dof = dofs[j]
+        if dof.limited == 0:
+            continue
+        low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
+        sign = 1.0 if low < high else -1.0
+        gap = min(low, high)
+        if gap + dt * sign * v[j] < REACH:
+            c = x.constraints[n]
+            c.contact, c.coordinate, c.rows, c.friction = -1, j, 1, 0.0
+            c.a, c.b = dof.tree, -1
+            for r in range(6):
+                for k in range(x.J.shape[1]):
+                    x.J[6 * n + r, k] = 0.0
+            x.J[6 * n, dof.place] = sign
+            x.bias[n, 0] = max(gap, 0.0) / dt
+            c.speed = abs(sign * v[j] + x.bias[n, 0])
+            x.bias[n, 1] = x.bias[n, 2] = 0.0
+            x.p[n, 0] = x.p[n, 1] = x.p[n, 2] = 0.0
+            n += 1
+    return n
+
+
+@kernel
+def weigh(dofs: Records, L: Floats, x: SparseView, n: int) -> None:
+    """Z = J M^-1 of n constraints, and each one's own G = J M^-1 J^T."""
+    for i in range(n):
+        c = x.constraints[i]
+        for k in range(9):
+            x.G[i, k] = 0.0
+        for side in range(2 if c.b >= 0 else 1):
+            tree = x.trees[c.b if side else c.a]
+            row = 6 * i + 3 * side
+            for r in range(c.rows):
+                _divide(dofs, L, x, tree, row + r)
+            for a in range(c.rows):
+                for b in range(c.rows):
+                    for k in range(tree.nv):
+                        x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
+        c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
+
+
+@inlined
+def _divide(dofs: Records, L: Floats, x: SparseView, tree: Any, row: int) -> None:
+    """One row of Z: the tree's factors L^T D L solved for the same row of J."""
+    Z, order = x.Z, x.coordinates
+    for k in range(tree.nv):
+        Z[row, k] = x.J[row, k]
+    for k in range(tree.nv - 1, -1, -1):  # L^-T: tips to base
+        i = order[tree.first + k]
+        value = Z[row, k]
+        j = dofs[i].parent
+        while j >= 0:
+            Z[row, dofs[j].place] -= L[i, j] * value
+            j = dofs[j].parent
+    for k in range(tree.nv):  # D^-1, then L^-1: base to tips
+        i = order[tree.first + k]
+        value = Z[row, k] * L[i, i]
+        j = dofs[i].parent
+        while j >= 0:
+            value -= L[i, j] * Z[row, dofs[j].place]
+            j = dofs[j].parent
+        Z[row, k] = value

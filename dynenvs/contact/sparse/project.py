@@ -1,0 +1,204 @@
+"""Projection of positions island by island; `dynenvs.contact.project` says what for.
+
+The same errors, the same Newton step in the kinetic metric and the same second thoughts.  The step
+of least kinetic metric with J dq = error comes from the sparse matrix M + J^T R J with stiff R, and
+once more from what that leaves: the method of multipliers, so that redundant contacts are no
+matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.compiled import apart, inlined
+from dynenvs.contact.project import (
+    FAR_TURN,
+    LARGE,
+    PUSH_OUT,
+    ROUNDOFF,
+    SMALL,
+    deepest_contact,
+    gap_at_end,
+    largest,
+    sound,
+    tangential_errors,
+)
+from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
+from dynenvs.contact.sparse.problem import row_velocity
+from dynenvs.contact.sparse.proximal import assemble
+from dynenvs.contact.spots import find_spots
+from dynenvs.joints import integrate
+from dynenvs.kinematics import update_poses
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.views import words
+
+STIFF = 1e7  # weight of a row, in units of 1 / g
+PASSES = 2  # of multipliers
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "sparse", seconds=10)
+def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """Correct `w.q_new`, and `w.pose_new`, after `solve_sparse`; arguments and answer as of
+    `dynenvs.contact.project.correct_positions`."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    x = open_sparse(m.header, buffer)
+    count, n = w.answer[0].contacts, w.answer[0].rows
+    for k in range(m.header[0].nv):
+        x.v[k] = w.v_new[x.coordinates[k]]
+    for i in range(n):
+        for r in range(3):
+            x.trial[i, r] = row_velocity(x, i, r, x.v)
+    least = deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
+    lowest = bare = w.answer[0].lowest
+    for attempt in range(2):
+        worst = _mark_errors(m, w, x, n, dt)
+        if worst < ROUNDOFF:
+            break
+        if worst > PUSH_OUT:
+            for i in range(n):
+                for r in range(3):
+                    x.p[i, r] *= PUSH_OUT / worst
+        dq = w.v_next
+        if not _correct(m, x, dq):
+            break
+        last = worst < SMALL or worst > PUSH_OUT or attempt > 0
+        look = worst > LARGE or largest(dq) > FAR_TURN
+        integrate(m, w.q_new, dq, 1.0, w.q_new)
+        update_poses(m, w.q_new, w.pose_new)
+        if m.header[0].ns > 0 and (look or not last):
+            find_spots(packed, buffer, 1)
+        if look:
+            lowest, buries = sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+            if buries or lowest < min(bare, least):
+                integrate(m, s.q, w.v_new, dt, w.q_new)
+                update_poses(m, w.q_new, w.pose_new)
+                return 1 if bare >= least else 0
+        if last:
+            break
+    return 1 if lowest >= least else 0
+
+
+@inlined
+def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: float) -> float:
+    """Position errors of all constraints into `p`, weights of those that take part into `W`.
+
+    Returns the largest error [m, rad].
+    """
+    worst = 0.0
+    errors, speeds = words(x.p, 3 * n), words(x.trial, 3 * n)
+    for i in range(n):
+        c = x.constraints[i]
+        for k in range(9):
+            x.W[i, k] = 0.0
+        if c.contact < 0:
+            dof, at = m.dofs[c.coordinate], w.q_new[m.dofs[c.coordinate].q_at]
+            gap = at - dof.lower if x.J[6 * i, dof.place] > 0.0 else dof.upper - at
+            if gap < 0.0 or c.pressed != 0:
+                x.p[i, 0] = -gap
+                worst = max(worst, _mark(x, i, 1))
+            continue
+        contact = w.contacts[c.contact]
+        holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
+        pressed = contact.impulse[0] > 0.0
+        if not holds or (not pressed and gap >= 0.0):
+            continue
+        announced = max(0.0, contact.gap + dt * x.trial[i, 0]) if pressed else 0.0
+        x.p[i, 0] = announced - gap
+        rows = 1
+        feature = m.features[contact.feature]
+        if contact.stick > 0 and feature.body_b == 0:
+            contact.row = 3 * i
+            start, pose = w.pose[feature.body_a], w.pose_new[feature.body_a]
+            tangential_errors(contact, feature.corner != 0, start, pose, speeds, dt, errors)
+            rows += contact.stick
+        worst = max(worst, _mark(x, i, rows))
+    return worst
+
+
+@inlined
+def _mark(x: SparseView, i: int, rows: int) -> float:
+    """Have the first rows of a constraint take part; returns their largest error."""
+    worst = 0.0
+    for r in range(rows):
+        x.W[i, 4 * r] = STIFF / x.constraints[i].g
+        worst = max(worst, abs(x.p[i, r]))
+    return worst
+
+
+@inlined
+def _correct(m: ModelView, x: SparseView, dq: Floats) -> bool:
+    """The step dq in the model's order; False if an island's factor finds no room or pivot."""
+    for j in range(m.header[0].nv):
+        dq[j] = 0.0
+    k = 0
+    while k < x.trees.shape[0] and x.islands[k].count > 0:
+        island = x.islands[k]
+        k += 1
+        if _largest_error(x, island) < ROUNDOFF:
+            continue
+        if not order_trees(x, island):
+            return False
+        assemble(x, island)
+        if not factorise(x, island):
+            return False
+        for a in range(island.first_tree, island.first_tree + island.trees):
+            tree = x.trees[x.trees_of[a]]
+            for j in range(tree.first, tree.first + tree.nv):
+                x.off[j] = 0.0
+        for _ in range(PASSES):
+            _add_step(x, island)
+        for a in range(island.first_tree, island.first_tree + island.trees):
+            tree = x.trees[x.trees_of[a]]
+            for j in range(tree.first, tree.first + tree.nv):
+                dq[x.coordinates[j]] = x.off[j]
+    return True
+
+
+@inlined
+def _largest_error(x: SparseView, island: Any) -> float:
+    worst = 0.0
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        for r in range(3):
+            if x.W[i, 4 * r] > 0.0:
+                worst = max(worst, abs(x.p[i, r]))
+    return worst
+
+
+@inlined
+def _add_step(x: SparseView, island: Any) -> None:
+    """off += (M + J^T R J)^-1 J^T R (error - J off), over the rows that take part."""
+    for a in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[a]]
+        for j in range(tree.first, tree.first + tree.nv):
+            x.step[j] = 0.0
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        c = x.constraints[i]
+        for r in range(c.rows):
+            weight = x.W[i, 4 * r]
+            if weight == 0.0:
+                continue
+            pull = weight * (x.p[i, r] - row_velocity(x, i, r, x.off))
+            a = x.trees[c.a]
+            for j in range(a.nv):
+                x.step[a.first + j] += pull * x.J[6 * i + r, j]
+            if c.b >= 0:
+                b = x.trees[c.b]
+                for j in range(b.nv):
+                    x.step[b.first + j] += pull * x.J[6 * i + 3 + r, j]
+    substitute(x, island, x.step)
+    for a in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[a]]
+        for j in range(tree.first, tree.first + tree.nv):
+            x.off[j] += x.step[j]

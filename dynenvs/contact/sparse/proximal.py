@@ -1,0 +1,307 @@
+"""Proximal multipliers with Newton's method in velocity space: the solver of large islands.
+
+Outer rounds: impulses p move to P(p - rho (J v + bias + mu s e_n)), where v solves
+
+    M (v - v_free) = J^T P(p - rho (J v + bias + mu s e_n)):
+
+the method of multipliers (Rockafellar 1976) for the law of `laws.py`.  Its equation for v is smooth
+but for kinks: Newton's method needs the sparse matrix M + J^T W J (`factor.py`), whose size is that
+of the bodies, not of the contacts, and which is regular however redundant these are.  The penalty
+rho grows as long as that helps.  Every round ends with the certificate of `dynenvs.contact`: of
+the velocities that the impulses really give.  While far from an answer, the slip mu s in the law is
+held for a round: the equation is then that of a convex minimum.
+
+The work is bounded: `budget` factorisations.  Where they do not suffice the best answer is taken,
+and its residual says how good it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.cone import certify_cones
+from dynenvs.contact.modes import certify_block
+from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
+from dynenvs.contact.sparse.laws import project_contact
+from dynenvs.contact.sparse.problem import row_velocity
+from dynenvs.contact.sparse.sweeps import add_response, sweep
+from dynenvs.layout import Floats, Records
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.records import CONE
+from dynenvs.sparse_view import SparseView
+from dynenvs.views import matrix, raw
+
+ENOUGH = 1e-10  # residual that ends the search ...
+SLOW = 0.5  # ... as does a certified one of which a round leaves more than this
+FINE = 1e-9  # what v may miss, relative to the scale, where rounding leaves nothing to gain
+FIRST_SWEEPS = 20  # of Gauss-Seidel where the start is worth little ...
+POOR = 1e-3  # ... which is a residual above this
+FAR = 0.1  # residual above which the slip is held within a round
+INNER = 15  # Newton's steps in a round ...
+PATIENCE = 4  # ... and how many of them in a row may gain less than half
+LINE = 8  # trials along one of them
+SOFTEST, SOFT, STIFF, STIFFEST = 1.0, 10.0, 1e4, 1e7  # penalties, in units of 1 / g
+GAIN, STIFFER = 0.1, 10.0  # a round that leaves more than this part makes the penalty grow ...
+STUCK, MUCH_STIFFER = 0.8, 100.0  # ... and one that leaves more than this, much
+WORSE = 2.0  # a round that ends above the best by this factor has failed ...
+BACK, CAP, LOOSEN = 0.3, 0.5, 1.5  # ... then the penalty falls, and for some rounds stays lower
+
+
+@kernel
+def solve_island(
+    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
+) -> float:
+    """Impulses `p` and velocities `v` of an island; returns its residual.
+
+    blocks: scratch, one BLOCK
+    """
+    residual = _update(x, island, cone, polygon, blocks)
+    if residual <= ENOUGH or not order_trees(x, island):
+        return residual
+    if residual > POOR:
+        sweep(x, island, cone, polygon, FIRST_SWEEPS)
+        residual = _update(x, island, cone, polygon, blocks)
+    best = residual
+    _copy(x, island, x.p, x.best)
+    penalty, cap = min(max(0.1 / residual, SOFT), STIFF), STIFFEST
+    while best > ENOUGH and island.newtons < budget:
+        last = residual
+        done = _round(x, island, cone, polygon, penalty, residual, budget)
+        residual = _update(x, island, cone, polygon, blocks)
+        slow = not residual < SLOW * best
+        if residual < best:
+            best = residual
+            _copy(x, island, x.p, x.best)
+        if best <= CERTIFIED_RESIDUAL and slow:
+            break
+        if not residual < WORSE * best or (not done and residual > SLOW * last):
+            _copy(x, island, x.best, x.p)
+            residual = _update(x, island, cone, polygon, blocks)
+            cap, penalty = max(CAP * penalty, SOFTEST), max(BACK * penalty, SOFTEST)
+        else:
+            cap = min(LOOSEN * cap, STIFFEST)
+            if residual > GAIN * last:
+                grow = MUCH_STIFFER if residual > STUCK * last else STIFFER
+                penalty = min(grow * penalty, cap)
+    _copy(x, island, x.best, x.p)
+    return _update(x, island, cone, polygon, blocks)
+
+
+@inlined
+def _copy(x: SparseView, island: Any, source: Floats, target: Floats) -> None:
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        for r in range(3):
+            target[i, r] = source[i, r]
+
+
+@inlined
+def _respond(x: SparseView, island: Any, p: Floats, v: Floats) -> None:
+    """v = v_free + M^-1 J^T p of the island's trees."""
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for j in range(tree.first, tree.first + tree.nv):
+            v[j] = x.free[j]
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        for r in range(x.constraints[i].rows):
+            if p[i, r] != 0.0:
+                add_response(x, i, r, p[i, r], v)
+
+
+@kernel
+def _update(x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> float:
+    """Velocities that the impulses give, and the certificate's residual of both; inf for NaN."""
+    _respond(x, island, x.p, x.v)
+    worst = 0.0
+    block = blocks[0]
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        c = x.constraints[i]
+        block.row, block.tangents, block.friction, block.reserve = 0, c.rows - 1, c.friction, 0.0
+        u = x.trial[i]
+        for r in range(3):
+            u[r] = row_velocity(x, i, r, x.v) + x.bias[i, r] if r < c.rows else 0.0
+        G = matrix(raw(x.G[i], 72), 0, 3, 3, np.float64)
+        if cone == CONE and c.rows == 3:
+            residual = certify_cones(blocks, 1, G, island.scale, x.p[i], u)
+        else:
+            residual = certify_block(polygon, block, G, island.scale, x.p[i], u)
+        c.slip = block.slip
+        if not residual <= worst:
+            worst = residual
+    return worst if worst < math.inf else math.inf
+
+
+@kernel
+def _round(
+    x: SparseView, island: Any, cone: int, polygon: Records, penalty: float, residual: float,
+    budget: int,
+) -> bool:  # fmt: skip
+    """Solve for v at these multipliers and penalty, and move p; returns whether that was solved."""
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        x.slip[i] = -1.0
+        if residual > FAR:
+            x.slip[i] = x.constraints[i].friction * x.constraints[i].slip
+    target = 0.05 * min(residual, 1.0) * island.scale
+    off = _miss(x, island, cone, polygon, penalty)
+    least, idle = off, 0
+    for _ in range(INNER):
+        if off <= target or idle >= PATIENCE or island.newtons >= budget:
+            break
+        assemble(x, island)
+        island.newtons += 1
+        if not factorise(x, island):
+            break
+        _direct(x, island)
+        off = _search(x, island, cone, polygon, penalty)
+        idle += 1
+        if off < 0.5 * least:
+            least, idle = off, 0
+        elif off < FINE * island.scale:
+            break
+    _copy(x, island, x.trial, x.p)
+    return bool(off <= max(target, FINE * island.scale))
+
+
+@kernel
+def _miss(x: SparseView, island: Any, cone: int, polygon: Records, penalty: float) -> float:
+    """Impulses `trial` of the law at v, W, and by how much v misses what they give [m/s].
+
+    `off` = v - v_free - M^-1 J^T trial; returns the largest velocity that it gives a row.
+    """
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        c = x.constraints[i]
+        u = (
+            row_velocity(x, i, 0, x.v) + x.bias[i, 0],
+            row_velocity(x, i, 1, x.v) + x.bias[i, 1] if c.rows > 1 else 0.0,
+            row_velocity(x, i, 2, x.v) + x.bias[i, 2] if c.rows > 2 else 0.0,
+        )
+        project_contact(cone, polygon, c, penalty / c.g, x.p[i], u, x.slip[i], x.trial[i], x.W[i])
+    _respond(x, island, x.trial, x.off)
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for j in range(tree.first, tree.first + tree.nv):
+            x.off[j] = x.v[j] - x.off[j]
+    worst = 0.0
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        for r in range(x.constraints[i].rows):
+            worst = max(worst, abs(row_velocity(x, i, r, x.off)))
+    return worst
+
+
+@kernel
+def assemble(x: SparseView, island: Any) -> None:
+    """M + J^T W J into the factor's blocks."""
+    F = x.factor
+    for k in range(island.words):
+        F[k] = 0.0
+    for a in range(island.trees):
+        tree = x.trees[x.trees_of[island.first_tree + a]]
+        D = x.block[a, a]
+        for k in range(tree.nv * tree.nv):
+            F[D + k] = x.masses[tree.mass_at + k]
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        c, W = x.constraints[i], x.W[i]
+        if W[0] == 0.0 and W[4] == 0.0:  # open
+            continue
+        a = x.trees[c.a]
+        _add_weighted(F, x.block[a.node, a.node], x.J, 6 * i, a.nv, 6 * i, a.nv, c.rows, W)
+        if c.b >= 0:
+            b = x.trees[c.b]
+            own, other = 6 * i, 6 * i + 3
+            _add_weighted(F, x.block[a.node, b.node], x.J, own, a.nv, other, b.nv, c.rows, W)
+            _add_weighted(F, x.block[b.node, a.node], x.J, other, b.nv, own, a.nv, c.rows, W)
+            _add_weighted(F, x.block[b.node, b.node], x.J, other, b.nv, other, b.nv, c.rows, W)
+
+
+@inlined
+def _add_weighted(
+    F: Floats, at: int, J: Floats, left: int, rows: int, right: int, columns: int, n: int, W: Floats
+) -> None:
+    """Block += J_left^T W J_right, for n rows of each."""
+    for r in range(n):
+        for i in range(rows):
+            weight = 0.0
+            for k in range(n):
+                weight += J[left + k, i] * W[3 * k + r]
+            for j in range(columns):
+                F[at + columns * i + j] += weight * J[right + r, j]
+
+
+@inlined
+def _times_mass(x: SparseView, island: Any, v: Floats, out: Floats) -> None:
+    """out = M v of the island's trees."""
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for i in range(tree.nv):
+            total = 0.0
+            for j in range(tree.nv):
+                total += x.masses[tree.mass_at + tree.nv * i + j] * v[tree.first + j]
+            out[tree.first + i] = total
+
+
+@kernel
+def _direct(x: SparseView, island: Any) -> None:
+    """Newton's step -(M + J^T W J)^-1 M off."""
+    _times_mass(x, island, x.off, x.step)
+    substitute(x, island, x.step)
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for j in range(tree.first, tree.first + tree.nv):
+            x.step[j] = -x.step[j]
+            x.start[j] = x.v[j]
+
+
+@inlined
+def _slope(x: SparseView, island: Any) -> float:
+    """step^T M off: the slope of what is minimised, where the slip is held."""
+    total = 0.0
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for i in range(tree.nv):
+            row = tree.mass_at + tree.nv * i
+            for j in range(tree.nv):
+                total += x.step[tree.first + i] * x.masses[row + j] * x.off[tree.first + j]
+    return total
+
+
+@inlined
+def _go(x: SparseView, island: Any, part: float) -> None:
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for j in range(tree.first, tree.first + tree.nv):
+            x.v[j] = x.start[j] + part * x.step[j]
+
+
+@kernel
+def _search(x: SparseView, island: Any, cone: int, polygon: Records, penalty: float) -> float:
+    """Go along Newton's step until the slope has fallen enough; returns the miss there [m/s]."""
+    first = _slope(x, island)
+    low, low_slope = 0.0, first
+    high, high_slope = 0.0, 0.0
+    part = 1.0
+    off = math.inf
+    for _ in range(LINE):
+        _go(x, island, part)
+        off = _miss(x, island, cone, polygon, penalty)
+        slope = _slope(x, island)
+        if abs(slope) <= 0.5 * abs(first) or (part == 1.0 and slope <= 0.0):
+            break
+        if slope > 0.0:
+            high, high_slope = part, slope
+        else:
+            low, low_slope = part, slope
+        if high == 0.0:
+            break
+        share = low_slope / (low_slope - high_slope) if low_slope < high_slope else 0.5
+        part = low + min(max(share, 0.1), 0.9) * (high - low)
+    return off

@@ -1,0 +1,106 @@
+"""The contact problem of a scene, island by island: the rung above the dense ones.
+
+Same contacts, law and certificate as in `dynenvs.contact.resolve`; what differs is the work, which
+grows with the islands and their contacts, not with the square of all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.compiled import apart, inlined
+from dynenvs.contact.problem import least_speed
+from dynenvs.contact.rows import SLIP
+from dynenvs.contact.solution import touch
+from dynenvs.contact.sparse.islands import find_islands
+from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
+from dynenvs.contact.sparse.proximal import solve_island
+from dynenvs.layout import (
+    Bytes,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_polygon,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
+from dynenvs.sparse_view import SparseView, open_sparse
+
+BUDGET = 100  # factorisations for an island
+USELESS = 0.1  # residual above which an answer is none
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=20)
+def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float) -> int:
+    """From `w.v_free` and `w.L` to `w.v_new` and the impulses of `count` contacts.
+
+    `w.answer` tells the worst residual and all factorisations.  Returns the worst status.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    x = open_sparse(m.header, buffer)
+    polygon = open_polygon(m, s)
+    list_trees(m.bodies, m.dofs, x)
+    for k in range(m.header[0].nv):
+        x.free[k] = w.v_free[x.coordinates[k]]
+        w.v_new[k] = w.v_free[k]
+    read_masses(m.dofs, w.L, x)
+    n = pose_problem(m, s, w, x, count, dt)
+    weigh(m.dofs, w.L, x, n)
+    islands = find_islands(x, n)
+    floor = least_speed(m.header, dt)
+    answer, status = w.answer[0], CERTIFIED
+    answer.residual, answer.pivots, answer.sweeps = 0.0, 0, 0
+    for k in range(islands):
+        island = x.islands[k]
+        island.scale, island.newtons = _velocity_scale(x, island, floor), 0
+        island.residual = solve_island(x, island, s.status[0].cone, polygon, w.blocks, BUDGET)
+        answer.sweeps += island.newtons
+        answer.residual = max(answer.residual, island.residual)
+        if not island.residual <= USELESS:
+            status = FAILED
+        elif island.residual > CERTIFIED_RESIDUAL and status == CERTIFIED:
+            status = DEGRADED
+        for t in range(island.first_tree, island.first_tree + island.trees):
+            tree = x.trees[x.trees_of[t]]
+            for j in range(tree.first, tree.first + tree.nv):
+                w.v_new[x.coordinates[j]] = x.v[j]
+    if islands < x.islands.shape[0]:
+        x.islands[islands].count = 0  # the end of the list
+    for i in range(count, n):
+        x.constraints[i].pressed = 1 if x.p[i, 0] > 0.0 else 0
+    _remember(s, w, x, count)
+    answer.rows, answer.sparse = n, 1
+    return status
+
+
+@inlined
+def _velocity_scale(x: SparseView, island: Any, floor: float) -> float:
+    """The certificate's velocity scale, as `dynenvs.contact.newton.velocity_scale`."""
+    scale = floor
+    for k in range(island.first, island.first + island.count):
+        scale = max(scale, x.constraints[x.members[k]].speed)
+    return scale if scale > 0.0 else 1.0
+
+
+@inlined
+def _remember(s: StateView, w: WorkspaceView, x: SparseView, count: int) -> None:
+    """Keep impulses by feature; features that were not in reach forget theirs."""
+    memory, status = s.memory, s.status[0]
+    for k in range(status.touched):
+        old = memory[s.touched[k]]
+        old.impulse[0] = old.impulse[1] = old.impulse[2] = 0.0
+        old.active = 0
+    status.limits_active = status.contacts = 0
+    for i in range(count):
+        contact, c = w.contacts[i], x.constraints[i]
+        record = memory[contact.feature]
+        touch(s, contact.feature)
+        contact.slip = c.slip
+        p, n, t1, t2 = x.p[i], contact.normal, contact.t1, contact.t2
+        for k in range(3):
+            contact.impulse[k] = p[k]
+            record.impulse[k] = p[0] * n[k] + p[1] * t1[k] + p[2] * t2[k]
+        contact.stick = contact.tangents if p[0] > 0.0 and contact.slip <= SLIP else 0
+        status.contacts += 1 if p[0] > 0.0 else 0

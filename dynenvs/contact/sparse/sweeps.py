@@ -1,0 +1,73 @@
+"""Block Gauss-Seidel: one contact after the other, each with what the others have left it.
+
+It forgets far and redundant contacts slowly, but from nothing it comes near to an answer in a few
+sweeps; Newton's method (`proximal.py`) goes on from there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.modes import nearest
+from dynenvs.contact.sparse.problem import row_velocity
+from dynenvs.layout import Floats, Records
+from dynenvs.records import CONE
+from dynenvs.sparse_view import SparseView
+
+
+@kernel
+def sweep(x: SparseView, island: Any, cone: int, polygon: Records, rounds: int) -> None:
+    """Change `p` of an island, and `v` with it: v = free + Z^T p before and after."""
+    for _ in range(rounds):
+        for k in range(island.first, island.first + island.count):
+            _relax(x, x.members[k], cone, polygon)
+
+
+@inlined
+def _relax(x: SparseView, i: int, cone: int, polygon: Records) -> None:
+    """The normal impulse that answers u_n, then the friction nearest to what stops the slip."""
+    c, p, G = x.constraints[i], x.p[i], x.G[i]
+    u = row_velocity(x, i, 0, x.v) + x.bias[i, 0]
+    add_impulse(x, i, 0, max(p[0] - u / G[0], 0.0) - p[0])
+    if c.rows == 1:
+        return
+    bound = c.friction * p[0]
+    g = G[4] if c.rows == 2 else max(G[4], G[8])
+    g = max(g, 1e-9 * G[0])
+    y1 = p[1] - (row_velocity(x, i, 1, x.v) + x.bias[i, 1]) / g
+    if c.rows == 2:
+        add_impulse(x, i, 1, min(max(y1, -bound), bound) - p[1])
+        return
+    y2 = p[2] - (row_velocity(x, i, 2, x.v) + x.bias[i, 2]) / g
+    if cone == CONE:
+        size = math.sqrt(y1 * y1 + y2 * y2)
+        share = bound / size if size > bound else 1.0
+        y1, y2 = share * y1, share * y2
+    else:
+        _, y1, y2 = nearest(polygon, bound, y1, y2)
+    add_impulse(x, i, 1, y1 - p[1])
+    add_impulse(x, i, 2, y2 - p[2])
+
+
+@inlined
+def add_impulse(x: SparseView, i: int, r: int, change: float) -> None:
+    """Change one impulse, and the velocities of the trees that it acts on."""
+    if change == 0.0:
+        return
+    x.p[i, r] += change
+    add_response(x, i, r, change, x.v)
+
+
+@inlined
+def add_response(x: SparseView, i: int, r: int, impulse: float, v: Floats) -> None:
+    """v += M^-1 J^T impulse for row r of constraint i."""
+    c = x.constraints[i]
+    a = x.trees[c.a]
+    for k in range(a.nv):
+        v[a.first + k] += impulse * x.Z[6 * i + r, k]
+    if c.b >= 0:
+        b = x.trees[c.b]
+        for k in range(b.nv):
+            v[b.first + k] += impulse * x.Z[6 * i + 3 + r, k]
