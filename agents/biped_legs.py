@@ -21,7 +21,7 @@ FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]
 @inlined
 def find_legs(m: ModelView, soles: Ints, legs: Records, root: int, joints: int) -> None:
     """Foot and first coordinate of each leg; so many of the root come first, and so many a leg."""
-    for f in range(m.header[0].nf):
+    for f in range(m.header[0].npoints):
         if soles[f] >= 0:
             legs[soles[f]].body = m.features[f].body_a
     for leg in range(LEGS):
@@ -41,7 +41,7 @@ def find_sole(m: ModelView, w: WorkspaceView, g: Any, soles: Ints, leg: int, one
     one.yaw = math.atan2(R[1, 0], R[0, 0])
     one.tilt[0], one.tilt[1], one.tilt[2] = R[1, 2], -R[0, 2], 0.0
     one.gap, one.high = math.inf, -math.inf
-    for f in range(m.header[0].nf):
+    for f in range(m.header[0].npoints):
         if soles[f] == leg:
             x, y, z = rotate(R, m.features[f].center)
             height = z + pose.p[2]

@@ -144,7 +144,7 @@ def run_episode(
     row = env.worlds.rows[0]
     start = row["q"].copy()
     q = np.empty((limit, env.model.nq))
-    impulses = np.empty((limit, len(env.model.features), 3))
+    impulses = np.empty((limit, int(env.model.header.nk), 3))
     actions = np.empty((limit, env.model.nu))
     rewards = np.empty(limit)
     live_q, live_impulses = row["q"], row["memory"]["impulse"]

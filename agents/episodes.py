@@ -24,7 +24,7 @@ class _Record:
         self.worlds = env.worlds
         self.start = self.worlds.rows["q"].copy()
         self.q = np.empty((n, limit, model.nq))
-        self.impulses = np.empty((n, limit, len(model.features), 3))
+        self.impulses = np.empty((n, limit, int(model.header.nk), 3))
         self.actions = np.empty((n, limit, model.nu))
         self.rewards = np.empty((n, limit))
         self.steps = np.full(n, limit)

@@ -9,7 +9,7 @@ import numpy as np
 from dynenvs.compiled import kernel
 from dynenvs.contact.detect import measure_gaps
 from dynenvs.kinematics import update_poses
-from dynenvs.layout import Bytes, Floats, open_model, open_workspace
+from dynenvs.layout import Bytes, Floats, Ints, open_model, open_workspace
 from dynenvs.model import Model
 from dynenvs.rotation import rotate
 
@@ -27,23 +27,23 @@ def _trace(
     packed: Bytes,
     buffer: Bytes,
     points: Floats,
+    bodies: Ints,
     q: Floats,
     center: Floats,
     rotation: Floats,
     gap: Floats,
 ) -> None:
-    """Place, rotation and gap of every feature for a series of positions, shape (steps, nq).
+    """Place, rotation and gap of every candidate for a series of positions, shape (steps, nq).
 
-    points: where the features are followed, in the axes of their bodies, shape (nf, 3).
+    points: where the candidates are followed, in the axes of their bodies, shapes (nk, 3), (nk,).
     """
     m = open_model(packed)
     w = open_workspace(m, buffer)
     for k in range(q.shape[0]):
         update_poses(m, q[k], w.pose)
         measure_gaps(packed, buffer)
-        for f in range(m.header[0].nf):
-            feature = m.features[f]
-            pose = w.pose[feature.body_a]
+        for f in range(m.header[0].nk):
+            pose = w.pose[bodies[f]]
             x, y, z = rotate(pose.R, points[f])
             center[k, f, 0], center[k, f, 1] = x + pose.p[0], y + pose.p[1]
             center[k, f, 2] = z + pose.p[2]
@@ -55,20 +55,23 @@ def _trace(
 
 def trace(model: Model, q: Floats) -> Feet:
     """Where the contact features are in a series of positions, shape (steps, nq)."""
-    shape = (len(q), len(model.features))
+    candidates = model.candidates
+    shape = (len(q), len(candidates))
     feet = Feet(np.zeros((*shape, 3)), np.zeros((*shape, 3, 3)), np.zeros(shape))
-    points = np.array(model.features["center"])
+    points = np.array(candidates["center"])
     # Slots have no point of their own
     for f in range(len(points) - int(model.header.ns), len(points)):
-        points[f] = model.geoms[model.features["geom_a"][f]].position
-    _trace(model.packed, model.workspace(), points, q, *feet)
+        points[f] = model.geoms[candidates["geom_a"][f]].position
+    bodies = np.array(candidates["body_a"])
+    _trace(model.packed, model.workspace(), points, bodies, q, *feet)
     return feet
 
 
 def radius(model: Model, f: int) -> float:
-    """Of the ball that a feature is [m]."""
-    geom = model.geoms[model.features["geom_a"][f]]
-    return float(geom.size[0]) if geom.type == "sphere" else float(model.features["radius"][f])
+    """Of the ball that a contact candidate is [m]."""
+    feature = model.features[model.feature_of[f]]
+    geom = model.geoms[feature.geom_a]
+    return float(geom.size[0]) if geom.type == "sphere" else float(feature.radius)
 
 
 def crept(feet: Feet, f: int, radius: float) -> Floats:

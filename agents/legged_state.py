@@ -40,7 +40,7 @@ def read_state(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
     for i in range(nu):
         s.q[TURN + i] = o[4 + i]
         s.v[ROOT + i] = o[10 + nu + i]
-    for k in range(m.header[0].nf):
+    for k in range(m.header[0].nk):
         s.memory[k].active = 0  # a cold start: the answer depends on the observation alone
     s.status[0].limits_active = 0
     at = 10 + 2 * nu

@@ -127,7 +127,7 @@ class StridingController(BatchController):
         assert isinstance(task, LeggedTask)
         self.body = body
         body["mass"] = task.model.bodies["mass"].sum()
-        features = task.model.features
+        features = task.model.candidates
         corners = features["center"][:, 2] < 0.999 * body["sole"][0, 2]
         soles = np.where(corners, task.foot_of_feature, -1)
         constants = (body, soles, task.dt, task.timestep)

@@ -94,7 +94,7 @@ def act(
     plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
     costs = vector(memory, COSTS_AT, COSTS, np.float64)
     g, p = gaits[0], plan[0]
-    for f in range(m.header[0].nf):
+    for f in range(m.header[0].npoints):
         if feet[f] >= 0:
             legs[feet[f]].feature, legs[feet[f]].body = f, m.features[f].body_a
     lookahead = 0.5 * (period - timestep)  # where the physics steps take inertia, on average

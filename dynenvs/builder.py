@@ -319,7 +319,7 @@ class ModelBuilder(GeomBuilder):
         """The frozen Model; raises a ModelError that names what is wrong."""
         bodies, geoms, contacts = self.sorted_parts()
         check_inertia(bodies)
-        if self.directions == 2 and contacts.features and not self._loops:
+        if self.directions == 2 and contacts.at_once and not self._loops:
             check_plane(bodies)  # loops may hold what joints leave free
         return Model(
             bodies,

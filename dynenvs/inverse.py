@@ -98,7 +98,7 @@ def solve_inverse(
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     for f in range(m.header[0].nf):
-        s.memory[f].ignored = 1 if math.isinf(load_cost[f]) else 0
+        s.coefficients[f].ignored = 1 if math.isinf(load_cost[f]) else 0
     # Torques act for the whole period: inertia and bias at its start alone would lag behind.
     ahead = w.v_next
     for j in range(m.header[0].nv):
@@ -245,7 +245,7 @@ class InverseResult(NamedTuple):
 
     tau: Floats  # of the actuated coordinates [N m, N], shape (nu,)
     v: Floats  # velocity at the end of the period, shape (nv,)
-    impulses: Floats  # on each contact feature's body A, world axes [N s], shape (nf, 3)
+    impulses: Floats  # on each contact candidate's body A, world axes [N s], shape (nk, 3)
     status: InverseStatus
     violation: float  # largest |v - v_des| of an actuated coordinate
 

@@ -10,8 +10,15 @@ workspace   one per thread: every intermediate quantity of the step
 
 `open_model`, `open_state` and `open_workspace` turn them into named views; this costs some
 ten nanoseconds and allocates nothing.  Shapes: nb bodies (the world is body 0), nq positions,
-nv velocities, nf contact features (ns of them slots of the np pairs of solids), at most nc contacts
-at once, nr constraint rows, nl variables of the LCP, nloops closed loops with ne rows.
+nv velocities, nf contact features (npoints points, then np pairs of solids), nk contact candidates
+(the points, then ns slots of pairs), at most nc contacts at once, of which nd are solved by dense
+matrices, nr constraint rows, nl variables of the LCP, nloops closed loops with ne rows.
+
+Slots: each way in which two solids can touch (a corner on a face, an edge across an edge) is a slot
+of their pair, and what a world remembers of it is part of its state.  Where all pairs together have
+few slots, as in all robots here, each keeps its own for ever: its candidates have fixed numbers.
+In scenes of many loose parts nearly all pairs are far apart, and a pair of two of these has slots
+only while it is near: a block out of a pool of nblocks, all of the same length (`dynenvs.solids`).
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ from dynenvs.records import (
     BLOCK,
     BODY,
     BODY_WORK,
+    COEFFICIENTS,
     CONTACT,
     DOF,
     ELIMINATED,
@@ -36,6 +44,7 @@ from dynenvs.records import (
     HEADER,
     LOOP,
     MEMORY,
+    NEARBY,
     PAIR,
     POLYGON,
     POSE,
@@ -76,10 +85,26 @@ class StateView(NamedTuple):
     status: Records  # STATUS, shape (1,)
     q: Floats  # [rad, m], shape (nq,)
     v: Floats  # [rad/s, m/s], shape (nv,)
-    touched: Ints  # features with a memory, `status.touched` of them, shape (nf,)
-    memory: Records  # MEMORY, shape (nf,)
+    touched: Ints  # candidates with a memory, `status.touched` of them, shape (nk,)
+    memory: Records  # MEMORY, shape (nk,)
+    coefficients: Records  # COEFFICIENTS, shape (nf,)
+    owners: Ints  # the pair that has each block of slots, or -1, shape (nblocks,)
     wrench: Floats  # external (moment; force) at each body's centre of mass, world axes, (nb, 6)
     mass_scale: Floats  # factor on each body's mass and inertia, shape (nb,)
+
+
+class BroadView(NamedTuple):
+    """What the broad phase of solids reads and writes, for `dynenvs.contact.broad_phase`."""
+
+    own: Ints  # pairs with slots of their own, in order, shape (nown,)
+    entry: Ints  # each pair's number in the list of those near at the start, shape (np,)
+    entry_after: Ints  # the same at the end, shape (np,)
+    block: Ints  # each pair's block of slots, shape (np,)
+    owners: Ints  # as `StateView.owners`, for who has no state, shape (nblocks,)
+    kept: Ints  # whether each block must stay with its pair, shape (nblocks,)
+    found: Ints  # pairs of the pool that are near, shape (nblocks,)
+    order: Ints  # solids from left to right, shape (nsolids,)
+    boxes: Floats  # around each solid along x, y, z: from, to [m], shape (nsolids, 6)
 
 
 class LoopView(NamedTuple):
@@ -106,9 +131,12 @@ class WorkspaceView(NamedTuple):
     pose: Records  # POSE at q, shape (nb,)
     pose_new: Records  # POSE at q_new, shape (nb,)
     body: Records  # BODY_WORK, shape (nb,)
-    gaps: Floats  # gap of every feature [m], shape (nf,)
+    gaps: Floats  # gap of every contact candidate [m], shape (nk,)
     spots: Records  # SPOT of every slot at `pose`, then at `pose_new`, shape (2 ns,)
-    contacts: Records  # CONTACT, shape (nc,)
+    near: Records  # NEARBY of the pairs near at `pose`, then at `pose_new`, shape (2 nnear,)
+    numbers: Ints  # scratch: each candidate's number in a list, shape (nk,)
+    low: Ints  # candidates below ground, and their features, shape (2 nk,)
+    contacts: Records  # CONTACT, shape (nc + 1,): the last one is scratch
     variables: Records  # VARIABLE, shape (nl,)
     blocks: Records  # BLOCK, shape (nc + nlimited,)
     unknowns: Records  # UNKNOWN, shape (nr,)
@@ -150,9 +178,14 @@ def lanes_bytes(nb: int, nq: int, nv: int) -> int:
     return 8 * WIDTH * (nq + (9 + nv) * nv + (POSE_WORDS + WORK_WORDS + 7) * nb)
 
 
+def index_size(header: Any) -> int:
+    """Words of `BroadView`."""
+    return int(3 * (header.np + header.nblocks) + 7 * header.nsolids)
+
+
 def fill_offsets(header: Any) -> None:
     """Lay out the three buffers for the counts already in `header`."""
-    nb, nq, nv, nf = header.nb, header.nq, header.nv, header.nf
+    nb, nq, nv, nf, nk = header.nb, header.nq, header.nv, header.nf, header.nk
     nr, nl = header.nr, header.nl
     header.lcp_size = workspace_size(int(nl))
 
@@ -169,6 +202,7 @@ def fill_offsets(header: Any) -> None:
             ("dofs_at", nv * DOF.itemsize),
             ("features_at", nf * FEATURE.itemsize),
             ("pairs_at", header.np * PAIR.itemsize),
+            ("own_at", 8 * header.nown),
             ("solids_at", header.nsolids * SOLID.itemsize),
             ("heights_at", 8 * header.nheights),
             ("loops_at", header.nloops * LOOP.itemsize),
@@ -182,8 +216,10 @@ def fill_offsets(header: Any) -> None:
         [
             ("q_at", 8 * nq),
             ("v_at", 8 * nv),
-            ("touched_at", 8 * nf),
-            ("memory_at", nf * MEMORY.itemsize),
+            ("touched_at", 8 * nk),
+            ("memory_at", nk * MEMORY.itemsize),
+            ("coefficients_at", nf * COEFFICIENTS.itemsize),
+            ("owners_at", 8 * header.nblocks),
             ("wrench_at", 48 * nb),
             ("mass_scale_at", 8 * nb),
         ],
@@ -195,10 +231,12 @@ def fill_offsets(header: Any) -> None:
             ("pose_new_at", nb * POSE.itemsize),
             ("body_work_at", nb * BODY_WORK.itemsize),
             ("lanes_at", lanes_bytes(nb, nq, nv) if header.abreast else 0),
-            ("gaps_at", 8 * nf),
+            ("gaps_at", 8 * nk),
             ("spots_at", 2 * header.ns * SPOT.itemsize),
             ("shapes_at", header.nsolids * SHAPE.itemsize),
-            ("contacts_at", header.nc * CONTACT.itemsize),
+            ("near_at", 2 * header.nnear * NEARBY.itemsize),
+            ("index_at", 8 * (3 * nk + index_size(header))),
+            ("contacts_at", (header.nc + 1) * CONTACT.itemsize),
             ("variables_at", nl * VARIABLE.itemsize),
             ("blocks_at", (header.nd + header.nlimited) * BLOCK.itemsize),
             ("unknowns_at", nr * UNKNOWN.itemsize),
@@ -252,8 +290,10 @@ def open_state(m: ModelView, row: Bytes) -> StateView:
         vector(row, 0, 1, STATUS),
         vector(row, h.q_at, h.nq, np.float64),
         vector(row, h.v_at, h.nv, np.float64),
-        vector(row, h.touched_at, h.nf, np.int64),
-        vector(row, h.memory_at, h.nf, MEMORY),
+        vector(row, h.touched_at, h.nk, np.int64),
+        vector(row, h.memory_at, h.nk, MEMORY),
+        vector(row, h.coefficients_at, h.nf, COEFFICIENTS),
+        vector(row, h.owners_at, h.nblocks, np.int64),
         matrix(row, h.wrench_at, h.nb, 6, np.float64),
         vector(row, h.mass_scale_at, h.nb, np.float64),
     )
@@ -280,6 +320,26 @@ def open_pairs(m: ModelView, packed: Bytes) -> tuple[Records, Floats]:
     h = m.header[0]
     pairs = vector(packed, h.pairs_at, h.np, PAIR)
     return pairs, vector(packed, h.heights_at, h.nheights, np.float64)
+
+
+@inlined
+def open_broad(m: ModelView, packed: Bytes, buffer: Bytes) -> BroadView:
+    """What the broad phase of solids works with."""
+    h = m.header[0]
+    at = h.index_at + 24 * h.nk
+    blocks = at + 24 * h.np
+    solids = blocks + 24 * h.nblocks
+    return BroadView(
+        vector(packed, h.own_at, h.nown, np.int64),
+        vector(buffer, at, h.np, np.int64),
+        vector(buffer, at + 8 * h.np, h.np, np.int64),
+        vector(buffer, at + 16 * h.np, h.np, np.int64),
+        vector(buffer, blocks, h.nblocks, np.int64),
+        vector(buffer, blocks + 8 * h.nblocks, h.nblocks, np.int64),
+        vector(buffer, blocks + 16 * h.nblocks, h.nblocks, np.int64),
+        vector(buffer, solids, h.nsolids, np.int64),
+        matrix(buffer, solids + 8 * h.nsolids, h.nsolids, 6, np.float64),
+    )
 
 
 @inlined
@@ -343,9 +403,12 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, h.pose_at, h.nb, POSE),
         vector(buffer, h.pose_new_at, h.nb, POSE),
         vector(buffer, h.body_work_at, h.nb, BODY_WORK),
-        vector(buffer, h.gaps_at, h.nf, np.float64),
+        vector(buffer, h.gaps_at, h.nk, np.float64),
         vector(buffer, h.spots_at, 2 * h.ns, SPOT),
-        vector(buffer, h.contacts_at, h.nc, CONTACT),
+        vector(buffer, h.near_at, 2 * h.nnear, NEARBY),
+        vector(buffer, h.index_at, h.nk, np.int64),
+        vector(buffer, h.index_at + 8 * h.nk, 2 * h.nk, np.int64),
+        vector(buffer, h.contacts_at, h.nc + 1, CONTACT),
         vector(buffer, h.variables_at, nl, VARIABLE),
         vector(buffer, h.blocks_at, h.nd + h.nlimited, BLOCK),
         vector(buffer, h.unknowns_at, nr, UNKNOWN),

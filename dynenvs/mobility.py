@@ -36,7 +36,23 @@ def check_inertia(bodies: list[Body]) -> None:
 
     bodies: parents first
     """
-    M, sizes, owners = mass_matrix(bodies, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    for tree in _trees(bodies):  # they share no inertia: the matrix has a block for each
+        _check_tree(tree, rng)
+
+
+def _trees(bodies: list[Body]) -> list[list[Body]]:
+    """The bodies of each tree, parents first."""
+    trees: dict[str, list[Body]] = {}
+    of: dict[str, list[Body]] = {}
+    for body in bodies:
+        of[body.name] = of.get(body.parent) or trees.setdefault(body.name, [])
+        of[body.name].append(body)
+    return list(trees.values())
+
+
+def _check_tree(bodies: list[Body], rng: np.random.Generator) -> None:
+    M, sizes, owners = mass_matrix(bodies, rng)
     if not owners:
         return
     moved = np.diag(M) > SINGULAR * sizes
@@ -58,7 +74,7 @@ def check_inertia(bodies: list[Body]) -> None:
 
 
 def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, Floats, list[Body]]:
-    """Mass matrix, armature included, in a random configuration.
+    """Mass matrix of a tree, armature included, in a random configuration.
 
     Returns it; of each coordinate the inertia that there would be if bodies had their largest
     moment about every axis, beside which rounding is to be seen; and each coordinate's body.

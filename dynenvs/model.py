@@ -14,16 +14,17 @@ from dynenvs.laws import Laws
 from dynenvs.layout import Bytes, Floats
 from dynenvs.packing import (
     allocate,
+    body_index,
     fill_bodies,
     fill_dofs,
     fill_features,
-    fill_pairs,
     fill_polygons,
 )
 from dynenvs.pairs import Contacts
-from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint
+from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
 from dynenvs.records import (
     BODY,
+    COEFFICIENTS,
     CONE,
     DOF,
     FEATURE,
@@ -36,6 +37,7 @@ from dynenvs.records import (
     SOLID,
     STATUS,
 )
+from dynenvs.solids import fill_pairs, plan_slots
 
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
 
@@ -93,15 +95,18 @@ class Model:
             if body.joint.type != "fixed"
         }
         self.packed: Bytes = allocate(
-            bodies, contacts, gravity, directions, laws, max_contacts, self.closures
+            bodies, self.geoms, contacts, gravity, directions, laws, max_contacts, self.closures
         )
         self._open()
         h = self.header
         heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
         fill_bodies(h, self.bodies, bodies)
         fill_dofs(h, self.bodies, self.dofs, bodies)
-        fill_features(self.features, contacts.features, bodies, self.geoms, directions > 2)
-        fill_pairs(self.pairs, self.solids, heights, contacts.pairs, bodies)
+        fill_features(self.features, contacts, bodies, self.geoms, directions > 2)
+        plan = plan_slots(contacts.pairs, self.geoms)
+        index = body_index(bodies)
+        fill_pairs(self.pairs, self.solids, heights, contacts.pairs, plan, self.geoms, index)
+        self.packed[h.own_at : h.own_at + 8 * h.nown].view(np.int64)[:] = plan.own
         polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
         fill_polygons(h, polygons.view(POLYGON))
         self._fill_loops()
@@ -146,6 +151,32 @@ class Model:
         self.state_dtype = self._state_dtype()
         self._at_rest = self._state_at_rest()
         self._workspace_bytes = int(h.workspace_bytes)
+
+    @property
+    def feature_of(self) -> NDArray[np.int64]:
+        """The feature that each contact candidate is of: index into `features`, shape (nk,).
+
+        A candidate is a point feature, or one of the ways in which a pair of solids can touch;
+        what a world's state remembers of contact (`memory`, `touched`) goes by candidates.
+
+        Raises:
+            ModelError: the scene is so large that pairs share their slots (`dynenvs.solids`); who
+                touches whom is then told by `World.contacts` alone.
+        """
+        h = self.header
+        if h.nblocks:
+            raise ModelError(
+                f"among {h.np} pairs of solids, candidates belong to no pair for ever; read "
+                "World.contacts instead"
+            )
+        pairs = h.npoints + np.repeat(np.arange(h.np), self.pairs["slots"])
+        return np.concatenate([np.arange(h.npoints), pairs])
+
+    @property
+    def candidates(self) -> NDArray[Any]:
+        """FEATURE of every contact candidate (see `feature_of`), shape (nk,)."""
+        records: NDArray[Any] = self.features[self.feature_of]
+        return records
 
     def __getstate__(self) -> dict[str, Any]:
         views = {"header", "bodies", "dofs", "features", "pairs", "solids", "loops"}
@@ -218,8 +249,10 @@ class Model:
             ("status", STATUS, 0),
             ("q", ("f8", (self.nq,)), h.q_at),
             ("v", ("f8", (self.nv,)), h.v_at),
-            ("touched", ("i8", (int(h.nf),)), h.touched_at),
-            ("memory", (MEMORY, (int(h.nf),)), h.memory_at),
+            ("touched", ("i8", (int(h.nk),)), h.touched_at),
+            ("memory", (MEMORY, (int(h.nk),)), h.memory_at),
+            ("coefficients", (COEFFICIENTS, (int(h.nf),)), h.coefficients_at),
+            ("owners", ("i8", (int(h.nblocks),)), h.owners_at),
             ("wrench", ("f8", (int(h.nb), 6)), h.wrench_at),
             ("mass_scale", ("f8", (int(h.nb),)), h.mass_scale_at),
         ]
@@ -245,8 +278,9 @@ class Model:
         row["mass_scale"] = 1.0
         row["status"]["cone"] = self.header.cone
         row["status"]["polygon"] = self.header.npolygons - 1
-        row["memory"]["friction"] = self.features["friction"]
-        row["memory"]["restitution"] = self.features["restitution"]
+        row["coefficients"]["friction"] = self.features["friction"]
+        row["coefficients"]["restitution"] = self.features["restitution"]
+        row["owners"] = -1
         return row.view(np.uint8)
 
     def workspace(self) -> Bytes:

@@ -11,21 +11,17 @@ from dynenvs.closures import Closures
 from dynenvs.joints import JOINT_NQ, JOINT_NV
 from dynenvs.laws import Laws, direction_counts
 from dynenvs.layout import Bytes, Floats, Records, fill_offsets
-from dynenvs.pairs import Contacts, Feature, SolidPair
+from dynenvs.pairs import Contacts, Feature, SolidPairs
 from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.records import (
-    BLOCK_FIELD,
-    BOX,
     HALF_SPACE,
     HEADER,
-    HEIGHT_FIELD,
     INELASTIC,
-    POINT,
     PYRAMID,
     SEEN,
-    SPHERE,
 )
 from dynenvs.simd import WIDTH
+from dynenvs.solids import far, field_numbers, plan_slots, solid_numbers
 from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, principal
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
@@ -33,11 +29,12 @@ MOST_DENSE = 24  # contacts, above which the sparse solver is asked in scenes of
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
 FLOATING = ("spherical", "free")  # joints that turn any way
-NEAR = 0.1  # solids further apart than this are not looked at [m]
+LANES = 64  # coordinates up to which four worlds are stepped abreast
 
 
 def allocate(
     bodies: list[Body],
+    geoms: tuple[Geom, ...],
     contacts: Contacts,
     gravity: Floats,
     directions: int,
@@ -51,20 +48,25 @@ def allocate(
     header.nb = len(bodies) + 1
     header.nq = sum(JOINT_NQ[kind] for kind in kinds)
     header.nv = sum(JOINT_NV[kind] for kind in kinds)
-    header.nf = len(contacts.features)
-    header.ns = sum(pair.slots for pair in contacts.pairs)
-    header.np = len(contacts.pairs)
-    header.nsolids = len(solid_geoms(contacts.pairs))
-    fields = {id(pair.geom_b): pair.geom_b.heights for pair in contacts.pairs}
-    header.nheights = sum(heights.size for heights in fields.values() if heights is not None)
+    pairs, plan = contacts.pairs, plan_slots(contacts.pairs, geoms)
+    header.npoints, header.np = len(contacts.points), len(pairs.slots)
+    header.nf = header.npoints + header.np
+    header.nown, header.nblocks, header.block_slots = len(plan.own), plan.blocks, plan.block_slots
+    header.ns = plan.own_slots + plan.blocks * plan.block_slots
+    header.nk = header.npoints + header.ns
+    header.nnear = header.nown + header.nblocks
+    header.nsolids = len(solid_numbers(pairs))
+    fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
+    header.nheights = sum(heights.size for heights in fields if heights is not None)
     most = contacts.at_once
-    header.nc = most if max_contacts is None else min(max_contacts, int(header.nf))
+    header.nc = most if max_contacts is None else min(max_contacts, int(header.nk))
     header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
     header.directions = directions
     header.nloops, header.ne = len(closures.loops), closures.rows
     header.cone = laws.cone if directions > 2 else PYRAMID
     header.impacts = laws.impacts
-    if any(feature.restitution > 0.0 for feature in contacts.features):
+    bounces = any(feature.restitution > 0.0 for feature in contacts.points)
+    if bounces or (pairs.restitution > 0.0).any():
         header.restitution = laws.restitution
     header.gravity[:] = gravity
     trees = _list_trees(bodies)
@@ -107,10 +109,14 @@ def _list_trees(bodies: list[Body]) -> list[list[int]]:
 
 
 def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
-    """Whether `dynenvs.abreast` knows the model: all trees float, no loops, nothing bounces."""
+    """Whether `dynenvs.abreast` knows the model: all trees float, no loops, nothing bounces.
+
+    And it is not too large: what lanes need grows with the square of the number of coordinates.
+    """
     floating = all(body.joint.type in FLOATING for body in bodies if body.parent == "world")
     inelastic = header.restitution == INELASTIC
-    return bool(floating and inelastic and not (header.ne or header.recursive))
+    known = floating and inelastic and header.nv <= LANES
+    return bool(known and not (header.ne or header.recursive))
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -125,7 +131,7 @@ def fill_polygons(header: Any, records: Records) -> None:
 
 def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
     """BODY of the world and of every body, parents first."""
-    index = _body_index(bodies)
+    index = body_index(bodies)
     by_name = {body.name: body for body in bodies}
     records[0].parent = records[0].last = records[0].tree = -1
     records[0].rotation[:] = np.eye(3)
@@ -212,15 +218,37 @@ def _cost_of_factors(depths: list[int]) -> int:
 
 def fill_features(
     records: Records,
-    features: list[Feature],
+    contacts: Contacts,
     bodies: list[Body],
     geoms: tuple[Geom, ...],
     spatial: bool,
 ) -> None:
-    """FEATURE of every contact feature."""
+    """FEATURE of every contact feature: points, then pairs of solids."""
+    _fill_points(records[: len(contacts.points)], contacts.points, bodies, geoms)
+    _fill_pair_features(records[len(contacts.points) :], contacts.pairs, bodies, geoms)
+    _enclose_groups(records[: len(contacts.points)])
+    if spatial:
+        _mark_corners(records)
+
+
+def _fill_pair_features(
+    records: Records, pairs: SolidPairs, bodies: list[Body], geoms: tuple[Geom, ...]
+) -> None:
+    index = body_index(bodies)
+    body = np.array([index[geom.body] for geom in geoms], dtype=np.int64)
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    records["geom_a"], records["geom_b"] = pairs.geom_a, pairs.geom_b
+    records["body_a"], records["body_b"] = body[pairs.geom_a], body[pairs.geom_b]
+    records["kind"], records["group"] = kinds[pairs.geom_b], pairs.group
+    records["friction"], records["restitution"] = pairs.friction, pairs.restitution
+
+
+def _fill_points(
+    records: Records, points: list[Feature], bodies: list[Body], geoms: tuple[Geom, ...]
+) -> None:
     geom_index = {geom.name: i for i, geom in enumerate(geoms)}
-    index = _body_index(bodies)
-    for i, feature in enumerate(features):
+    index = body_index(bodies)
+    for i, feature in enumerate(points):
         record = records[i]
         a, b = feature.geom_a, feature.geom_b
         record.geom_a, record.geom_b = geom_index[a.name], geom_index[b.name]
@@ -233,9 +261,6 @@ def fill_features(
         record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
         record.friction, record.restitution = feature.friction, feature.restitution
         record.apart = _apart(a, b)
-    _enclose_groups(records)
-    if spatial:
-        _mark_corners(records)
 
 
 def _mark_corners(records: Records) -> None:
@@ -263,90 +288,13 @@ def _enclose_groups(records: Records) -> None:
         first = last
 
 
-def fill_pairs(
-    records: Records,
-    solids: Records,
-    heights: Floats,
-    pairs: list[SolidPair],
-    bodies: list[Body],
-) -> None:
-    """PAIR of every pair of solids, SOLID of all of these, and the heights of the fields."""
-    number = {geom.name: k for k, geom in enumerate(solid_geoms(pairs))}
-    _fill_solids(solids, solid_geoms(pairs), bodies)
-    begin: dict[str, int] = {}  # of each height field's heights
-    end = 0
-    for record, (a, b, first, slots, parts) in zip(records, pairs, strict=True):
-        record.solid_a, record.solid_b = number[a.name], number[b.name]
-        record.kind_a, record.kind_b = solids[record.solid_a].kind, b.kind
-        record.first, record.slots = first, slots
-        record.size_a[:], record.size_b[:] = a.size, b.size
-        record.apart = math.inf
-        record.reach = a.bounding_radius + SEEN
-        record.parts[:] = parts
-        if b.heights is None:
-            record.reach = a.bounding_radius + NEAR
-            around = record.reach + b.bounding_radius
-            record.apart = _far(around)
-            if b.kind != BOX:
-                record.reach = around
-            continue
-        if b.name not in begin:
-            begin[b.name], end = end, end + b.heights.size
-            heights[begin[b.name] : end] = b.heights.ravel()
-        record.heights_at = begin[b.name]
-        record.nx, record.ny = b.heights.shape
-        cells = np.array(b.heights.shape) - (b.kind == HEIGHT_FIELD)
-        record.dx, record.dy = 2 * b.size[:2] / cells
-        record.top = b.heights.max() if b.kind == BLOCK_FIELD else _top(b.heights)
-
-
-def solid_geoms(pairs: list[SolidPair]) -> list[Geom]:
-    """Every geom of the pairs, once."""
-    geoms = {geom.name: geom for pair in pairs for geom in (pair.geom_a, pair.geom_b)}
-    return list(geoms.values())
-
-
-def _fill_solids(records: Records, geoms: list[Geom], bodies: list[Body]) -> None:
-    index = _body_index(bodies)
-    for record, geom in zip(records, geoms, strict=True):
-        record.body = index[geom.body]
-        record.kind = SPHERE if geom.kind == POINT else geom.kind
-        record.position[:], record.rotation[:] = geom.position, geom.rotation
-
-
-def _top(heights: Floats) -> float:
-    """What no place of a height field's surface is higher than [m].
-
-    The highest Bezier point of its splines, of which the surface is averages (Farin, Curves and
-    Surfaces for CAGD, 4.3).
-    """
-    return float(_bezier(_bezier(heights).T).max())
-
-
-def _bezier(points: Floats) -> Floats:
-    """Bezier points of the Catmull-Rom splines through points along the first axis, as
-    `dynenvs.contact.geometry.height_field` has them."""
-    padded = np.concatenate([points[:1], points, points[-1:]])
-    slope = (padded[2:] - padded[:-2]) / 6
-    net = np.empty((3 * len(points) - 2, *points.shape[1:]))
-    net[::3] = points
-    net[1::3] = (points + slope)[:-1]
-    net[2::3] = (points - slope)[1:]
-    return net
-
-
 def _apart(a: Geom, b: Geom) -> float:
     """Square of the distance of two bodies from which round geoms are more than SEEN apart."""
     if b.kind == HALF_SPACE:
         return math.inf
     arms = float(np.linalg.norm(a.position) + np.linalg.norm(b.position))
-    return _far(arms + a.bounding_radius + b.bounding_radius + SEEN)
+    return float(far(arms + a.bounding_radius + b.bounding_radius + SEEN))
 
 
-def _far(distance: float) -> float:
-    """The square of a distance, and a little more for rounding."""
-    return float(distance**2 * (1 + 1e-9))
-
-
-def _body_index(bodies: list[Body]) -> dict[str, int]:
+def body_index(bodies: list[Body]) -> dict[str, int]:
     return {"world": 0, **{body.name: i for i, body in enumerate(bodies, 1)}}

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from dynenvs.parts import Body, Geom, ModelError
 from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, POINT, SPHERE
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 ROUND = (POINT, SPHERE)
 GROUND = {HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD}
 RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, **dict.fromkeys(GROUND, 3)}
@@ -25,16 +28,17 @@ MOST_BLOCKS = 8  # side by side, of those
 MOST_POINTS = 4  # along an edge of a box over a height field
 RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
 MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
+ROUND_PAIRS = 2000  # of round geoms, above which they are pairs of solids with one slot each
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
 
 # From the coefficients of two geoms to that of their contact.  Coulomb's law knows pairs alone, so
 # that each rule is a convention: Bullet's is the product, PhysX's the arithmetic mean, Box2D's the
 # geometric one, MuJoCo's the maximum (of geoms of equal priority).
-FRICTION_RULES: dict[str, Callable[[float, float], float]] = {
-    "geometric": lambda a, b: math.sqrt(a * b),
+FRICTION_RULES: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "geometric": lambda a, b: np.sqrt(a * b),
     "arithmetic": lambda a, b: (a + b) / 2,
-    "minimum": min,
-    "maximum": max,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
 }
 
 
@@ -48,7 +52,7 @@ class PairRule:
 
 
 class Feature(NamedTuple):
-    """A point of geom A, with a radius, that can touch geom B, or a slot of a pair of solids."""
+    """A point of geom A, with a radius, that can touch geom B."""
 
     geom_a: Geom
     geom_b: Geom
@@ -59,21 +63,24 @@ class Feature(NamedTuple):
     restitution: float
 
 
-class SolidPair(NamedTuple):
-    """Two geoms whose slots are found together."""
+class SolidPairs(NamedTuple):
+    """Pairs of geoms that can touch in several ways, one entry a pair, shapes (pairs,)."""
 
-    geom_a: Geom
-    geom_b: Geom
-    first: int  # first slot
-    slots: int
-    parts: tuple[int, int, int]  # of a box over a field, as PAIR's
+    geom_a: Ints  # numbers of the geoms
+    geom_b: Ints
+    group: Ints
+    slots: Ints  # how many
+    at_once: Ints  # of these, that are used at once
+    parts: Ints  # of a box or capsule over a field, as PAIR's, shape (pairs, 3)
+    friction: Floats
+    restitution: Floats
 
 
 class Contacts(NamedTuple):
-    """All that can touch: features (slots of pairs last), pairs, and how many can at once."""
+    """All that can touch: point features, pairs of solids, and how many contacts at once."""
 
-    features: list[Feature]
-    pairs: list[SolidPair]
+    points: list[Feature]
+    pairs: SolidPairs
     at_once: int
 
 
@@ -87,33 +94,62 @@ def collect_contacts(
 
     friction: one of `FRICTION_RULES`
     """
-    known = {geom.name for geom in geoms}
+    number = {geom.name: i for i, geom in enumerate(geoms)}
     for pair in rules:
-        for name in pair - known:
-            raise ModelError(f"unknown geom {name!r} in a pair; known geoms: {', '.join(known)}")
-    trees = _trees(bodies)
-    points: list[Feature] = []
-    slots: list[Feature] = []
-    pairs: list[SolidPair] = []
-    group = at_once = slots_at_once = 0
-    for a, b in itertools.combinations(geoms, 2):
-        rule = rules.get(frozenset((a.name, b.name)))
-        if not _touches(a, b, rule, trees):
-            continue
-        first, second = _ordered(a, b)
-        coefficients = _coefficients(first, second, rule, friction)
-        if second.kind == HALF_SPACE or (first.kind in ROUND and second.kind in ROUND):
-            own = [Feature(first, second, group, c, r, *coefficients) for c, r in _points(first)]
-            points += own
-            at_once += len(own)
-        else:
-            parts = _parts(first, second)
-            count, most = _slots(first, second, parts)
-            pairs.append(SolidPair(first, second, len(slots), count, parts))
-            slots += [Feature(first, second, group, np.zeros(3), 0.0, *coefficients)] * count
-            slots_at_once += most
-        group += 1
-    return Contacts(points + slots, pairs, at_once + min(slots_at_once, SLOTS_AT_ONCE))
+        for name in pair - number.keys():
+            raise ModelError(f"unknown geom {name!r} in a pair; known geoms: {', '.join(number)}")
+    ruled = {_numbers(pair, number): rule for pair, rule in rules.items()}
+    first, second = _touching(bodies, geoms, ruled)
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    a, b = _ordered(geoms, kinds, first, second)
+    coefficients = _coefficients(geoms, a, b, friction)
+    place = {both: k for k, both in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
+    for both, rule in ruled.items():
+        if both in place:
+            _prevail(rule, place[both], *coefficients)
+    _check_restitution(geoms, a, b, coefficients[1])
+    kind_a, kind_b = kinds[a], kinds[b]
+    pointwise = np.isin(kind_a, ROUND) & np.isin(kind_b, ROUND)
+    if pointwise.sum() > ROUND_PAIRS:  # in large scenes only those that are near may cost anything
+        pointwise[:] = False
+    pointwise |= kind_b == HALF_SPACE
+    points = [
+        Feature(geoms[a[k]], geoms[b[k]], int(k), c, r, *(float(x[k]) for x in coefficients))
+        for k in np.flatnonzero(pointwise)
+        for c, r in _points(geoms[a[k]])
+    ]
+    pairs = _solid_pairs(geoms, kinds, a, b, np.flatnonzero(~pointwise), *coefficients)
+    at_once = len(points) + min(int(pairs.at_once.sum()), SLOTS_AT_ONCE)
+    return Contacts(points, pairs, at_once)
+
+
+def _numbers(pair: frozenset[str], number: dict[str, int]) -> tuple[int, int]:
+    """Numbers of two geoms, the lower one first."""
+    low, high = sorted(number[name] for name in pair)
+    return low, high
+
+
+def _solid_pairs(
+    geoms: list[Geom],
+    kinds: Ints,
+    a: Ints,
+    b: Ints,
+    groups: Ints,
+    friction: Floats,
+    restitution: Floats,
+) -> SolidPairs:
+    """The pairs of solids among all that touch: those of the groups."""
+    a, b = a[groups], b[groups]
+    slots, at_once = np.ones(len(groups), np.int64), np.ones(len(groups), np.int64)
+    parts = np.zeros((len(groups), 3), np.int64)
+    for (one, other), (count, most) in SLOTS.items():
+        same = (kinds[a] == one) & (kinds[b] == other)
+        slots[same], at_once[same] = count, most
+    for k in np.flatnonzero(np.isin(kinds[b], (HEIGHT_FIELD, BLOCK_FIELD))):
+        one, field = geoms[a[k]], geoms[b[k]]
+        parts[k] = _parts(one, field)
+        slots[k], at_once[k] = _slots(one, field, tuple(parts[k].tolist()))
+    return SolidPairs(a, b, groups, slots, at_once, parts, friction[groups], restitution[groups])
 
 
 def self_contacts(
@@ -158,8 +194,9 @@ def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _slots(a: Geom, b: Geom, parts: tuple[int, int, int]) -> tuple[int, int]:
-    """How many slots a pair of solids has, and how many of them are used at once."""
+def _slots(a: Geom, b: Geom, parts: tuple[int, ...]) -> tuple[int, int]:
+    """How many slots a solid over a field has, and how many of them are used at once."""
+    assert b.heights is not None
     if b.kind == BLOCK_FIELD:
         if a.kind == BOX:
             blocks = parts[0] ** 2
@@ -167,16 +204,15 @@ def _slots(a: Geom, b: Geom, parts: tuple[int, int, int]) -> tuple[int, int]:
         _check_breadth(a, b)
         lines, nodes, _ = parts
         return (8 + 2 * lines + nodes**2, 4 + lines) if a.kind == CAPSULE else (4, 2)
-    if b.heights is not None:
-        if a.kind == BOX:
-            x, y, z = parts
-            inner = (x - 2) * (y - 2) * (z - 2)
-            return x * y * z - inner, max(x * y, y * z, z * x)
-        if a.kind == CAPSULE:  # balls as close to each other as the heights
-            spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
-            count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
-            return count, count
-    return SLOTS.get((a.kind, b.kind), (1, 1))
+    if a.kind == BOX:
+        x, y, z = parts
+        inner = (x - 2) * (y - 2) * (z - 2)
+        return x * y * z - inner, max(x * y, y * z, z * x)
+    if a.kind == CAPSULE:  # balls as close to each other as the heights
+        spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+        count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
+        return count, count
+    return 1, 1
 
 
 def _blocks_in_reach(a: Geom, b: Geom) -> int:
@@ -222,46 +258,73 @@ def _trees(bodies: list[Body]) -> dict[str, str]:
     return tree
 
 
-def _touches(a: Geom, b: Geom, rule: PairRule | None, trees: dict[str, str]) -> bool:
-    """Whether a pair is tested: robots against all else by default, with themselves on request."""
-    if rule is not None:
-        return rule.collide
-    if not (a.collide and b.collide) or trees[a.body] == trees[b.body]:
-        return False
+def _touching(
+    bodies: list[Body], geoms: list[Geom], ruled: dict[tuple[int, int], PairRule]
+) -> tuple[Ints, Ints]:
+    """Numbers of the geoms of all pairs that are tested, in the order in which geoms were added.
+
+    Robots against all else by default, with themselves on request.
+    """
+    trees = _trees(bodies)
+    names = {name: k for k, name in enumerate(dict.fromkeys(trees.values()))}
+    tree = np.array([names[trees[geom.body]] for geom in geoms], dtype=np.int64)
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    solid = np.array([geom.collide for geom in geoms], dtype=bool)
+    ground = np.isin(kinds, list(GROUND))
+    first, second = np.triu_indices(len(geoms), 1)
+    tested = solid[first] & solid[second] & (tree[first] != tree[second])
     # A point has no volume: it touches the ground, and other shapes on request only.
-    return not (
-        (a.kind == POINT and b.kind not in GROUND) or (b.kind == POINT and a.kind not in GROUND)
-    )
+    tested &= ~((kinds[first] == POINT) & ~ground[second])
+    tested &= ~((kinds[second] == POINT) & ~ground[first])
+    for (i, j), rule in ruled.items():
+        before = i * len(geoms) - i * (i + 1) // 2  # pairs of geoms before geom i
+        tested[before + j - i - 1] = rule.collide
+    return first[tested], second[tested]
 
 
-def _ordered(a: Geom, b: Geom) -> tuple[Geom, Geom]:
-    """The pair in the order in which it is tested: ground last, otherwise the simpler shape first.
+def _ordered(geoms: list[Geom], kinds: Ints, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """The pairs in the order in which they are tested: ground last, otherwise the simpler shape
+    first.
 
     Two round geoms stay in the order in which they were added.
     """
-    if GROUND.issuperset((a.kind, b.kind)):
+    ground, ranks = np.isin(kinds, list(GROUND)), np.array([RANK[kind] for kind in kinds.tolist()])
+    for k in np.flatnonzero(ground[a] & ground[b])[:1]:
+        one, other = geoms[a[k]], geoms[b[k]]
         raise ModelError(
-            f"no contact test of {a.type} {a.name!r} against {b.type} {b.name!r}; exclude the pair"
+            f"no contact test of {one.type} {one.name!r} against {other.type} {other.name!r}; "
+            "exclude the pair"
         )
-    if a.kind in ROUND and b.kind in ROUND:
+    if len(a) == 0:
         return a, b
-    return (a, b) if RANK[a.kind] <= RANK[b.kind] else (b, a)
+    later = ranks[a] > ranks[b]
+    return np.where(later, b, a), np.where(later, a, b)
 
 
-def _coefficients(a: Geom, b: Geom, rule: PairRule | None, law: str) -> tuple[float, float]:
-    """Friction: by one of `FRICTION_RULES`; restitution: maximum; the pair's own rule prevails."""
-    friction = FRICTION_RULES[law](a.friction, b.friction)
-    restitution = max(a.restitution, b.restitution)
-    if rule is not None and rule.friction is not None:
-        friction = rule.friction
-    if rule is not None and rule.restitution is not None:
-        restitution = rule.restitution
-    if restitution > 1.0:
+def _coefficients(geoms: list[Geom], a: Ints, b: Ints, law: str) -> tuple[Floats, Floats]:
+    """Friction: by one of `FRICTION_RULES`; restitution: maximum."""
+    friction = np.array([geom.friction for geom in geoms], dtype=np.float64)
+    restitution = np.array([geom.restitution for geom in geoms], dtype=np.float64)
+    return (
+        FRICTION_RULES[law](friction[a], friction[b]),
+        np.maximum(restitution[a], restitution[b]),
+    )
+
+
+def _prevail(rule: PairRule, k: int, friction: Floats, restitution: Floats) -> None:
+    """What the user said of pair number k."""
+    if rule.friction is not None:
+        friction[k] = rule.friction
+    if rule.restitution is not None:
+        restitution[k] = rule.restitution
+
+
+def _check_restitution(geoms: list[Geom], a: Ints, b: Ints, restitution: Floats) -> None:
+    for k in np.flatnonzero(restitution > 1.0)[:1]:
         raise ModelError(
-            f"pair {a.name!r}, {b.name!r}: restitution {restitution} would gain energy; "
-            "choose it from 0 (inelastic) to 1 (elastic)"
+            f"pair {geoms[a[k]].name!r}, {geoms[b[k]].name!r}: restitution {restitution[k]} would "
+            "gain energy; choose it from 0 (inelastic) to 1 (elastic)"
         )
-    return friction, restitution
 
 
 def _points(geom: Geom) -> list[tuple[NDArray[np.float64], float]]:

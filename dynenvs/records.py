@@ -27,19 +27,21 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
-    "nb", "nq", "nv", "nf", "ns", "np", "nsolids", "nheights", "nc", "nlimited", "nr", "nl",
+    "nb", "nq", "nv", "nf", "npoints", "np", "nk", "ns", "nown", "nblocks", "block_slots", "nnear",
+    "nsolids", "nheights", "nc", "nd", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
-    "nloops", "ne", "abreast", "ntrees", "widest", "nd", "sparse",
+    "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
-    "bodies_at", "dofs_at", "features_at", "pairs_at", "solids_at", "heights_at", "loops_at",
-    "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at", "memory_at",
-    "wrench_at", "mass_scale_at", "state_bytes", "pose_at", "pose_new_at", "body_work_at",
-    "lanes_at", "gaps_at", "spots_at", "shapes_at", "contacts_at", "variables_at", "blocks_at",
-    "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at",
-    "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at",
-    "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at",
-    "loop_v_at", "sparse_at", "workspace_bytes",
+    "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
+    "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at",
+    "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "state_bytes",
+    "pose_at", "pose_new_at", "body_work_at", "lanes_at", "gaps_at", "spots_at", "shapes_at",
+    "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
+    "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at", "Y_at", "G_at",
+    "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at", "lcp_at",
+    "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at", "loop_v_at",
+    "sparse_at", "workspace_bytes",
 ]
 # fmt: on
 HEADER = record_type([(name, "i8") for name in (*_COUNTS, *_PLACES)] + [("gravity", "f8", (3,))])
@@ -97,9 +99,9 @@ DOF = record_type(
     ]
 )
 
-# A feature is a point of geom A (with a radius) that can touch geom B, or a slot of a pair of
-# solids: one of the ways in which they can touch (a corner on a face, an edge across an edge).
-# Slots come last; `center` to `target_radius` are not theirs.
+# A feature is a point of geom A (with a radius) that can touch geom B, or a pair of solids, which
+# can touch in several ways (a corner on a face, an edge across an edge).  Pairs come last; `center`
+# to `target_radius` and what follows `restitution` are not theirs.
 FEATURE = record_type(
     [
         ("geom_a", "i8"),
@@ -130,6 +132,11 @@ SOLID = record_type(
     [
         ("body", "i8"),
         ("kind", "i8"),  # SPHERE, CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("extent", "f8", (3,)),  # its size, as `dynenvs.parts.Geom.size`
+        # Of its pairs with solids of higher numbers: the first one, and how many there are.  They
+        # are in the order of those numbers
+        ("pairs_at", "i8"),
+        ("pairs", "i8"),
         ("position", "f8", (3,)),  # in the body's frame [m]
         ("rotation", "f8", (3, 3)),
     ]
@@ -142,7 +149,7 @@ PAIR = record_type(
         ("solid_b", "i8"),
         ("kind_a", "i8"),  # SPHERE, CAPSULE or BOX
         ("kind_b", "i8"),  # CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
-        ("first", "i8"),  # first slot
+        ("first", "i8"),  # first of its own slots, or -1: it is given a block of slots while near
         ("slots", "i8"),
         ("apart", "f8"),  # square of the centres' distance from which the geoms are far [m^2]
         # A's centre further than this from B is far (from B's centre, if it is neither box nor
@@ -180,14 +187,21 @@ LOOP = record_type(
 # The base of a friction pyramid: one for each number of directions that a world may choose.
 POLYGON = record_type([("directions", "i8"), ("cosines", "f8", (64,)), ("sines", "f8", (64,))])
 
-# What a world remembers of a feature between steps: part of the state (bit-exact restart).
+# What a world remembers of a contact candidate (a point feature, or a slot of a pair) between
+# steps: part of the state (bit-exact restart).  Nothing, but for zeros, where it is not listed.
 MEMORY = record_type(
     [
         ("impulse", "f8", (3,)),  # of the last step on A, world axes [N s]
         ("total", "f8", (3,)),  # sum of impulses since the caller cleared it [N s]
         ("active", "i8"),  # bit k: variable k of the contact's LCP block was positive
-        ("listed", "i8"),  # whether the row's list of touched features has it
-        ("friction", "f8"),  # this world's own coefficients
+        ("listed", "i8"),  # whether the row's list of touched candidates has it
+    ]
+)
+
+# A world's own coefficients of a feature.
+COEFFICIENTS = record_type(
+    [
+        ("friction", "f8"),
         ("restitution", "f8"),
         ("ignored", "i8"),  # not part of the contact problem (a foot that is not meant to carry)
     ]
@@ -203,8 +217,8 @@ STATUS = record_type(
         ("degraded", "i8"),
         ("failed", "i8"),
         ("overflow", "i8"),
-        ("contacts", "i8"),  # features that carried an impulse in the last step
-        # Features that were in a contact problem since the totals were cleared: how many the row
+        ("contacts", "i8"),  # candidates that carried an impulse in the last step
+        # Candidates that were in a contact problem since the totals were cleared: how many the row
         # lists.  All others carry nothing and hold no total: most of the row need not be read
         ("touched", "i8"),
         ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
@@ -264,15 +278,15 @@ SPOT = record_type(
         ("gap", "f8"),  # [m]; FAR where the slot does not touch that way
         ("radius", "f8"),  # of A around its core point
         ("edges", "i8"),  # which edges of two boxes cross: the slot alone does not tell; else 0
-        # In a pair's first slot: how many it has, if the solids are far apart (then the slots are
-        # not filled and not to be read); else 0
-        ("skip", "i8"),
         ("center", "f8", (3,)),  # core point of A, world axes [m]
         ("normal", "f8", (3,)),  # from B to A
     ]
 )
+# A pair that is near, and where its slots are.
+NEARBY = record_type([("pair", "i8"), ("first", "i8"), ("slots", "i8")])
 FAR = 1e3  # [m]
-SEEN = 0.5  # features with a larger gap are not looked at within a step [m]
+NEAR = 0.1  # solids further apart than this are not looked at [m]
+SEEN = 0.5  # candidates with a larger gap are not looked at within a step [m]
 
 # A SOLID in the world, and what the pair at hand needs to know of it.
 SHAPE = record_type(
@@ -299,7 +313,14 @@ SHAPE = record_type(
 
 CONTACT = record_type(
     [
-        ("feature", "i8"),
+        ("candidate", "i8"),  # index into `memory` and `gaps`
+        ("slot", "i8"),  # its number among the slots, or -1 of a point feature
+        ("source", "i8"),  # the feature that it is of: index into `features` and `coefficients`
+        ("body_a", "i8"),  # what follows is the feature's
+        ("body_b", "i8"),
+        ("group", "i8"),
+        ("kind", "i8"),
+        ("corner", "i8"),
         ("row", "i8"),  # of the normal; tangents follow
         ("tangents", "i8"),  # tangential rows: 0 (frictionless), 1 (planar) or 2
         ("stick", "i8"),
@@ -423,6 +444,9 @@ ANSWER = record_type(
         ("sweeps", "i8"),  # of Newton's method
         ("contacts", "i8"),
         ("rows", "i8"),
+        ("near", "i8"),  # how many pairs of solids are near at the start of the step ...
+        ("near_after", "i8"),  # ... and at its end
+        ("blocks", "i8"),  # how many blocks of slots the step needs, where they were too few; or 0
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
         ("sparse", "i8"),  # whether the sparse solver gave the answer (`dynenvs.contact.sparse`)

@@ -191,8 +191,8 @@ def _costs(m: ModelView, w: WorkspaceView, n: int, cost: Floats, costs: Floats) 
                 total += entry * entry * _weight(m, j)
         scale = max(scale, total)
     for g in range(n):
-        feature = w.contacts[w.variables[g].contact].feature
-        costs[g] = scale * (STRICT + cost[feature])
+        source = w.contacts[w.variables[g].contact].source
+        costs[g] = scale * (STRICT + cost[source])
     return scale > 0.0
 
 
@@ -385,14 +385,14 @@ def _weight(m: ModelView, j: int) -> float:
 def _world_impulses(m: ModelView, s: StateView, w: WorkspaceView, count: int, n: int) -> None:
     """Remember the shared impulses of the contacts, world axes."""
     for i in range(count):
-        touch(s, w.contacts[i].feature)
-        memory = s.memory[w.contacts[i].feature]
+        touch(s, w.contacts[i].candidate)
+        memory = s.memory[w.contacts[i].candidate]
         for k in range(3):
             memory.impulse[k] = 0.0
     for g in range(n):
         edge = w.variables[g]
         contact = w.contacts[edge.contact]
-        memory = s.memory[contact.feature]
+        memory = s.memory[contact.candidate]
         for k in range(3):
             memory.impulse[k] += w.z[g] * (
                 contact.normal[k] + edge.c * contact.t1[k] + edge.s * contact.t2[k]

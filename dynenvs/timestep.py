@@ -227,7 +227,7 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     for i in range(m.header[0].nq):
         s.q[i] = w.q_posed[i] = w.q_new[i]
     for i in range(w.answer[0].contacts):  # all others carry nothing
-        memory = s.memory[w.contacts[i].feature]
+        memory = s.memory[w.contacts[i].candidate]
         for k in range(3):
             memory.total[k] += memory.impulse[k]
     return True
@@ -235,7 +235,7 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
 
 @inlined
 def clear_totals(s: StateView) -> None:
-    """Start a new sum of contact impulses; features that carry nothing leave the list."""
+    """Start a new sum of contact impulses; candidates that carry nothing leave the list."""
     kept = 0
     for i in range(s.status[0].touched):
         f = s.touched[i]

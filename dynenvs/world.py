@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.compiled import prepare
-from dynenvs.contact.detect import measure_gaps, place
+from dynenvs.contact.detect import candidates_of, measure_own_gaps, place
 from dynenvs.contact.loops import closure
 from dynenvs.edge import finite_vector, mend_lists
 from dynenvs.kinematics import update_poses
@@ -29,9 +29,13 @@ class SimulationError(RuntimeError):
 
 
 class Contact(NamedTuple):
-    """A feature of one body that touches another body."""
+    """A place where one body touches another.
 
-    feature: int  # stable id: index into `model.features`
+    `feature` and `slot` together are its stable id.
+    """
+
+    feature: int  # index into `model.features`
+    slot: int  # which of the ways in which two solids can touch; 0 of a point feature
     bodies: tuple[str, str]
     geoms: tuple[str, str]
     position: Floats  # world [m], shape (3,)
@@ -97,7 +101,7 @@ class World:
         self._row = rows.view(np.uint8)
         self._buffer = self.model.workspace()
         self._tau = np.zeros(self.model.nv)
-        self._may_overflow = bool(self.model.header.nc < self.model.header.nf)
+        self._may_overflow = bool(self.model.header.nc < self.model.header.nk)
         self._written = False  # whether parameters may have been written from outside
         self._prepared = False  # whether all that a step calls has been compiled
 
@@ -163,9 +167,12 @@ class World:
 
     @property
     def friction(self) -> Floats:
-        """This world's friction coefficient of each contact feature, shape (nf,), writable."""
+        """This world's friction coefficient of each contact feature, shape (nf,), writable.
+
+        A feature is a point of one geom against another, or a pair of solids (`Model.features`).
+        """
         self._written = True
-        view: Floats = self._rows["memory"]["friction"][0]
+        view: Floats = self._rows["coefficients"]["friction"][0]
         return view
 
     @property
@@ -175,7 +182,7 @@ class World:
         Writable if the model has a part that bounces; else every impact is inelastic.
         """
         self._written = True
-        view: Floats = self._rows["memory"]["restitution"][0]
+        view: Floats = self._rows["coefficients"]["restitution"][0]
         view.flags.writeable = bool(self.model.header.restitution)
         return view
 
@@ -276,10 +283,10 @@ class World:
 
     def _check(self) -> None:
         """Refuse parameters that were written into this world's views and cannot be."""
-        memory = self._rows["memory"]
+        own = self._rows["coefficients"]
         for name, values, least, most in (
-            ("friction", memory["friction"][0], 0.0, MOST),
-            ("restitution", memory["restitution"][0], 0.0, 1.0),
+            ("friction", own["friction"][0], 0.0, MOST),
+            ("restitution", own["restitution"][0], 0.0, 1.0),
             ("mass_scale", self._rows["mass_scale"][0], 1.0 / MOST, MOST),
         ):
             # Not the other way round: NaN must not pass
@@ -294,8 +301,8 @@ class World:
         m = open_model(self.model.packed)
         w = open_workspace(m, self._buffer)
         update_poses(m, self.q, w.pose)
-        measure_gaps(self.model.packed, self._buffer)
-        room, most = int(self.model.header.nc), int(self.model.header.nf)
+        measure_own_gaps(self.model.packed, self._row, self._buffer)
+        room, most = int(self.model.header.nc), int(self.model.header.nk)
         needed = max(int(np.count_nonzero(w.gaps < SEEN)), room + 1)
         raise SimulationError(
             f"the step at t = {self.time:.6g} s needs room for up to {needed} contacts, the model "
@@ -312,15 +319,18 @@ class World:
         record = np.zeros(1, CONTACT)[0]
         names, geoms = self.model.body_names, self.model.geoms
         found = []
-        measure_gaps(self.model.packed, self._buffer)
-        for i, feature in enumerate(self.model.features):
-            gap = w.gaps[i]
-            impulse = self._rows["memory"]["impulse"][0, i]
-            if gap < TOUCHING or (impulse.any() and gap < FAR):
-                place(self.model.features, w.spots, w.pose, i, record)
+        measure_own_gaps(self.model.packed, self._row, self._buffer)
+        impulses = self._rows["memory"]["impulse"][0]
+        loaded = impulses.any(axis=1)
+        for k, i, at, slot in candidates_of(m, w):
+            gap = w.gaps[k]
+            if gap < TOUCHING or (loaded[k] and gap < FAR):
+                feature, impulse = self.model.features[i], impulses[k]
+                place(self.model.features, w.spots, w.pose, i, at, record)
                 found.append(
                     Contact(
                         i,
+                        slot,
                         (names[feature.body_a], names[feature.body_b]),
                         (geoms[feature.geom_a].name, geoms[feature.geom_b].name),
                         record.point.copy(),

@@ -69,7 +69,7 @@ class ChainPendulumTask(Task):
 
     def _tip_feature(self, surface: str) -> int:
         """Number of the contact feature between the last ball and a surface."""
-        tip, features = f"ball{self.links - 1}", self.model.features
+        tip, features = f"ball{self.links - 1}", self.model.candidates
         names = [geom.name for geom in self.model.geoms]
         pairs = [(names[f.geom_a], names[f.geom_b]) for f in features]
         return pairs.index((tip, surface))

@@ -119,7 +119,7 @@ def place_on_terrain(
         update_poses(m, s.q, w.pose)
         measure_gaps(packed, buffer)
         lowest = math.inf
-        for f in range(m.header[0].nf):
+        for f in range(m.header[0].nk):
             if feet[f] >= 0:
                 lowest = min(lowest, w.gaps[f])
         s.q[2] -= lowest

@@ -112,7 +112,7 @@ def _begin(
     s.status[0].polygon = t.polygon - 1 if t.polygon > 0 else o.polygon
     slippery = uniform(generator, o.low_friction, o.high_friction)
     for f in range(m.header[0].nf):
-        s.memory[f].friction = slippery * m.features[f].friction
+        s.coefficients[f].friction = slippery * m.features[f].friction
     for b in range(1, m.header[0].nb):
         s.mass_scale[b] = uniform(generator, o.low_mass, o.high_mass)
     for i in range(m.header[0].nq):
@@ -126,7 +126,7 @@ def _begin(
         poses = open_poses(m, buffer)
         update_poses(m, s.q, poses)
         lowest = math.inf
-        for f in range(m.header[0].nf):
+        for f in range(m.header[0].npoints):
             if feet[f] >= 0:
                 lowest = min(lowest, feature_gap(m.features[f], poses))
         s.q[2] -= lowest

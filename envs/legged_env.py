@@ -163,7 +163,7 @@ class LeggedTask(Task):
         geoms = model.geoms
         whose = [
             owner.get(geoms[f.geom_a].name, BODY) if f.body_b == 0 else ITSELF
-            for f in model.features
+            for f in model.candidates
         ]
         return np.array(whose, dtype=np.int64)
 

@@ -109,7 +109,7 @@ def _begin(
     poses = open_poses(m, buffer)
     update_poses(m, s.q, poses)
     lowest = math.inf
-    for f in range(m.header[0].nf):
+    for f in range(m.header[0].npoints):
         if feet[f] >= 0:
             lowest = min(lowest, feature_gap(m.features[f], poses))
     s.q[1] -= lowest
@@ -207,7 +207,7 @@ def _describe(
     period = o.timestep * o.frame_skip
     for leg in range(o.legs):
         forces[leg, 0] = forces[leg, 1] = forces[leg, 2] = 0.0
-    for f in range(m.header[0].nf):
+    for f in range(m.header[0].nk):
         if feet[f] >= 0 and s.memory[f].listed:
             for k in range(3):
                 forces[feet[f], k] += s.memory[f].total[k] / period

@@ -95,14 +95,14 @@ class WalkerTask(Task):
         owner = {geom: leg for leg, names in enumerate(self.feet.values()) for geom in names}
         geoms = self.model.geoms
         return np.array(
-            [owner.get(geoms[f.geom_a].name, -1) for f in self.model.features], dtype=np.int64
+            [owner.get(geoms[f.geom_a].name, -1) for f in self.model.candidates], dtype=np.int64
         )
 
     def _standing_height(self) -> float:
         """Height of the hip above the lowest foot in the standing pose [m]."""
         poses = np.zeros(int(self.model.header.nb), POSE)
         update_poses(open_model(self.model.packed), self.standing, poses)
-        features = self.model.features
+        features = self.model.candidates
         return -min(
             feature_gap(features[f], poses) for f in np.flatnonzero(self.foot_of_feature >= 0)
         )

@@ -295,7 +295,7 @@ def test_variants_race_with_their_options() -> None:
     (name,) = batch.VARIANTS
     env_id, _ = batch.VARIANTS[name]
     plain, variant = batch._make(env_id, 2, 1), batch._make(name, 2, 1)
-    features = [len(envs.unwrapped.task.model.features) for envs in (plain, variant)]
+    features = [len(envs.unwrapped.task.model.candidates) for envs in (plain, variant)]
     assert features[0] < features[1]
     assert np.isfinite(batch._recorded(name, 2)).all()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dynenvs import packing
+from dynenvs import packing, solids
 from dynenvs.builder import ModelBuilder
 from dynenvs.parts import free, revolute
 from dynenvs.world import World
@@ -51,9 +51,12 @@ def scene(seed: int) -> World:
 def test_nothing_changes(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Bit for bit over a second, whatever touches whatever."""
     one = scene(seed)
-    monkeypatch.setattr(packing, "_far", lambda _: math.inf)
+    for module in (packing, solids):
+        monkeypatch.setattr(module, "far", lambda distance: np.full_like(distance, math.inf))
     other = scene(seed)
-    assert (other.model.features["apart"] == math.inf).all()
+    points = int(other.model.header.npoints)
+    assert (other.model.features["apart"][:points] == math.inf).all()
+    assert (other.model.pairs["apart"] == math.inf).all()
     touched = set()
     for _ in range(250):
         one.step()

@@ -151,7 +151,7 @@ def test_balls_keep_off_each_other() -> None:
     depth, deepest, pressed = Depth(env), 0.0, False
     names = [geom.name for geom in env.model.geoms]
     floor, wall = names.index("floor"), names.index("wall")
-    between = ~np.isin(env.model.features["geom_b"], (floor, wall))
+    between = ~np.isin(env.model.candidates["geom_b"], (floor, wall))
     action = np.ones(9, np.float32)
     action[0] = -0.2
     for _ in range(300):

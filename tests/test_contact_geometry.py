@@ -365,7 +365,7 @@ def test_capacity_is_what_pairs_can_use_at_once() -> None:
     """32 slots of two boxes, 8 at once; ground against ground is refused."""
     a, b = (Solid("box", (0.1, 0.1, 0.1), np.eye(3), np.zeros(3)) for _ in range(2))
     model = pair_model(a, b)
-    assert (int(model.header.nf), int(model.header.nc)) == (32, 8)
+    assert (int(model.header.nk), int(model.header.nc)) == (32, 8)
     builder = ModelBuilder()
     builder.half_space("floor")
     builder.body("b", joint=free(), mass=1.0, inertia=(1, 1, 1))

@@ -36,9 +36,10 @@ def on_blocks(heights: Array, solid: Solid, mu: float = 0.6, dt: float = 2e-3) -
     return world
 
 
-def touching(world: World) -> frozenset[int]:
-    """Numbers of the features that carry."""
-    return frozenset(c.feature for c in world.contacts if np.linalg.norm(c.impulse) > 1e-9)
+def touching(world: World) -> frozenset[tuple[int, int]]:
+    """Ids of the contacts that carry."""
+    loaded = (c for c in world.contacts if np.linalg.norm(c.impulse) > 1e-9)
+    return frozenset((c.feature, c.slot) for c in loaded)
 
 
 def step_up() -> Array:

@@ -15,9 +15,9 @@ from test_contact_geometry import field, hills
 from trees import Array
 
 from dynenvs.builder import ModelBuilder
-from dynenvs.packing import _top
 from dynenvs.parts import free
 from dynenvs.records import FAR
+from dynenvs.solids import _top
 
 SEEN = 0.05  # rims are looked at as far as this [m]
 ROUND = (np.sqrt(5) - 1) / 2

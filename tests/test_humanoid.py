@@ -116,7 +116,7 @@ def test_whose_contact_a_feature_is() -> None:
     feet = task.foot_of_feature
     assert [int((feet == leg).sum()) for leg in (0, 1)] == [8, 8]
     assert (feet == BODY).sum() > 10
-    selves = [f for f, whose in zip(task.model.features, feet, strict=True) if whose == ITSELF]
+    selves = [f for f, whose in zip(task.model.candidates, feet, strict=True) if whose == ITSELF]
     assert len(selves) > 0
     assert all(f.body_a > 0 and f.body_b > 0 for f in selves)
 
@@ -160,7 +160,7 @@ def test_stands_on_its_soles() -> None:
     env.reset(seed=0)
     row = env.worlds.rows[0]
     efforts = env.model.dofs["effort"][6:]
-    corners = (env.task.foot_of_feature >= 0) & (env.model.features["center"][:, 2] < -0.06)
+    corners = (env.task.foot_of_feature >= 0) & (env.model.candidates["center"][:, 2] < -0.06)
     assert corners.sum() == 8
     cost = np.where(corners, 1.0, np.inf)
     start = row["q"].copy()

@@ -329,7 +329,7 @@ def test_what_a_state_brings_is_checked() -> None:
     """States come from outside, too."""
     world = block()
     state = world.get_state()
-    state["memory"]["friction"][:] = -1.0
+    state["coefficients"]["friction"][:] = -1.0
     world.set_state(state)
     with pytest.raises(ValueError, match="friction"):
         world.step()

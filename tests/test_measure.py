@@ -46,7 +46,7 @@ def standing(env: PlanarWalker, steps: int = STEPS) -> tuple[Any, Any]:
     env.reset(seed=0)
     q = np.tile(env.task.standing, (steps, 1))
     q[:, 1] = env.task.options["standing_height"][0]
-    impulses = np.zeros((steps, len(env.model.features), 3))
+    impulses = np.zeros((steps, int(env.model.header.nk), 3))
     impulses[:, env.task.foot_of_feature >= 0, 2] = 1.0
     return q, impulses
 

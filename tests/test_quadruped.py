@@ -216,7 +216,7 @@ def test_legs_part_each_other_on_request() -> None:
     """Driven inward, they meet and stop; without the option they pass through each other."""
     touching = QuadrupedEnv(self_collision=True, terminate_on_fall=False)
     passing = QuadrupedEnv(terminate_on_fall=False)
-    legs = slice(int(touching.model.header.nf) - int(touching.model.header.ns), None)
+    legs = slice(int(touching.model.header.nk) - int(touching.model.header.ns), None)
     inward = np.tile([-1.0, 0.0, 0.0, 1.0, 0.0, 0.0], 2).astype(np.float32)
     deepest = []
     for env in (touching, passing):
@@ -261,13 +261,14 @@ def test_friction_and_masses_are_drawn() -> None:
         env.reset(seed=seed)
         nominal.reset(seed=seed)
         row, plain = env.worlds.rows[0], nominal.worlds.rows[0]
-        factor = row["memory"]["friction"] / env.model.features["friction"]
+        factor = row["coefficients"]["friction"] / env.model.features["friction"]
         assert np.ptp(factor) < 1e-12
         assert 0.4 <= factor[0] <= 1.2
         frictions.add(float(factor[0]))
         assert np.all((row["mass_scale"][1:] >= 0.9) & (row["mass_scale"][1:] <= 1.1))
         np.testing.assert_array_equal(plain["mass_scale"], 1.0)
-        np.testing.assert_array_equal(plain["memory"]["friction"], env.model.features["friction"])
+        own = plain["coefficients"]["friction"]
+        np.testing.assert_array_equal(own, env.model.features["friction"])
     assert len(frictions) == 20
 
 
@@ -276,7 +277,7 @@ def test_friction_and_masses_are_drawn() -> None:
 
 def _episode(env: LeggedRobot, q: Any, loaded: bool = True) -> Episode:
     """An episode that never was."""
-    impulses = np.zeros((len(q), len(env.model.features), 3))
+    impulses = np.zeros((len(q), int(env.model.header.nk), 3))
     impulses[:, env.task.foot_of_feature >= 0, 2] = float(loaded)
     none = np.zeros((len(q), 12))
     command = np.array([0.3, 0.0, 0.0])
@@ -304,12 +305,12 @@ def test_rolling_is_no_slip() -> None:
     env.reset(seed=0)
     pitch = np.linspace(0.0, 0.3, 100)
     foot = int(np.flatnonzero(env.task.foot_of_feature == 0)[0])
-    radius = float(env.model.features["radius"][foot])
+    radius = float(env.model.candidates["radius"][foot])
     q = np.tile(env.worlds.rows["q"][0], (100, 1))
     q[:, 3], q[:, 5] = np.cos(pitch / 2), np.sin(pitch / 2)
     center = trace_feet(env, _episode(env, q)).center[:, foot, :2]
     q[:, 0] += radius * pitch - (center[:, 0] - center[0, 0])
-    impulses = np.zeros((100, len(env.model.features), 3))
+    impulses = np.zeros((100, int(env.model.header.nk), 3))
     impulses[:, foot, 2] = 1.0
     episode = _episode(env, q)._replace(impulses=impulses)
     assert measure_trot(env, episode).slip < 1e-6

@@ -12,7 +12,7 @@ from trees import Array
 from dynenvs.contact.implied import leave_out_implied
 from dynenvs.contact.modes import OPEN, SLIP, STICK
 from dynenvs.contact.soles import find_soles, hold_soles
-from dynenvs.records import BLOCK, CONTACT, FEATURE, HALF_SPACE, SPHERE
+from dynenvs.records import BLOCK, CONTACT, HALF_SPACE, SPHERE
 
 SEEDS = range(20)
 EXACT = 1e-13
@@ -29,33 +29,33 @@ def rigid_rows(points: Array, t1: Array, t2: Array) -> Array:
     return np.array(rows)
 
 
-def scene(rng: np.random.Generator, groups: list[Array]) -> tuple[Array, Array, Array]:
-    """(features, contacts, rows by the twists of all bodies) of bodies with points on a plane."""
+def scene(rng: np.random.Generator, groups: list[Array]) -> tuple[Array, Array]:
+    """(contacts, rows by the twists of all bodies) of bodies with points on a plane."""
     t1, t2, _ = np.linalg.qr(rng.normal(size=(3, 3)))[0].T
     count = sum(len(points) for points in groups)
-    features, contacts = np.zeros(count, FEATURE), np.zeros(count, CONTACT)
+    contacts = np.zeros(count, CONTACT)
     rows = np.zeros((3 * count, 6 * len(groups)))
     i = 0
     for group, points in enumerate(groups):
         placed = rng.normal(size=3) + points @ np.array([t1, t2])
         rows[3 * i : 3 * (i + len(points)), 6 * group : 6 * group + 6] = rigid_rows(placed, t1, t2)
         for point in placed:
-            features[i]["kind"], features[i]["group"] = HALF_SPACE, group
             contact = contacts[i]
-            contact["feature"], contact["row"], contact["tangents"] = i, 3 * i, 2
+            contact["kind"], contact["group"] = HALF_SPACE, group
+            contact["candidate"], contact["row"], contact["tangents"] = i, 3 * i, 2
             contact["point"], contact["normal"] = point, np.cross(t1, t2)
             contact["t1"], contact["t2"] = t1, t2
             i += 1
-    return features, contacts, rows
+    return contacts, rows
 
 
-def blocks_of(features: Array, contacts: Array) -> Array:
+def blocks_of(contacts: Array) -> Array:
     """Blocks that all stick, their soles found, where others had been before."""
     blocks = np.zeros(len(contacts), BLOCK)
     blocks["corners"] = 7
     blocks["row"], blocks["tangents"] = contacts["row"], 2
     blocks["mode"] = STICK
-    find_soles(features, contacts, len(contacts), blocks)
+    find_soles(contacts, len(contacts), blocks)
     return blocks
 
 
@@ -85,12 +85,12 @@ def test_impulses_hold_soles_and_are_the_least_that_do(seed: int) -> None:
     """G p + b = 0, and p is the pseudo-inverse's: two soles, a point and a limit, all coupled."""
     rng = np.random.default_rng(seed)
     corners = [sole(rng) for _ in range(2)]
-    features, contacts, J = scene(rng, [*corners, rng.normal(size=(1, 2))])
+    contacts, J = scene(rng, [*corners, rng.normal(size=(1, 2))])
     J = np.vstack([np.pad(J, ((0, 0), (0, 1))), np.eye(1, 19, 18)])  # a limit's row besides
     G, bias = J @ mobility(rng, 19) @ J.T, J @ rng.normal(size=19)
     limit = np.zeros(1, BLOCK)
     limit["row"], limit["mode"] = len(J) - 1, STICK
-    blocks = np.concatenate([blocks_of(features, contacts), limit])
+    blocks = np.concatenate([blocks_of(contacts), limit])
     assert list(blocks["corners"][[0, len(corners[0])]]) == [len(c) for c in corners]
     held, p, u = hold(blocks, G, bias)
     assert held
@@ -104,22 +104,22 @@ def test_impulses_hold_soles_and_are_the_least_that_do(seed: int) -> None:
 def test_what_is_open_gets_nothing_and_slips_are_left_alone() -> None:
     rng = np.random.default_rng(1)
     square = np.array([[0.1, 0.05], [0.1, -0.05], [-0.1, 0.05], [-0.1, -0.05]])
-    features, contacts, J = scene(rng, [square, square])
+    contacts, J = scene(rng, [square, square])
     G, bias = J @ mobility(rng, 12) @ J.T, J @ rng.normal(size=12)
-    blocks = blocks_of(features, contacts)
+    blocks = blocks_of(contacts)
     blocks["mode"][4:] = OPEN
     held, p, u = hold(blocks, G, bias)
     assert held
     assert not p[12:].any()
     np.testing.assert_allclose(u[:12], 0.0, atol=1e-11)
     np.testing.assert_allclose(u, G @ p + bias, atol=1e-12)
-    blocks = blocks_of(features, contacts)
+    blocks = blocks_of(contacts)
     blocks["mode"][5] = OPEN  # one corner lifts: that sole is no whole, the other still is
     held, p, u = hold(blocks, G, bias)
     assert held
     assert list(blocks["corners"]) == [4, 0, 0, 0, 0, 0, 0, 0]
     np.testing.assert_allclose(u[:15], 0.0, atol=1e-11)
-    blocks = blocks_of(features, contacts)
+    blocks = blocks_of(contacts)
     blocks["mode"][5] = SLIP
     assert not hold(blocks, G, bias)[0]
 
@@ -132,18 +132,16 @@ def test_what_is_open_gets_nothing_and_slips_are_left_alone() -> None:
     ],
 )
 def test_no_sole_without_three_corners_off_a_line(points: list[list[float]]) -> None:
-    features, contacts, _ = scene(np.random.default_rng(0), [np.array(points)])
-    assert not blocks_of(features, contacts)["corners"].any()
+    contacts, _ = scene(np.random.default_rng(0), [np.array(points)])
+    assert not blocks_of(contacts)["corners"].any()
 
 
 def test_round_geoms_are_no_soles() -> None:
-    features, contacts, _ = scene(
-        np.random.default_rng(0), [np.random.default_rng(1).random((4, 2))]
-    )
-    features["kind"] = SPHERE
-    assert not blocks_of(features, contacts)["corners"].any()
+    contacts, _ = scene(np.random.default_rng(0), [np.random.default_rng(1).random((4, 2))])
+    contacts["kind"] = SPHERE
+    assert not blocks_of(contacts)["corners"].any()
     marks = np.arange(12)
-    assert leave_out_implied(features, contacts, 4, marks, 12) == 12
+    assert leave_out_implied(contacts, 4, marks, 12) == 12
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -153,7 +151,7 @@ def test_rows_that_stay_imply_those_that_go(seed: int) -> None:
     bodies = [rng.normal(size=(int(rng.integers(1, 6)), 2)) for _ in range(3)]
     if seed % 3 == 0:  # on a line
         bodies[0] = np.outer(rng.normal(size=4), rng.normal(size=2))
-    features, contacts, J = scene(rng, bodies)
+    contacts, J = scene(rng, bodies)
     J = np.vstack([np.pad(J, ((0, 0), (0, 2))), np.eye(2, 20, 18)])
     count = len(contacts)
     marked = []
@@ -162,7 +160,7 @@ def test_rows_that_stay_imply_those_that_go(seed: int) -> None:
         marked += [[], [3 * i], [3 * i, 3 * i + 1, 3 * i + 2], [3 * i, 3 * i + 1, 3 * i + 2]][kind]
     marked += [3 * count, 3 * count + 1]
     marks = np.array(marked)
-    kept = marks[: leave_out_implied(features, contacts, count, marks, len(marks))]
+    kept = marks[: leave_out_implied(contacts, count, marks, len(marks))]
     assert set(kept) <= set(marked)
     assert {3 * count, 3 * count + 1} <= set(kept)
     rank = np.linalg.matrix_rank(J[marked], tol=1e-9)

@@ -320,7 +320,7 @@ def _feet_gaps(world: World, foot: int) -> float:
 
 def foot_features(world: World, foot: int) -> Array:
     """Numbers of a foot's features."""
-    names = [world.model.body_names[f.body_a] for f in world.model.features]
-    others = [world.model.body_names[f.body_b] for f in world.model.features]
+    names = [world.model.body_names[f.body_a] for f in world.model.candidates]
+    others = [world.model.body_names[f.body_b] for f in world.model.candidates]
     name = f"foot{foot}"
     return np.array([i for i, pair in enumerate(zip(names, others, strict=True)) if name in pair])

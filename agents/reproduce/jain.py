@@ -98,7 +98,7 @@ def swing(
 
 def _kinds(model: Model) -> Ints:
     """Of each feature: 0 with the floor, 1 with the wall, 2 between links."""
-    names = [model.geoms[f.geom_b].name for f in model.features]
+    names = [model.geoms[f.geom_b].name for f in model.candidates]
     return np.array([{"floor": 0, "wall": 1}.get(name, 2) for name in names])
 
 

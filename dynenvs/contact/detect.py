@@ -1,19 +1,31 @@
-"""Contact detection: the gap, normal and point of every feature, and which ones can be reached.
+"""Contact detection: the gap, normal and point of every candidate, and which can be reached.
 
-A feature is a point with a radius on geom A where geom B is a half space or a sphere, or a slot of
-a pair of other solids (`spots.py`).  Its index is its stable id, by which impulses and active sets
-are remembered from step to step.  Slots come after all others.
+A candidate is a point feature (a point with a radius on geom A, where geom B is a half space or a
+sphere), or a slot of a pair of other solids that are near each other (`spots.py`).  By its number
+impulses and active sets are remembered from step to step.  Slots come after all points.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.geometry.spot import discard
-from dynenvs.contact.spots import find_spots, place_spot
-from dynenvs.layout import Bytes, Floats, Records, open_model, open_workspace
+from dynenvs.contact.broad_phase import keep_blocks
+from dynenvs.contact.spots import FOUND, find_spots, place_spot
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+    open_broad,
+    open_model,
+    open_state,
+    open_workspace,
+)
 from dynenvs.lcp.workspace import integer
 from dynenvs.records import FAR, HALF_SPACE, SEEN
 from dynenvs.rotation import rotate
@@ -89,21 +101,6 @@ def locate(feature: Any, poses: Records, contact: Any) -> None:
 
 
 @inlined
-def slot_of(features: Records, spots: Records, f: int) -> int:
-    """Number of feature f among the slots, negative if it is none."""
-    return f - (features.shape[0] - spots.shape[0] // 2)
-
-
-@inlined
-def gap_after(features: Records, spots: Records, poses: Records, f: int) -> float:
-    """Gap [m] of any feature at the end of the step (`pose_new`, for which spots are known)."""
-    k = slot_of(features, spots, f)
-    if k < 0:
-        return feature_near(features[f], poses)
-    return float(spots[spots.shape[0] // 2 + k].gap)
-
-
-@inlined
 def _clearance(feature: Any, poses: Records) -> tuple[float, tuple[float, float, float]]:
     """Distance [m] of the ball around a feature's group from its plane; the ball's centre."""
     A = poses[feature.body_a]
@@ -115,42 +112,73 @@ def _clearance(feature: Any, poses: Records) -> tuple[float, tuple[float, float,
 
 
 @inlined
-def next_after(features: Records, spots: Records, poses: Records, f: int) -> int:
-    """The feature after f, without those of groups and pairs that are clear of each other.
+def look_for_spots(
+    m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes, after: int
+) -> int:
+    """Near pairs of solids and their slots, now or (after) at the end of the step; FOUND if so."""
+    if m.header[0].ns == 0:
+        w.answer[0].near = w.answer[0].near_after = 0
+        return FOUND
+    if not after:
+        keep_blocks(m, s, open_broad(m, packed, buffer).kept)
+    return int(find_spots(packed, buffer, s.owners, after))
 
-    At the end of the step: `pose_new`, for which spots are known.
+
+@kernel
+def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tuple[int, float]:
+    """All candidates deeper below ground than `depth` at the end of the step, in order.
+
+    Where the poses are `pose_new`, for which spots are known.  Their numbers go to `w.low`, those
+    of their features to its second half; ignored ones are none.  Returns how many there are, and
+    the gap of the deepest of all that are near, or FAR [m].
     """
-    f += 1
-    while f < features.shape[0] and features[f].members > 0:
-        clearance, _ = _clearance(features[f], poses)
-        if not clearance > 0.0:
-            break
-        f += features[f].members
-    k = slot_of(features, spots, f)
-    first = spots.shape[0] // 2
-    while k >= 0 and k < first and spots[first + k].skip > 0:
-        f += spots[first + k].skip
-        k += spots[first + k].skip
-    return f
+    h = m.header[0]
+    n, lowest = 0, FAR
+    f = integer(0)
+    while f < h.npoints:
+        feature = m.features[f]
+        if feature.members > 0:
+            clearance, _ = _clearance(feature, w.pose_new)
+            if clearance > 0.0:
+                f += feature.members
+                continue
+        if s.coefficients[f].ignored == 0:
+            gap = feature_near(feature, w.pose_new)
+            lowest = min(lowest, gap)
+            if gap < -depth:
+                w.low[n], w.low[h.nk + n] = f, f
+                n += 1
+        f += 1
+    for i in range(w.answer[0].near_after):
+        entry = w.near[h.nnear + i]
+        f = h.npoints + entry.pair
+        if s.coefficients[f].ignored == 0:
+            for k in range(entry.first, entry.first + entry.slots):
+                gap = w.spots[h.ns + k].gap
+                lowest = min(lowest, gap)
+                if gap < -depth:
+                    w.low[n], w.low[h.nk + n] = h.npoints + k, f
+                    n += 1
+    return n, lowest
 
 
 @inlined
-def open_pair(features: Records, spots: Records, gaps: Floats, f: int) -> None:
-    """Have slot f's pair, if far apart at the start of the step, stand among those to be read."""
-    k = slot_of(features, spots, f)
-    while k > 0 and features[f - 1].group == features[f].group:
-        f -= 1
-        k -= 1
-    slots = spots[k].skip
-    if slots > 0:
-        discard(spots, k, slots)
-        for i in range(slots):
-            gaps[f + i] = FAR
+def number_contacts(w: WorkspaceView, count: int) -> None:
+    """Write down which contact each candidate is, for `is_contact`."""
+    for i in range(count):
+        w.numbers[w.contacts[i].candidate] = i
+
+
+@inlined
+def is_contact(w: WorkspaceView, count: int, candidate: int) -> bool:
+    """Whether a candidate is among the contacts.  `w.numbers` holds rubbish for all others."""
+    i = w.numbers[candidate]
+    return bool(i >= 0 and i < count and w.contacts[i].candidate == candidate)
 
 
 @inlined
 def measure_group(features: Records, poses: Records, gaps: Floats, f: int) -> None:
-    """Gaps at the start of the step of feature f and all of its group, which are no slots."""
+    """Gaps at the start of the step of point feature f and all of its group."""
     while f > 0 and features[f - 1].group == features[f].group:
         f -= 1
     k = f
@@ -160,28 +188,78 @@ def measure_group(features: Records, poses: Records, gaps: Floats, f: int) -> No
 
 
 @inlined
-def place(features: Records, spots: Records, poses: Records, f: int, contact: Any) -> None:
-    """`locate` for any feature, at the start of the step (`pose`, for which spots are known)."""
-    k = slot_of(features, spots, f)
-    if k < 0:
+def place(
+    features: Records, spots: Records, poses: Records, f: int, slot: int, contact: Any
+) -> None:
+    """`locate` for any candidate, at the start of the step (`pose`, for which spots are known).
+
+    f: its feature; slot: its number among the slots, or -1 of a point
+    """
+    if slot < 0:
         locate(features[f], poses, contact)
     else:
-        place_spot(spots[k], poses[features[f].body_a], contact)
+        place_spot(spots[slot], poses[features[f].body_a], contact)
 
 
 @kernel
 def measure_gaps(packed: Bytes, buffer: Bytes) -> None:
-    """`w.gaps` of every feature [m] at `w.pose`, shape (nf,), and `w.spots`."""
+    """`w.gaps` of every candidate [m] at `w.pose`, shape (nk,), and `w.near`, `w.spots`.
+
+    Without a state: in large scenes, pairs that are near get blocks of slots in their own order.
+    """
     m = open_model(packed)
     w = open_workspace(m, buffer)
-    points = m.header[0].nf - m.header[0].ns
+    h = m.header[0]
+    w.answer[0].near = w.answer[0].blocks = 0
+    if h.ns > 0:
+        broad = open_broad(m, packed, buffer)
+        for k in range(h.nblocks):
+            broad.owners[k], broad.kept[k] = -1, 0
+        find_spots(packed, buffer, broad.owners, 0)
+    _measure_all(m, w)
+
+
+@kernel
+def measure_own_gaps(packed: Bytes, row: Bytes, buffer: Bytes) -> None:
+    """`measure_gaps`, where pairs have the slots that they have in a world's state."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    w.answer[0].near = w.answer[0].blocks = 0
     if m.header[0].ns > 0:
-        find_spots(packed, buffer, 0)
+        broad = open_broad(m, packed, buffer)
+        keep_blocks(m, s, broad.kept)
+        for k in range(m.header[0].nblocks):
+            broad.owners[k] = s.owners[k]  # a copy: to look changes nothing
+        find_spots(packed, buffer, broad.owners, 0)
+    _measure_all(m, w)
+
+
+class Candidate(NamedTuple):
+    """A contact candidate that `measure_gaps` has found."""
+
+    number: int
+    feature: int
+    place: int  # its number among the slots of all pairs, or -1 of a point
+    slot: int  # its number among those of its pair, or 0
+
+
+def candidates_of(m: ModelView, w: WorkspaceView) -> Iterator[Candidate]:
+    """All candidates that `measure_gaps` has found: points, and slots of pairs that are near."""
+    points = int(m.header["npoints"][0])
     for f in range(points):
+        yield Candidate(f, f, -1, 0)
+    for pair, first, slots in w.near[: w.answer["near"][0]].tolist():
+        for slot in range(slots):
+            yield Candidate(points + first + slot, points + pair, first + slot, slot)
+
+
+@inlined
+def _measure_all(m: ModelView, w: WorkspaceView) -> None:
+    for f in range(m.header[0].npoints):
         w.gaps[f] = feature_gap(m.features[f], w.pose)
-    for f in range(points, m.header[0].nf):
-        w.gaps[f] = FAR
-    _take_gaps(w.spots, points, w.gaps)
+    for k in range(m.header[0].npoints, m.header[0].nk):
+        w.gaps[k] = FAR
+    _take_gaps(m, w)
 
 
 @inlined
@@ -195,25 +273,31 @@ def _speed(bodies: Records, works: Records, poses: Records, body: int, p: Any, n
 
 
 @inlined
-def add_contact(features: Records, memory: Records, gaps: Floats, f: int, contact: Any) -> None:
-    """Make feature f a contact, which `locate` has placed at the start of the step."""
-    contact.feature = f
-    contact.gap = gaps[f]
-    contact.friction = memory[f].friction
+def add_contact(
+    m: ModelView, s: StateView, gap: float, deepest: float, f: int, candidate: int, contact: Any
+) -> None:
+    """Make a candidate a contact, which `place` has placed at the start of the step.
+
+    f: its feature; deepest: gap of the deepest candidate of its group, or 0 [m]
+    """
+    feature = m.features[f]
+    contact.candidate, contact.source = candidate, f
+    contact.slot = candidate - m.header[0].npoints if candidate >= m.header[0].npoints else -1
+    contact.body_a, contact.body_b = feature.body_a, feature.body_b
+    contact.group, contact.kind, contact.corner = feature.group, feature.kind, feature.corner
+    contact.gap = gap
+    contact.friction = s.coefficients[f].friction
     contact.stick = 0
-    _set_target(features, gaps, contact)
+    # The distance that the contact may close within the step.  Candidates of one body against one
+    # geom share a rigid target motion: their gaps, affine over the body, all shifted by the depth
+    # of the deepest.  A clamp of each alone would ask a rigid sole for a velocity field that it
+    # cannot have, and redundant contacts would squeeze (physics.md, section 4, consistent biases).
+    contact.target = gap - deepest
 
 
 @inlined
-def _set_target(features: Records, gaps: Floats, contact: Any) -> None:
-    """The distance that the contact may close within the step.
-
-    Features of one body against one geom share a rigid target motion: their gaps, affine over the
-    body, all shifted by the depth of the deepest.  A clamp of each alone would ask a rigid sole
-    for a velocity field that it cannot have, and redundant contacts would squeeze
-    (physics.md, section 4, consistent biases).
-    """
-    f = contact.feature
+def deepest_point(features: Records, gaps: Floats, points: int, f: int) -> float:
+    """Gap [m] of the deepest point of f's group at the start of the step, or 0."""
     group = features[f].group
     deepest = 0.0
     k = f
@@ -221,22 +305,29 @@ def _set_target(features: Records, gaps: Floats, contact: Any) -> None:
         deepest = min(deepest, gaps[k])
         k -= 1
     k = f + 1
-    while k < features.shape[0] and features[k].group == group:
+    while k < points and features[k].group == group:
         deepest = min(deepest, gaps[k])
         k += 1
-    contact.target = contact.gap - deepest
+    return deepest
 
 
 @inlined
-def _take_gaps(spots: Records, points: int, gaps: Floats) -> None:
+def deepest_slot(m: ModelView, w: WorkspaceView, entry: Any) -> float:
+    """Gap [m] of the deepest slot of a near pair at the start of the step, or 0."""
+    deepest = 0.0
+    first = m.header[0].npoints + entry.first
+    for k in range(first, first + entry.slots):
+        deepest = min(deepest, w.gaps[k])
+    return deepest
+
+
+@inlined
+def _take_gaps(m: ModelView, w: WorkspaceView) -> None:
     """Gaps of the slots of all pairs that are near, at the start of the step; others stay."""
-    k = integer(0)
-    while k < spots.shape[0] // 2:
-        if spots[k].skip > 0:
-            k += spots[k].skip
-        else:
-            gaps[points + k] = spots[k].gap
-            k += 1
+    for i in range(w.answer[0].near):
+        entry = w.near[i]
+        for k in range(entry.first, entry.first + entry.slots):
+            w.gaps[m.header[0].npoints + k] = w.spots[k].gap
 
 
 @inlined
@@ -252,58 +343,65 @@ def _out_of_reach(feature: Any, bodies: Records, works: Records, poses: Records,
 
 
 @kernel
-def select_contacts(
-    bodies: Records,
-    features: Records,
-    memory: Records,
-    poses: Records,
-    works: Records,
-    spots: Records,
-    gaps: Floats,
-    contacts: Records,
-    dt: float,
-) -> int:
-    """Collect the features that can be reached within the step; returns their number.
+def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
+    """Collect the candidates that can be reached within the step; returns their number.
 
-    Those that the answer reaches all the same are found after the solve and added then.  The
-    number may exceed the capacity: then the last ones are left out and the caller reports it.
+    Needs `look_for_spots`.  Those that the answer reaches all the same are found after the solve
+    and added then.  The number may exceed the capacity: then the last ones are left out and the
+    caller reports it.
     """
-    points = features.shape[0] - spots.shape[0] // 2
+    h = m.header[0]
     f = integer(0)
-    while f < points:
-        members = features[f].members
-        if members > 0 and _out_of_reach(features[f], bodies, works, poses, dt):
+    while f < h.npoints:
+        members = m.features[f].members
+        if members > 0 and _out_of_reach(m.features[f], m.bodies, w.body, w.pose, dt):
             for k in range(f, f + members):
-                gaps[k] = FAR
+                w.gaps[k] = FAR
             f += members
         else:
-            gaps[f] = feature_near(features[f], poses)
+            w.gaps[f] = feature_near(m.features[f], w.pose)
             f += 1
-    _take_gaps(spots, points, gaps)
-    count = 0
-    f = integer(-1)
-    while f + 1 < features.shape[0]:
-        f += 1
-        if f >= points and spots[f - points].skip > 0:  # a pair that does not touch
-            f += spots[f - points].skip - 1
+    _take_gaps(m, w)
+    count = integer(0)
+    for k in range(h.npoints):
+        if w.gaps[k] < SEEN and s.coefficients[k].ignored == 0:
+            contact = w.contacts[min(count, h.nc)]
+            if _reaches(m, w, dt, k, k, contact):
+                deepest = deepest_point(m.features, w.gaps, h.npoints, k)
+                add_contact(m, s, w.gaps[k], deepest, k, k, contact)
+                count += 1
+    for i in range(w.answer[0].near):
+        entry = w.near[i]
+        f = h.npoints + entry.pair
+        if s.coefficients[f].ignored != 0:
             continue
-        gap = gaps[f]
-        if gap >= SEEN or memory[f].ignored != 0:  # far features cannot be near: skip the velocity
-            continue
-        if count < contacts.shape[0]:
-            feature = features[f]
-            contact = contacts[count]
-            place(features, spots, poses, f, contact)
-            if gap >= MARGIN:
-                speed = _speed(bodies, works, poses, feature.body_a, contact.point, contact.normal)
-                if feature.body_b > 0:
-                    speed -= _speed(
-                        bodies, works, poses, feature.body_b, contact.point, contact.normal
-                    )
-                if not gap + dt * min(speed, 0.0) < MARGIN:
-                    continue
-            add_contact(features, memory, gaps, f, contact)
-        elif gap >= MARGIN:
-            continue  # full: only what certainly touches counts as left out
-        count += 1
+        deepest = deepest_slot(m, w, entry)
+        first = h.npoints + entry.first
+        for k in range(first, first + entry.slots):
+            if w.gaps[k] < SEEN:  # far candidates cannot be near: skip the velocity
+                contact = w.contacts[min(count, h.nc)]
+                if _reaches(m, w, dt, f, k, contact):
+                    add_contact(m, s, w.gaps[k], deepest, f, k, contact)
+                    count += 1
     return count
+
+
+@inlined
+def _reaches(m: ModelView, w: WorkspaceView, dt: float, f: int, k: int, contact: Any) -> bool:
+    """Place candidate k, of feature f; returns whether it can be reached within the step."""
+    feature = m.features[f]
+    place(
+        m.features,
+        w.spots,
+        w.pose,
+        f,
+        k - m.header[0].npoints if k >= m.header[0].npoints else -1,
+        contact,
+    )
+    gap = w.gaps[k]
+    if gap < MARGIN:
+        return True
+    speed = _speed(m.bodies, w.body, w.pose, feature.body_a, contact.point, contact.normal)
+    if feature.body_b > 0:
+        speed -= _speed(m.bodies, w.body, w.pose, feature.body_b, contact.point, contact.normal)
+    return bool(gap + dt * min(speed, 0.0) < MARGIN)

@@ -19,14 +19,14 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import apart, inlined, kernel
-from dynenvs.contact.detect import select_contacts
+from dynenvs.contact.detect import look_for_spots, select_contacts
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.problem import least_speed, solve_with_reserves
 from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple
 from dynenvs.contact.solution import remember, solve_problem
-from dynenvs.contact.spots import FOUND, find_spots
+from dynenvs.contact.spots import FOUND
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion, free_by_recursion
@@ -60,7 +60,7 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
-    if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
+    if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED
     if m.header[0].recursive:
         if free_by_recursion(packed, row, buffer, w.tau, 0.0) != PASSED:
@@ -116,20 +116,18 @@ def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     w.answer[0].until = dt
     if m.header[0].ne > 0 and hold_loops(packed, buffer) != HELD:
         return FAILED
-    if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
+    if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED
-    count = select_contacts(
-        m.bodies, m.features, s.memory, w.pose, w.body, w.spots, w.gaps, w.contacts, dt
-    )
+    count = select_contacts(m, s, w, dt)
     count = min(count, m.header[0].nc)
     slowest = max(least_speed(m.header, dt), STILL)
     contact_rows(
-        m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
+        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, w.v_free, dt,
         w.active, w.block, w.J, w.bias_row,
     )  # fmt: skip
     for i in range(count):
         contact = w.contacts[i]
-        if contact.gap <= TOUCH or s.memory[contact.feature].restitution == 0.0:
+        if contact.gap <= TOUCH or s.coefficients[contact.source].restitution == 0.0:
             continue
         now, then = 0.0, 0.0
         for j in range(m.header[0].nv):
@@ -161,9 +159,7 @@ def _first_root(a: float, b: float, c: float) -> float:
 @kernel
 def _touching(m: ModelView, s: StateView, w: WorkspaceView) -> int:
     """The contacts of parts that touch, first in `w.contacts`; returns their number."""
-    found = select_contacts(
-        m.bodies, m.features, s.memory, w.pose, w.body, w.spots, w.gaps, w.contacts, 0.0
-    )
+    found = select_contacts(m, s, w, 0.0)
     count = 0
     for i in range(min(found, m.header[0].nc)):
         if w.contacts[i].gap <= TOUCH:
@@ -177,7 +173,7 @@ def _touching(m: ModelView, s: StateView, w: WorkspaceView) -> int:
 def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met."""
     rows = contact_rows(
-        m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, s.v, 1.0,
+        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, s.v, 1.0,
         w.active, w.block, w.J, w.bias_row,
     )  # fmt: skip
     for i in range(m.header[0].nv):
@@ -206,7 +202,7 @@ def _fastest(m: ModelView, s: StateView, w: WorkspaceView, count: int, slowest: 
     for i in range(count):
         contact = w.contacts[i]
         speed = w.bias_row[contact.row]
-        if speed < -slowest and s.memory[contact.feature].restitution > 0.0:
+        if speed < -slowest and s.coefficients[contact.source].restitution > 0.0:
             elastic = True
         if speed < worst:
             worst, found = speed, i
@@ -243,7 +239,7 @@ def _impact(
         for i in range(count):
             contact = w.contacts[i]
             if before[contact.row] < -slowest:
-                e = share * s.memory[contact.feature].restitution
+                e = share * s.coefficients[contact.source].restitution
                 w.bias_row[contact.row] += e * before[contact.row]
     status = _solve(m, s, w, packed, row, buffer, count, rows, dt)
     if status == FAILED:
@@ -260,7 +256,7 @@ def _impact(
             return FAILED
     remember(m, s, w, count, rows, False)
     for i in range(count):
-        memory = s.memory[w.contacts[i].feature]
+        memory = s.memory[w.contacts[i].candidate]
         for k in range(3):
             memory.total[k] += memory.impulse[k]
     apply_impulses(m.dofs, w.Y, w.L, p, rows, w.rhs, s.v)
@@ -308,7 +304,7 @@ def _decompress(
     p, compressed = w.impulse_row, w.H[COMPRESSED]
     for i in range(count):
         contact = w.contacts[i]
-        e = share * s.memory[contact.feature].restitution
+        e = share * s.coefficients[contact.source].restitution
         contact.target = e * compressed[contact.row]
         p[contact.row] += contact.target
     for r in range(rows):

@@ -17,7 +17,7 @@ COLLINEAR = 1e-6  # square of the sine from which a third point is off the line 
 
 
 @kernel
-def leave_out_implied(features: Records, contacts: Records, count: int, marks: Ints, n: int) -> int:
+def leave_out_implied(contacts: Records, count: int, marks: Ints, n: int) -> int:
     """Keep, of n marked rows, those that no others of their body imply; returns their number.
 
     marks: rows in rising order, those of the `count` contacts first; the others all stay
@@ -28,10 +28,9 @@ def leave_out_implied(features: Records, contacts: Records, count: int, marks: I
     level, turned = False, False  # a third point fixes the plane, a second one the direction
     for i in range(count):
         contact = contacts[i]
-        feature = features[contact.feature]
-        flat = feature.kind == HALF_SPACE
-        if not flat or feature.group != group:
-            group = feature.group if flat else -1
+        flat = contact.kind == HALF_SPACE
+        if not flat or contact.group != group:
+            group = contact.group if flat else -1
             lead = other = stuck = -1
             level = turned = False
         while at < n and marks[at] <= contact.row + contact.tangents:

@@ -121,13 +121,13 @@ def _fill(
 
 @inlined
 def _recall(s: StateView, w: WorkspaceView, n: int) -> None:
-    """Previous active set of the present variables, by feature id (limits: by coordinate)."""
+    """Previous active set of the present variables, by candidate (limits: by coordinate)."""
     for i in range(n):
         variable = w.variables[i]
         if variable.kind == LIMIT:
             w.active[i] = (s.status[0].limits_active >> variable.contact) & 1
         else:
-            bits = s.memory[w.contacts[variable.contact].feature].active
+            bits = s.memory[w.contacts[variable.contact].candidate].active
             w.active[i] = (bits >> variable.bit) & 1
 
 
@@ -138,7 +138,7 @@ def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> No
         w.impulse_row[r] = 0.0
     for i in range(count):
         w.contacts[i].slip = 0.0
-        s.memory[w.contacts[i].feature].active = 0
+        s.memory[w.contacts[i].candidate].active = 0
     s.status[0].limits_active = 0
     for i in range(n):
         variable = w.variables[i]
@@ -146,7 +146,7 @@ def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> No
             if variable.kind == LIMIT:
                 s.status[0].limits_active |= 1 << variable.contact
             else:
-                s.memory[w.contacts[variable.contact].feature].active |= 1 << variable.bit
+                s.memory[w.contacts[variable.contact].candidate].active |= 1 << variable.bit
         if variable.kind == SLACK:
             w.contacts[variable.contact].slip = w.z[i]
             continue

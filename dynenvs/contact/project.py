@@ -17,11 +17,16 @@ import math
 from typing import Any
 
 from dynenvs.compiled import apart, inlined, kernel, merged
-from dynenvs.contact.detect import feature_gap, gap_after, next_after, slot_of
+from dynenvs.contact.detect import (
+    feature_gap,
+    is_contact,
+    look_for_spots,
+    number_contacts,
+    read_low,
+)
 from dynenvs.contact.implied import leave_out_implied
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.rows import limited_coordinate
-from dynenvs.contact.spots import find_spots
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
@@ -37,7 +42,6 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
-from dynenvs.lcp.workspace import integer
 from dynenvs.records import FAR
 from dynenvs.rotation import rotate
 from dynenvs.views import raw
@@ -73,10 +77,10 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     if rows > 0:
         multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
     # Gaps of the deepest feature: that is allowed, uncorrected, and as far as it is corrected
-    least = deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
+    least = deepest_contact(w.spots, w.contacts, count) - LARGE
     bare = w.answer[0].lowest
     if m.header[0].ne > 0:  # loops have been closed since
-        bare, _ = sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+        bare, _ = sound(m, s, w, count)
     lowest = bare
     known = -1  # number of rows, `w.block`, whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
@@ -92,7 +96,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
                 w.bias_row[r] *= PUSH_OUT / worst
         # Where a body has turned far its points' errors are those of no rigid motion
         if worst < (LARGE if attempt == 0 else SMALL):
-            marked = leave_out_implied(m.features, w.contacts, count, w.active, marked)
+            marked = leave_out_implied(w.contacts, count, w.active, marked)
         if not _same(w.active, marked, w.block, known):
             _factor(w.G, w.active, marked, w.A)
             known = marked
@@ -113,9 +117,10 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         update_poses(m, w.q_new, w.pose_new)
         if m.header[0].ns > 0 and (look or not last):
             h = m.header[0]
-            find_spots(raw(m.header, h.model_bytes), raw(w.pose, h.workspace_bytes), 1)
+            packed, buffer = raw(m.header, h.model_bytes), raw(w.pose, h.workspace_bytes)
+            look_for_spots(m, s, w, packed, buffer, 1)
         if look:
-            lowest, buries = sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+            lowest, buries = sound(m, s, w, count)
             if buries or lowest < min(bare, least):
                 integrate(m, s.q, w.v_new, dt, w.q_new)
                 update_poses(m, w.q_new, w.pose_new)
@@ -135,7 +140,7 @@ def largest(x: Floats) -> float:
 
 
 @inlined
-def deepest_contact(features: Records, spots: Records, contacts: Records, count: int) -> float:
+def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
     """Gap [m] of the deepest contact at the start of the step, or 0.
 
     A contact that was pulled back from the end of the step has its gap along the normal there: far
@@ -143,33 +148,19 @@ def deepest_contact(features: Records, spots: Records, contacts: Records, count:
     """
     deepest = 0.0
     for i in range(count):
-        k = slot_of(features, spots, contacts[i].feature)
+        k = contacts[i].slot
         deepest = min(deepest, contacts[i].gap if k < 0 else spots[k].gap)
     return deepest
 
 
 @kernel
-def sound(
-    features: Records,
-    memory: Records,
-    spots: Records,
-    contacts: Records,
-    count: int,
-    poses: Records,
-) -> tuple[float, bool]:
+def sound(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> tuple[float, bool]:
     """Least gap [m] at the end of the step, and whether what is no contact lies below ground."""
-    lowest, buries = FAR, False
-    after = next_after(features, spots, poses, integer(-1))
-    while after < features.shape[0]:
-        f, after = after, next_after(features, spots, poses, after)
-        if memory[f].ignored == 0:
-            gap = gap_after(features, spots, poses, f)
-            lowest = min(lowest, gap)
-            if gap < -BURIED:
-                listed = False
-                for i in range(count):
-                    listed = listed or contacts[i].feature == f
-                buries = buries or not listed
+    n, lowest = read_low(m, s, w, BURIED)
+    number_contacts(w, count)
+    buries = False
+    for i in range(n):
+        buries = buries or not is_contact(w, count, w.low[i])
     return lowest, buries
 
 
@@ -201,7 +192,6 @@ def _errors(
     first = 0
     for i in range(count):
         contact = contacts[i]
-        feature = features[contact.feature]
         r = contact.row
         first = r + 1 + contact.tangents
         holds, gap = gap_at_end(features, spots, poses_new, contact)
@@ -215,9 +205,9 @@ def _errors(
         errors[r] = announced - gap
         worst = max(worst, abs(errors[r]))
         n = _mark(marks, n, r, G)
-        if contact.stick > 0 and feature.body_b == 0:
-            start, pose = poses[feature.body_a], poses_new[feature.body_a]
-            tangential_errors(contact, feature.corner != 0, start, pose, speeds, dt, errors)
+        if contact.stick > 0 and contact.body_b == 0:
+            start, pose = poses[contact.body_a], poses_new[contact.body_a]
+            tangential_errors(contact, contact.corner != 0, start, pose, speeds, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors[k]))
                 n = _mark(marks, n, k, G)
@@ -238,9 +228,9 @@ def gap_at_end(
     features: Records, spots: Records, poses_new: Records, contact: Any
 ) -> tuple[bool, float]:
     """Whether a contact's parts still touch that way at the end of the step, and their gap [m]."""
-    k = slot_of(features, spots, contact.feature)
+    k = contact.slot
     if k < 0:
-        return True, feature_gap(features[contact.feature], poses_new)
+        return True, feature_gap(features[contact.source], poses_new)
     spot = spots[spots.shape[0] // 2 + k]
     turned = _cosine(spot.normal, contact.normal) < TURNED
     holds = spot.gap < FAR and not turned and spot.edges == contact.edges

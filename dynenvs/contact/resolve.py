@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.contact.broad_phase import entry_of
 from dynenvs.contact.detect import (
     add_contact,
-    gap_after,
+    deepest_point,
+    deepest_slot,
+    is_contact,
     locate,
+    look_for_spots,
     measure_group,
-    next_after,
-    open_pair,
+    number_contacts,
+    read_low,
     select_contacts,
-    slot_of,
 )
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.loops import HELD, hold_loops, respect_loops
@@ -19,7 +22,7 @@ from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solution import solve_problem
 from dynenvs.contact.sparse.solve import solve_sparse
-from dynenvs.contact.spots import FOUND, carry, find_spots, hold, pull_back
+from dynenvs.contact.spots import FOUND, carry, hold, open_pair, pull_back
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
 from dynenvs.joints import integrate
@@ -29,16 +32,16 @@ from dynenvs.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    open_broad,
     open_model,
     open_state,
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.lcp.workspace import integer
-from dynenvs.records import CONE, FAR
+from dynenvs.records import CONE
 
-ROUNDS = 5  # of adding features that the answer reached unforeseen
-MISSED = 1e-9  # depth from which such a feature counts [m]
+ROUNDS = 5  # of adding candidates that the answer reached unforeseen
+MISSED = 1e-9  # depth from which such a candidate counts [m]
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)", "contact", seconds=24)
@@ -55,11 +58,9 @@ def resolve_contacts(
     s, w = open_state(m, row), open_workspace(m, buffer)
     nv = m.header[0].nv
     w.answer[0].posed = 0  # `pose_new` is about to change
-    if m.header[0].ns > 0 and find_spots(packed, buffer, 0) != FOUND:
+    if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED
-    count = select_contacts(
-        m.bodies, m.features, s.memory, w.pose, w.body, w.spots, w.gaps, w.contacts, dt
-    )
+    count = select_contacts(m, s, w, dt)
     if count > m.header[0].nc:
         s.status[0].overflow += 1
         count = m.header[0].nc
@@ -88,9 +89,9 @@ def resolve_contacts(
             break
         integrate(m, s.q, w.v_new, dt, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
-        if m.header[0].ns > 0 and find_spots(packed, buffer, 1) != FOUND:
+        if look_for_spots(m, s, w, packed, buffer, 1) != FOUND:
             return FAILED
-        found = add_missed(m, s, w, count)
+        found = add_missed(m, s, w, packed, buffer, count)
         if found == count:
             break
         count = found
@@ -115,8 +116,8 @@ def _solve_densely(
     closed = m.header[0].ne > 0
     w.answer[0].sparse = 0
     rows = contact_rows(
-        m.header, m.bodies, m.dofs, m.features, w.pose, w.S, w.contacts, count, w.v_free, dt,
-        w.active, w.block, w.J, w.bias_row,
+        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, w.v_free, dt, w.active,
+        w.block, w.J, w.bias_row,
     )  # fmt: skip
     rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
     w.answer[0].rows = rows
@@ -172,52 +173,51 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
     """
     for i in range(count):
         contact = w.contacts[i]
-        if slot_of(m.features, w.spots, contact.feature) >= 0:
-            hold(w.pose[m.features[contact.feature].body_b], contact)
+        if contact.slot >= 0:
+            hold(w.pose[contact.body_b], contact)
     integrate(m, s.q, s.v, ahead, w.q_new)
     update_poses(m, w.q_new, w.pose)
     update_velocities(m, s.v, w)
     for i in range(count):
         contact = w.contacts[i]
-        feature = m.features[contact.feature]
-        if slot_of(m.features, w.spots, contact.feature) < 0:
-            locate(feature, w.pose, contact)
+        if contact.slot < 0:
+            locate(m.features[contact.source], w.pose, contact)
         else:
-            carry(w.pose[feature.body_a], w.pose[feature.body_b], contact)
+            carry(w.pose[contact.body_a], w.pose[contact.body_b], contact)
 
 
 @inlined
-def add_missed(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
-    """Add every feature that is below ground at the end of the step and not in the problem.
+def add_missed(
+    m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes, count: int
+) -> int:
+    """Add every candidate that is below ground at the end of the step and not in the problem.
 
     `w.answer` tells the gap of the deepest one, or FAR where nothing is near.
     """
-    listed, lowest = count, FAR
-    after = next_after(m.features, w.spots, w.pose_new, integer(-1))
-    while after < m.header[0].nf:
-        f, after = after, next_after(m.features, w.spots, w.pose_new, after)
-        gap = gap_after(m.features, w.spots, w.pose_new, f)
-        known = s.memory[f].ignored != 0
-        lowest = lowest if known else min(lowest, gap)
-        if not gap < -MISSED:
+    h = m.header[0]
+    n, w.answer[0].lowest = read_low(m, s, w, MISSED)
+    number_contacts(w, count)
+    listed = count
+    for i in range(n):
+        k, f = w.low[i], w.low[h.nk + i]
+        if is_contact(w, listed, k):
             continue
-        for i in range(listed):
-            known = known or w.contacts[i].feature == f
-        if not known and count < m.header[0].nc:
-            feature = m.features[f]
-            contact = w.contacts[count]
-            k = slot_of(m.features, w.spots, f)
-            if k < 0:
-                measure_group(m.features, w.pose, w.gaps, f)
-                locate(feature, w.pose, contact)
-            else:
-                a, b = feature.body_a, feature.body_b
-                spot = w.spots[m.header[0].ns + k]
-                open_pair(m.features, w.spots, w.gaps, f)
-                w.gaps[f] = pull_back(
-                    spot, w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact
-                )
-            add_contact(m.features, s.memory, w.gaps, f, contact)
-            count += 1
-    w.answer[0].lowest = lowest
+        if count == h.nc:
+            break
+        contact = w.contacts[count]
+        if k < h.npoints:
+            measure_group(m.features, w.pose, w.gaps, f)
+            locate(m.features[f], w.pose, contact)
+            deepest = deepest_point(m.features, w.gaps, h.npoints, f)
+        else:
+            slot, a, b = k - h.npoints, m.features[f].body_a, m.features[f].body_b
+            after = open_broad(m, packed, buffer).entry_after
+            at = entry_of(w.near, h.nnear, w.answer[0].near_after, after, f - h.npoints)
+            open_pair(packed, buffer, w, m, at)
+            w.gaps[k] = pull_back(
+                w.spots[h.ns + slot], w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact
+            )
+            deepest = deepest_slot(m, w, w.near[h.nnear + at])
+        add_contact(m, s, w.gaps[k], deepest, f, k, contact)
+        count += 1
     return count

@@ -88,7 +88,7 @@ def reference_tangents(contact: Any, planar: bool) -> None:
 
 @inlined
 def _align_tangents(
-    features: Records, contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
+    contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
 ) -> None:
     """Turn t1 along the predicted slip: this removes most of a pyramid's bias.
 
@@ -98,11 +98,10 @@ def _align_tangents(
     contact = contacts[i]
     r = contact.row
     s1, s2 = 0.0, 0.0
-    feature = features[contact.feature]
     for k in range(count):
-        other = features[contacts[k].feature]
-        if other.body_a == feature.body_a and other.body_b == feature.body_b:
-            slip = contacts[k].impulse  # holds the predicted slip, world axes, until the solve
+        other = contacts[k]
+        if other.body_a == contact.body_a and other.body_b == contact.body_b:
+            slip = other.impulse  # holds the predicted slip, world axes, until the solve
             for a in range(3):
                 s1 += slip[a] * contact.t1[a]
                 s2 += slip[a] * contact.t2[a]
@@ -128,7 +127,6 @@ def contact_rows(
     header: Records,
     bodies: Records,
     dofs: Records,
-    features: Records,
     poses: Records,
     S: Floats,
     contacts: Records,
@@ -159,10 +157,9 @@ def contact_rows(
         for k in range(r, r + 1 + contact.tangents):
             for j in range(nv):
                 J[k, j] = 0.0
-        feature = features[contact.feature]
         un, u1, u2 = 0.0, 0.0, 0.0
         for side in range(2):
-            body = feature.body_a if side == 0 else feature.body_b
+            body = contact.body_a if side == 0 else contact.body_b
             if body > 0:
                 origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
                 a, b, c = _add_point_rows(
@@ -183,7 +180,7 @@ def contact_rows(
     if not planar:
         for i in range(count):
             if contacts[i].tangents == 2:
-                _align_tangents(features, contacts, count, i, nv, J, bias)
+                _align_tangents(contacts, count, i, nv, J, bias)
     return r
 
 

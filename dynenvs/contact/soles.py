@@ -27,7 +27,7 @@ PROXIMAL = 1e-9  # relative to the diagonal
 
 
 @kernel
-def find_soles(features: Records, contacts: Records, count: int, blocks: Records) -> None:
+def find_soles(contacts: Records, count: int, blocks: Records) -> None:
     """Mark the first of the blocks of each sole by `corners`, and place all of them in its plane.
 
     A sole is three or more contacts with friction of one body on one plane, not on a line.
@@ -36,10 +36,9 @@ def find_soles(features: Records, contacts: Records, count: int, blocks: Records
         blocks[i].corners = 0
     i = 0
     while i < count:
-        feature = features[contacts[i].feature]
         m = 1
-        if feature.kind == HALF_SPACE:
-            while i + m < count and features[contacts[i + m].feature].group == feature.group:
+        if contacts[i].kind == HALF_SPACE:
+            while i + m < count and contacts[i + m].group == contacts[i].group:
                 m += 1
         if m > 2 and contacts[i].tangents == 2:
             _place_corners(contacts, i, m, blocks)

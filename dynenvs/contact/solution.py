@@ -82,11 +82,11 @@ def _recall(
         block.reserve = 0.0
         # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
         # load in many ways, and each turns the body differently.  Memory must not choose.
-        bits = s.memory[contact.feature].active if contact.tangents < 2 else 0
+        bits = s.memory[contact.candidate].active if contact.tangents < 2 else 0
         mixed = mixed or (contact.tangents == 2 and w.bias_row[r] >= 0.0)
         block.mode = recall_mode(directions, bits, w.bias_row[r] < 0.0)
         r += 1 + contact.tangents
-    find_soles(m.features, w.contacts, count, w.blocks)
+    find_soles(w.contacts, count, w.blocks)
     guess_wholes(w.blocks, count)
     n = count
     for k in range(r, rows):
@@ -104,12 +104,12 @@ def _recall(
 
 
 @inlined
-def touch(s: StateView, f: int) -> None:
-    """List feature f among those that may remember something."""
-    status, memory = s.status[0], s.memory[f]
+def touch(s: StateView, k: int) -> None:
+    """List candidate k among those that may remember something."""
+    status, memory = s.status[0], s.memory[k]
     if memory.listed == 0:
         memory.listed = 1
-        s.touched[status.touched] = f
+        s.touched[status.touched] = k
         status.touched += 1
 
 
@@ -117,7 +117,7 @@ def touch(s: StateView, f: int) -> None:
 def remember(
     m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, from_blocks: bool
 ) -> None:
-    """Keep impulses and active sets by feature id; features that were not in reach forget theirs.
+    """Keep impulses and active sets by candidate; those that were not in reach forget theirs.
 
     from_blocks: whether Newton's method gave the answer (the cascade keeps its active sets itself).
     """
@@ -134,8 +134,8 @@ def remember(
     p = w.impulse_row
     for i in range(count):
         contact = w.contacts[i]
-        record = memory[contact.feature]
-        touch(s, contact.feature)
+        record = memory[contact.candidate]
+        touch(s, contact.candidate)
         r = contact.row
         if from_blocks:
             contact.slip = w.blocks[i].slip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.contact.broad_phase import entry_of, give_blocks, list_near
 from dynenvs.contact.geometry.block_field import sphere_blocks
 from dynenvs.contact.geometry.box_blocks import box_blocks
 from dynenvs.contact.geometry.box_box import box_box
@@ -13,52 +13,91 @@ from dynenvs.contact.geometry.capsule_blocks import capsule_blocks
 from dynenvs.contact.geometry.capsule_box import capsule_box, sphere_box
 from dynenvs.contact.geometry.capsule_capsule import capsule_capsule, sphere_capsule
 from dynenvs.contact.geometry.height_field import solid_field
-from dynenvs.contact.geometry.segment import clamp
-from dynenvs.contact.geometry.spot import Point, back, column, discard, dot
+from dynenvs.contact.geometry.sphere_sphere import sphere_sphere
+from dynenvs.contact.geometry.spot import back, discard
 from dynenvs.layout import (
     Bytes,
     Floats,
+    Ints,
+    ModelView,
     Records,
+    WorkspaceView,
+    open_broad,
     open_model,
     open_pairs,
     open_solids,
     open_workspace,
 )
-from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD, SPHERE
+from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, FAR, HEIGHT_FIELD, SPHERE
 from dynenvs.rotation import rotate
 
 FOUND = 0
 
 
-@apart("int64(uint8[::1], uint8[::1], int64)", "solids")
-def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
-    """Fill `w.spots` for the poses `w.pose`, or its second half for `w.pose_new` if `after`.
+@apart("int64(uint8[::1], uint8[::1], int64[::1], int64)", "solids")
+def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
+    """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 
+    owners: of the blocks of slots (the state's): pairs that come near are given one.  Who asks
+    without `after` has marked the blocks that must stay (`keep_blocks`).
+    Slots of pairs that were near at the start of the step alone are FAR at its end.
+    `w.answer.blocks` tells how many blocks there would have to be if some pairs found none.
     Returns FOUND.
     """
     m = open_model(packed)
     w = open_workspace(m, buffer)
+    h, answer = m.header[0], w.answer[0]
     pairs, heights = open_pairs(m, packed)
     solids, shapes = open_solids(m, packed, buffer)
-    start = m.header[0].ns if after else 0
+    broad = open_broad(m, packed, buffer)
+    start = h.ns if after else 0
+    list_at = h.nnear if after else 0
     for k in range(solids.shape[0]):
         if after:
             _place(solids[k], w.pose_new[solids[k].body], shapes[k])
         else:
             _place(solids[k], w.pose[solids[k].body], shapes[k])
-    for p in range(pairs.shape[0]):
-        pair = pairs[p]
-        first = start + pair.first
+    near = w.near[list_at : list_at + h.nnear]
+    count, missing = list_near(m, broad, pairs, solids, shapes, near)
+    count, homeless = give_blocks(m, broad, pairs, owners, near, count, after == 0)
+    if missing + homeless > 0:
+        answer.blocks = max(answer.blocks, h.nblocks + missing + homeless)
+    for i in range(count):
+        entry = near[i]
+        pair = pairs[entry.pair]
         a, b = shapes[pair.solid_a], shapes[pair.solid_b]
-        near = _near(pair, a, b)
-        if near or (after and w.spots[pair.first].skip == 0):  # else nobody reads the slots
-            discard(w.spots, first, pair.slots)
-        w.spots[first].skip = 0 if near else pair.slots
-        if near:
-            for k in range(3):
-                a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
-            _find(pair, a, b, heights, w.spots, first)
+        if after:
+            broad.entry_after[entry.pair] = i
+        else:
+            broad.entry[entry.pair] = i
+        discard(w.spots, start + entry.first, entry.slots)
+        for k in range(3):
+            a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
+        _find(pair, a, b, heights, w.spots, start + entry.first)
+    if after:
+        answer.near_after = count
+        for i in range(answer.near):
+            entry = w.near[i]
+            if entry_of(w.near, list_at, count, broad.entry_after, entry.pair) < 0:
+                discard(w.spots, start + entry.first, entry.slots)
+    else:
+        answer.near = count
     return FOUND
+
+
+@inlined
+def open_pair(packed: Bytes, buffer: Bytes, w: WorkspaceView, m: ModelView, i: int) -> None:
+    """Have a pair of the end's list stand in the start's, too: as far apart, if it is not there."""
+    h, answer = m.header[0], w.answer[0]
+    broad = open_broad(m, packed, buffer)
+    entry = w.near[h.nnear + i]
+    if entry_of(w.near, 0, answer.near, broad.entry, entry.pair) < 0:
+        w.near[answer.near] = entry
+        broad.entry[entry.pair] = answer.near
+        answer.near += 1
+        discard(w.spots, entry.first, entry.slots)
+        for k in range(entry.first, entry.first + entry.slots):
+            w.gaps[h.npoints + k] = FAR
 
 
 @inlined
@@ -77,35 +116,6 @@ def _place(solid: Any, pose: Any, shape: Any) -> None:
 
 
 @inlined
-def _near(pair: Any, a: Any, b: Any) -> bool:
-    """Whether A's bounding sphere is near B: near a box, near the highest level of a field, near
-    the bounding sphere of others, and capsules not side by side."""
-    p, q = a.center, b.center
-    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
-    square = dot(d, d)
-    if square > pair.apart:  # broad phase: most pairs of a large scene end here
-        return False
-    if pair.kind_b == CAPSULE:
-        return not (pair.kind_a == CAPSULE and _side_by_side(pair, d, square, a.R, b.R))
-    x, y, z = back(b.R, d)
-    if pair.kind_b != BOX:
-        return bool(z - pair.top < pair.reach)
-    half = pair.size_b
-    x -= clamp(x, half[0])
-    y -= clamp(y, half[1])
-    z -= clamp(z, half[2])
-    return bool(x * x + y * y + z * z < pair.reach * pair.reach)
-
-
-@inlined
-def _side_by_side(pair: Any, d: Point, square: float, A: Floats, B: Floats) -> bool:
-    """Whether a plane across the line d between their centres parts two capsules widely."""
-    half_a, half_b = pair.size_a[1], pair.size_b[1]
-    parted = square - half_a * abs(dot(d, column(A, 2))) - half_b * abs(dot(d, column(B, 2)))
-    return bool(parted > (pair.reach - half_a - half_b) * math.sqrt(square))
-
-
-@inlined
 def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     if pair.kind_b == HEIGHT_FIELD:
         solid_field(pair, a, b, heights, spots, first)
@@ -116,6 +126,8 @@ def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int
             capsule_blocks(pair, a, b, heights, spots, first)
         else:
             sphere_blocks(pair, a, b, heights, spots, first)
+    elif pair.kind_b == SPHERE:
+        sphere_sphere(pair, a, b, spots, first)
     elif pair.kind_b == CAPSULE:
         if pair.kind_a == CAPSULE:
             capsule_capsule(pair, a, b, spots, first)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.contact.detect import measure_gaps, place
+from dynenvs.contact.detect import candidates_of, measure_gaps, place
 from dynenvs.edge import prepare
 from dynenvs.frames import point_jacobian
 from dynenvs.kinematics import update_poses
@@ -46,8 +46,10 @@ def touching(model: Model, q: ArrayLike, reach: float = 0.0) -> list[Touch]:
     measure_gaps(model.packed, buffer)
     record = np.zeros(1, CONTACT)[0]
     found = []
-    for i in np.flatnonzero(w.gaps < reach).tolist():
-        place(model.features, w.spots, w.pose, i, record)
+    for k, i, at, _ in candidates_of(m, w):
+        if not w.gaps[k] < reach:
+            continue
+        place(model.features, w.spots, w.pose, i, at, record)
         feature = model.features[i]
         axes = rotation_to(np.array(record.normal)).T
         J = np.zeros((3, model.nv))
@@ -58,7 +60,7 @@ def touching(model: Model, q: ArrayLike, reach: float = 0.0) -> list[Touch]:
         found.append(
             Touch(
                 i,
-                float(w.gaps[i]),
+                float(w.gaps[k]),
                 float(feature.friction),
                 float(feature.restitution),
                 axes,

@@ -27,7 +27,6 @@ from dynenvs.layout import (
     Bytes,
     Floats,
     ModelView,
-    Records,
     StateView,
     WorkspaceView,
     open_model,
@@ -73,7 +72,7 @@ def refine_biases(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: floa
     for i in range(count):
         contact = w.contacts[i]
         r = contact.row
-        un, u1, u2 = _velocity(m.features, w, contact)
+        un, u1, u2 = _velocity(w, contact)
         w.bias_row[r] = un + contact.target / dt
         if contact.tangents > 0:
             w.bias_row[r + 1] = u1
@@ -102,7 +101,7 @@ def refine_response(
     r = 0
     for i in range(count):
         r = w.contacts[i].row + 1 + w.contacts[i].tangents
-        _press(m.features, w, w.contacts[i])
+        _press(w, w.contacts[i])
     for j in range(nv):
         w.rhs[j] *= -(m.dofs[j].armature + dt * m.dofs[j].damping)
     for k in range(r, rows):
@@ -116,7 +115,7 @@ def refine_response(
     _outward(m, s, w, w.rhs, False)
     for i in range(count):
         contact = w.contacts[i]
-        un, u1, u2 = _velocity(m.features, w, contact)
+        un, u1, u2 = _velocity(w, contact)
         _miss(w, contact.row, un, rows)
         if contact.tangents > 0:
             _miss(w, contact.row + 1, u1, rows)
@@ -244,7 +243,7 @@ def _push(body: Any, e: Floats, pose: Any, f: Floats) -> None:
 
 
 @kernel
-def _press(features: Records, w: WorkspaceView, contact: Any) -> None:
+def _press(w: WorkspaceView, contact: Any) -> None:
     """Take a contact's impulse from the wrenches of its two bodies."""
     r, at, n, t1, t2 = contact.row, contact.point, contact.normal, contact.t1, contact.t2
     p0 = w.impulse_row[r]
@@ -253,9 +252,8 @@ def _press(features: Records, w: WorkspaceView, contact: Any) -> None:
     x = p0 * n[0] + p1 * t1[0] + p2 * t2[0]
     y = p0 * n[1] + p1 * t1[1] + p2 * t2[1]
     z = p0 * n[2] + p1 * t1[2] + p2 * t2[2]
-    feature = features[contact.feature]
     for side in range(2):
-        i, sign = (feature.body_a, 1.0) if side == 0 else (feature.body_b, -1.0)
+        i, sign = (contact.body_a, 1.0) if side == 0 else (contact.body_b, -1.0)
         o, f = w.pose[i].p, w.body[i].IA[WRENCH]
         if i > 0:
             c0, c1, c2 = _cross(at[0] - o[0], at[1] - o[1], at[2] - o[2], x, y, z)
@@ -268,13 +266,12 @@ def _press(features: Records, w: WorkspaceView, contact: Any) -> None:
 
 
 @kernel
-def _velocity(features: Records, w: WorkspaceView, contact: Any) -> tuple[float, float, float]:
+def _velocity(w: WorkspaceView, contact: Any) -> tuple[float, float, float]:
     """Velocity of A's point from B's along the contact's normal and tangents."""
     n, t1, t2, at = contact.normal, contact.t1, contact.t2, contact.point
-    feature = features[contact.feature]
     v0, v1, v2 = 0.0, 0.0, 0.0
     for side in range(2):
-        i, sign = (feature.body_a, 1.0) if side == 0 else (feature.body_b, -1.0)
+        i, sign = (contact.body_a, 1.0) if side == 0 else (contact.body_b, -1.0)
         if i > 0:
             o, u = w.pose[i].p, w.body[i].IA[TWIST]
             x, y, z = at[0] - o[0], at[1] - o[1], at[2] - o[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.contact.detect import measure_gaps, place
+from dynenvs.contact.detect import candidates_of, measure_gaps, place
 from dynenvs.envs.render.scene import Frame
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, open_model, open_workspace
@@ -28,19 +28,21 @@ def snapshot(model: Model, q: Floats, forces: Floats | None = None) -> Frame:
     Args:
         model: whose state it is.
         q: positions, shape (nq,).
-        forces: at each contact feature, world axes [N], shape (nf, 3); none if None.
+        forces: at each contact candidate, world axes [N], shape (nk, 3); none if None.
     """
-    w = open_workspace(open_model(model.packed), memory := model.workspace())
-    update_poses(open_model(model.packed), q, w.pose)
+    m = open_model(model.packed)
+    w = open_workspace(m, memory := model.workspace())
+    update_poses(m, q, w.pose)
     points = loads = np.zeros((0, 3))
     if forces is not None:
         measure_gaps(model.packed, memory)
-        loaded = np.flatnonzero(np.any(forces != 0.0, axis=1) & (w.gaps < FAR))
-        points, loads = np.zeros((len(loaded), 3)), forces[loaded]
+        loaded = np.any(forces != 0.0, axis=1) & (w.gaps < FAR)
+        found = [one for one in candidates_of(m, w) if loaded[one.number]]
+        points, loads = np.zeros((len(found), 3)), np.zeros((len(found), 3))
         contact = np.zeros(1, CONTACT)[0]
-        for i, feature in enumerate(loaded):
-            place(model.features, w.spots, w.pose, int(feature), contact)
-            points[i] = contact.point
+        for i, one in enumerate(found):
+            place(model.features, w.spots, w.pose, one.feature, one.place, contact)
+            points[i], loads[i] = contact.point, forces[one.number]
     return Frame(
         rotations=w.pose["R"].copy(),
         positions=w.pose["p"].copy(),

@@ -19,7 +19,7 @@ def discard(spots: Records, first: int, count: int) -> None:
     """Slots of a pair that is near, which do not touch that way: what else they hold is nothing."""
     for k in range(first, first + count):
         spots[k].gap = FAR
-        spots[k].edges = spots[k].skip = 0
+        spots[k].edges = 0
 
 
 @inlined

@@ -69,7 +69,7 @@ def pose_problem(
     for i in range(count):
         _pose_contact(m, s, w, x, i, planar, dt)
     if not planar:
-        _align_tangents(m.features, w.contacts, count, x)
+        _align_tangents(w.contacts, count, x)
     for i in range(count):
         _keep_offset(x, i, open_polygon(m, s), w.contacts[i].target / dt)
         _recall(s.memory, w.contacts[i], x.p[i])
@@ -81,20 +81,19 @@ def _pose_contact(
     m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, i: int, planar: bool, dt: float
 ) -> None:
     contact, c = w.contacts[i], x.constraints[i]
-    feature = m.features[contact.feature]
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
     c.contact, c.rows, c.friction = i, 1 + contact.tangents, contact.friction
-    c.a, c.b = m.bodies[feature.body_a].tree, m.bodies[feature.body_b].tree
+    c.a, c.b = m.bodies[contact.body_a].tree, m.bodies[contact.body_b].tree
     for r in range(6):
         for k in range(x.J.shape[1]):
             x.J[6 * i + r, k] = 0.0
-    _add_side(m, w, x, feature.body_a, contact, 1.0, 6 * i)
+    _add_side(m, w, x, contact.body_a, contact, 1.0, 6 * i)
     if c.b == c.a:
-        _add_side(m, w, x, feature.body_b, contact, -1.0, 6 * i)
+        _add_side(m, w, x, contact.body_b, contact, -1.0, 6 * i)
         c.b = -1
     else:
-        _add_side(m, w, x, feature.body_b, contact, -1.0, 6 * i + 3)
+        _add_side(m, w, x, contact.body_b, contact, -1.0, 6 * i + 3)
     if c.a < 0:
         _swap_sides(x.J, c, i)
     for r in range(3):
@@ -150,7 +149,7 @@ def row_velocity(x: SparseView, i: int, r: int, v: Floats) -> float:
 
 
 @inlined
-def _align_tangents(features: Records, contacts: Records, count: int, x: SparseView) -> None:
+def _align_tangents(contacts: Records, count: int, x: SparseView) -> None:
     """Turn t1 along the predicted slip of the contacts of the same two bodies, side by side.
 
     As in `dynenvs.contact.rows`, whose comment says why.
@@ -158,8 +157,7 @@ def _align_tangents(features: Records, contacts: Records, count: int, x: SparseV
     first = integer(0)
     while first < count:
         last = first + 1
-        group = features[contacts[first].feature].group
-        while last < count and features[contacts[last].feature].group == group:
+        while last < count and contacts[last].group == contacts[first].group:
             last += 1
         sx, sy, sz = 0.0, 0.0, 0.0
         for i in range(first, last):
@@ -212,7 +210,7 @@ def _keep_offset(x: SparseView, i: int, polygon: Records, offset: float) -> None
 @inlined
 def _recall(memory: Records, contact: Any, p: Floats) -> None:
     """Impulses of the last step along this step's normal and tangents."""
-    last = memory[contact.feature].impulse
+    last = memory[contact.candidate].impulse
     n, t1, t2 = contact.normal, contact.t1, contact.t2
     p[0] = p[1] = p[2] = 0.0
     for k in range(3):

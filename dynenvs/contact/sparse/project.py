@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.contact.detect import look_for_spots
 from dynenvs.contact.project import (
     FAR_TURN,
     LARGE,
@@ -26,7 +27,6 @@ from dynenvs.contact.project import (
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
 from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.contact.sparse.proximal import assemble
-from dynenvs.contact.spots import find_spots
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
@@ -58,7 +58,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     for i in range(n):
         for r in range(3):
             x.trial[i, r] = row_velocity(x, i, r, x.v)
-    least = deepest_contact(m.features, w.spots, w.contacts, count) - LARGE
+    least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
     for attempt in range(2):
         worst = _mark_errors(m, w, x, n, dt)
@@ -76,9 +76,9 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
         if m.header[0].ns > 0 and (look or not last):
-            find_spots(packed, buffer, 1)
+            look_for_spots(m, s, w, packed, buffer, 1)
         if look:
-            lowest, buries = sound(m.features, s.memory, w.spots, w.contacts, count, w.pose_new)
+            lowest, buries = sound(m, s, w, count)
             if buries or lowest < min(bare, least):
                 integrate(m, s.q, w.v_new, dt, w.q_new)
                 update_poses(m, w.q_new, w.pose_new)
@@ -115,11 +115,10 @@ def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: floa
         announced = max(0.0, contact.gap + dt * x.trial[i, 0]) if pressed else 0.0
         x.p[i, 0] = announced - gap
         rows = 1
-        feature = m.features[contact.feature]
-        if contact.stick > 0 and feature.body_b == 0:
+        if contact.stick > 0 and contact.body_b == 0:
             contact.row = 3 * i
-            start, pose = w.pose[feature.body_a], w.pose_new[feature.body_a]
-            tangential_errors(contact, feature.corner != 0, start, pose, speeds, dt, errors)
+            start, pose = w.pose[contact.body_a], w.pose_new[contact.body_a]
+            tangential_errors(contact, contact.corner != 0, start, pose, speeds, dt, errors)
             rows += contact.stick
         worst = max(worst, _mark(x, i, rows))
     return worst

@@ -95,8 +95,8 @@ def _remember(s: StateView, w: WorkspaceView, x: SparseView, count: int) -> None
     status.limits_active = status.contacts = 0
     for i in range(count):
         contact, c = w.contacts[i], x.constraints[i]
-        record = memory[contact.feature]
-        touch(s, contact.feature)
+        record = memory[contact.candidate]
+        touch(s, contact.candidate)
         contact.slip = c.slip
         p, n, t1, t2 = x.p[i], contact.normal, contact.t1, contact.t2
         for k in range(3):
