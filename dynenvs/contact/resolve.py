@@ -75,7 +75,7 @@ def resolve_contacts(
     status = CERTIFIED
     for _ in range(ROUNDS):
         forward = unactuated == 0 and ahead == 0.0
-        if forward and m.header[0].sparse != 0 and count > m.header[0].nd:
+        if forward and m.header[0].sparse != 0:
             status = solve_sparse(packed, row, buffer, count, dt)
         else:
             count = min(count, m.header[0].nd)

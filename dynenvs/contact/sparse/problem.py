@@ -149,6 +149,12 @@ def row_velocity(x: SparseView, i: int, r: int, v: Floats) -> float:
 
 
 @inlined
+def predicted_velocity(x: SparseView, i: int, r: int) -> float:
+    """Velocity [m/s] of row r of constraint i without impulses, the bias included."""
+    return row_velocity(x, i, r, x.free) + x.bias[i, r]
+
+
+@inlined
 def _align_tangents(contacts: Records, count: int, x: SparseView) -> None:
     """Turn t1 along the predicted slip of the contacts of the same two bodies, side by side.
 

@@ -55,23 +55,25 @@ BACK, CAP, LOOSEN = 0.3, 0.5, 1.5  # ... then the penalty falls, and for some ro
 def solve_island(
     x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
 ) -> float:
-    """Impulses `p` and velocities `v` of an island; returns its residual.
+    """Impulses `p` and velocities `v` of an island, from those that stand there.
+
+    Returns the residual.
 
     blocks: scratch, one BLOCK
     """
-    residual = _update(x, island, cone, polygon, blocks)
+    residual = island.residual
     if residual <= ENOUGH or not order_trees(x, island):
         return residual
     if residual > POOR:
         sweep(x, island, cone, polygon, FIRST_SWEEPS)
-        residual = _update(x, island, cone, polygon, blocks)
+        residual = update_velocities(x, island, cone, polygon, blocks)
     best = residual
     _copy(x, island, x.p, x.best)
     penalty, cap = min(max(0.1 / residual, SOFT), STIFF), STIFFEST
     while best > ENOUGH and island.newtons < budget:
         last = residual
         done = _round(x, island, cone, polygon, penalty, residual, budget)
-        residual = _update(x, island, cone, polygon, blocks)
+        residual = update_velocities(x, island, cone, polygon, blocks)
         slow = not residual < SLOW * best
         if residual < best:
             best = residual
@@ -80,7 +82,7 @@ def solve_island(
             break
         if not residual < WORSE * best or (not done and residual > SLOW * last):
             _copy(x, island, x.best, x.p)
-            residual = _update(x, island, cone, polygon, blocks)
+            residual = update_velocities(x, island, cone, polygon, blocks)
             cap, penalty = max(CAP * penalty, SOFTEST), max(BACK * penalty, SOFTEST)
         else:
             cap = min(LOOSEN * cap, STIFFEST)
@@ -88,7 +90,7 @@ def solve_island(
                 grow = MUCH_STIFFER if residual > STUCK * last else STIFFER
                 penalty = min(grow * penalty, cap)
     _copy(x, island, x.best, x.p)
-    return _update(x, island, cone, polygon, blocks)
+    return update_velocities(x, island, cone, polygon, blocks)
 
 
 @inlined
@@ -114,7 +116,9 @@ def _respond(x: SparseView, island: Any, p: Floats, v: Floats) -> None:
 
 
 @kernel
-def _update(x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> float:
+def update_velocities(
+    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records
+) -> float:
     """Velocities that the impulses give, and the certificate's residual of both; inf for NaN."""
     _respond(x, island, x.p, x.v)
     worst = 0.0

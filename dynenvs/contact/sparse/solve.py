@@ -14,7 +14,8 @@ from dynenvs.contact.rows import SLIP
 from dynenvs.contact.solution import touch
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
-from dynenvs.contact.sparse.proximal import solve_island
+from dynenvs.contact.sparse.proximal import solve_island, update_velocities
+from dynenvs.contact.sparse.small import solve_small
 from dynenvs.layout import (
     Bytes,
     StateView,
@@ -25,9 +26,12 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
+from dynenvs.records import PYRAMID
 from dynenvs.sparse_view import SparseView, open_sparse
 
 BUDGET = 100  # factorisations for an island
+SMALL = 16  # constraints of an island up to which the dense method is tried first ...
+EXACT = 1e-13  # ... where the last step's impulses leave more than this
 USELESS = 0.1  # residual above which an answer is none
 
 
@@ -50,12 +54,18 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     weigh(m.dofs, w.L, x, n)
     islands = find_islands(x, n)
     floor = least_speed(m.header, dt)
-    answer, status = w.answer[0], CERTIFIED
+    cone, answer, status = s.status[0].cone, w.answer[0], CERTIFIED
     answer.residual, answer.pivots, answer.sweeps = 0.0, 0, 0
     for k in range(islands):
         island = x.islands[k]
         island.scale, island.newtons = _velocity_scale(x, island, floor), 0
-        island.residual = solve_island(x, island, s.status[0].cone, polygon, w.blocks, BUDGET)
+        island.residual = update_velocities(x, island, cone, polygon, w.blocks)
+        if island.residual > EXACT and island.count <= SMALL and cone == PYRAMID:
+            solve_small(packed, row, buffer, k, dt, 0)
+        if island.residual > CERTIFIED_RESIDUAL:
+            island.residual = solve_island(x, island, cone, polygon, w.blocks, BUDGET)
+        if island.residual > CERTIFIED_RESIDUAL:
+            solve_small(packed, row, buffer, k, dt, 1)
         answer.sweeps += island.newtons
         answer.residual = max(answer.residual, island.residual)
         if not island.residual <= USELESS:

@@ -1,0 +1,141 @@
+"""Small islands by the dense solvers: before the multipliers, or where these do not suffice.
+
+The Delassus matrix of a few contacts is small.  Newton's method on contact modes is then the
+quickest way to an answer that is exact to rounding; the central path and the cones' own method find
+answers where bodies are wedged or touch nearly along a line, which is hard on multipliers.
+(`dynenvs.contact.newton`, `.inside`, `.cone`.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.compiled import apart, inlined
+from dynenvs.contact.cone import solve_cones
+from dynenvs.contact.inside import solve_from_inside
+from dynenvs.contact.modes import OPEN, STICK
+from dynenvs.contact.newton import newton
+from dynenvs.contact.sparse.problem import predicted_velocity
+from dynenvs.contact.sparse.proximal import update_velocities
+from dynenvs.layout import (
+    Bytes,
+    WorkspaceView,
+    open_lcp,
+    open_model,
+    open_polygon,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
+from dynenvs.records import CONE
+from dynenvs.sparse_view import SparseView, open_sparse
+
+DONE, NOT_DONE = 0, 1
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64, int64)", "sparse", seconds=15)
+def solve_small(
+    packed: Bytes, row: Bytes, buffer: Bytes, number: int, dt: float, thorough: int
+) -> int:
+    """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
+
+    thorough: whether to go on where Newton's method on the pyramid's modes does not suffice
+    `x.p` and the island's residual are then of that answer; else they stay.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    x = open_sparse(m.header, buffer)
+    island, polygon, cone = x.islands[number], open_polygon(m, s), s.status[0].cone
+    if island.count > w.blocks.shape[0]:
+        return NOT_DONE
+    rows = _list_blocks(x, island, w)
+    if rows > w.G.shape[0]:
+        return NOT_DONE
+    _fill(x, island, w)
+    n = island.count
+    residual, _ = newton(
+        polygon, w.blocks, n, w.G, w.bias_row, rows, island.scale, False, w.unknowns, w.A, w.active,
+        w.b, w.z, w.impulse_row, w.v_row,
+    )  # fmt: skip
+    if not residual <= WARM_RESIDUAL:
+        solved = thorough != 0
+        if solved:
+            solved = (
+                solve_from_inside(packed, row, buffer, n, rows, dt) == CERTIFIED or cone == CONE
+            )
+        if not solved:
+            return NOT_DONE
+    if cone == CONE and thorough != 0:
+        solve_cones(
+            w.blocks, n, w.G, w.bias_row, rows, island.scale, open_lcp(m, buffer).vectors[0], w.A,
+            w.active, w.b, w.z, w.impulse_row, w.v_row,
+        )  # fmt: skip
+    _exchange(x, island, w)
+    residual = update_velocities(x, island, cone, polygon, w.blocks)
+    if residual < island.residual:
+        island.residual = residual
+        return DONE
+    _take_back(x, island)
+    update_velocities(x, island, cone, polygon, w.blocks)
+    return NOT_DONE
+
+
+@inlined
+def _exchange(x: SparseView, island: Any, w: WorkspaceView) -> None:
+    """Impulses of the rows into `p`; what stood there is kept in `best`."""
+    for k in range(island.count):
+        i = x.members[island.first + k]
+        for r in range(3):
+            x.best[i, r] = x.p[i, r]
+            x.p[i, r] = w.impulse_row[w.blocks[k].row + r] if r < x.constraints[i].rows else 0.0
+
+
+@inlined
+def _take_back(x: SparseView, island: Any) -> None:
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        for r in range(3):
+            x.p[i, r] = x.best[i, r]
+
+
+@inlined
+def _list_blocks(x: SparseView, island: Any, w: WorkspaceView) -> int:
+    """The island's constraints as blocks; returns the number of their rows."""
+    r = 0
+    for k in range(island.count):
+        i = x.members[island.first + k]
+        c, block = x.constraints[i], w.blocks[k]
+        block.row, block.tangents, block.friction = r, c.rows - 1, c.friction
+        block.reserve, block.corners = 0.0, 0
+        block.mode = STICK if x.p[i, 0] > 0.0 else OPEN
+        r += c.rows
+    return r
+
+
+@inlined
+def _fill(x: SparseView, island: Any, w: WorkspaceView) -> None:
+    """The island's Delassus matrix J Z^T, and the predicted velocities of its rows."""
+    for k in range(island.count):
+        i = x.members[island.first + k]
+        for a in range(x.constraints[i].rows):
+            row = w.blocks[k].row + a
+            w.bias_row[row] = predicted_velocity(x, i, a)
+            for other in range(island.count):
+                j = x.members[island.first + other]
+                for b in range(x.constraints[j].rows):
+                    w.G[row, w.blocks[other].row + b] = _coupling(x, i, a, j, b)
+
+
+@inlined
+def _coupling(x: SparseView, i: int, a: int, j: int, b: int) -> float:
+    """Velocity of row a of constraint i for a unit of impulse along row b of constraint j."""
+    total = 0.0
+    for side in range(2):
+        own = x.constraints[i].b if side else x.constraints[i].a
+        for other_side in range(2):
+            other = x.constraints[j].b if other_side else x.constraints[j].a
+            if own >= 0 and own == other:
+                for k in range(x.trees[own].nv):
+                    left = x.J[6 * i + 3 * side + a, k]
+                    total += left * x.Z[6 * j + 3 * other_side + b, k]
+    return total
