@@ -15,6 +15,7 @@ from dynenvs.layout import Bytes, Floats
 from dynenvs.packing import (
     allocate,
     body_index,
+    fill_around,
     fill_bodies,
     fill_dofs,
     fill_features,
@@ -101,6 +102,7 @@ class Model:
         h = self.header
         heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
         fill_bodies(h, self.bodies, bodies)
+        fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts, bodies, self.geoms, directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)

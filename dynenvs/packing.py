@@ -11,7 +11,7 @@ from dynenvs.closures import Closures
 from dynenvs.joints import JOINT_NQ, JOINT_NV
 from dynenvs.laws import Laws, direction_counts
 from dynenvs.layout import Bytes, Floats, Records, fill_offsets
-from dynenvs.pairs import Contacts, Feature, SolidPairs
+from dynenvs.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.records import (
     HALF_SPACE,
@@ -49,6 +49,7 @@ def allocate(
     header.nv = sum(JOINT_NV[kind] for kind in kinds)
     pairs, plan = contacts.pairs, plan_slots(contacts.pairs, geoms)
     header.npoints, header.np = len(contacts.points), len(pairs.slots)
+    header.nround = sum(feature.geom_b.kind != HALF_SPACE for feature in contacts.points)
     header.nf = header.npoints + header.np
     header.nown, header.nblocks, header.block_slots = len(plan.own), plan.blocks, plan.block_slots
     header.ns = plan.own_slots + plan.blocks * plan.block_slots
@@ -136,6 +137,16 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
             planar = planar and abs((turn @ record.axis)[1]) < 1e-15
         record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
     header.planar = planar
+
+
+def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -> None:
+    """How far a body's geoms reach from its origin, but for the ground's."""
+    index = body_index(bodies)
+    for geom in geoms:
+        if geom.kind not in GROUND:
+            record = records[index[geom.body]]
+            reach = float(np.linalg.norm(geom.position)) + geom.bounding_radius
+            record.around = max(record.around, reach)
 
 
 def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) -> None:

@@ -27,10 +27,10 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
-    "nb", "nq", "nv", "nf", "npoints", "np", "nk", "ns", "nown", "nblocks", "block_slots", "nnear",
-    "nsolids", "nheights", "nc", "nd", "nlimited", "nr", "nl",
-    "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
-    "nloops", "ne", "abreast",
+    "nb", "nq", "nv", "nf", "npoints", "nround", "np", "nk", "ns", "nown", "nblocks",
+    "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "nlimited", "nr", "nl", "directions",
+    "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined", "nloops", "ne",
+    "abreast",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
@@ -73,6 +73,7 @@ BODY = record_type(
         ("mass", "f8"),
         ("com", "f8", (3,)),  # in the body frame [m]
         ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]
+        ("around", "f8"),  # of a ball around its origin that holds all that can touch [m]
     ]
 )
 
@@ -126,6 +127,8 @@ SOLID = record_type(
     [
         ("body", "i8"),
         ("kind", "i8"),  # SPHERE, CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("radius", "f8"),  # of the ball around it, infinite of a field [m]
+        ("inside", "f8"),  # of the ball in it, zero of a field [m]
         ("extent", "f8", (3,)),  # its size, as `dynenvs.parts.Geom.size`
         # Of its pairs with solids of higher numbers: the first one, and how many there are.  They
         # are in the order of those numbers
