@@ -27,6 +27,7 @@ from dynenvs.turns import Axis, fill_turn, is_in_plane, is_y, joint_placement, p
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
+START = 32  # contacts at once for which there is room to begin with
 FLOATING = ("spherical", "free")  # joints that turn any way
 LANES = 64  # coordinates up to which four worlds are stepped abreast
 
@@ -58,14 +59,7 @@ def allocate(
     header.nsolids = len(solid_numbers(pairs))
     fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
     header.nheights = sum(heights.size for heights in fields if heights is not None)
-    most = contacts.at_once
-    header.nc = most if max_contacts is None else min(max_contacts, int(header.nk))
-    header.nd = header.nc
     header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
-    tangents = 1 if directions == 2 else 2
-    # Rounded up: loops along rows then have whole vector registers to work on
-    header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
-    header.nl = header.nd * (2 + directions) + header.nlimited
     header.directions = directions
     header.nloops, header.ne = len(closures.loops), closures.rows
     header.cone = laws.cone if directions > 2 else PYRAMID
@@ -76,10 +70,22 @@ def allocate(
     header.gravity[:] = gravity
     header.npolygons = len(direction_counts(directions))
     header.abreast = _goes_abreast(header, bodies)
-    fill_offsets(header)
+    header.limit = 0 if max_contacts is None else max_contacts
+    most = min(contacts.at_once, START) if max_contacts is None else max_contacts
+    size_rows(header, min(most, int(header.nk)))
     packed = np.zeros(header.model_bytes, np.uint8)
     packed[: HEADER.itemsize].view(HEADER)[0] = header
     return packed
+
+
+def size_rows(header: Any, contacts: int) -> None:
+    """Make room for so many contacts at once: counts that follow from it, and all places."""
+    header.nc = header.nd = contacts
+    tangents = 1 if header.directions == 2 else 2
+    # Rounded up: loops along rows then have whole vector registers to work on
+    header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
+    header.nl = header.nd * (2 + header.directions) + header.nlimited
+    fill_offsets(header)
 
 
 def _goes_abreast(header: Any, bodies: list[Body]) -> bool:

@@ -55,7 +55,7 @@ def plan_slots(pairs: SolidPairs, geoms: tuple[Geom, ...], blocks: int | None = 
         first,
         np.flatnonzero(own),
         int(kept.sum()),
-        min(blocks or 0, pooled),
+        min(max(blocks or 0, 1), pooled),
         int(pairs.slots[~own].max(initial=0)),
     )
 

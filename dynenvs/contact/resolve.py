@@ -61,9 +61,9 @@ def resolve_contacts(
     if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED
     count = select_contacts(m, s, w, dt)
-    if count > m.header[0].nc:
-        s.status[0].overflow += 1
-        count = m.header[0].nc
+    if count > m.header[0].nc:  # the step is repeated with more room
+        w.answer[0].wanted = count
+        return FAILED
     if ahead > 0.0:
         look_ahead(m, s, w, count, ahead)
     for j in range(nv):
@@ -179,6 +179,7 @@ def add_missed(
         if is_contact(w, listed, k):
             continue
         if count == h.nc:
+            w.answer[0].wanted = count + 1
             break
         contact = w.contacts[count]
         if k < h.npoints:
