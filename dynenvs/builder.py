@@ -51,9 +51,9 @@ class ModelBuilder(GeomBuilder):
         friction: how the coefficients of two geoms become that of their contact: "geometric" mean
             (the square root of their product), "arithmetic" mean, "minimum", or "maximum"
             (MuJoCo's rule for geoms of equal priority).  `pair` gives a pair its own.
-        max_contacts: capacity for simultaneous contacts (memory grows with its square: 6 kB times
-            it, with 8 directions); if None, all of points, spheres, capsules and boxes with half
-            spaces, and 32 of other pairs.  A `World.step` that needs more fails and says so.
+        max_contacts: a limit to simultaneous contacts; a `World.step` that needs more fails and
+            says so.  Without one (None), worlds begin with room for a few and make more when they
+            need it.
         sparse_loops: False computes with all zeros of the closed loops' matrices (to compare).
 
     Example::

@@ -54,6 +54,24 @@ def prepare(
     return rows.view(np.uint8), model.workspace()
 
 
+def start_totals(rows: NDArray[Any], model: Model) -> None:
+    """In large scenes, start new sums of impulses: pairs that have parted then give back slots.
+
+    As `timestep.clear_totals` does in environments before each control step.
+    """
+    if not model.header.nblocks:
+        return
+    for row in rows:
+        status, memory, touched = row["status"], row["memory"], row["touched"]
+        listed = touched[: int(status["touched"])].copy()
+        memory["total"][listed] = 0.0
+        used = memory["active"][listed] != 0
+        used |= (memory["impulse"][listed] != 0.0).any(axis=1)
+        memory["listed"][listed[~used]] = 0
+        status["touched"] = int(used.sum())
+        touched[: int(used.sum())] = listed[used]
+
+
 def mend_lists(rows: NDArray[Any]) -> None:
     """Make rows list just the features that their memory marks as listed, and all that it must.
 

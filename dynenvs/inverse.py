@@ -43,6 +43,7 @@ from dynenvs.layout import (
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.model import Model
 from dynenvs.redistribute import redistribute
+from dynenvs.room import most_contacts, with_room
 from dynenvs.views import raw
 
 TRACKED, SOFT, UNSOLVED = 0, 1, 2
@@ -97,6 +98,7 @@ def solve_inverse(
     """`inverse_world` for packed buffers; the violation goes to `w.answer`."""
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
+    w.answer[0].wanted = w.answer[0].blocks = 0
     for f in range(m.header[0].nf):
         s.coefficients[f].ignored = 1 if math.isinf(load_cost[f]) else 0
     # Torques act for the whole period: inertia and bias at its start alone would lag behind.
@@ -274,7 +276,8 @@ def inverse_dynamics(
             equal if None; infinite for a feature that is not meant to carry anything.
 
     Raises:
-        ValueError: wrong shape, not finite, or a model with closed loops.
+        ValueError: wrong shape, not finite, more contacts in reach than the model's limit, or a
+            model with closed loops.
     """
     if not (np.isfinite(period) and period > 0):
         raise ValueError(f"period must be positive and finite [s], got {period}")
@@ -290,9 +293,18 @@ def inverse_dynamics(
     if cost.shape != (nf,) or np.isnan(cost).any() or (cost < 0).any():
         raise ValueError(f"load_cost must have shape ({nf},) and no negative or NaN entry")
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
-    status, violation = inverse(
-        model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new
-    )
+    while True:
+        status, violation = inverse(
+            model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new
+        )
+        answer = open_workspace(open_model(model.packed), buffer).answer[0]
+        wanted, blocks = int(answer["wanted"]), int(answer["blocks"])
+        if wanted + blocks == 0:
+            break
+        if wanted > most_contacts(model):
+            raise ValueError(f"{wanted} contacts are in reach, more than max_contacts of the model")
+        model = with_room(model, wanted, blocks)
+        rows, buffer = prepare(model, q, v)
     impulses = rows.view(model.state_dtype)["memory"]["impulse"][0].copy()
     return InverseResult(
         tau[model.actuated], v_new, impulses, InverseStatus(status), float(violation)

@@ -231,6 +231,7 @@ def fill_offsets(header: Any) -> None:
             ("pose_new_at", nb * POSE.itemsize),
             ("body_work_at", nb * BODY_WORK.itemsize),
             ("lanes_at", lanes_bytes(nb, nq, nv) if header.abreast else 0),
+            ("kept_at", header.state_bytes),
             ("gaps_at", 8 * nk),
             ("spots_at", 2 * header.ns * SPOT.itemsize),
             ("shapes_at", header.nsolids * SHAPE.itemsize),
@@ -384,6 +385,12 @@ def open_lcp(m: ModelView, buffer: Bytes) -> LcpWorkspace:
     """Working memory of the LCP's solvers."""
     h = m.header[0]
     return unpack_workspace(vector(buffer, h.lcp_at, h.lcp_size, np.float64), h.nl)
+
+
+@inlined
+def open_answer(m: ModelView, buffer: Bytes) -> Records:
+    """`answer` of a workspace."""
+    return vector(buffer, m.header[0].answer_at, 1, ANSWER)
 
 
 @inlined

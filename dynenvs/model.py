@@ -15,6 +15,7 @@ from dynenvs.layout import Bytes, Floats
 from dynenvs.packing import (
     allocate,
     body_index,
+    fill_around,
     fill_bodies,
     fill_dofs,
     fill_features,
@@ -61,6 +62,7 @@ class Model:
         body_names: the world first.  joint_names: joints that move, in order of `v`.
         geoms: the geoms as described.
         closures: the closed loops as described.
+        max_contacts: the user's limit to contacts at once, or None.
         bodies, dofs, features, pairs, solids, loops: read-only record arrays, see `dynenvs.layout`.
         packed: the buffer that kernels read, uint8.
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
@@ -81,6 +83,7 @@ class Model:
         closures: Closures | None = None,
     ) -> None:
         self.closures = closures or Closures()
+        self.max_contacts = max_contacts
         self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
         self.geoms: tuple[Geom, ...] = tuple(geoms)
         self.joints: dict[str, Joint] = {
@@ -101,6 +104,7 @@ class Model:
         h = self.header
         heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
         fill_bodies(h, self.bodies, bodies)
+        fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts, bodies, self.geoms, directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
@@ -187,6 +191,12 @@ class Model:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._freeze()
+
+    def repacked(self, packed: Bytes) -> Model:
+        """The same model over another buffer: one with more room (`dynenvs.room`)."""
+        other = object.__new__(type(self))
+        other.__setstate__({**self.__getstate__(), "packed": packed})
+        return other
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
@@ -294,8 +304,8 @@ class Model:
             raise MemoryError(
                 f"room for {self.header.nc} contacts at once needs "
                 f"{self._workspace_bytes / 1e9:.1f} GB for each world or thread, more than the "
-                f"{free / 1e9:.1f} GB that are free; build the model with a smaller max_contacts, "
-                "or with fewer directions"
+                f"{free / 1e9:.1f} GB that are free; build the model with fewer directions, or "
+                "with a limit, max_contacts"
             )
         return np.zeros(self._workspace_bytes, np.uint8)
 

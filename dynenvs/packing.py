@@ -11,7 +11,7 @@ from dynenvs.closures import Closures
 from dynenvs.joints import JOINT_NQ, JOINT_NV
 from dynenvs.laws import Laws, direction_counts
 from dynenvs.layout import Bytes, Floats, Records, fill_offsets
-from dynenvs.pairs import Contacts, Feature, SolidPairs
+from dynenvs.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.records import (
     HALF_SPACE,
@@ -28,6 +28,7 @@ RECURSION = 22_000  # sum of squares of depths: a chain of 40
 MOST_DENSE = 24  # contacts, above which the sparse solver is asked in scenes of several trees
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
+START = 32  # contacts at once for which there is room to begin with
 FLOATING = ("spherical", "free")  # joints that turn any way
 LANES = 64  # coordinates up to which four worlds are stepped abreast
 
@@ -50,6 +51,7 @@ def allocate(
     header.nv = sum(JOINT_NV[kind] for kind in kinds)
     pairs, plan = contacts.pairs, plan_slots(contacts.pairs, geoms)
     header.npoints, header.np = len(contacts.points), len(pairs.slots)
+    header.nround = sum(feature.geom_b.kind != HALF_SPACE for feature in contacts.points)
     header.nf = header.npoints + header.np
     header.nown, header.nblocks, header.block_slots = len(plan.own), plan.blocks, plan.block_slots
     header.ns = plan.own_slots + plan.blocks * plan.block_slots
@@ -58,8 +60,6 @@ def allocate(
     header.nsolids = len(solid_numbers(pairs))
     fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
     header.nheights = sum(heights.size for heights in fields if heights is not None)
-    most = contacts.at_once
-    header.nc = most if max_contacts is None else min(max_contacts, int(header.nk))
     header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
     header.directions = directions
     header.nloops, header.ne = len(closures.loops), closures.rows
@@ -79,14 +79,11 @@ def allocate(
     header.sparse = len(trees) > 1 and not (
         header.ne or header.recursive or header.refined or header.restitution != INELASTIC
     )
-    header.nd = min(header.nc, MOST_DENSE) if header.sparse else header.nc
-    tangents = 1 if directions == 2 else 2
-    # Rounded up: loops along rows then have whole vector registers to work on
-    header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
-    header.nl = header.nd * (2 + directions) + header.nlimited
     header.npolygons = len(direction_counts(directions))
     header.abreast = _goes_abreast(header, bodies)
-    fill_offsets(header)
+    header.limit = 0 if max_contacts is None else max_contacts
+    most = min(contacts.at_once, START) if max_contacts is None else max_contacts
+    size_rows(header, min(most, int(header.nk)))
     packed = np.zeros(header.model_bytes, np.uint8)
     packed[: HEADER.itemsize].view(HEADER)[0] = header
     return packed
@@ -106,6 +103,17 @@ def _list_trees(bodies: list[Body]) -> list[list[int]]:
         trees[tree] += range(depth + 1, depth + count + 1)
         place[body.name] = tree, depth + count
     return trees
+
+
+def size_rows(header: Any, contacts: int) -> None:
+    """Make room for so many contacts at once: counts that follow from it, and all places."""
+    header.nc = contacts
+    header.nd = min(contacts, MOST_DENSE) if header.sparse else contacts
+    tangents = 1 if header.directions == 2 else 2
+    # Rounded up: loops along rows then have whole vector registers to work on
+    header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
+    header.nl = header.nd * (2 + header.directions) + header.nlimited
+    fill_offsets(header)
 
 
 def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
@@ -168,6 +176,16 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
             planar = planar and abs((turn @ record.axis)[1]) < 1e-15
         record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
     header.planar = planar
+
+
+def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -> None:
+    """How far a body's geoms reach from its origin, but for the ground's."""
+    index = body_index(bodies)
+    for geom in geoms:
+        if geom.kind not in GROUND:
+            record = records[index[geom.body]]
+            reach = float(np.linalg.norm(geom.position)) + geom.bounding_radius
+            record.around = max(record.around, reach)
 
 
 def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) -> None:

@@ -27,8 +27,8 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
-    "nb", "nq", "nv", "nf", "npoints", "np", "nk", "ns", "nown", "nblocks", "block_slots", "nnear",
-    "nsolids", "nheights", "nc", "nd", "nlimited", "nr", "nl",
+    "nb", "nq", "nv", "nf", "npoints", "nround", "np", "nk", "ns", "nown", "nblocks",
+    "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
 ]
@@ -36,8 +36,8 @@ _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffe
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
     "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at",
     "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "state_bytes",
-    "pose_at", "pose_new_at", "body_work_at", "lanes_at", "gaps_at", "spots_at", "shapes_at",
-    "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
+    "pose_at", "pose_new_at", "body_work_at", "lanes_at", "kept_at", "gaps_at", "spots_at",
+    "shapes_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
     "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at", "Y_at", "G_at",
     "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at", "lcp_at",
     "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at", "loop_v_at",
@@ -77,6 +77,7 @@ BODY = record_type(
         ("mass", "f8"),
         ("com", "f8", (3,)),  # in the body frame [m]
         ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]
+        ("around", "f8"),  # of a ball around its origin that holds all that can touch [m]
     ]
 )
 
@@ -132,6 +133,8 @@ SOLID = record_type(
     [
         ("body", "i8"),
         ("kind", "i8"),  # SPHERE, CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("radius", "f8"),  # of the ball around it, infinite of a field [m]
+        ("inside", "f8"),  # of the ball in it, zero of a field [m]
         ("extent", "f8", (3,)),  # its size, as `dynenvs.parts.Geom.size`
         # Of its pairs with solids of higher numbers: the first one, and how many there are.  They
         # are in the order of those numbers
@@ -446,7 +449,9 @@ ANSWER = record_type(
         ("rows", "i8"),
         ("near", "i8"),  # how many pairs of solids are near at the start of the step ...
         ("near_after", "i8"),  # ... and at its end
-        ("blocks", "i8"),  # how many blocks of slots the step needs, where they were too few; or 0
+        # How many contacts and blocks of slots the step needs, where there are fewer; or 0
+        ("wanted", "i8"),
+        ("blocks", "i8"),
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
         ("sparse", "i8"),  # whether the sparse solver gave the answer (`dynenvs.contact.sparse`)

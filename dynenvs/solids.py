@@ -55,7 +55,7 @@ def plan_slots(pairs: SolidPairs, geoms: tuple[Geom, ...], blocks: int | None = 
         first,
         np.flatnonzero(own),
         int(kept.sum()),
-        min(blocks or 0, pooled),
+        min(max(blocks or 0, 1), pooled),
         int(pairs.slots[~own].max(initial=0)),
     )
 
@@ -141,6 +141,9 @@ def _fill_solids(records: Records, geoms: list[Geom], body_index: dict[str, int]
         record.body = body_index[geom.body]
         record.kind = SPHERE if geom.kind == POINT else geom.kind
         record.extent[:] = geom.size
+        field = geom.kind in FIELDS
+        record.radius = math.inf if field else geom.bounding_radius
+        record.inside = 0.0 if field else geom.size.min() if geom.kind == BOX else geom.size[0]
         record.position[:], record.rotation[:] = geom.position, geom.rotation
 
 

@@ -10,6 +10,7 @@ LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inert
 Where something bounces, the step is cut at the impacts, whose velocities jump before the next part.
 Where fast limbs end deeper in the ground than they were, the linearised gaps have not foreseen how
 far they turn, and the step is cut in half: what they leave out falls to a quarter.
+Where something is so fast that it could pass through another thing, the step is cut, too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dynenvs.contact.loops import bend_velocity, close_loops
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
+from dynenvs.contact.travel import safe_part
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
@@ -40,9 +42,10 @@ from dynenvs.layout import (
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.records import INELASTIC
+from dynenvs.undo import is_full, keep_state, may_fill, restore_state
 from dynenvs.views import raw
 
-DONE, STEP_FAILED = 0, 1
+DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
 PIECES = 200  # parts of a step that end at impacts with restitution
 HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
 PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
@@ -53,10 +56,12 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
     free: whether the motion without contacts stands in the workspace (`dynenvs.abreast`)
-    A part that cannot be solved leaves the state untouched.
+    A part that cannot be solved leaves the state untouched.  STEP_FULL comes back where there is
+    too little room: `w.answer` tells how much is wanted, and who asks has kept the state (`undo`).
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
+    w.answer[0].wanted = w.answer[0].blocks = 0
     remaining = dt
     part = dt
     halvings, pieces = 0, 0
@@ -70,9 +75,13 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
         if bounces and collide(packed, row, buffer, dt) not in (CERTIFIED, DEGRADED):
             s.status[0].degraded += 1  # the step stops what should have bounced
         done = known or free_motion(m, s, w, tau, part)
+        if done:
+            piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
+            if piece < part:
+                done = free_motion(m, s, w, tau, piece)
         if done and bounces:
-            done = find_impact(packed, row, buffer, part) == CERTIFIED
-            if done and w.answer[0].until < part:
+            done = find_impact(packed, row, buffer, piece) == CERTIFIED
+            if done and w.answer[0].until < piece:
                 piece = w.answer[0].until
                 pieces += 1
                 done = free_motion(m, s, w, tau, piece)
@@ -93,6 +102,8 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
                 done = placed == PLACED and commit(m, s, w)
                 sunk = placed == SUNK
                 answer.posed = answer.posed if done else 0
+        if is_full(w):
+            return STEP_FULL
         if done:
             s.status[0].time += piece
             remaining -= piece
@@ -163,17 +174,18 @@ def _move(
 def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
     """Advance one world by dt under the generalized forces tau, shape (nv,).
 
-    Returns DONE, or STEP_FAILED with the state left at its last finite, solved one.
+    Returns DONE; STEP_FAILED with the state left at its last finite, solved one; or STEP_FULL with
+    the state as it was, and `w.answer.wanted` and `blocks` telling how much room there must be.
     """
-    return int(step_apart(packed, row, buffer, tau, dt, 0))
-
-
-@inlined
-def step_world(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> int:
-    """The same for opened views."""
-    h = m.header[0]
-    packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
-    return int(step_apart(packed, row, raw(w.pose, h.workspace_bytes), tau, dt, 0))
+    m = open_model(packed)
+    s = open_state(m, row)
+    filling = may_fill(m)
+    if filling:
+        keep_state(m, s, buffer)
+    done = step_apart(packed, row, buffer, tau, dt, 0)
+    if filling and done == STEP_FULL:
+        restore_state(m, s, buffer)
+    return int(done)
 
 
 @inlined

@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.compiled import prepare
 from dynenvs.contact.detect import candidates_of, measure_own_gaps, place
 from dynenvs.contact.loops import closure
-from dynenvs.edge import finite_vector, mend_lists
+from dynenvs.edge import finite_vector, mend_lists, start_totals
 from dynenvs.kinematics import update_poses
 from dynenvs.laws import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.layout import Floats, open_model, open_workspace
 from dynenvs.model import Model
 from dynenvs.parts import positive
-from dynenvs.records import CONTACT, FAR, SEEN
-from dynenvs.timestep import DONE, step
+from dynenvs.records import CONTACT, FAR
+from dynenvs.room import most_contacts, move_rows, with_room, with_room_for
+from dynenvs.timestep import DONE, STEP_FULL, step
 
 MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
 TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
@@ -52,7 +53,7 @@ class Diagnostics(NamedTuple):
     pivots: int
     degraded: int  # solves accepted above the certificate's 1e-9, and halved steps
     failed: int
-    overflow: int  # steps with more contacts than the model's capacity: `World.step` refuses them
+    overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
 
 
 class World:
@@ -101,7 +102,6 @@ class World:
         self._row = rows.view(np.uint8)
         self._buffer = self.model.workspace()
         self._tau = np.zeros(self.model.nv)
-        self._may_overflow = bool(self.model.header.nc < self.model.header.nk)
         self._written = False  # whether parameters may have been written from outside
         self._prepared = False  # whether all that a step calls has been compiled
 
@@ -109,7 +109,7 @@ class World:
     # future, bit for bit.  The frozen model may be shared, the state never is.
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_rows", "_row", "_buffer", "_tau", "_may_overflow", "_written", "_prepared"}
+        made = {"_rows", "_row", "_buffer", "_tau", "_written", "_prepared"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
         return kept | {"state": self._row.tobytes(), "tau": self._tau.copy()}
 
@@ -249,8 +249,8 @@ class World:
                 `friction`, `restitution` or `mass_scale` of this world hold something that cannot
                 be.
             SimulationError: a contact problem has no solution, or there are more contacts than the
-                model has room for (`ModelBuilder(max_contacts=...)`).  The last state that was
-                solved stays.
+                limit `ModelBuilder(max_contacts=...)` allows.  The last state that was solved
+                stays.
         """
         whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
         if not (whole and steps >= 0):
@@ -261,25 +261,22 @@ class World:
         forces = 0.0 if tau is None else finite_vector(tau, model.nu, "tau")
         limit = model.effort_limit[model.actuated]
         self._tau[model.actuated] = np.clip(forces, -limit, limit)
-        status = self._rows["status"]
-        before = int(status["overflow"][0])
-        kept = None
-        call = (model.packed, self._row, self._buffer, self._tau, self._timestep)
         if not self._prepared:
-            prepare("the dynamics", [(step, call)], model.kernel_groups)
+            prepare("the dynamics", [(step, self._call())], model.kernel_groups)
             self._prepared = True
+        start_totals(self._rows, model)
+        call = self._call()
         for _ in range(steps):
-            if self._may_overflow:  # most models have room for all
-                kept = self._row.copy()
             done = step(*call)
+            while done == STEP_FULL:
+                self._make_room()
+                call = self._call()
+                done = step(*call)
             if done != DONE:
                 raise SimulationError(
                     f"no solution of the step at t = {self.time:.6g} s (timestep "
                     f"{self.timestep} s, q = {self.q}, v = {self.v}); try a shorter timestep"
                 )
-            if kept is not None and int(status["overflow"][0]) > before:
-                self._row[:] = kept
-                self._fail_for_room()
 
     def _check(self) -> None:
         """Refuse parameters that were written into this world's views and cannot be."""
@@ -296,19 +293,33 @@ class World:
                     f"{name}[{k}] of the world is {values[k]}; it must be from {least} to {most}"
                 )
 
-    def _fail_for_room(self) -> None:
-        """Say how many contacts there are, and how many the model has room for."""
-        m = open_model(self.model.packed)
-        w = open_workspace(m, self._buffer)
-        update_poses(m, self.q, w.pose)
-        measure_own_gaps(self.model.packed, self._row, self._buffer)
-        room, most = int(self.model.header.nc), int(self.model.header.nk)
-        needed = max(int(np.count_nonzero(w.gaps < SEEN)), room + 1)
-        raise SimulationError(
-            f"the step at t = {self.time:.6g} s needs room for up to {needed} contacts, the model "
-            f"has room for {room}: build it with ModelBuilder(max_contacts={needed}) or more (all "
-            f"that there can be: {most}; memory grows with the square)"
-        )
+    def _call(self) -> tuple[Any, ...]:
+        """Arguments of the step's kernel."""
+        return self.model.packed, self._row, self._buffer, self._tau, self._timestep
+
+    def _make_room(self) -> None:
+        """Room for what the step has found, which has left the state as it was.
+
+        Views of this world's state that were taken before are of no use any more.
+        """
+        answer = open_workspace(open_model(self.model.packed), self._buffer).answer[0]
+        wanted, blocks = int(answer["wanted"]), int(answer["blocks"])
+        most = most_contacts(self.model)
+        if wanted > most:
+            raise SimulationError(
+                f"the step at t = {self.time:.6g} s needs room for up to {wanted} contacts, and "
+                f"max_contacts={most} is the limit of the model: build it with a larger one "
+                f"(ModelBuilder(max_contacts={wanted}) or more) or with none"
+            )
+        self._move_to(with_room(self.model, wanted, blocks))
+
+    def _move_to(self, model: Model) -> None:
+        """Go on with the same model with more room."""
+        rows, tau, written, prepared = self._rows, self._tau, self._written, self._prepared
+        same = rows.dtype == model.state_dtype
+        self.model = model
+        self._hold(rows if same else move_rows(rows, model))
+        self._tau, self._written, self._prepared = tau, written, prepared
 
     @property
     def contacts(self) -> list[Contact]:
@@ -367,8 +378,14 @@ class World:
 
     def set_state(self, state: NDArray[Any]) -> None:
         """Restore what `get_state` gave."""
+        model = self.model
         if getattr(state, "dtype", None) != self._rows.dtype:
-            raise ValueError("state must be a record that get_state() of this model returned")
+            found = with_room_for(model, state)
+            if found is None:
+                raise ValueError("state must be a record that get_state() of this model returned")
+            model, state = found, move_rows(np.array([state], state.dtype), found)[0]
+        if model is not self.model:
+            self._move_to(model)
         self._rows[0] = state
         self._written = True
         mend_lists(self._rows)

@@ -29,12 +29,14 @@ from dynenvs.layout import (
     ModelView,
     Records,
     StateView,
+    open_answer,
     open_model,
     open_state,
     open_torques,
 )
 from dynenvs.progress import APART, claim, leave
-from dynenvs.timestep import DONE, clear_totals, step_apart
+from dynenvs.timestep import DONE, STEP_FULL, clear_totals, step_apart
+from dynenvs.undo import keep_state, may_fill, restore_state
 from dynenvs.views import copy_words, vector
 
 
@@ -73,14 +75,16 @@ def carry_out(
     observation, reading, and the last observation and reading of an episode that STEP_AND_BEGIN
     followed by another; rewards and ends, shape (n,).  `buffers` holds some workspaces for each
     thread, `progress` a round that has begun.  The copies are the caller's: what only this thread
-    touches stays in its core's cache.
+    touches stays in its core's cache.  A world whose contacts find no room stays as it was before
+    its control step, and its end is minus the number of contacts for which there must be room.
     """
     m = open_model(packed)
     h, o = m.header[0], options[0]
-    n, stride = chosen.shape[0], h.workspace_bytes + APART
+    n = chosen.shape[0]
+    kept, told = tasks.shape[0] // n, readings.shape[0] // n  # bytes of a world
+    stride = h.workspace_bytes + kept + APART
     size = buffers.shape[0] // (progress[0] * stride)  # worlds taken at once
     buffers = vector(buffers, thread * size * stride, size * stride, np.uint8)
-    kept, told = tasks.shape[0] // n, readings.shape[0] // n  # bytes of a world
     nu, seen = actions.shape[0] // (8 * n), observations.shape[0] // (8 * n)
     groups = (n + size - 1) // size
     group = claim(progress, thread, groups)
@@ -94,11 +98,14 @@ def carry_out(
                 s = open_state(m, vector(rows, i * h.state_bytes, h.state_bytes, np.uint8))
                 buffer = vector(buffers, (i - first) * stride, h.workspace_bytes, np.uint8)
                 action = vector(actions, 8 * i * nu, nu, np.float64)
+                if may_fill(m):
+                    keep_state(m, s, buffer)
+                    _keep_task(m, buffers, (i - first) * stride, tasks, i * kept, kept, True)
                 start(m, s, task, o, action, open_torques(m, buffer))
                 clear_totals(s)
                 moving |= 1 << (i - first)
         theirs = vector(rows, first * h.state_bytes, count * h.state_bytes, np.uint8)
-        solved = _hold_torques(packed, m, theirs, buffers, stride, count, moving, o)
+        solved, full = _hold_torques(packed, m, theirs, buffers, stride, count, moving, o)
         for i in range(first, first + count):
             if chosen[i]:
                 row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
@@ -108,6 +115,14 @@ def carry_out(
                 moved = (moving >> (i - first)) & 1 != 0
                 well = (solved >> (i - first)) & 1 != 0
                 rewards[i] = 0.0
+                if (full >> (i - first)) & 1:
+                    restore_state(m, s, buffer)
+                    wanted = open_answer(m, buffer)[0].wanted
+                    if h.limit == 0 or wanted <= h.limit:  # as if it had never been asked to move
+                        _keep_task(m, buffers, (i - first) * stride, tasks, i * kept, kept, False)
+                        ends[i] = -max(wanted, 1)
+                        continue
+                    s.status[0].overflow += 1
                 if moved:
                     rewards[i] = finish(packed, m, s, task, o, given, action, well)
                 observation = vector(last_observations, 8 * i * seen, seen, np.float64)
@@ -142,14 +157,15 @@ def _hold_torques(
     count: int,
     moving: int,
     o: Any,
-) -> int:
-    """Let the moving ones of `count` worlds pass a control period; returns which were solved.
+) -> tuple[int, int]:
+    """Let the moving ones of `count` worlds pass a control period.
 
-    moving, and the answer: bit k for world k, of row k and workspace k, where its torques are
+    Returns which were solved, and which need more room for their contacts.
+    moving, and the answers: bit k for world k, of row k and workspace k, where its torques are
     """
     h = m.header[0]
     abreast = h.abreast != 0 and moving & (moving - 1) != 0  # two worlds or more
-    solved = moving
+    solved, full = moving, 0
     for _ in range(o.frame_skip):
         free = 0
         if abreast:
@@ -159,9 +175,25 @@ def _hold_torques(
                 row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
                 buffer = vector(buffers, k * stride, h.workspace_bytes, np.uint8)
                 tau = open_torques(m, buffer)
-                if step_apart(packed, row, buffer, tau, o.timestep, (free >> k) & 1) != DONE:
+                done = step_apart(packed, row, buffer, tau, o.timestep, (free >> k) & 1)
+                if done != DONE:
                     solved &= ~(1 << k)
-    return solved
+                if done == STEP_FULL:
+                    full |= 1 << k
+    return solved, full
+
+
+@inlined
+def _keep_task(
+    m: ModelView, buffers: Bytes, at: int, tasks: Bytes, task: int, size: int, keep: bool
+) -> None:
+    """Copy a world's task record to the end of its workspace, or back."""
+    kept = vector(buffers, at + m.header[0].workspace_bytes, size, np.uint8)
+    own = vector(tasks, task, size, np.uint8)
+    if keep:
+        copy_words(own, kept, 0, size // 8)
+    else:
+        copy_words(kept, own, 0, size // 8)
 
 
 @inlined

@@ -23,6 +23,7 @@ from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
 from dynenvs.progress import APART, begin_round, new_progress
 from dynenvs.rng import seeded
+from dynenvs.room import with_room
 from dynenvs.simd import WIDTH
 from dynenvs.threads import share
 
@@ -72,6 +73,7 @@ class Worlds:
     def __init__(self, task: Task, count: int, threads: int = 1) -> None:
         model = task.model
         self.task, self.count = task, count
+        self.model = model  # with more room for contacts, once that is needed
         self.threads = max(1, min(threads, count // LEAST_SHARE))
         self.rows = model.states(count)
         self.tasks: NDArray[Any] = np.zeros(count, task.record)
@@ -88,9 +90,10 @@ class Worlds:
 
     def _workspaces(self) -> NDArray[np.uint8]:
         """Scratch memory: a workspace for each world that a thread takes at once."""
-        h = self.task.model.header
+        h = self.model.header
         at_once = min(WIDTH, self.count // self.threads) if h.abreast else 1
-        return np.zeros((self.threads * at_once, h.workspace_bytes + APART), np.uint8)
+        size = h.workspace_bytes + self.task.record.itemsize + APART
+        return np.zeros((self.threads * at_once, size), np.uint8)
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
@@ -100,7 +103,7 @@ class Worlds:
         self._run = self.task.run
         self._prepared = False
         self._arguments = (
-            self.task.model.packed,
+            self.model.packed,
             *self.task.constants(),
             _bytes(self._fresh),
             _bytes(self.rows),
@@ -129,9 +132,32 @@ class Worlds:
         self._arrays = [(name, self.readings[name][0]) for name in self._names[len(scalars) :]]
 
     def _order(self, order: int, chosen: Flags | None = None) -> None:
-        """Let the kernel carry out `order` in the chosen worlds (all if None), on all threads."""
+        """Let the kernel carry out `order` in the chosen worlds (all if None), on all threads.
+
+        Where the contacts of some worlds find no room, there is made more, and these are asked
+        again: they are still as they were.
+        """
         self._prepare()
         who = self._everyone if chosen is None else chosen.view(np.uint8)
+        self._run_all(order, who)
+        while True:
+            waiting = (self.ends < 0) & (who != 0)
+            if not waiting.any():
+                return
+            self._make_room(int(-self.ends[waiting].min()))
+            who = waiting.view(np.uint8)
+            self._run_all(order, who)
+
+    def _make_room(self, contacts: int) -> None:
+        """Go on with workspaces for so many contacts at once."""
+        model = with_room(self.model, contacts, 0)
+        if model.header.nc == self.model.header.nc:
+            raise RuntimeError("an environment's scene has so many pairs that they share slots")
+        self.model = model
+        self._buffers = self._workspaces()
+        self._arguments = (model.packed, *self._arguments[1:-1], _bytes(self._buffers))
+
+    def _run_all(self, order: int, who: NDArray[np.uint8]) -> None:
         if self.count > 1:
             self._seen = np.empty(self.observations.shape)
             self._told = np.empty(self.count, self.readings.dtype)

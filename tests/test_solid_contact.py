@@ -231,17 +231,32 @@ def test_sphere_stays_on_top_of_a_hill() -> None:
     rests(world, 500)
 
 
-def test_nine_boxes_need_more_room_than_there_is() -> None:
-    """On a table that is a box: 32 contacts by default.  What the error says to set is enough."""
+def nine_boxes(**options: Any) -> World:
+    """On a table that is a box: 36 corners at once, where there is room for 32 to begin with."""
     half = (0.1, 0.1, 0.1)
     boxes = [box(half, (0.5 * (i % 3) - 0.5, 0.5 * (i // 3) - 0.5, 0.1)) for i in range(9)]
     table = Solid("box", (1.0, 1.0, 0.1), FLAT, np.array([0, 0, -0.1]))
-    world = scene(boxes, [table])
+    return scene(boxes, [table], **options)
+
+
+def test_nine_boxes_make_the_room_that_they_need() -> None:
+    """With default settings they all lie still."""
+    world = nine_boxes()
+    start = world.q.copy()
+    room = int(world.model.header.nc)
+    world.step(steps=50)
+    np.testing.assert_allclose(world.q, start, atol=1e-9)
+    assert int(world.model.header.nc) > room
+    assert world.diagnostics.overflow == 0
+
+
+def test_nine_boxes_and_a_limit() -> None:
+    """What the error says to set is enough."""
     with pytest.raises(SimulationError) as error:
-        world.step(steps=20)
+        nine_boxes(max_contacts=20).step(steps=20)
     found = re.search(r"ModelBuilder\(max_contacts=(\d+)\)", str(error.value))
     assert found
-    world = scene(boxes, [table], max_contacts=int(found[1]))
+    world = nine_boxes(max_contacts=int(found[1]))
     start = world.q.copy()
     world.step(steps=50)
     np.testing.assert_allclose(world.q, start, atol=1e-9)

@@ -119,7 +119,9 @@ def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED
     count = select_contacts(m, s, w, dt)
-    count = min(count, m.header[0].nc)
+    if count > m.header[0].nc:
+        w.answer[0].wanted = count
+        return FAILED
     slowest = max(least_speed(m.header, dt), STILL)
     contact_rows(
         m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, w.v_free, dt,
@@ -160,6 +162,8 @@ def _first_root(a: float, b: float, c: float) -> float:
 def _touching(m: ModelView, s: StateView, w: WorkspaceView) -> int:
     """The contacts of parts that touch, first in `w.contacts`; returns their number."""
     found = select_contacts(m, s, w, 0.0)
+    if found > m.header[0].nc:  # the step is repeated with more room
+        w.answer[0].wanted = found
     count = 0
     for i in range(min(found, m.header[0].nc)):
         if w.contacts[i].gap <= TOUCH:

@@ -61,9 +61,9 @@ def resolve_contacts(
     if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED
     count = select_contacts(m, s, w, dt)
-    if count > m.header[0].nc:
-        s.status[0].overflow += 1
-        count = m.header[0].nc
+    if count > m.header[0].nc:  # the step is repeated with more room
+        w.answer[0].wanted = count
+        return FAILED
     if ahead > 0.0:
         look_ahead(m, s, w, count, ahead)
     for j in range(nv):
@@ -78,7 +78,6 @@ def resolve_contacts(
         if forward and m.header[0].sparse != 0:
             status = solve_sparse(packed, row, buffer, count, dt)
         else:
-            count = min(count, m.header[0].nd)
             status = _solve_densely(m, s, w, packed, row, buffer, count, dt, unactuated)
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
@@ -115,6 +114,8 @@ def _solve_densely(
     """All contacts and limits in one problem, by its rows and their Delassus matrix `w.G`."""
     closed = m.header[0].ne > 0
     w.answer[0].sparse = 0
+    if count > m.header[0].nd:  # prescribed motion among many bodies
+        return FAILED
     rows = contact_rows(
         m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, w.v_free, dt, w.active,
         w.block, w.J, w.bias_row,
@@ -203,6 +204,7 @@ def add_missed(
         if is_contact(w, listed, k):
             continue
         if count == h.nc:
+            w.answer[0].wanted = count + 1
             break
         contact = w.contacts[count]
         if k < h.npoints:

@@ -122,8 +122,7 @@ def build(terrain: str = "flat", terrain_seed: int = 0) -> Model:
     The pelvis' frame lies between the hips.  Positive angles turn about +x (a left limb outward),
     +y (a hanging limb backward, the foot's toe down, the torso forward) and +z (to the left).
     """
-    # On level ground never more than half as many have touched at once
-    builder = ModelBuilder(max_contacts=32 if terrain == "flat" else None)
+    builder = ModelBuilder()
     add_ground(builder, terrain, terrain_seed, FRICTION)
     lower = _lump(("lower_trunk", (0.0, 0.0, LOWER_TRUNK)))
     builder.body(

@@ -79,8 +79,6 @@ LINKS = {
         (1.48449e-3, 1.49764e-3, 3.60682e-5, -6.18625e-7, -1.77200e-5, -3.56628e-6),
     ),
 }
-# On level ground, of the 16 points that can touch it and of all links that cross each other
-MOST_CONTACTS = 28
 DAMPING = 0.05  # [N m s/rad]
 # Which side of the trunk: x forward, y to the left
 LEGS = {
@@ -100,8 +98,7 @@ def build(terrain: str = "flat", terrain_seed: int = 0, self_collision: bool = F
     legs touch each other; within the joints' limits they reach neither the trunk's bars nor, on
     the same leg, each other.
     """
-    level = terrain in ("flat", "slope")
-    builder = ModelBuilder(max_contacts=MOST_CONTACTS if self_collision and level else None)
+    builder = ModelBuilder()
     add_ground(builder, terrain, terrain_seed, FRICTION)
     builder.body(
         "trunk",
