@@ -14,7 +14,7 @@ from dynenvs.contact.rows import SLIP
 from dynenvs.contact.solution import touch
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
-from dynenvs.contact.sparse.proximal import solve_island, update_velocities
+from dynenvs.contact.sparse.proximal import ENOUGH, solve_island, update_velocities
 from dynenvs.contact.sparse.small import solve_small
 from dynenvs.layout import (
     Bytes,
@@ -62,7 +62,7 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
         island.residual = update_velocities(x, island, cone, polygon, w.blocks)
         if island.residual > EXACT and island.count <= SMALL and cone == PYRAMID:
             solve_small(packed, row, buffer, k, dt, 0)
-        if island.residual > CERTIFIED_RESIDUAL:
+        if island.residual > ENOUGH:
             island.residual = solve_island(x, island, cone, polygon, w.blocks, BUDGET)
         if island.residual > CERTIFIED_RESIDUAL:
             solve_small(packed, row, buffer, k, dt, 1)
