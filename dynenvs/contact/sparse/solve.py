@@ -55,7 +55,7 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     islands = find_islands(x, n)
     floor = least_speed(m.header, dt)
     cone, answer, status = s.status[0].cone, w.answer[0], CERTIFIED
-    answer.residual, answer.pivots, answer.sweeps = 0.0, 0, 0
+    worst, newtons = 0.0, 0  # not yet into the answer: the dense solvers write there
     for k in range(islands):
         island = x.islands[k]
         island.scale, island.newtons = _velocity_scale(x, island, floor), 0
@@ -66,8 +66,8 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
             island.residual = solve_island(x, island, cone, polygon, w.blocks, BUDGET)
         if island.residual > CERTIFIED_RESIDUAL:
             solve_small(packed, row, buffer, k, dt, 1)
-        answer.sweeps += island.newtons
-        answer.residual = max(answer.residual, island.residual)
+        newtons += island.newtons
+        worst = max(worst, island.residual)
         if not island.residual <= USELESS:
             status = FAILED
         elif island.residual > CERTIFIED_RESIDUAL and status == CERTIFIED:
@@ -81,6 +81,7 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     for i in range(count, n):
         x.constraints[i].pressed = 1 if x.p[i, 0] > 0.0 else 0
     _remember(s, w, x, count)
+    answer.residual, answer.sweeps, answer.pivots = worst, newtons, 0
     answer.rows, answer.sparse = n, 1
     return status
 

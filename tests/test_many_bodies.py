@@ -1,0 +1,192 @@
+"""Scenes of many bodies: they stand, keep Coulomb's law, and agree with the dense solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from dynenvs import ModelBuilder, World, free, revolute
+from dynenvs.model import Model
+
+Place = tuple[float, float, float]
+HALF = (0.1, 0.05, 0.05)
+
+
+def boxes(count: int, half: Place = HALF, friction: float = 0.6) -> Model:
+    """So many free boxes above a floor."""
+    builder = ModelBuilder()
+    builder.half_space("floor", friction=friction)
+    for i in range(count):
+        builder.body(f"b{i}", joint=free(), density=600.0)
+        builder.box(f"g{i}", f"b{i}", half_size=half, friction=friction)
+    return builder.build()
+
+
+def standing(places: Sequence[Place], half: Place = HALF, **options: str) -> World:
+    world = World(boxes(len(places), half), timestep=0.002, **options)
+    world.q.reshape(-1, 7)[:, :3] = places
+    return world
+
+
+def wall(count: int, width: int = 4) -> list[Place]:
+    """Bricks in rows, each shifted by a quarter of a brick against the row below."""
+    rows = (divmod(i, width) for i in range(count))
+    return [((c + 0.25 * (r % 2)) * 0.2, 0.0, 0.05 + 0.1 * r) for r, c in rows]
+
+
+def thrown(count: int, seed: int, friction: float, cone: str) -> World:
+    """Boxes that tumble down on each other."""
+    rng = np.random.default_rng(seed)
+    world = World(boxes(count, (0.05, 0.06, 0.07), friction), timestep=0.002, cone=cone)
+    q = world.q.reshape(-1, 7)
+    q[:, :2] = rng.uniform(-0.08, 0.08, (count, 2))
+    q[:, 2] = 0.12 + 0.22 * np.arange(count)  # no two overlap, however they are turned
+    q[:, 3:] = Rotation.random(count, random_state=rng).as_quat(scalar_first=True)
+    return world
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "exact"])
+def test_a_wall_of_twenty_bricks_stands_still(cone: str) -> None:
+    places = wall(20)
+    world = standing(places, cone=cone)
+    world.step(steps=100)
+    assert world.diagnostics.residual < 1e-9
+    assert world.diagnostics.degraded == world.diagnostics.failed == 0
+    moved = world.q.reshape(-1, 7)[:, :3] - places
+    assert np.abs(moved).max() < 1e-9
+    below = sum(contact.impulse[2] for contact in world.contacts if "world" in contact.bodies)
+    assert below == pytest.approx(20 * 600 * 8 * np.prod(HALF) * 9.81 * 0.002, rel=1e-9)
+
+
+def test_masses_of_one_to_a_thousand_are_stacked() -> None:
+    builder = ModelBuilder()
+    builder.half_space("floor")
+    for i in range(8):
+        builder.body(f"b{i}", joint=free(), density=600.0 * 1000.0 ** (i % 2))
+        builder.box(f"g{i}", f"b{i}", half_size=HALF)
+    world = World(builder.build(), timestep=0.002)
+    heights = 0.05 + 0.1 * np.arange(8)
+    world.q.reshape(-1, 7)[:, 2] = heights
+    world.step(steps=50)
+    assert world.diagnostics.degraded == 0
+    assert np.abs(world.q.reshape(-1, 7)[:, 2] - heights).max() < 1e-9
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "exact"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_heap_keeps_newtons_and_coulombs_laws(cone: str, seed: int) -> None:
+    """By the impulses that `World.contacts` tells, and by nothing that the solver knows."""
+    friction = (0.3, 0.6, 0.9)[seed]
+    world = thrown(10, seed, friction, cone)
+    mass = world.model.bodies["mass"][1]
+    checked = 0
+    for _ in range(300):
+        before = world.v.reshape(-1, 6)[:, :3].copy()
+        normals = {contact.feature: contact.normal for contact in world.contacts}
+        world.step()
+        gained = np.zeros((10, 3))
+        for contact in world.contacts:
+            for sign, name in zip((1.0, -1.0), contact.bodies, strict=True):
+                if name != "world":
+                    gained[int(name[1:])] += sign * contact.impulse
+            assert contact.gap > -1e-4
+            n = normals.get(contact.feature)
+            if n is not None:  # the law holds for normals at the start of the step
+                tangent = np.linalg.norm(contact.impulse - contact.impulse @ n * n)
+                assert contact.impulse @ n >= -1e-12
+                assert tangent <= friction * (contact.impulse @ n) + 1e-9
+                checked += 1
+        after = world.v.reshape(-1, 6)[:, :3]
+        expected = before + gained / mass + 0.002 * world.model.header.gravity
+        np.testing.assert_allclose(after, expected, atol=1e-9)
+    assert world.diagnostics.failed == 0
+    assert checked > 1000
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "exact"])
+def test_heaps_of_four_need_no_degraded_answer(cone: str) -> None:
+    for seed in range(6):
+        world = thrown(4, seed, (0.3, 0.6, 0.9)[seed % 3], cone)
+        world.step(steps=300)
+        assert world.diagnostics.degraded == world.diagnostics.failed == 0
+        assert world.diagnostics.residual < 1e-9
+
+
+def test_what_stands_apart_does_not_know_of_each_other() -> None:
+    """A tower alone and beside another one: the same bits."""
+    tower = [(0.0, 0.0, 0.05 + 0.1 * i) for i in range(4)]
+    alone = standing(tower)
+    beside = standing([*tower, *((3.0, 0.0, z) for _, _, z in tower)])
+    for world in (alone, beside):
+        world.v[0] = 0.5
+        world.v[15] = 0.3
+        world.step(steps=60)
+    np.testing.assert_array_equal(beside.q[: alone.q.size], alone.q)
+    np.testing.assert_array_equal(beside.v[: alone.v.size], alone.v)
+
+
+def test_a_state_taken_up_again_goes_on_with_the_same_bits() -> None:
+    world = thrown(12, 5, 0.6, "pyramid")
+    world.step(steps=120)
+    other = World(world.model, timestep=0.002)
+    other.set_state(world.get_state())
+    for each in (world, other):
+        each.step(steps=60)
+    np.testing.assert_array_equal(other.q, world.q)
+    np.testing.assert_array_equal(other.v, world.v)
+
+
+def test_ten_dominoes_fall_one_after_the_other() -> None:
+    places = [(0.1 * i, 0.0, 0.1) for i in range(10)]
+    world = standing(places, (0.01, 0.05, 0.1))
+    world.v[[0, 4]] = 0.3, 3.0
+    fallen: list[int] = []
+    for _ in range(600):
+        world.step()
+        up = Rotation.from_quat(world.q.reshape(-1, 7)[:, 3:], scalar_first=True).as_matrix()[
+            :, 2, 2
+        ]
+        fallen += [i for i in range(10) if up[i] < 0.7 and i not in fallen]
+    assert fallen == list(range(10))
+    assert world.diagnostics.failed == 0
+
+
+def test_an_arm_pushes_a_heavy_row_of_boxes() -> None:
+    """A tree of several joints among free bodies: its motor's torque slides what friction holds.
+
+    Three boxes in a row, pushed at their middle height: they move once F > mu m g.
+    """
+    builder = ModelBuilder()
+    builder.half_space("floor", friction=0.5)
+    builder.body("arm", joint=revolute(axis=(0, 1, 0), position=(0, 0, 1.0)))
+    ends = {"start": (0, 0, 0), "end": (0, 0, -0.95)}
+    builder.capsule("rod", "arm", **ends, radius=0.02, friction=0.0, mass=1.0)
+    for i in range(3):
+        builder.body(f"b{i}", joint=free())
+        builder.box(f"g{i}", f"b{i}", half_size=(0.1, 0.1, 0.1), friction=0.5, mass=2.0)
+    model = builder.build()
+    world = World(model, timestep=0.002)
+    q = world.q[1:].reshape(-1, 7)
+    q[:, 0] = 0.12 + 0.2 * np.arange(3)
+    q[:, 2] = 0.1
+    rest = q[:, 0].copy()
+    lever = 0.9  # of the rod's axis above the boxes' middle [m]
+    limit = 0.5 * 3 * 2.0 * 9.81 * lever
+    world.step([-0.9 * limit], steps=100)
+    assert np.abs(q[:, 0] - rest).max() < 1e-4
+    world.step([-1.3 * limit], steps=100)
+    assert (q[:, 0] - rest > 1e-3).all()
+    assert world.diagnostics.degraded == 0
+
+
+def test_fifty_boxes_far_apart_are_fifty_islands() -> None:
+    world = standing([(2.0 * (i % 10), 2.0 * (i // 10), 0.05) for i in range(50)])
+    world.v.reshape(-1, 6)[:, 0] = 1.0
+    world.step(steps=200)
+    x = world.q.reshape(-1, 7)[:, 0] - 2.0 * (np.arange(50) % 10)
+    # They slide v^2 / (2 mu g), but for the discretisation's half step
+    assert np.ptp(x) < 1e-12
+    assert x[0] == pytest.approx(1.0 / (2 * 0.6 * 9.81), abs=2e-3)
