@@ -133,7 +133,11 @@ class World:
 
     @property
     def q(self) -> Floats:
-        """Positions, shape (nq,): a view that can be written into."""
+        """Positions, shape (nq,): a view that can be written into.
+
+        In scenes of so many parts that pairs share their slots, a step may move the state to make
+        room for more: ask again after each.
+        """
         view: Floats = self._rows["q"][0]
         return view
 

@@ -71,7 +71,7 @@ class LeggedTask(Task):
         standing: the standing pose with its base at the origin [m, rad], shape (nq,).
         legs: names of the legs.
         scan: points of the height scan forward and sideways, SCAN_SPACING apart.
-        foot_of_feature: number of the leg whose foot a contact feature belongs to; BODY for what
+        foot_of_feature: number of the leg whose foot a contact candidate belongs to; BODY for what
             else touches the ground, ITSELF for what touches the robot.
     """
 

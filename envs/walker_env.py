@@ -50,7 +50,7 @@ class WalkerTask(Task):
         velocity_bound: joint velocity that ends the episode [rad/s].
         standing: the standing pose with its root at the origin [m, rad], shape (nq,).
         legs: names of the legs.
-        foot_of_feature: number of the leg whose foot a contact feature belongs to, or -1.
+        foot_of_feature: number of the leg whose foot a contact candidate belongs to, or -1.
     """
 
     command: float | None = None

@@ -162,7 +162,8 @@ def test_stands_on_its_soles() -> None:
     efforts = env.model.dofs["effort"][6:]
     corners = (env.task.foot_of_feature >= 0) & (env.model.candidates["center"][:, 2] < -0.06)
     assert corners.sum() == 8
-    cost = np.where(corners, 1.0, np.inf)
+    cost = np.full(len(env.model.features), np.inf)
+    cost[env.model.feature_of[corners]] = 1.0
     start = row["q"].copy()
     for _ in range(10):
         held = inverse_dynamics(env.model, row["q"], row["v"], np.zeros(21), env.dt, load_cost=cost)

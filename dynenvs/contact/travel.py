@@ -2,10 +2,12 @@
 
 Contacts are looked for where bodies are at the start and at the end of a part.  A body that moves
 by more than the thickness of what stands in its way would be seen before it and behind it, never
-in it.  So where something is about to meet something else at such a speed, the part is cut: within
-one, two solids move by no more than half of what they are thick together, and are seen, at the
-latest, where they overlap by as much: then the direction that parts them is still the right one.
-Slow bodies, and fast ones with nothing ahead, cost no more than a look at their velocities.
+in it.  Pairs that are nearer than NEAR at the start (above fields: SEEN) are seen in time.  So a
+body is dangerous that comes from further away and still goes half of its thickness into another.
+Where it is about to meet something, the part is cut: within one, two solids move by no more than
+half of what they are thick together, and are seen, at the latest, where they overlap by as much:
+then the direction that parts them is still the right one.  Slow bodies, and fast ones with nothing
+ahead, cost no more than a look at their velocities.
 
 Half spaces have no other side: what is below them is brought back (`resolve.add_missed`).
 """
@@ -28,10 +30,9 @@ from dynenvs.layout import (
     open_solids,
     open_workspace,
 )
-from dynenvs.records import BLOCK_FIELD, BOX, HALF_SPACE, HEIGHT_FIELD
+from dynenvs.records import BLOCK_FIELD, BOX, HALF_SPACE, HEIGHT_FIELD, NEAR, SEEN
 from dynenvs.rotation import rotate
 
-FAST = 0.05  # way within a part below which nothing is cut: about as far as pairs are looked at [m]
 THIN = 0.005  # way that two solids may always move, however thin they are [m]
 MOST_PARTS = 200  # into which one part is cut
 LOOKED = 0
@@ -46,7 +47,7 @@ def safe_part(m: ModelView, w: WorkspaceView, packed: Bytes, buffer: Bytes, dt: 
     fastest = 0.0
     for i in range(1, h.nb):
         fastest = max(fastest, _fastest_point(m, w, i))
-    if not 2.0 * dt * fastest > FAST:
+    if not 2.0 * dt * fastest > NEAR:
         return dt
     w.answer[0].until = dt
     find_safe_part(packed, buffer, dt)
@@ -123,12 +124,13 @@ def _parts_of_pair(pair: Any, solids: Records, shapes: Records, dt: float) -> fl
     u, v = a.normal, b.normal
     x, y, z = u[0] - v[0], u[1] - v[1], u[2] - v[2]
     way = dt * (math.sqrt(x * x + y * y + z * z) + a.hu + b.hu)
-    if not way > FAST:
+    thick, reach = one.inside + other.inside, one.radius + way
+    over_field = pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD
+    if not way > (SEEN if over_field else NEAR) + 0.5 * thick:  # from where pairs are near
         return 1.0
     p, q = a.center, b.center
     x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
-    thick, reach = one.inside + other.inside, one.radius + way
-    if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
+    if over_field:
         _, _, z = back(b.R, (x, y, z))
         if z - pair.top > reach:
             return 1.0
@@ -154,7 +156,7 @@ def _parts_of_points(m: ModelView, w: WorkspaceView, feature: Any, dt: float) ->
     way = dt * math.sqrt((ux - vx) ** 2 + (uy - vy) ** 2 + (uz - vz) ** 2)
     thick = feature.radius + feature.target_radius
     distance = math.sqrt((x - tx) ** 2 + (y - ty) ** 2 + (z - tz) ** 2)
-    if not way > FAST or distance > thick + way:
+    if not way > NEAR + 0.5 * thick or distance > thick + way:
         return 1.0
     return math.ceil(way / max(0.5 * thick, THIN))
 
