@@ -52,34 +52,44 @@ def _add_variable(
 
 @kernel
 def _list_variables(polygon: Records, w: WorkspaceView, count: int, rows: int) -> int:
-    """List the LCP's variables; those that no coordinate moves (A_ii = 0) are dropped."""
-    h = polygon[0]
+    """List the LCP's variables of `count` contacts and of the limits in the other rows."""
     n = integer(0)
     r = integer(0)
     for i in range(count):
         contact = w.contacts[i]
         r = contact.row + 1 + contact.tangents
-        first = n
-        if w.G[contact.row, contact.row] > 0.0:
-            n = _add_variable(w.variables, n, NORMAL, i, contact.row, 0, 1.0, 0.0)
-            slack = False
-            for k in range(h.directions if contact.tangents > 0 else 0):
-                t = contact.row + 1
-                c, s = h.cosines[k], h.sines[k]
-                self_coupling = c * c * w.G[t, t]
-                if s != 0.0:
-                    self_coupling += 2 * c * s * w.G[t, t + 1] + s * s * w.G[t + 1, t + 1]
-                if self_coupling > NIL * w.G[contact.row, contact.row]:
-                    n = _add_variable(w.variables, n, DIRECTION, i, t, 1 + k, c, s)
-                    slack = True
-            if slack:
-                n = _add_variable(w.variables, n, SLACK, i, 0, 1 + h.directions, 0.0, 0.0)
-        for k in range(first, n):
-            w.block[k] = i
+        n = _list_contact(polygon, w, i, contact, n)
     for k in range(r, rows):
         if w.G[k, k] > 0.0:
             w.block[n] = count + k - r
             n = _add_variable(w.variables, n, LIMIT, limited_coordinate(w.J, k), k, 0, 1.0, 0.0)
+    return n
+
+
+@inlined
+def _list_contact(polygon: Records, w: WorkspaceView, i: int, contact: Any, n: int) -> int:
+    """Variables of one contact after n others; those that nothing moves (A_ii = 0) are dropped.
+
+    contact: what has a row, tangents and friction: a CONTACT, or a BLOCK
+    """
+    h = polygon[0]
+    first = n
+    if w.G[contact.row, contact.row] > 0.0:
+        n = _add_variable(w.variables, n, NORMAL, i, contact.row, 0, 1.0, 0.0)
+        slack = False
+        for k in range(h.directions if contact.tangents > 0 else 0):
+            t = contact.row + 1
+            c, s = h.cosines[k], h.sines[k]
+            self_coupling = c * c * w.G[t, t]
+            if s != 0.0:
+                self_coupling += 2 * c * s * w.G[t, t + 1] + s * s * w.G[t + 1, t + 1]
+            if self_coupling > NIL * w.G[contact.row, contact.row]:
+                n = _add_variable(w.variables, n, DIRECTION, i, t, 1 + k, c, s)
+                slack = True
+        if slack:
+            n = _add_variable(w.variables, n, SLACK, i, 0, 1 + h.directions, 0.0, 0.0)
+    for k in range(first, n):
+        w.block[k] = i
     return n
 
 
@@ -213,6 +223,38 @@ def solve_with_reserves(
     )
     _report(s, w, count, rows, n)
     return int(answer.status)
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "rare", seconds=20)
+def solve_blocks_by_cascade(
+    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, floor: float
+) -> int:
+    """The LCP of `count` blocks and their rows, from nothing, to the impulses of the rows.
+
+    floor: the least velocity scale of the certificate [m/s]
+    Returns the status; `w.answer` stays as it is, and nothing is remembered.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    polygon = open_polygon(m, s)
+    n = integer(0)
+    for i in range(count):
+        n = _list_contact(polygon, w, i, w.blocks[i], n)
+    _fill(w.variables, w.blocks, w.G, w.bias_row, n, w.A, w.b)
+    for i in range(n):
+        w.active[i] = 0
+    status, _, _, _ = solve(
+        w.A, w.b, n, floor, w.active, m.header[0].directions == 2, w.block, w.z, open_lcp(m, buffer)
+    )
+    for r in range(rows):
+        w.impulse_row[r] = 0.0
+    for i in range(n):
+        variable, impulse = w.variables[i], max(w.z[i], 0.0)
+        if variable.kind != SLACK:
+            w.impulse_row[variable.row] += variable.c * impulse
+            if variable.s != 0.0:
+                w.impulse_row[variable.row + 1] += variable.s * impulse
+    return int(status)
 
 
 @inlined

@@ -1,8 +1,8 @@
 """Small islands by the dense solvers: before the multipliers, or where these do not suffice.
 
 The Delassus matrix of a few contacts is small.  Newton's method on contact modes is then the
-quickest way to an answer that is exact to rounding; the central path and the cones' own method find
-answers where bodies are wedged or touch nearly along a line, which is hard on multipliers.
+quickest way to an answer that is exact to rounding; the central path, Lemke's method and the cones'
+own find answers where bodies are wedged or touch nearly along a line, which is hard on multipliers.
 (`dynenvs.contact.newton`, `.inside`, `.cone`.)
 """
 
