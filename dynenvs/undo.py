@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import inlined
 from dynenvs.layout import Bytes, ModelView, StateView, WorkspaceView, open_state
 from dynenvs.views import vector
 
@@ -33,13 +33,13 @@ def _kept(m: ModelView, buffer: Bytes) -> StateView:
     return open_state(m, vector(buffer, h.kept_at, h.state_bytes, np.uint8))
 
 
-@kernel
+@inlined
 def keep_state(m: ModelView, s: StateView, buffer: Bytes) -> None:
     """Write down, in the workspace, what a step can change."""
     _copy(m, s, _kept(m, buffer))
 
 
-@kernel
+@inlined
 def restore_state(m: ModelView, s: StateView, buffer: Bytes) -> None:
     """The state that `keep_state` wrote down; what is listed since is forgotten."""
     for i in range(s.status[0].touched):

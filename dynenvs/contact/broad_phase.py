@@ -27,7 +27,7 @@ from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD, NEAR, SPHER
 ROOM = 0.5 * NEAR * (1.0 + 1e-9)  # by which a box around a solid is larger on each side [m]
 
 
-@kernel
+@inlined
 def keep_blocks(m: ModelView, s: StateView, kept: Ints) -> None:
     """Mark the blocks of which the world remembers something."""
     h = m.header[0]
@@ -39,7 +39,7 @@ def keep_blocks(m: ModelView, s: StateView, kept: Ints) -> None:
             kept[(s.touched[i] - pool) // h.block_slots] = 1
 
 
-@kernel
+@inlined
 def list_near(
     m: ModelView, broad: BroadView, pairs: Records, solids: Records, shapes: Records, near: Records
 ) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def list_near(
     return n, missing
 
 
-@kernel
+@inlined
 def give_blocks(
     m: ModelView, broad: BroadView, pairs: Records, owners: Ints, near: Records, n: int, free: bool
 ) -> tuple[int, int]:

@@ -124,7 +124,7 @@ def look_for_spots(
     return int(find_spots(packed, buffer, s.owners, after))
 
 
-@kernel
+@inlined
 def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tuple[int, float]:
     """All candidates deeper below ground than `depth` at the end of the step, in order.
 
@@ -342,7 +342,7 @@ def _out_of_reach(feature: Any, bodies: Records, works: Records, poses: Records,
     return bool(clearance + dt * (speed - turn * feature.around) > CLEAR)
 
 
-@kernel
+@inlined
 def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
     """Collect the candidates that can be reached within the step; returns their number.
 
