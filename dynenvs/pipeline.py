@@ -21,6 +21,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import InlineOverloads, NativeLowering
 
 from dynenvs.cache import KernelCache, turn_to_compile
+from dynenvs.interrupts import interrupts_kept
 from dynenvs.library import Part, Unit
 
 
@@ -158,7 +159,11 @@ class Kernel(CPUDispatcher):
         """Compile for argument types, or load what this or another process has compiled."""
         arguments, _ = sigutils.normalize_signature(signature)
         if not isinstance(self._cache, KernelCache) or self.is_compiled_for(arguments):
-            return super().compile(signature)
+            return self._compile_here(signature)
         name = f"{self.py_func.__module__}.{self.py_func.__name__}"
         with turn_to_compile(name, lambda: self.is_compiled_for(arguments)):
+            return self._compile_here(signature)
+
+    def _compile_here(self, signature: Any) -> Any:
+        with interrupts_kept():  # LLVM calls Python back when it has made machine code
             return super().compile(signature)

@@ -193,6 +193,35 @@ def test_an_interrupt_waits_for_the_kernel_that_runs(monkeypatch: pytest.MonkeyP
     assert not interrupts._before
 
 
+@kernel
+def _compiled_late(x: Any) -> Any:
+    return 2.0 * x
+
+
+def test_an_interrupt_while_llvm_makes_machine_code_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """LLVM, which takes seconds for a large kernel, calls Python at the end: Ctrl-C acts there."""
+    engine = _compiled_late.targetctx.codegen()._engine._ee  # type: ignore[attr-defined]
+    plain, called = engine._object_cache_notify, []
+
+    def interrupted(module: Any, code: bytes) -> None:
+        if not called:
+            called.append(True)
+            signal.raise_signal(signal.SIGINT)
+        plain(module, code)
+
+    monkeypatch.setattr(engine, "_object_cache_notify", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(2):  # it may come a moment after a compiling as short as this one
+            assert _compiled_late(3.0) == 6.0
+            time.sleep(1.0)
+    assert called
+    assert signal.getsignal(signal.SIGINT) is before
+    assert _compiled_late(3.0) == 6.0
+
+
 @pytest.mark.parametrize("name", ["dynenvs/DoublePendulum-v0", "dynenvs/PlanarHumanoid-v0"])
 def test_an_interrupt_while_compiling_changes_nothing(
     name: str, monkeypatch: pytest.MonkeyPatch
