@@ -84,10 +84,11 @@ def _helper_is_at(name: str) -> bool:
 def _compile(what: str, jobs: Sequence[Job]) -> None:
     begin = time.monotonic()
     _start_helper(jobs)
-    seconds = sum(job.seconds for job in jobs) / (2 if _helpers else 1)
-    told = max([seconds, *(job.seconds for job in jobs)]) >= TOLD
+    seconds = [job.seconds for job in jobs]
+    about = max(sum(seconds) / 2, *seconds) if _helpers and len(jobs) > 1 else sum(seconds)
+    told = about >= TOLD
     if told:
-        _say(_announcement(what, len(jobs), seconds))
+        _say(_announcement(what, len(jobs), about))
     waiting = list(jobs)
     while waiting:
         if told and len(waiting) < len(jobs):

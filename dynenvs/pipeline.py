@@ -136,6 +136,8 @@ class Kernel(CPUDispatcher):
     Numba pickles it as a function with `locals` (types of its variables; none here) and options.
     """
 
+    seconds = 2.0  # that compiling it takes about; `compiled` says so of what takes longer
+
     def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
         super().__init__(function, locals, options, UnitCompiler)
         self._compiler._customize_flags = _Flags

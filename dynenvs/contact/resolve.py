@@ -40,7 +40,7 @@ ROUNDS = 5  # of adding features that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a feature counts [m]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)", "contact", seconds=24)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)", "contact", seconds=19)
 def resolve_contacts(
     packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int, ahead: float
 ) -> int:

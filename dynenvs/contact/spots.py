@@ -30,7 +30,7 @@ from dynenvs.rotation import rotate
 FOUND = 0
 
 
-@apart("int64(uint8[::1], uint8[::1], int64)", "solids")
+@apart("int64(uint8[::1], uint8[::1], int64)", "solids", seconds=9)
 def find_spots(packed: Bytes, buffer: Bytes, after: int) -> int:
     """Fill `w.spots` for the poses `w.pose`, or its second half for `w.pose_new` if `after`.
 
