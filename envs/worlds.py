@@ -285,7 +285,7 @@ class Worlds:
 
     def is_at_limit(self) -> bool:
         """The same of a single world; NumPy's way takes 0.9 us."""
-        return self._steps.item() >= self._step_limit
+        return bool(self._steps.item() >= self._step_limit)
 
     def take_observations(self) -> Floats:
         """Observations after the last call, shape (count, observations), the caller's own."""
