@@ -156,6 +156,14 @@ def prepare(what: str, calls: Calls, groups: Sequence[str] | None) -> None:
         unit.link()
 
 
+def prepare_once(
+    what: str, function: Any, arguments: Sequence[Any], groups: Sequence[str] = ()
+) -> None:
+    """`prepare` a kernel that a library function calls, unless this process has it already."""
+    if not config.DISABLE_JIT and not function.overloads:
+        prepare(what, [(function, arguments)], groups)
+
+
 def expect(calls: Calls, groups: Sequence[str]) -> None:
     """Name what will be prepared later: a helper process that runs by then has done its part."""
     if not config.DISABLE_JIT:

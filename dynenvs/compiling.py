@@ -84,8 +84,7 @@ def _helper_is_at(name: str) -> bool:
 def _compile(what: str, jobs: Sequence[Job]) -> None:
     begin = time.monotonic()
     _start_helper(jobs)
-    seconds = [job.seconds for job in jobs]
-    about = max(sum(seconds) / 2, *seconds) if _helpers and len(jobs) > 1 else sum(seconds)
+    about = _about([job.seconds for job in jobs], 2 if _helpers else 1)
     told = about >= TOLD
     if told:
         _say(_announcement(what, len(jobs), about))
@@ -101,6 +100,11 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
             job.kernel.compile(job.arguments)
     if told:
         _say(f"compiled in {time.monotonic() - begin:.0f} s")
+
+
+def _about(seconds: Sequence[float], processes: int) -> float:
+    """How long processes need that share out parts, and cannot divide one."""
+    return max(sum(seconds) / processes, max(seconds))
 
 
 def _start_helper(jobs: Sequence[Job]) -> None:
@@ -124,7 +128,7 @@ def _announcement(what: str, count: int, seconds: float) -> str:
         else f"{root} is not writable, so this will happen at every start: "
         "set DYNENVS_CACHE_DIR to a folder that is"
     )
-    cores = "two idle cores" if _helpers else "one idle core"
+    cores = "two idle cores" if _helpers and count > 1 else "one idle core"
     return f"compiling {what}: {parts}, about {seconds:.0f} s on {cores}; {kept}"
 
 

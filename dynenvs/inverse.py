@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.compiled import apart, inlined, kernel, prepare_once
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
@@ -291,9 +291,10 @@ def inverse_dynamics(
     if cost.shape != (nf,) or np.isnan(cost).any() or (cost < 0).any():
         raise ValueError(f"load_cost must have shape ({nf},) and no negative or NaN entry")
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
-    status, violation = inverse(
-        model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new
-    )
+    h, ahead = float(period), float(lookahead)
+    call = model.packed, rows, buffer, desired, h, ahead, cost, tau, v_new
+    prepare_once("inverse dynamics", inverse, call, ("inverse", *model.kernel_groups))
+    status, violation = inverse(*call)
     impulses = rows.view(model.state_dtype)["memory"]["impulse"][0].copy()
     return InverseResult(
         tau[model.actuated], v_new, impulses, InverseStatus(status), float(violation)

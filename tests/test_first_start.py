@@ -150,6 +150,36 @@ def test_progress_is_told(
         assert not lines or told[1].startswith("dynenvs: 1 of 3 parts after ")
 
 
+@kernel(seconds=60)
+def _called_by_a_function(x: float) -> float:
+    return 3.0 * x
+
+
+def test_what_a_function_calls_is_told_the_first_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No silent wait: as `solve_lcp`, `aba` and `inverse_dynamics` do."""
+    monkeypatch.setattr(compiling, "compiles_elsewhere", lambda _: False)
+    compiled.prepare_once("a test", _called_by_a_function, (2.0,))
+    first = capsys.readouterr().err
+    assert first.startswith(
+        "dynenvs: compiling a test: one part, about 60 s on one idle core; kept"
+    )
+    compiled.prepare_once("a test", _called_by_a_function, (2.0,))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "alone", "helped"),
+    [((30.0, 2.0), 32.0, 30.0), ((10.0, 12.0, 9.0), 31.0, 15.5), ((8.0,), 8.0, 8.0)],
+)
+def test_two_processes_share_out_parts_and_divide_none(
+    seconds: tuple[float, ...], alone: float, helped: float
+) -> None:
+    assert compiling._about(seconds, 1) == alone
+    assert compiling._about(seconds, 2) == helped
+
+
 # Interrupted
 
 
