@@ -54,7 +54,7 @@ PLAN_BYTES = PLAN.itemsize
 SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
 
 
-@kernel
+@kernel(seconds=18)
 def act(
     packed: Bytes,
     bodies: Records,

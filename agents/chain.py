@@ -71,7 +71,7 @@ SETTINGS = record_type(
 )
 
 
-@kernel
+@kernel(seconds=2)
 def act(
     packed: Bytes,
     settings: Records,

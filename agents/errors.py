@@ -47,7 +47,7 @@ def install_hint(extra: str) -> str:
     Returns:
         A command to paste, as `pip install -e ".[train]"` in a checkout.
     """
-    source = Path(dynenvs.__file__).parents[1]
+    source = Path(dynenvs.__file__).resolve().parents[1]
     if (source / "pyproject.toml").is_file():  # a checkout, installed as editable or on the path
         return f'pip install -e "{_from_here(source)}[{extra}]"'
     try:

@@ -66,7 +66,7 @@ SETTINGS = record_type(
 )
 
 
-@kernel
+@kernel(seconds=3)
 def act(
     packed: Bytes,
     settings: Records,

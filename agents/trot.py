@@ -64,7 +64,7 @@ COSTS_AT = 8 * -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)
 SCRATCH = COSTS + COSTS_AT // 8  # doubles that plan and legs take
 
 
-@kernel
+@kernel(seconds=14)
 def act(
     packed: Bytes,
     models: Bytes,

@@ -75,7 +75,7 @@ SLACK = 0.2  # of the hip's speed beyond 0 or the command, before steps follow i
 TIPPING = 20.0  # bound on the trunk's angular acceleration [rad/s^2]
 
 
-@kernel
+@kernel(seconds=8)
 def act(
     packed: Bytes,
     gaits: Records,

@@ -81,7 +81,7 @@ def open_abreast(m: ModelView, buffer: Bytes) -> AbreastView:
     )
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "batch")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "batch", seconds=9)
 def free_abreast(
     packed: Bytes, rows: Bytes, buffers: Bytes, stride: int, count: int, dt: float
 ) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -27,14 +28,30 @@ from dynenvs.pipeline import Kernel
 F = TypeVar("F", bound=Callable[..., Any])
 Calls = Sequence[tuple[Any, Sequence[Any]]]  # kernels that Python will call, with their arguments
 
-SECONDS = 8.0  # that compiling a kernel takes about, if it does not say
-
 _units: dict[str, _Unit] = {}  # kernels compiled apart, by module and name
 
 
-def kernel(function: F) -> F:
-    """Compile `function` for one thread; the interpreter lock is released while it runs."""
-    return _compile(function)
+@overload
+def kernel(function: F) -> F: ...
+
+
+@overload
+def kernel(*, seconds: float) -> Callable[[F], F]: ...
+
+
+def kernel(function: Any = None, *, seconds: float = Kernel.seconds) -> Any:
+    """Compile `function` for one thread; the interpreter lock is released while it runs.
+
+    Args:
+        function: to compile.
+        seconds: that compiling it takes a processor, about; for the message that it is compiled.
+    """
+    if function is None:
+        return partial(kernel, seconds=seconds)
+    compiled: Any = _compile(function)
+    if not config.DISABLE_JIT:
+        compiled.seconds = seconds
+    return compiled
 
 
 def inlined(function: F) -> F:
@@ -61,7 +78,9 @@ def _compile(function: F, **options: Any) -> F:
     return cast(F, compiled)
 
 
-def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
+def apart(
+    signature: str, group: str = "rare", *, seconds: float = Kernel.seconds
+) -> Callable[[F], Any]:
     """Compile a kernel apart from its callers; they reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
@@ -76,14 +95,14 @@ def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> C
             one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled:
             callers take what they know for an answer, and no more.
         group: who needs it, a name for `prepare`; "rare" is for what few worlds ever do.
-        seconds: that compiling it takes on a laptop, about; for the message that it is compiled.
+        seconds: that compiling it takes a processor, about; for the message that it is compiled.
     """
 
     def decorate(function: F) -> Any:
-        compiled: Any = _compile(function)
+        compiled: Any = kernel(seconds=seconds)(function)
         if config.DISABLE_JIT:
             return function
-        unit = _Unit(compiled, signature, group, seconds)
+        unit = _Unit(compiled, signature, group)
         _units[unit.job.name] = unit
         return _caller(unit.job.name, unit.result, unit.job.arguments)
 
@@ -93,9 +112,9 @@ def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> C
 class _Unit:
     """A kernel compiled apart: its job for the compiler, and the cell that holds its address."""
 
-    def __init__(self, function: Kernel, signature: str, group: str, seconds: float) -> None:
+    def __init__(self, function: Kernel, signature: str, group: str) -> None:
         arguments, self.result = sigutils.normalize_signature(signature)
-        self.job, self.group = Job(function, arguments, seconds), group
+        self.job, self.group = Job(function, arguments, function.seconds), group
         self._prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
         self._stub = self._prototype(uninterrupted(self._first_call))
         self._cell = ctypes.c_void_p(ctypes.cast(self._stub, ctypes.c_void_p).value)
@@ -137,6 +156,14 @@ def prepare(what: str, calls: Calls, groups: Sequence[str] | None) -> None:
         unit.link()
 
 
+def prepare_once(
+    what: str, function: Any, arguments: Sequence[Any], groups: Sequence[str] = ()
+) -> None:
+    """`prepare` a kernel that a library function calls, unless this process has it already."""
+    if not config.DISABLE_JIT and not function.overloads:
+        prepare(what, [(function, arguments)], groups)
+
+
 def expect(calls: Calls, groups: Sequence[str]) -> None:
     """Name what will be prepared later: a helper process that runs by then has done its part."""
     if not config.DISABLE_JIT:
@@ -149,7 +176,7 @@ def _units_of(groups: Sequence[str] | None) -> list[_Unit]:
 
 def _jobs(calls: Calls, units: Sequence[_Unit]) -> list[Job]:
     """What Python calls first, then units from quick to slow: a helper begins at the end."""
-    jobs = [Job(k, tuple(typeof(a) for a in arguments), SECONDS) for k, arguments in calls]
+    jobs = [Job(k, tuple(typeof(a) for a in arguments), k.seconds) for k, arguments in calls]
     return jobs + sorted((unit.job for unit in units), key=lambda job: job.seconds)
 
 

@@ -84,10 +84,10 @@ def _helper_is_at(name: str) -> bool:
 def _compile(what: str, jobs: Sequence[Job]) -> None:
     begin = time.monotonic()
     _start_helper(jobs)
-    seconds = sum(job.seconds for job in jobs) / (2 if _helpers else 1)
-    told = max([seconds, *(job.seconds for job in jobs)]) >= TOLD
+    about = _about([job.seconds for job in jobs], 2 if _helpers else 1)
+    told = about >= TOLD
     if told:
-        _say(_announcement(what, len(jobs), seconds))
+        _say(_announcement(what, len(jobs), about))
     waiting = list(jobs)
     while waiting:
         if told and len(waiting) < len(jobs):
@@ -100,6 +100,11 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
             job.kernel.compile(job.arguments)
     if told:
         _say(f"compiled in {time.monotonic() - begin:.0f} s")
+
+
+def _about(seconds: Sequence[float], processes: int) -> float:
+    """How long processes need that share out parts, and cannot divide one."""
+    return max(sum(seconds) / processes, max(seconds))
 
 
 def _start_helper(jobs: Sequence[Job]) -> None:
@@ -123,7 +128,7 @@ def _announcement(what: str, count: int, seconds: float) -> str:
         else f"{root} is not writable, so this will happen at every start: "
         "set DYNENVS_CACHE_DIR to a folder that is"
     )
-    cores = "two idle cores" if _helpers else "one idle core"
+    cores = "two idle cores" if _helpers and count > 1 else "one idle core"
     return f"compiling {what}: {parts}, about {seconds:.0f} s on {cores}; {kept}"
 
 

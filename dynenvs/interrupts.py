@@ -1,9 +1,10 @@
-"""Ctrl-C while a running kernel waits for another one to be compiled.
+"""Ctrl-C while compiled code runs that calls Python back.
 
-Python would raise KeyboardInterrupt right there, within a function that compiled code has called.
-No exception passes through compiled code: it would be lost, and the kernel would go on with
-whatever stood in the place of an answer.  Here the interrupt waits: the compiling and the kernel
-end as if nothing had happened, and it is raised as soon as Python runs again.
+A kernel calls Python when it needs another kernel that must be compiled first; LLVM calls Python
+when it has made machine code.  Python would raise KeyboardInterrupt right there, and no exception
+passes through compiled code: Ctrl-C would be lost, and a kernel would go on with whatever stood in
+the place of an answer.  Here the interrupt waits until the compiled code has returned, as if
+nothing had happened, and is raised as soon as Python runs again.
 """
 
 from __future__ import annotations
@@ -11,34 +12,47 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
+from llvmlite.binding import ExecutionEngine
+
 AGAIN = 0.02  # seconds after which an interrupt that was kept back is sent again
 
-_codes: set[CodeType] = set()  # of the functions that compiled code calls
+_codes: set[CodeType] = {  # of the functions that compiled code calls; LLVM calls these two
+    ExecutionEngine._raw_object_cache_notify.__code__,
+    ExecutionEngine._raw_object_cache_getbuffer.__code__,
+}
 _before: list[Any] = []  # the handler of SIGINT whose place `_keep_back` has taken
 _kept_back: list[bool] = []  # not empty while an interrupt waits
 
 
 def uninterrupted(function: Callable[..., int]) -> Callable[..., int]:
-    """`function`, for compiled code to call: Ctrl-C is raised after that code has returned.
-
-    Signals are the main thread's matter in Python; in others nothing needs to be kept back.
-    """
+    """`function`, for compiled code to call: Ctrl-C is raised after that code has returned."""
 
     def call(*values: Any) -> int:
-        main = threading.current_thread() is threading.main_thread()
-        held = main and _hold()
-        try:
+        with interrupts_kept():
             return function(*values)
-        finally:
-            if held and not _kept_back:
-                _let_go()
 
     _codes.add(call.__code__)
     return call
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Lose no Ctrl-C in here: within a function that compiled code calls it waits, else it acts.
+
+    Signals are the main thread's matter in Python; in others nothing needs to be kept back.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    held = main and _hold()
+    try:
+        yield
+    finally:
+        if held and not _kept_back:
+            _let_go()
 
 
 def _hold() -> bool:
@@ -57,7 +71,7 @@ def _let_go() -> None:
 
 def _keep_back(number: int, frame: FrameType | None) -> None:
     """Send the interrupt again a little later, or to the handler that is meant for it."""
-    if _is_called_by_kernel(frame):
+    if _is_called_by_compiled_code(frame):
         _kept_back[:] = [True]
         again = threading.Timer(AGAIN, interrupt_main_thread)
         again.daemon = True
@@ -77,7 +91,7 @@ def interrupt_main_thread() -> None:
         _thread.interrupt_main()
 
 
-def _is_called_by_kernel(frame: FrameType | None) -> bool:
+def _is_called_by_compiled_code(frame: FrameType | None) -> bool:
     """Whether a frame, or one that called it, is that of a function for compiled code."""
     while frame is not None:
         if frame.f_code in _codes:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import apart, inlined, kernel
+from dynenvs.compiled import apart, inlined, kernel, prepare_once
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
@@ -85,6 +85,7 @@ def inverse_world(
 @apart(
     "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])",
     "inverse",
+    seconds=14,
 )
 def solve_inverse(
     packed: Bytes,
@@ -294,9 +295,11 @@ def inverse_dynamics(
         raise ValueError(f"load_cost must have shape ({nf},) and no negative or NaN entry")
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
     while True:
-        status, violation = inverse(
+        call = (
             model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new
-        )
+        )  # fmt: skip
+        prepare_once("inverse dynamics", inverse, call, ("inverse", *model.kernel_groups))
+        status, violation = inverse(*call)
         answer = open_workspace(open_model(model.packed), buffer).answer[0]
         wanted, blocks = int(answer["wanted"]), int(answer["blocks"])
         if wanted + blocks == 0:

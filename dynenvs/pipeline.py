@@ -21,6 +21,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import InlineOverloads, NativeLowering
 
 from dynenvs.cache import KernelCache, turn_to_compile
+from dynenvs.interrupts import interrupts_kept
 from dynenvs.library import Part, Unit
 
 
@@ -135,6 +136,8 @@ class Kernel(CPUDispatcher):
     Numba pickles it as a function with `locals` (types of its variables; none here) and options.
     """
 
+    seconds = 2.0  # that compiling it takes about; `compiled` says so of what takes longer
+
     def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
         super().__init__(function, locals, options, UnitCompiler)
         self._compiler._customize_flags = _Flags
@@ -158,7 +161,11 @@ class Kernel(CPUDispatcher):
         """Compile for argument types, or load what this or another process has compiled."""
         arguments, _ = sigutils.normalize_signature(signature)
         if not isinstance(self._cache, KernelCache) or self.is_compiled_for(arguments):
-            return super().compile(signature)
+            return self._compile_here(signature)
         name = f"{self.py_func.__module__}.{self.py_func.__name__}"
         with turn_to_compile(name, lambda: self.is_compiled_for(arguments)):
+            return self._compile_here(signature)
+
+    def _compile_here(self, signature: Any) -> Any:
+        with interrupts_kept():  # LLVM calls Python back when it has made machine code
             return super().compile(signature)

@@ -51,7 +51,9 @@ HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or whic
 PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, int64)", "step")
+@apart(
+    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, int64)", "step", seconds=14
+)
 def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float, free: int) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
@@ -170,7 +172,7 @@ def _move(
     return PLACED
 
 
-@kernel
+@kernel(seconds=0.2)
 def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
     """Advance one world by dt under the generalized forces tau, shape (nv,).
 

@@ -160,7 +160,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             worlds.observations[0].copy(),
             worlds.rewards.item(),
             end in TERMINATIONS,
-            end in TRUNCATIONS or (end in TERMINATIONS and worlds.at_limit().item()),
+            end in TRUNCATIONS or (end in TERMINATIONS and worlds.is_at_limit()),
             worlds.info(),
         )
 

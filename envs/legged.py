@@ -34,7 +34,7 @@ FALL_HEIGHT = 0.6  # of the standing height
 FALL_TILT = 0.5  # cosine of the base's tilt below which it has fallen
 
 
-@kernel
+@kernel(seconds=9)
 def run(
     packed: Bytes,
     options: Records,

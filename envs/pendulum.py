@@ -70,7 +70,7 @@ READING = record_type(
 TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
 
 
-@kernel
+@kernel(seconds=3)
 def run(
     packed: Bytes,
     options: Records,

@@ -45,7 +45,7 @@ FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
 READING_BYTES = READING.itemsize
 
 
-@kernel
+@kernel(seconds=4)
 def run(
     packed: Bytes,
     options: Records,

@@ -36,8 +36,8 @@ LEAST_SHARE = 16  # worlds that are worth waking up another thread
 # ways to run the same episode give the same `info`, the environment says nothing of it either.
 # A truncation without a word has reached its time limit.
 _TOLD = ~np.isin(range(len(END_WORDS)), (RUNNING, TIME_LIMIT))
-_END_WORDS = np.array(END_WORDS, dtype=object)
-_END_WORDS[~_TOLD] = None
+_TOLD_WORDS = [word if told else None for word, told in zip(END_WORDS, _TOLD, strict=True)]
+_END_WORDS = np.array(_TOLD_WORDS, dtype=object)
 
 
 @kernel
@@ -100,6 +100,8 @@ class Worlds:
         self._fresh = self.task.model.states(1)
         self._everyone = np.ones(self.count, np.uint8)
         self._progress = new_progress(1)
+        self._steps = self.tasks["steps"]
+        self._step_limit = int(self.task.options["max_steps"][0])
         self._run = self.task.run
         self._prepared = False
         self._arguments = (
@@ -304,8 +306,12 @@ class Worlds:
 
     def at_limit(self, ahead: int = 0) -> Flags:
         """Whose episodes reach the time limit within `ahead` more control steps, shape (count,)."""
-        flags: Flags = self.tasks["steps"] >= self.task.options["max_steps"][0] - ahead
+        flags: Flags = self._steps >= self._step_limit - ahead
         return flags
+
+    def is_at_limit(self) -> bool:
+        """The same of a single world; NumPy's way takes 0.9 us."""
+        return bool(self._steps.item() >= self._step_limit)
 
     def take_observations(self) -> Floats:
         """Observations after the last call, shape (count, observations), the caller's own."""
@@ -317,9 +323,9 @@ class Worlds:
         info: Info = dict(zip(self._scalars, self._unpack(self._packed_reading), strict=True))
         for name, array in self._arrays:
             info[name] = array.copy()
-        end = int(self.ends[0])
-        if _TOLD[end]:
-            info["end"] = END_WORDS[end]
+        word = _TOLD_WORDS[self.ends.item(0)]
+        if word is not None:
+            info["end"] = word
         return info
 
     def infos(self, present: Flags | None = None) -> Info:

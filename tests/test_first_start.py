@@ -150,6 +150,36 @@ def test_progress_is_told(
         assert not lines or told[1].startswith("dynenvs: 1 of 3 parts after ")
 
 
+@kernel(seconds=60)
+def _called_by_a_function(x: float) -> float:
+    return 3.0 * x
+
+
+def test_what_a_function_calls_is_told_the_first_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No silent wait: as `solve_lcp`, `aba` and `inverse_dynamics` do."""
+    monkeypatch.setattr(compiling, "compiles_elsewhere", lambda _: False)
+    compiled.prepare_once("a test", _called_by_a_function, (2.0,))
+    first = capsys.readouterr().err
+    assert first.startswith(
+        "dynenvs: compiling a test: one part, about 60 s on one idle core; kept"
+    )
+    compiled.prepare_once("a test", _called_by_a_function, (2.0,))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "alone", "helped"),
+    [((30.0, 2.0), 32.0, 30.0), ((10.0, 12.0, 9.0), 31.0, 15.5), ((8.0,), 8.0, 8.0)],
+)
+def test_two_processes_share_out_parts_and_divide_none(
+    seconds: tuple[float, ...], alone: float, helped: float
+) -> None:
+    assert compiling._about(seconds, 1) == alone
+    assert compiling._about(seconds, 2) == helped
+
+
 # Interrupted
 
 
@@ -191,6 +221,38 @@ def test_an_interrupt_waits_for_the_kernel_that_runs(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(x, [1.0, 5.0])
     assert signal.getsignal(signal.SIGINT) is before
     assert not interrupts._before
+
+
+@kernel
+def _compiled_late(x: Any) -> Any:
+    return 2.0 * x
+
+
+def test_an_interrupt_while_llvm_makes_machine_code_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """LLVM, which takes seconds for a large kernel, calls Python at the end: Ctrl-C acts there."""
+    engine = _compiled_late.targetctx.codegen()._engine._ee  # type: ignore[attr-defined]
+    plain, called = engine._object_cache_notify, []
+
+    def interrupted(module: Any, code: bytes) -> None:
+        if not called:
+            called.append(True)
+            signal.raise_signal(signal.SIGINT)
+        plain(module, code)
+
+    monkeypatch.setattr(engine, "_object_cache_notify", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+
+    def work() -> None:
+        assert _compiled_late(3.0) == 6.0
+        time.sleep(10.0)  # it may come a moment after a compiling as short as this one
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert called
+    assert signal.getsignal(signal.SIGINT) is before
+    assert _compiled_late(3.0) == 6.0
 
 
 @pytest.mark.parametrize("name", ["dynenvs/DoublePendulum-v0", "dynenvs/PlanarHumanoid-v0"])

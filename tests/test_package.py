@@ -43,6 +43,13 @@ def test_unknown_name_is_an_attribute_error() -> None:
         dynenvs.nonsense  # noqa: B018
 
 
+def test_it_is_found_next_to_its_checkout(tmp_path: Path) -> None:
+    """A folder of that name, as `git clone` makes it, is no package: the installed one is meant."""
+    (tmp_path / "dynenvs").mkdir()
+    code = "import dynenvs; print(dynenvs.__version__)"
+    assert python(code, tmp_path).strip() == dynenvs.__version__
+
+
 def test_names_do_not_depend_on_which_was_used_first(tmp_path: Path) -> None:
     """`frames` is the function, although a module of that name holds it and another."""
     code = "import dynenvs; dynenvs.point_jacobian; print(callable(dynenvs.frames))"

@@ -76,32 +76,17 @@ def clone_to_file(
         OSError: it cannot be written.
         KeyboardInterrupt: Ctrl-C; its words say what there is.
     """
-    settings = settings or _settings(env_id)
-    if threads is not None:
-        torch.set_num_threads(threads)
-    set_random_seed(seed)
     begin, stand = time.perf_counter(), machine()
     examples = None
-    transitions = episodes * step_limit(make_batch(env_id, 1, 1, **options))
     if dataset is not None:
         examples = read_examples(env_id, dataset, episodes, relabel, **options)
-        transitions = len(examples.observations)
-    if gradient_steps is None:
-        settings = scaled(settings, transitions)
-    else:
-        settings = settings._replace(last_steps=gradient_steps)
-    # Who wants little work wants it of the value function, too
-    settings = settings._replace(value_steps=min(settings.value_steps, settings.last_steps))
-    kind = "dagger" if dataset is None else "clone"
+    settings, total = _work(
+        env_id, examples, episodes, gradient_steps, settings or _settings(env_id), options
+    )
+    kind = "dagger" if examples is None else "clone"
     words = {"kind": kind, "episodes": episodes, "seed": seed, "options": options}
-    total = settings.last_steps + settings.value_steps
-    if examples is None:
-        total += (shape_of_dagger(settings, transitions)[0] - 1) * lesson_steps(settings)
     draft = Draft(path, env_id, words, total, report)
     model, curve = _learn(env_id, examples, episodes, settings, seed, threads, draft, options)
-    minutes = (time.perf_counter() - begin) / 60.0
-    save_model(model, path, env_id, words)
-    draft.remove()
     log = {
         **words,
         "env": env_id,
@@ -109,15 +94,49 @@ def clone_to_file(
         "relabelled": relabel,
         "settings": settings._asdict(),
         "machine": stand,
-        "minutes": minutes,
+        "minutes": (time.perf_counter() - begin) / 60.0,
         "losses": curve,
     }
-    try:
-        log["final"] = finish(env_id, path, **options)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{path} is finished, but not evaluated") from None
+    save_model(model, path, env_id, words)
+    draft.remove()
+    log["final"] = _evaluated(env_id, path, **options)
     write_json(path.with_suffix(".json"), log)
     return log
+
+
+def _evaluated(env_id: str, path: Path, **options: Any) -> dict[str, Any]:
+    """The figures of the finished policy.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; its words say what there is.
+    """
+    try:
+        return finish(env_id, path, **options)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{path} is finished, but not evaluated") from None
+
+
+def _work(
+    env_id: str,
+    examples: Examples | None,
+    episodes: int,
+    gradient_steps: int | None,
+    settings: Settings,
+    options: dict[str, Any],
+) -> tuple[Settings, int]:
+    """Settings whose work fits the data, or is what was asked for; and gradient steps in all."""
+    questions = episodes * step_limit(make_batch(env_id, 1, 1, **options))
+    transitions = questions if examples is None else len(examples.observations)
+    if gradient_steps is None:
+        settings = scaled(settings, transitions)
+    else:
+        settings = settings._replace(last_steps=gradient_steps)
+    # Who wants little work wants it of the value function, too
+    settings = settings._replace(value_steps=min(settings.value_steps, settings.last_steps))
+    total = settings.last_steps + settings.value_steps
+    if examples is None:
+        total += (shape_of_dagger(settings, questions)[0] - 1) * lesson_steps(settings)
+    return settings, total
 
 
 def _settings(env_id: str) -> Settings:
@@ -142,6 +161,9 @@ def _learn(
     Raises:
         KeyboardInterrupt: Ctrl-C; its words say what there is.
     """
+    if threads is not None:
+        torch.set_num_threads(threads)
+    set_random_seed(seed)
     curve: list[dict[str, float]] = []
 
     def note(steps: int, loss: float) -> None:

@@ -125,21 +125,8 @@ def clone(
     path = out or Path(f"{short_name(env_id)}_{'clone' if dataset else 'dagger'}.zip")
     check_writable(path)
     console = Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     try:
-        with Progress(
-            *columns,
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as progress:
-            task = progress.add_task("cloning", total=None)
-
-            def report(done: int, total: int, loss: float) -> None:
-                told = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
-                progress.update(task, completed=done, total=total, description=told)
-
+        with _cloning(console) as report:
             log = clone_to_file(
                 env_id,
                 path,
@@ -164,45 +151,73 @@ def clone(
     )
 
 
+@contextmanager
+def _cloning(console: Console) -> Iterator[Callable[[int, int, float], None]]:
+    """A bar of how far cloning has come: what is to be told its gradient steps and its loss."""
+    bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    hidden = not console.is_terminal
+    with Progress(
+        *bar, TimeRemainingColumn(), console=console, transient=True, disable=hidden
+    ) as progress:
+        task = progress.add_task("cloning", total=None)
+
+        def report(done: int, total: int, loss: float) -> None:
+            told = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
+            progress.update(task, completed=done, total=total, description=told)
+
+        yield report
+
+
+# What `train` takes
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting, as learning_rate=1e-3; may be several."),
+]
+Config = Annotated[
+    Path | None, typer.Option(help="YAML file of settings instead of the package's.")
+]
+RunFolder = Annotated[
+    Path | None, typer.Option(help="The run's folder; runs/ENV/ALGORITHM-SEED if absent.")
+]
+From = Annotated[Path | None, typer.Option("--from", help="Zip of a policy to go on from.")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume", help="Go on with the run in the folder; --steps and --set may change it."
+    ),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Of the whole run; the settings' if absent. More extend a finished run."
+    ),
+]
+Minutes = Annotated[
+    float | None, typer.Option(min=0.0, help="Stop when the whole run has taken so many.")
+]
+RunSeed = Annotated[
+    int | None, typer.Option(min=0, help="Of weights, worlds and noise; 0 if absent.")
+]
+RunThreads = Annotated[
+    int | None, typer.Option(min=1, help="Of torch and the simulator; 1 resumes bitwise.")
+]
+
+
 @told_plainly
 def train(
     algorithm: Annotated[str, typer.Argument(help="ppo, sac or td3.")],
     env: Env,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting, as learning_rate=1e-3; may be several."),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="YAML file of settings instead of the package's.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The run's folder; runs/ENV/ALGORITHM-SEED if absent.")
-    ] = None,
-    from_: Annotated[
-        Path | None, typer.Option("--from", help="Zip of a policy to go on from.")
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Go on with the run in the folder; --steps and --set may change it."
-        ),
-    ] = False,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Of the whole run; the settings' if absent. More extend a finished run."
-        ),
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop when the whole run has taken so many.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Of weights, worlds and noise; 0 if absent.")
-    ] = None,
+    set_: Set = None,
+    config: Config = None,
+    out: RunFolder = None,
+    from_: From = None,
+    resume: Resume = False,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: RunSeed = None,
     options: Options = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Of torch and the simulator; 1 resumes bitwise.")
-    ] = None,
+    threads: RunThreads = None,
 ) -> None:
     """Train a policy with stable-baselines3; Ctrl-C leaves a run that can be resumed."""
     from dynenvs.agents.files import check_writable

@@ -51,7 +51,7 @@ SEQUENCE = 2000  # impacts one by one before all are ended at once, without rest
 BEFORE, COMPRESSED = range(2)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "impacts")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "impacts", seconds=12)
 def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     """Change the velocities by the impacts of parts that touch and approach each other now.
 
@@ -103,7 +103,7 @@ def _hold(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: B
     return True
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "impacts")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "impacts", seconds=1)
 def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     """Time until the first impact with restitution, or dt, into `w.answer[0].until` [s].
 

@@ -31,7 +31,7 @@ SWEEPS = 4  # of mode changes
 KEPT = 8  # row of the scratch vectors for the impulses at the path's end
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=7)
 def solve_from_inside(
     packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, dt: float
 ) -> int:

@@ -131,7 +131,7 @@ def _push(m: ModelView, L: Floats, c: LoopView, v: Floats) -> None:
         v[j] += total
 
 
-@apart("int64(uint8[::1], uint8[::1])", "loops")
+@apart("int64(uint8[::1], uint8[::1])", "loops", seconds=2.5)
 def hold_loops(packed: Bytes, buffer: Bytes) -> int:
     """Take from `w.v_free` what would open a loop.  Needs poses, axes and factors `w.L`.
 
@@ -153,7 +153,7 @@ def hold_loops(packed: Bytes, buffer: Bytes) -> int:
     return HELD
 
 
-@apart("int64(uint8[::1], uint8[::1], int64)", "loops")
+@apart("int64(uint8[::1], uint8[::1], int64)", "loops", seconds=1.5)
 def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
     """Contact rows whose impulses open no loop: `w.Y` and `w.G` anew, after `hold_loops`.
 
@@ -221,7 +221,7 @@ def _substitute_all(c: LoopView, rows: int) -> None:
             T[q, k] *= c.inverse[q]
 
 
-@apart("int64(uint8[::1], uint8[::1], float64)", "loops")
+@apart("int64(uint8[::1], uint8[::1], float64)", "loops", seconds=3)
 def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
     """Close the loops at `w.q_new` and `w.pose_new`, after `hold_loops` of the same step.
 

@@ -166,7 +166,7 @@ def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> No
             w.impulse_row[variable.row + 1] += variable.s * impulse
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=12)
 def solve_by_cascade(
     packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
 ) -> int:
@@ -197,7 +197,7 @@ def solve_by_cascade(
     return int(answer.status)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "impacts")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "impacts", seconds=3)
 def solve_with_reserves(
     packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
 ) -> int:

@@ -57,7 +57,7 @@ FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact", seconds=4)
 def correct_positions(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
     m = open_model(packed)

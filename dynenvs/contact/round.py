@@ -18,7 +18,7 @@ from dynenvs.layout import (
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "cones")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "cones", seconds=4)
 def solve_on_cones(
     packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
 ) -> int:

@@ -34,7 +34,7 @@ from dynenvs.rotation import rotate
 FOUND = 0
 
 
-@apart("int64(uint8[::1], uint8[::1], int64[::1], int64)", "solids")
+@apart("int64(uint8[::1], uint8[::1], int64[::1], int64)", "solids", seconds=9)
 def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
     """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import kernel
+from dynenvs.compiled import kernel, prepare_once
 from dynenvs.dynamics.rnea import subtract_wrench
 from dynenvs.edge import finite_vector, prepare
 from dynenvs.kinematics import update_kinematics
@@ -94,7 +94,7 @@ def aba_passes(
             work.a[k] += work.c[k]
 
 
-@kernel
+@kernel(seconds=7)
 def _aba(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, a: Floats) -> None:
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
@@ -129,7 +129,9 @@ def aba(
     """
     row, buffer = prepare(model, q, v, wrenches)
     a = np.zeros(model.nv)
-    _aba(model.packed, row, buffer, finite_vector(tau, model.nv, "tau"), a)
+    call = model.packed, row, buffer, finite_vector(tau, model.nv, "tau"), a
+    prepare_once("forward dynamics", _aba, call)
+    _aba(*call)
     if not np.isfinite(a).all():
         j = int(np.flatnonzero(~np.isfinite(a))[0])
         name = model.body_names[model.dofs[j]["body"]]

@@ -22,7 +22,7 @@ from dynenvs.spatial import dot6
 PASSED, SINGULAR = 0, 1
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "recursive")
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "recursive", seconds=4)
 def free_by_recursion(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
     """The velocity without contacts after dt into `w.v_free`; needs the poses.
 
@@ -50,7 +50,7 @@ def free_by_recursion(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt:
     return PASSED
 
 
-@apart("int64(uint8[::1], uint8[::1], int64)", "recursive")
+@apart("int64(uint8[::1], uint8[::1], int64)", "recursive", seconds=1)
 def couple_by_recursion(packed: Bytes, buffer: Bytes, rows: int) -> int:
     """`w.Y` = M^-1 J^T and `w.G` = J M^-1 J^T of all rows, after `free_by_recursion`."""
     m = open_model(packed)

@@ -171,7 +171,7 @@ def _judge(
     return best
 
 
-@kernel
+@kernel(seconds=11)
 def solve(
     A: Matrix,
     b: Vector,
@@ -231,7 +231,7 @@ def solve(
     return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots, best_rung
 
 
-@kernel
+@kernel(seconds=11)
 def solve_by(
     A: Matrix,
     b: Vector,
