@@ -379,7 +379,13 @@ ISLAND = record_type(
         ("scale", "f8"),  # the certificate's velocity scale [m/s]
         ("residual", "f8"),
         ("newtons", "i8"),
-        ("status", "i8"),
+        # Of what floats, about the world's origin: mass, first moment (then: centre of mass),
+        # inertia, and the angular momentum that it lacks (then: the spin that gives it)
+        ("floats", "i8"),
+        ("mass", "f8"),
+        ("moment", "f8", (3,)),
+        ("inertia", "f8", (3, 3)),
+        ("spin", "f8", (3,)),
     ]
 )
 

@@ -25,6 +25,7 @@ from dynenvs.contact.project import (
     tangential_errors,
 )
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
+from dynenvs.contact.sparse.momentum import begin_momentum, restore_momentum
 from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.contact.sparse.proximal import assemble
 from dynenvs.joints import integrate
@@ -60,6 +61,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
             x.trial[i, r] = row_velocity(x, i, r, x.v)
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
+    floating = begin_momentum(m, s, w, x)
     for attempt in range(2):
         worst = _mark_errors(m, w, x, n, dt)
         if worst < ROUNDOFF:
@@ -85,6 +87,8 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
                 return 1 if bare >= least else 0
         if last:
             break
+    if floating > 0:
+        restore_momentum(m, s, w, x)
     return 1 if lowest >= least else 0
 
 

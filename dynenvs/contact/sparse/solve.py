@@ -32,6 +32,7 @@ from dynenvs.sparse_view import SparseView, open_sparse
 BUDGET = 100  # factorisations for an island
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
 EXACT = 1e-13  # ... where the last step's impulses leave more than this
+RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
 USELESS = 0.1  # residual above which an answer is none
 
 
@@ -88,10 +89,17 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
 
 @inlined
 def _velocity_scale(x: SparseView, island: Any, floor: float) -> float:
-    """The certificate's velocity scale, as `dynenvs.contact.newton.velocity_scale`."""
+    """The certificate's velocity scale, as `dynenvs.contact.newton.velocity_scale`.
+
+    And no less than what rounding leaves of the difference of speeds.
+    """
     scale = floor
     for k in range(island.first, island.first + island.count):
         scale = max(scale, x.constraints[x.members[k]].speed)
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for j in range(tree.first, tree.first + tree.nv):
+            scale = max(scale, RELATIVE * abs(x.free[j]))
     return scale if scale > 0.0 else 1.0
 
 
