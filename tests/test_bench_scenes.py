@@ -156,7 +156,7 @@ def test_what_is_read_off_a_scene(monkeypatch: pytest.MonkeyPatch) -> None:
     assert second.ratios == pytest.approx([2.0] * 30)
     assert first.cores == pytest.approx([0.5] * 30)
     assert first.facts == {
-        "first ms": "18",
+        "first ms": "9",
         "p95 ms": "18",
         "max/median": "3",
         "residual": "5",
