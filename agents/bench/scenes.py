@@ -32,7 +32,7 @@ NOTES = [
     "defaults (pyramidal cone, Newton's solver, Euler). `World.step` and `mj_step` are called from "
     "Python for one step at a time, and each call is timed: a row's figure is the median of its "
     "steps, its spread is theirs, and its ratio to MuJoCo that of the same steps of the scene. "
-    "Each step is done once, in turns of a few dozen. First: the very first step, cold, in which "
+    "Each step is done once; the systems take turns. First: the very first step, cold, in which "
     "room for contacts is made; it is in none of the other times but the dominoes'. First and "
     "max/median are of processor time, in which other programs have no share. The walls' rows are "
     "shifted by a quarter of a brick; the heap's boxes are dropped, turned and placed at random by "
