@@ -4,7 +4,8 @@ race.py      systems take turns; medians, spread and ratios of what they did
 peers.py     other people's packages: present, or named as missing
 machine.py   what it ran on: processor, cores, versions
 mirrors.py   one mechanism written for dynenvs, MuJoCo and Pinocchio
-single.py, batch.py, dynamics.py, steps.py, lcp.py, pendulum.py, memory.py      families of cases
+loose.py     scenes of loose boxes in dynenvs and in MuJoCo
+single.py, batch.py, dynamics.py, steps.py, scenes.py, lcp.py, pendulum.py, memory.py      families
 report.py, plot.py      tables, Markdown, JSON, picture
 families.py  their names, and the one call that measures them
 """

@@ -55,7 +55,7 @@ def cases(settings: Settings) -> list[Case]:
             "evaluation",
             makers,
             notes,
-            microseconds=True,
+            unit="us",
             conclude=_crossover,
             against=against,
         )

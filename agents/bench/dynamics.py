@@ -52,9 +52,7 @@ def cases(settings: Settings) -> list[Case]:
     title = f"Forward dynamics, humanoid tree of {tree.nv} velocities"
     theirs = "Pinocchio aba, from Python"
     against = {theirs: theirs, "dynenvs aba, from Python": theirs}
-    return [
-        Race("dynamics", title, "evaluation", makers, notes, microseconds=True, against=against)
-    ]
+    return [Race("dynamics", title, "evaluation", makers, notes, unit="us", against=against)]
 
 
 def chain_cases(settings: Settings) -> list[Case]:
@@ -76,7 +74,7 @@ def chain_cases(settings: Settings) -> list[Case]:
             "evaluation",
             makers,
             notes,
-            microseconds=True,
+            unit="us",
             x=("links", "by"),
             conclude=_linear,
             against={f"{_links(n)}, {by}": f"{_links(n)}, Pinocchio" for n in lengths for by in BY},

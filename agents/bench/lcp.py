@@ -71,7 +71,7 @@ def _race(title: str, sizes: Sequence[int], heavy: float, notes: list[str]) -> R
         ]
         against |= {name: theirs for name, _ in makers[-3:]}
     x = ("contacts", "solver")
-    return Race("lcp", title, "solve", makers, notes, microseconds=True, x=x, against=against)
+    return Race("lcp", title, "solve", makers, notes, unit="us", x=x, against=against)
 
 
 def stacks(contacts: int, heavy: float = 1.0, later: float = 0.0) -> Problems:

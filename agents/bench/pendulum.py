@@ -47,7 +47,7 @@ def cases(settings: Settings) -> list[Case]:
             "hundredth step."
         ]
         title = f"Contact pendulum of {n} balls"
-        found.append(Race("pendulum", title, "physics step", makers, notes, microseconds=True))
+        found.append(Race("pendulum", title, "physics step", makers, notes, unit="us"))
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dynenvs.agents.bench.peers import peer
-from dynenvs.agents.bench.race import Result, Row, quartiles
+from dynenvs.agents.bench.race import UNITS, Result, Row, quartiles
 from dynenvs.agents.bench.report import draft
 
 ACROSS = 3  # panels in a row
@@ -68,7 +68,9 @@ def _draw(panel: Any, result: Result) -> None:
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set_xlabel(size)
-    each = f"us a {result.operation}" if result.microseconds else f"{result.operation}s a second"
+    each = f"{result.operation}s a second"
+    if result.unit:
+        each = f"{result.unit} a {result.operation}"
     panel.set_ylabel(each)
     panel.set_title(result.title, fontsize="small")
     panel.legend(fontsize="small")
@@ -79,6 +81,7 @@ def _bar(result: Result, row: Row) -> tuple[float, float, float]:
     """Median, and the distances of the quartiles below and above it."""
     low, high = quartiles(row.samples)
     middle = row.median
-    if result.microseconds:
-        middle, low, high = 1e6 / middle, 1e6 / high, 1e6 / low
+    if result.unit:
+        one = UNITS[result.unit]
+        middle, low, high = one / middle, one / high, one / low
     return middle, middle - low, high - middle

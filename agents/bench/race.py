@@ -19,6 +19,7 @@ from dynenvs.agents.bench.peers import MissingPeer
 
 FEWEST_SECONDS = 1e-9  # a turn is never thought shorter: clocks have a grain [s]
 MOST_CALLS = 10**9  # in a turn, of what takes no time
+UNITS = {"us": 1e6, "ms": 1e3}  # of an operation's time, in a second
 CALIBRATIONS = 3  # how often the length of a turn is adjusted
 
 Tick = Callable[[str], None]
@@ -113,7 +114,7 @@ class Result:
         rows: one a system that ran.
         skipped: one line for each system that did not, with the reason.
         notes: what a reader must know to read the table rightly.
-        microseconds: the table shows the time of an operation instead of the rate.
+        unit: "us" or "ms": the table shows the time of an operation in it instead of the rate.
         x: name of the fact that a plot draws the rows over, and the fact that names its curves.
     """
 
@@ -123,7 +124,7 @@ class Result:
     rows: list[Row]
     skipped: list[str]
     notes: list[str]
-    microseconds: bool = False
+    unit: str = ""
     x: tuple[str, str] | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -164,7 +165,7 @@ class Race:
     operation: str
     makers: Sequence[tuple[str, Maker]]
     notes: Sequence[str] = ()
-    microseconds: bool = False
+    unit: str = ""
     x: tuple[str, str] | None = None
     conclude: Callable[[list[Row]], list[str]] | None = None
     against: dict[str, str] = field(default_factory=dict)
@@ -194,7 +195,7 @@ class Race:
             rows,
             skipped,
             notes,
-            self.microseconds,
+            self.unit,
             self.x,
         )
 

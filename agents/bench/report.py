@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from dynenvs.agents.bench.race import Result, Row, Settings
+from dynenvs.agents.bench.race import UNITS, Result, Row, Settings
 
 HIDDEN = ("marks", "by", "solver", "worlds", "threads", "links")  # facts that the name tells too
 
@@ -46,7 +46,7 @@ How to read them:
 def columns(result: Result) -> list[str]:
     """Heads of a result's table."""
     facts = dict.fromkeys(k for row in result.rows for k in row.facts if k not in HIDDEN)
-    each = f"us a {result.operation}" if result.microseconds else f"{result.operation}s/s"
+    each = f"{result.unit} a {result.operation}" if result.unit else f"{result.operation}s/s"
     timed = any(row.period for row in result.rows)
     simulated = ["simulated s/s"] if timed else []
     ratio = ["ratio"] if compared(result) else []
@@ -61,7 +61,7 @@ def compared(result: Result) -> bool:
 def cells(result: Result, row: Row) -> list[str]:
     """A row of a result's table."""
     facts = dict.fromkeys(k for r in result.rows for k in r.facts if k not in HIDDEN)
-    figure = 1e6 / row.median if result.microseconds else row.median
+    figure = UNITS[result.unit] / row.median if result.unit else row.median
     words = [row.name, *(str(row.facts.get(k, "")) for k in facts), digits(figure)]
     words += [f"{100 * row.spread:.0f} %", f"{statistics.median(row.cores):.2f}"]
     if any(r.period for r in result.rows):

@@ -90,7 +90,7 @@ class Solves:
             + ", ".join(f"{word} {effort:g} N m" for word, effort in EFFORTS.items())
             + " (deviation).",
         ]
-        return Result(self.family, self.title, "solve", rows, [], notes, microseconds=True)
+        return Result(self.family, self.title, "solve", rows, [], notes, unit="us")
 
 
 @kernel

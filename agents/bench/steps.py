@@ -42,7 +42,7 @@ def cases(settings: Settings) -> list[Case]:
             "physics step",
             first,
             ["`mj_step` loops in C, `World.step` in Python, the compiled loop as a user's kernel."],
-            microseconds=True,
+            unit="us",
         ),
         *(_walker_race(falling, word, length) for word, length in EPISODES.items()),
     ]
@@ -62,7 +62,7 @@ def _walker_race(model: Model, word: str, length: int) -> Race:
         "Contacts: the mean number at the end of a control step."
     ]
     title = f"Whole step, planar walker {word}, 5 ms"
-    return Race("steps", title, "physics step", makers, notes, microseconds=True)
+    return Race("steps", title, "physics step", makers, notes, unit="us")
 
 
 @kernel
