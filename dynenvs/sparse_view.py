@@ -45,6 +45,7 @@ class SparseView(NamedTuple):
     bias: Floats  # right-hand side [m/s], shape (nk, 3)
     p: Floats  # impulses [N s], shape (nk, 3)
     best: Floats  # the best impulses so far, shape (nk, 3)
+    kept: Floats  # what an earlier attempt ended with, shape (nk, 3)
     trial: Floats  # impulses that the law gives at a trial velocity, shape (nk, 3)
     slip: Floats  # mu times the slip, where it is held for a round [m/s], shape (nk,)
     free: Floats  # velocity without impulses, ordered by trees, shape (nv,)
@@ -74,7 +75,8 @@ def sparse_parts(header: Any) -> list[int]:
     wide = int(header.widest)
     words = [
         nt * TREE.itemsize // 8, nk * CONSTRAINT.itemsize // 8, nt * ISLAND.itemsize // 8, nk, nt,
-        nv * wide, 6 * nk * wide, 6 * nk * wide, 9 * nk, 9 * nk, 3 * nk, 3 * nk, 3 * nk, 3 * nk, nk,
+        nv * wide, 6 * nk * wide, 6 * nk * wide, 9 * nk, 9 * nk, 3 * nk, 3 * nk, 3 * nk, 3 * nk,
+        3 * nk, nk,
         nv, nv, nv, nv, nv, nv, nv, nt * nt, nt * nt, nt, nt, factor_words(header),
     ]  # fmt: skip
     return [8 * word for word in words]
@@ -113,9 +115,10 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     bias = matrix(buffer, at, nk, 3, np.float64)
     p = matrix(buffer, at + 24 * nk, nk, 3, np.float64)
     best = matrix(buffer, at + 48 * nk, nk, 3, np.float64)
-    trial = matrix(buffer, at + 72 * nk, nk, 3, np.float64)
-    slip = vector(buffer, at + 96 * nk, nk, np.float64)
-    at += 104 * nk
+    kept = matrix(buffer, at + 72 * nk, nk, 3, np.float64)
+    trial = matrix(buffer, at + 96 * nk, nk, 3, np.float64)
+    slip = vector(buffer, at + 120 * nk, nk, np.float64)
+    at += 128 * nk
     free = vector(buffer, at, nv, np.float64)
     v = vector(buffer, at + 8 * nv, nv, np.float64)
     off = vector(buffer, at + 16 * nv, nv, np.float64)
@@ -133,6 +136,7 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     words = min(nv * nv, ROOM + ROOM_PER_COORDINATE * nv)
     factor = vector(buffer, at, words, np.float64)
     return SparseView(
-        trees, constraints, islands, members, trees_of, masses, J, Z, G, W, bias, p, best, trial,
-        slip, free, v, off, step, start, coordinates, swaps, block, later, laters, degree, factor,
+        trees, constraints, islands, members, trees_of, masses, J, Z, G, W, bias, p, best, kept,
+        trial, slip, free, v, off, step, start, coordinates, swaps, block, later, laters, degree,
+        factor,
     )  # fmt: skip

@@ -80,6 +80,8 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
         if done:
             piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
             if piece < part:
+                if known:  # four abreast have handed over what contact reads, and no more
+                    _pose(m, s, w)
                 done = free_motion(m, s, w, tau, piece)
         if done and bounces:
             done = find_impact(packed, row, buffer, piece) == CERTIFIED

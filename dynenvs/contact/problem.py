@@ -225,7 +225,7 @@ def solve_with_reserves(
     return int(answer.status)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "rare", seconds=20)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "sparse", seconds=12)
 def solve_blocks_by_cascade(
     packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, floor: float
 ) -> int:

@@ -38,7 +38,7 @@ from dynenvs.views import matrix, raw
 ENOUGH = 1e-10  # residual that ends the search ...
 SLOW = 0.5  # ... as does a certified one of which a round leaves more than this
 FINE = 1e-9  # what v may miss, relative to the scale, where rounding leaves nothing to gain
-FIRST_SWEEPS = 20  # of Gauss-Seidel where the start is worth little ...
+FIRST_SWEEPS, MORE_SWEEPS = 20, 60  # of Gauss-Seidel where the start is worth little ...
 POOR = 1e-3  # ... which is a residual above this
 FAR = 0.1  # residual above which the slip is held within a round
 INNER = 15  # Newton's steps in a round ...
@@ -55,17 +55,41 @@ BACK, CAP, LOOSEN = 0.3, 0.5, 1.5  # ... then the penalty falls, and for some ro
 def solve_island(
     x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
 ) -> float:
-    """Impulses `p` and velocities `v` of an island, from those that stand there.
+    """Impulses `p` and velocities `v` of an island, from those that stand there; or from nothing.
 
     Returns the residual.
 
     blocks: scratch, one BLOCK
+    budget: factorisations for each of the two
     """
     residual = island.residual
     if residual <= ENOUGH or not order_trees(x, island):
         return residual
+    residual = _attempt(x, island, cone, polygon, blocks, residual, FIRST_SWEEPS, budget)
+    if residual <= CERTIFIED_RESIDUAL:
+        return residual
+    # Contacts that have changed what they do can mislead: their impulses are worth less than none
+    _copy(x, island, x.p, x.kept)
+    _clear(x, island)
+    again = update_velocities(x, island, cone, polygon, blocks)
+    again = _attempt(x, island, cone, polygon, blocks, again, MORE_SWEEPS, 2 * budget)
+    if again < residual:
+        return again
+    _copy(x, island, x.kept, x.p)
+    return update_velocities(x, island, cone, polygon, blocks)
+
+
+@kernel
+def _attempt(
+    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, residual: float,
+    sweeps: int, budget: int,
+) -> float:  # fmt: skip
+    """Rounds of multipliers from `p`, whose residual is given, until they gain nothing more.
+
+    `p` ends as the best that was met; returns its residual.
+    """
     if residual > POOR:
-        sweep(x, island, cone, polygon, FIRST_SWEEPS)
+        sweep(x, island, cone, polygon, sweeps)
         residual = update_velocities(x, island, cone, polygon, blocks)
     best = residual
     _copy(x, island, x.p, x.best)
@@ -91,6 +115,13 @@ def solve_island(
                 penalty = min(grow * penalty, cap)
     _copy(x, island, x.best, x.p)
     return update_velocities(x, island, cone, polygon, blocks)
+
+
+@inlined
+def _clear(x: SparseView, island: Any) -> None:
+    for k in range(island.first, island.first + island.count):
+        for r in range(3):
+            x.p[x.members[k], r] = 0.0
 
 
 @inlined

@@ -15,6 +15,7 @@ from dynenvs.contact.cone import solve_cones
 from dynenvs.contact.inside import solve_from_inside
 from dynenvs.contact.modes import OPEN, STICK
 from dynenvs.contact.newton import newton
+from dynenvs.contact.problem import least_speed, solve_blocks_by_cascade
 from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.layout import (
@@ -58,13 +59,11 @@ def solve_small(
         w.b, w.z, w.impulse_row, w.v_row,
     )  # fmt: skip
     if not residual <= WARM_RESIDUAL:
-        solved = thorough != 0
-        if solved:
-            solved = (
-                solve_from_inside(packed, row, buffer, n, rows, dt) == CERTIFIED or cone == CONE
-            )
-        if not solved:
+        if thorough == 0:
             return NOT_DONE
+        status = solve_from_inside(packed, row, buffer, n, rows, dt)
+        if status != CERTIFIED:
+            solve_blocks_by_cascade(packed, row, buffer, n, rows, least_speed(m.header, dt))
     if cone == CONE and thorough != 0:
         solve_cones(
             w.blocks, n, w.G, w.bias_row, rows, island.scale, open_lcp(m, buffer).vectors[0], w.A,

@@ -29,7 +29,7 @@ from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
 from dynenvs.records import PYRAMID
 from dynenvs.sparse_view import SparseView, open_sparse
 
-BUDGET = 100  # factorisations for an island
+BUDGET = 60  # factorisations for an island from the last impulses, and as many from none
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
 EXACT = 1e-13  # ... where the last step's impulses leave more than this
 RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
