@@ -215,7 +215,13 @@ STATUS = record_type(
         ("time", "f8"),  # [s]
         ("residual", "f8"),  # worst certificate residual since the counters were cleared
         ("solves", "i8"),
-        ("rescued", "i8"),  # solves that Newton's method left to the cascade
+        # Problems (of islands, or whole) by the rung that solved them: the last step's impulses,
+        # Newton's method on modes, multipliers, the central path, the cascade or the cones
+        ("kept", "i8"),
+        ("by_modes", "i8"),
+        ("by_multipliers", "i8"),
+        ("by_path", "i8"),
+        ("by_cascade", "i8"),
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.compiled import prepare
 from dynenvs.contact.detect import candidates_of, measure_own_gaps, place
 from dynenvs.contact.loops import closure
+from dynenvs.diagnostics import Diagnostics, read_diagnostics
 from dynenvs.edge import finite_vector, mend_lists, start_totals
 from dynenvs.kinematics import update_poses
 from dynenvs.laws import cone_code, cone_name, direction_counts, polygon_number
@@ -43,17 +44,6 @@ class Contact(NamedTuple):
     normal: Floats  # unit, from the second to the first body, shape (3,)
     gap: float  # [m], negative inside
     impulse: Floats  # of the second on the first body in the last step, world axes [N s], (3,)
-
-
-class Diagnostics(NamedTuple):
-    """What the solver did since the world was made or reset."""
-
-    residual: float  # worst certificate residual of an accepted solution
-    solves: int
-    pivots: int
-    degraded: int  # solves accepted above the certificate's 1e-9, and halved steps
-    failed: int
-    overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
 
 
 class World:
@@ -369,11 +359,7 @@ class World:
     @property
     def diagnostics(self) -> Diagnostics:
         """Solver's counters since the world was made or reset."""
-        status = self._rows["status"][0]
-        return Diagnostics(
-            float(status["residual"]),
-            *(int(status[k]) for k in ("solves", "pivots", "degraded", "failed", "overflow")),
-        )
+        return read_diagnostics(self._rows["status"][0])
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: one record of `model.state_dtype`."""

@@ -292,4 +292,4 @@ def test_the_main_solver_solves_walking() -> None:
         observations, *_ = envs.step(expert.predict(observations)[0])
     status = envs.unwrapped.worlds.rows["status"]
     assert status["solves"].sum() >= 16 * 120
-    assert status["rescued"].sum() == 0
+    assert status["by_cascade"].sum() == 0

@@ -139,7 +139,7 @@ def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
     status = [r.view(model.state_dtype)["status"][0] for r in (before, after)]
     if answer["rows"] == 0 or status[1]["solves"] != status[0]["solves"] + 1:
         return None  # looked at again: the workspace holds a later problem
-    by_newton = status[1]["rescued"] == status[0]["rescued"]
+    by_newton = status[1]["by_cascade"] == status[0]["by_cascade"]
     count, rows = int(answer["contacts"]), int(answer["rows"])
     return Problem(before, buffer, count, rows, bool(by_newton), int(status[1]["contacts"]))
 

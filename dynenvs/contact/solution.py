@@ -51,15 +51,17 @@ def solve_problem(
         )
         # A stale guess must not change the answer (physics.md, section 4, warm start).
         solved = answer.residual <= WARM_RESIDUAL
+        s.status[0].by_modes += 1 if solved else 0
         if not solved:
             h = m.header[0]
             packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
             buffer = raw(w.pose, h.workspace_bytes)
             if h.directions > 2:  # in the plane the cascade is as quick
                 solved = solve_from_inside(packed, row, buffer, blocks, rows, dt) == CERTIFIED
+                s.status[0].by_path += 1 if solved else 0
             if not solved:
                 status = solve_by_cascade(packed, row, buffer, count, rows, dt)
-                s.status[0].rescued += 1
+                s.status[0].by_cascade += 1
     remember(m, s, w, count, rows, solved)
     return status
 

@@ -54,6 +54,7 @@ def solve_small(
         return NOT_DONE
     _fill(x, island, w)
     n = island.count
+    by_modes, by_path = True, True
     residual, _ = newton(
         polygon, w.blocks, n, w.G, w.bias_row, rows, island.scale, False, w.unknowns, w.A, w.active,
         w.b, w.z, w.impulse_row, w.v_row,
@@ -61,10 +62,12 @@ def solve_small(
     if not residual <= WARM_RESIDUAL:
         if thorough == 0:
             return NOT_DONE
-        status = solve_from_inside(packed, row, buffer, n, rows, dt)
-        if status != CERTIFIED:
+        by_modes = False
+        by_path = solve_from_inside(packed, row, buffer, n, rows, dt) == CERTIFIED
+        if not by_path:
             solve_blocks_by_cascade(packed, row, buffer, n, rows, least_speed(m.header, dt))
     if cone == CONE and thorough != 0:
+        by_modes = by_path = False
         solve_cones(
             w.blocks, n, w.G, w.bias_row, rows, island.scale, open_lcp(m, buffer).vectors[0], w.A,
             w.active, w.b, w.z, w.impulse_row, w.v_row,
@@ -73,6 +76,10 @@ def solve_small(
     residual = update_velocities(x, island, cone, polygon, w.blocks)
     if residual < island.residual:
         island.residual = residual
+        status = s.status[0]
+        status.by_modes += 1 if by_modes else 0
+        status.by_path += 1 if by_path and not by_modes else 0
+        status.by_cascade += 0 if by_path else 1
         return DONE
     _take_back(x, island)
     update_velocities(x, island, cone, polygon, w.blocks)

@@ -15,9 +15,10 @@ from dynenvs.contact.solution import touch
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
 from dynenvs.contact.sparse.proximal import ENOUGH, solve_island, update_velocities
-from dynenvs.contact.sparse.small import solve_small
+from dynenvs.contact.sparse.small import DONE, solve_small
 from dynenvs.layout import (
     Bytes,
+    Records,
     StateView,
     WorkspaceView,
     open_model,
@@ -61,12 +62,7 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
         island = x.islands[k]
         island.scale, island.newtons = _velocity_scale(x, island, floor), 0
         island.residual = update_velocities(x, island, cone, polygon, w.blocks)
-        if island.residual > EXACT and island.count <= SMALL and cone == PYRAMID:
-            solve_small(packed, row, buffer, k, dt, 0)
-        if island.residual > ENOUGH:
-            island.residual = solve_island(x, island, cone, polygon, w.blocks, BUDGET)
-        if island.residual > CERTIFIED_RESIDUAL:
-            solve_small(packed, row, buffer, k, dt, 1)
+        _climb(packed, row, buffer, s, w, x, k, polygon, dt)
         newtons += island.newtons
         worst = max(worst, island.residual)
         if not island.residual <= USELESS:
@@ -85,6 +81,43 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     answer.residual, answer.sweeps, answer.pivots = worst, newtons, 0
     answer.rows, answer.sparse = n, 1
     return status
+
+
+@inlined
+def _climb(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    s: StateView,
+    w: WorkspaceView,
+    x: SparseView,
+    k: int,
+    polygon: Records,
+    dt: float,
+) -> None:
+    """THE LADDER: island k from what the last step knows to an answer with the certificate.
+
+    Each rung is dearer than the one before, and is taken where that has left too much.
+    """
+    island, cone, status = x.islands[k], s.status[0].cone, s.status[0]
+    # Things at rest: nothing is new
+    if island.residual <= EXACT:
+        status.kept += 1
+        return
+    # A few contacts: their modes are quickly found, and exact to rounding
+    few = island.count <= SMALL and cone == PYRAMID
+    if few and solve_small(packed, row, buffer, k, dt, 0) == DONE and island.residual <= ENOUGH:
+        return
+    if island.residual <= ENOUGH:
+        status.kept += 1
+        return
+    # Many, or modes that do not settle
+    island.residual = solve_island(x, island, cone, polygon, w.blocks, BUDGET)
+    if island.residual <= CERTIFIED_RESIDUAL:
+        status.by_multipliers += 1
+        return
+    # A few that are wedged, or touch nearly along a line
+    solve_small(packed, row, buffer, k, dt, 1)
 
 
 @inlined
