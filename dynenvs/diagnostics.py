@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+COUNTERS = "solves", "pivots", "degraded", "failed", "overflow"
+
 
 class Rungs(NamedTuple):
     """How many contact problems each rung of the ladder has solved (docs/contact.md).
@@ -32,6 +34,9 @@ class Diagnostics(NamedTuple):
 
 def read_diagnostics(status: Any) -> Diagnostics:
     """The counters of a STATUS record."""
-    counts = (int(status[k]) for k in ("solves", "pivots", "degraded", "failed", "overflow"))
     names = ("kept", "by_modes", "by_multipliers", "by_path", "by_cascade")
-    return Diagnostics(float(status["residual"]), *counts, Rungs(*(int(status[k]) for k in names)))
+    return Diagnostics(
+        residual=float(status["residual"]),
+        rungs=Rungs(*(int(status[name]) for name in names)),
+        **{name: int(status[name]) for name in COUNTERS},
+    )

@@ -1,9 +1,9 @@
-"""A wrecking ball against a wall of bricks: hundreds of contacts, hard and certified.
+"""A wrecking ball against a wall of bricks: a hundred hard contacts at once.
 
     python examples/wrecking_ball.py [PICTURE.png]
 
 The ball hangs on a rope of one hinge.  Everything that touches is solved together, what does not is
-not; `World.diagnostics` tells how, and how exactly.
+not; `World.diagnostics` tells how, and how many answers were degraded: the best after bounded work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dynenvs import ModelBuilder, World, free, revolute
 from dynenvs.diagnostics import Diagnostics
 
 BRICK = (0.1, 0.05, 0.05)  # half edges [m]
-WIDTH, ROWS = 5, 6
+WIDTH, ROWS = 4, 4
 ROPE = 1.2  # from the hinge to the ball's centre [m]
 
 
@@ -28,12 +28,12 @@ def build() -> World:
     builder = ModelBuilder()
     builder.half_space("floor", friction=0.6)
     builder.body("rope", joint=revolute(axis=(1, 0, 0), position=(0.5, 0.0, 1.5)))
-    builder.sphere("ball", "rope", radius=0.12, position=(0, 0, -ROPE), mass=20.0)
+    builder.sphere("ball", "rope", radius=0.12, position=(0, 0, -ROPE), mass=10.0)
     for i in range(WIDTH * ROWS):
         builder.body(f"brick {i}", joint=free(), density=1800.0)
         builder.box(f"brick {i}", f"brick {i}", half_size=BRICK, friction=0.6)
     world = World(builder.build(), timestep=0.002)
-    world.q[0] = 1.2  # [rad]
+    world.q[0] = 0.9  # [rad]
     bricks = world.q[1:].reshape(-1, 7)
     row, column = np.divmod(np.arange(WIDTH * ROWS), WIDTH)
     # By a quarter of a brick: by a half the rows' ends would lie on their edges
@@ -54,7 +54,7 @@ def main(seconds: float = 1.5, picture: str | None = None) -> tuple[float, Diagn
     print(f"{1e3 * each:.2f} ms a step; the furthest brick is {flown:.2f} m from its place")
     print(world.diagnostics)
     if picture is not None:
-        Image.fromarray(dynenvs.render(world)).save(picture)
+        Image.fromarray(dynenvs.render(world, look_at=(0.4, 0.1, 0.3), distance=2.5)).save(picture)
     return float(flown), world.diagnostics
 
 

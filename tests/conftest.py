@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from trees import Tree, random_tree
+
+# A shell that starts the tests in the background has them ignore SIGINT, and all their children too
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TREES = 30
 

@@ -43,6 +43,16 @@ def test_custom_environment() -> None:
     assert len((FOLDER / "custom_environment.py").read_text().splitlines()) < 80
 
 
+def test_wrecking_ball(tmp_path: Path) -> None:
+    """It goes through the wall, no problem is left without an answer, and there is a picture."""
+    flown, told = example("wrecking_ball").main(0.8, str(tmp_path / "wall.png"))
+    assert flown > 0.2
+    assert told.failed == 0
+    assert told.rungs.kept > 0  # it stood
+    assert told.rungs.multipliers > 0
+    assert (tmp_path / "wall.png").stat().st_size > 1000
+
+
 def test_train_with_sb3() -> None:
     """It runs; few steps are too few, and the score says so."""
     pytest.importorskip("stable_baselines3")
