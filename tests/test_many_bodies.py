@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
-from dynenvs import ModelBuilder, World, free, revolute
+from dynenvs import ModelBuilder, World, free, prismatic, revolute
 from dynenvs.dynamics.energy import totals
 from dynenvs.layout import open_model, open_workspace
 from dynenvs.model import Model
@@ -233,3 +233,29 @@ def test_cubes_that_meet_in_empty_space_keep_their_momentum() -> None:
     assert met > 50
     assert after.kinetic < 0.7 * start.kinetic
     np.testing.assert_allclose(after.momentum, start.momentum, atol=1e-10)
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "exact"])
+def test_a_cart_on_a_rail_is_not_braked_by_the_floor_below(cone: str) -> None:
+    """Its rail carries it: what the floor would press is undetermined, and taken as nothing.
+
+    It pushes two boxes, and all slide on together: v = 2 / (2 + 1 + 1) m/s, braked by the boxes'
+    friction alone, mu 2 g / 4.
+    """
+    builder = ModelBuilder()
+    builder.half_space("floor", friction=0.5)
+    builder.body("cart", joint=prismatic(axis=(1, 0, 0), position=(0, 0, 0.1)))
+    builder.box("cart", "cart", half_size=(0.1, 0.1, 0.1), mass=2.0, friction=0.5)
+    for i in range(2):
+        builder.body(f"b{i}", joint=free())
+        builder.box(f"g{i}", f"b{i}", half_size=(0.1, 0.1, 0.1), mass=1.0, friction=0.5)
+    builder.pair("cart", "g0", friction=0.0)  # else the cart could press the boxes down
+    world = World(builder.build(), timestep=0.002, cone=cone)
+    boxes = world.q[1:].reshape(-1, 7)
+    boxes[:, 0], boxes[:, 2] = (0.2, 0.4), 0.1
+    world.v[0] = 1.0
+    world.step(steps=150)
+    way = 0.5**2 / (2 * 0.5 * 9.81 / 2)
+    assert world.q[0] == pytest.approx(way - 0.5 * 0.5 * 0.002, abs=1e-5)  # half a step's way less
+    np.testing.assert_allclose(boxes[:, 0] - world.q[0], [0.2, 0.4], atol=1e-9)
+    assert world.diagnostics.degraded == 0

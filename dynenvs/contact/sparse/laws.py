@@ -21,7 +21,6 @@ from dynenvs.contact.modes import sector
 from dynenvs.layout import Floats, Records
 from dynenvs.records import CONE
 
-OPEN, STICK, EDGE, FACET = range(4)  # how the projection ended
 Triple = tuple[float, float, float]
 
 

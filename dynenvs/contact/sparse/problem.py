@@ -18,7 +18,7 @@ from dynenvs.sparse_view import SparseView
 
 
 @kernel
-def list_trees(bodies: Records, dofs: Records, x: SparseView) -> None:
+def list_trees(dofs: Records, x: SparseView) -> None:
     """Trees with their coordinates in order, and where each stands."""
     nt = x.trees.shape[0]
     for t in range(nt):
@@ -268,6 +268,22 @@ def weigh(dofs: Records, L: Floats, x: SparseView, n: int) -> None:
                     for k in range(tree.nv):
                         x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
         c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
+        if not x.G[i, 0] > 0.0:
+            _leave_out(x, i)
+
+
+@inlined
+def _leave_out(x: SparseView, i: int) -> None:
+    """A contact that no coordinate can part (a cart's on a rail) carries nothing, nor friction.
+
+    Any normal impulse would do; none is the answer of the dense solvers, too.
+    """
+    c = x.constraints[i]
+    c.rows, c.g, c.speed = 1, 1.0, 0.0
+    for k in range(9):
+        x.G[i, k] = 0.0
+    for r in range(3):
+        x.p[i, r] = 0.0
 
 
 @inlined

@@ -47,7 +47,7 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     s, w = open_state(m, row), open_workspace(m, buffer)
     x = open_sparse(m.header, buffer)
     polygon = open_polygon(m, s)
-    list_trees(m.bodies, m.dofs, x)
+    list_trees(m.dofs, x)
     for k in range(m.header[0].nv):
         x.free[k] = w.v_free[x.coordinates[k]]
         w.v_new[k] = w.v_free[k]

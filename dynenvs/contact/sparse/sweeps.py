@@ -29,6 +29,8 @@ def sweep(x: SparseView, island: Any, cone: int, polygon: Records, rounds: int) 
 def _relax(x: SparseView, i: int, cone: int, polygon: Records) -> None:
     """The normal impulse that answers u_n, then the friction nearest to what stops the slip."""
     c, p, G = x.constraints[i], x.p[i], x.G[i]
+    if not G[0] > 0.0:  # nothing moves it
+        return
     u = row_velocity(x, i, 0, x.v) + x.bias[i, 0]
     add_impulse(x, i, 0, max(p[0] - u / G[0], 0.0) - p[0])
     if c.rows == 1:
