@@ -366,10 +366,13 @@ CONSTRAINT = record_type(
         ("a", "i8"),  # tree of side 0
         ("b", "i8"),  # tree of side 1, or -1
         ("rows", "i8"),
+        ("row", "i8"),  # its first one, three for each constraint before it
+        ("tangents", "i8"),  # rows but the normal's
         ("contact", "i8"),  # number of the contact, or -1
         ("coordinate", "i8"),  # of the joint limit, and whether it presses against its stop
         ("pressed", "i8"),
         ("friction", "f8"),
+        ("reserve", "f8"),  # normal impulse besides p_n that bounds friction: none in a step [N s]
         ("speed", "f8"),  # largest predicted velocity of its rows, bias included [m/s]
         ("slip", "f8"),  # of the answer [m/s]
         ("g", "f8"),  # what a unit of impulse changes: mean of the diagonal of G [1/kg]

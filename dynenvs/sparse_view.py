@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.compiled import inlined
-from dynenvs.records import CONSTRAINT, ISLAND, TREE
+from dynenvs.records import CONSTRAINT, ELIMINATED, ISLAND, TREE
 from dynenvs.views import matrix, vector
 
 Bytes = NDArray[np.uint8]
@@ -26,7 +26,7 @@ ROOM = 4_000_000  # words of a factor that are always enough for 300 free bodies
 ROOM_PER_COORDINATE = 2_000  # ... and words more for each coordinate of larger scenes
 
 TREE_BYTES, CONSTRAINT_BYTES = TREE.itemsize, CONSTRAINT.itemsize
-ISLAND_BYTES = ISLAND.itemsize
+ISLAND_BYTES, ELIMINATED_BYTES = ISLAND.itemsize, ELIMINATED.itemsize
 
 
 class SparseView(NamedTuple):
@@ -45,8 +45,11 @@ class SparseView(NamedTuple):
     bias: Floats  # right-hand side [m/s], shape (nk, 3)
     p: Floats  # impulses [N s], shape (nk, 3)
     best: Floats  # the best impulses so far, shape (nk, 3)
+    held: Floats  # those after the last round that was solved, shape (nk, 3)
     kept: Floats  # what an earlier attempt ended with, shape (nk, 3)
     trial: Floats  # impulses that the law gives at a trial velocity, shape (nk, 3)
+    path: Floats  # of the interior-point method: 8 entries for each variable of the LCP, (8, *)
+    eliminated: Records  # ELIMINATED, shape (nk,)
     slip: Floats  # mu times the slip, where it is held for a round [m/s], shape (nk,)
     free: Floats  # velocity without impulses, ordered by trees, shape (nv,)
     v: Floats  # the trial velocity, shape (nv,)
@@ -76,7 +79,7 @@ def sparse_parts(header: Any) -> list[int]:
     words = [
         nt * TREE.itemsize // 8, nk * CONSTRAINT.itemsize // 8, nt * ISLAND.itemsize // 8, nk, nt,
         nv * wide, 6 * nk * wide, 6 * nk * wide, 9 * nk, 9 * nk, 3 * nk, 3 * nk, 3 * nk, 3 * nk,
-        3 * nk, nk,
+        3 * nk, 3 * nk, 8 * nk * (2 + int(header.directions)), nk * ELIMINATED.itemsize // 8, nk,
         nv, nv, nv, nv, nv, nv, nv, nt * nt, nt * nt, nt, nt, factor_words(header),
     ]  # fmt: skip
     return [8 * word for word in words]
@@ -115,10 +118,16 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     bias = matrix(buffer, at, nk, 3, np.float64)
     p = matrix(buffer, at + 24 * nk, nk, 3, np.float64)
     best = matrix(buffer, at + 48 * nk, nk, 3, np.float64)
-    kept = matrix(buffer, at + 72 * nk, nk, 3, np.float64)
-    trial = matrix(buffer, at + 96 * nk, nk, 3, np.float64)
-    slip = vector(buffer, at + 120 * nk, nk, np.float64)
-    at += 128 * nk
+    held = matrix(buffer, at + 72 * nk, nk, 3, np.float64)
+    kept = matrix(buffer, at + 96 * nk, nk, 3, np.float64)
+    trial = matrix(buffer, at + 120 * nk, nk, 3, np.float64)
+    at += 144 * nk
+    path = matrix(buffer, at, 8, nk * (2 + h.directions), np.float64)
+    at += 64 * nk * (2 + h.directions)
+    eliminated = vector(buffer, at, nk, ELIMINATED)
+    at += nk * ELIMINATED_BYTES
+    slip = vector(buffer, at, nk, np.float64)
+    at += 8 * nk
     free = vector(buffer, at, nv, np.float64)
     v = vector(buffer, at + 8 * nv, nv, np.float64)
     off = vector(buffer, at + 16 * nv, nv, np.float64)
@@ -136,7 +145,7 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     words = min(nv * nv, ROOM + ROOM_PER_COORDINATE * nv)
     factor = vector(buffer, at, words, np.float64)
     return SparseView(
-        trees, constraints, islands, members, trees_of, masses, J, Z, G, W, bias, p, best, kept,
-        trial, slip, free, v, off, step, start, coordinates, swaps, block, later, laters, degree,
-        factor,
+        trees, constraints, islands, members, trees_of, masses, J, Z, G, W, bias, p, best, held,
+        kept, trial, path, eliminated, slip, free, v, off, step, start, coordinates, swaps, block,
+        later, laters, degree, factor,
     )  # fmt: skip

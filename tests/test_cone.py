@@ -14,9 +14,12 @@ from scipy.spatial.transform import Rotation
 from trees import Array
 
 from dynenvs.builder import ModelBuilder
-from dynenvs.contact.cone import certify_cones, solve_cones
+from dynenvs.contact.cone import solve_cones
+from dynenvs.contact.cone_law import certify_cones
+from dynenvs.contact.multipliers import WORDS
+from dynenvs.contact.row_problem import RowProblem, RowScratch
 from dynenvs.parts import ModelError, free, prismatic
-from dynenvs.records import BLOCK, CONE, PYRAMID
+from dynenvs.records import BLOCK, CONE, POLYGON, PYRAMID
 from dynenvs.world import World
 
 
@@ -37,10 +40,12 @@ def solve(blocks: Array, matrix: Array, bias: Array) -> tuple[float, int, Array,
     """(residual, iterations, impulses, velocities), from no impulses, velocities of unit scale."""
     rows = len(bias)
     p, u = np.zeros(rows), np.zeros(rows)
-    residual, used = solve_cones(
-        blocks, len(blocks), matrix, bias, rows, 1.0, np.zeros(rows), np.zeros((rows, rows)),
-        np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), p, u,
+    problem = RowProblem(blocks, len(blocks), matrix, bias, rows, 1.0)
+    scratch = RowScratch(
+        np.zeros((7, rows)), np.zeros(WORDS * len(blocks)), np.zeros((rows, rows)),
+        np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows),
     )  # fmt: skip
+    residual, used = solve_cones(problem, scratch, np.zeros(1, POLYGON), p, u)
     return residual, used, p, u
 
 

@@ -126,10 +126,11 @@ def polygon() -> Iterator[Any]:
 
 
 def apply(
-    law: tuple[int, int], polygon: Any, mu: float, rho: float, p: Array, u: Array, held: float
-) -> tuple[Array, Array]:
+    law: tuple[int, int], polygon: Any, mu: float, rho: float, p: Array, u: Array, held: float,
+    reserve: float = 0.0,
+) -> tuple[Array, Array]:  # fmt: skip
     c = np.zeros(1, CONSTRAINT)[0]
-    c.rows, c.friction = law[0], mu
+    c.rows, c.tangents, c.friction, c.reserve = law[0], law[0] - 1, mu, reserve
     out, W = np.zeros(3), np.zeros(9)
     project_contact(law[1], polygon, c, rho, p, tuple(u), held, out, W)
     return out, W.reshape(3, 3)
@@ -163,6 +164,43 @@ def test_w_is_the_derivative_of_the_law(law: tuple[int, int], held: bool, polygo
         if not kinks:
             checked += 1
             np.testing.assert_allclose(W, slopes, atol=2e-4 * rho)
+    assert checked > 200
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_a_reserve_cuts_the_cone_off(rows: int, polygon: Any) -> None:
+    """The nearest point of |p_t| <= mu (p_n + r), p_n >= 0, by its variational inequality; and W.
+
+    Oracle: a convex set's nearest point P of y has (y - P).(z - P) <= 0 for all points z of it.
+    """
+    rng = np.random.default_rng(5)
+    angles = np.linspace(0, 2 * np.pi, 361)
+    circle = np.c_[np.cos(angles), np.sin(angles)] if rows == 3 else np.array([[1, 0], [-1.0, 0]])
+    flat = checked = 0
+    for _ in range(300):
+        mu, rho, p, u = draw(rng, rows)
+        reserve = rng.uniform(0.1, 1.0)
+        P, W = apply((rows, CONE), polygon, mu, rho, p, u, 0.0, reserve)
+        flat += P[0] == 0.0
+        assert P[0] >= 0.0
+        assert np.hypot(P[1], P[2]) <= mu * (P[0] + reserve) * (1 + 1e-12)
+        y = p - rho * u
+        for height in (0.0, 0.5, 1.0, 30.0):
+            points = np.c_[np.full(len(circle), height), mu * (height + reserve) * circle]
+            assert ((points - P) @ (y - P)).max() <= 1e-11 * (1 + height) * (1 + np.abs(y).max())
+        step, slopes, kink = 1e-7 / rho, np.zeros((3, 3)), False
+        for k in range(rows):
+            ahead, behind = u.copy(), u.copy()
+            ahead[k] += step
+            behind[k] -= step
+            one, W1 = apply((rows, CONE), polygon, mu, rho, p, ahead, 0.0, reserve)
+            two, W2 = apply((rows, CONE), polygon, mu, rho, p, behind, 0.0, reserve)
+            kink = kink or np.abs(W1 - W2).max() > 1e-3 * rho
+            slopes[:, k] = (two - one) / (2 * step)
+        if not kink:
+            checked += 1
+            np.testing.assert_allclose(W, slopes, atol=2e-4 * rho)
+    assert flat > 30
     assert checked > 200
 
 

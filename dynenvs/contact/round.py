@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dynenvs.compiled import apart
 from dynenvs.contact.cone import solve_cones
+from dynenvs.contact.multipliers import WORDS
 from dynenvs.contact.newton import velocity_scale
 from dynenvs.contact.problem import least_speed
+from dynenvs.contact.row_problem import RowProblem, RowScratch
 from dynenvs.contact.solution import remember
 from dynenvs.layout import (
     Bytes,
@@ -16,6 +18,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
+from dynenvs.views import words
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "cones", seconds=4)
@@ -34,10 +37,10 @@ def solve_on_cones(
         n -= w.contacts[i].tangents  # a block for each contact and for each limit
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
     answer = w.answer[0]
-    answer.residual, iterations = solve_cones(
-        w.blocks, n, w.G, w.bias_row, rows, scale, open_lcp(m, buffer).vectors[0], w.A, w.active,
-        w.b, w.z, w.impulse_row, w.v_row,
-    )  # fmt: skip
+    lcp = open_lcp(m, buffer)
+    problem = RowProblem(w.blocks, n, w.G, w.bias_row, rows, scale)
+    scratch = RowScratch(lcp.vectors, words(lcp.matrices, WORDS * n), w.A, w.active, w.b, w.z)
+    answer.residual, iterations = solve_cones(problem, scratch, polygon, w.impulse_row, w.v_row)
     answer.sweeps += iterations
     for i in range(count):
         w.contacts[i].slip = w.blocks[i].slip

@@ -35,11 +35,13 @@ def project_contact(
     """
     for k in range(9):
         W[k] = 0.0
-    if c.rows == 1:
+    if c.tangents == 0:
         a = p[0] - rho * u[0]
         out[0], out[1], out[2] = max(a, 0.0), 0.0, 0.0
         W[0] = rho if a > 0.0 else 0.0
-    elif c.rows == 2:
+    elif cone == CONE and c.reserve > 0.0:
+        _project_cut(c, rho, p, u, held, out, W)
+    elif c.tangents == 1:
         _project_line(c.friction, rho, p, u, held, out, W)
     elif cone == CONE:
         _project_cone(c.friction, rho, p, u, held, out, W)
@@ -129,6 +131,45 @@ def _project_cone(
     _along(mu, rho, total, cx, cy, own, u, out, W)
     if total > 0.0:  # the ray turns with y
         bend = rho * mu * total / (1.0 + mu * mu) / size
+        W[4] += bend * (1.0 - cx * cx)
+        W[5] -= bend * cx * cy
+        W[7] -= bend * cx * cy
+        W[8] += bend * (1.0 - cy * cy)
+
+
+@inlined
+def _project_cut(
+    c: Any, rho: float, p: Floats, u: Triple, held: float, out: Floats, W: Floats
+) -> None:
+    """The cone with a normal impulse in reserve, cut off at its flat face (`cone_law.py`)."""
+    mu, reserve, own = c.friction, c.reserve, held < 0.0
+    slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
+    s = mu * slip if own else held
+    a, x, y = p[0] - rho * (u[0] + s), p[1] - rho * u[1], p[2] - rho * u[2]
+    if c.tangents == 1:
+        y = 0.0
+    size = math.sqrt(x * x + y * y)
+    if a >= 0.0 and size <= mu * (a + reserve):
+        _stick(rho, a, x, y, 1 + c.tangents, W, out)
+        if own and slip > 0.0:
+            W[1], W[2] = rho * mu * u[1] / slip, rho * mu * u[2] / slip
+        return
+    cx, cy = (x / size, y / size) if size > 0.0 else (1.0, 0.0)
+    total = a + reserve + mu * size
+    bound = mu * reserve
+    if total > (1.0 + mu * mu) * reserve:
+        _along(mu, rho, total, cx, cy, own, u, out, W)
+        out[0] -= reserve
+        bound = mu * total / (1.0 + mu * mu)
+    else:  # on the flat face: nothing but friction on the reserve
+        out[0], out[1], out[2] = 0.0, x, y
+        if size <= bound:
+            for k in range(1, 1 + c.tangents):
+                W[4 * k] = rho
+            return
+        out[1], out[2] = bound * cx, bound * cy
+    if c.tangents == 2:  # the ray turns with y
+        bend = rho * bound / size
         W[4] += bend * (1.0 - cx * cx)
         W[5] -= bend * cx * cy
         W[7] -= bend * cx * cy

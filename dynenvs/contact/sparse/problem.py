@@ -16,6 +16,10 @@ from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView,
 from dynenvs.lcp.workspace import integer
 from dynenvs.sparse_view import SparseView
 
+# Gaps are known to rounding only, and those of bodies that touch all around would contradict each
+# other: what redundant contacts cannot meet to the last digit, they answer by squeezing.
+SNUG = 1e-9  # gap up to which parts are not to come closer [m]
+
 
 @kernel
 def list_trees(dofs: Records, x: SparseView) -> None:
@@ -71,7 +75,12 @@ def pose_problem(
     if not planar:
         _align_tangents(w.contacts, count, x)
     for i in range(count):
-        _keep_offset(x, i, open_polygon(m, s), w.contacts[i].target / dt)
+        _keep_offset(
+            x,
+            i,
+            open_polygon(m, s),
+            w.contacts[i].target / dt if w.contacts[i].target > 1e-9 else 0.0,
+        )
         _recall(s.memory, w.contacts[i], x.p[i])
     return _pose_limits(m.dofs, s.q, w.v_free, x, count, dt)
 
@@ -256,6 +265,7 @@ def weigh(dofs: Records, L: Floats, x: SparseView, n: int) -> None:
     """Z = J M^-1 of n constraints, and each one's own G = J M^-1 J^T."""
     for i in range(n):
         c = x.constraints[i]
+        c.row, c.tangents, c.reserve = 3 * i, c.rows - 1, 0.0
         for k in range(9):
             x.G[i, k] = 0.0
         for side in range(2 if c.b >= 0 else 1):
@@ -279,7 +289,7 @@ def _leave_out(x: SparseView, i: int) -> None:
     Any normal impulse would do; none is the answer of the dense solvers, too.
     """
     c = x.constraints[i]
-    c.rows, c.g, c.speed = 1, 1.0, 0.0
+    c.rows, c.tangents, c.g, c.speed = 1, 0, 1.0, 0.0
     for k in range(9):
         x.G[i, k] = 0.0
     for r in range(3):

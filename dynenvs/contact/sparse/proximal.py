@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.cone import certify_cones
+from dynenvs.contact.cone_law import certify_cones
 from dynenvs.contact.modes import certify_block
-from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
+from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.laws import project_contact
 from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.contact.sparse.sweeps import add_response, sweep
@@ -38,8 +38,7 @@ from dynenvs.views import matrix, raw
 ENOUGH = 1e-10  # residual that ends the search ...
 SLOW = 0.5  # ... as does a certified one of which a round leaves more than this
 FINE = 1e-9  # what v may miss, relative to the scale, where rounding leaves nothing to gain
-FIRST_SWEEPS, MORE_SWEEPS = 20, 60  # of Gauss-Seidel where the start is worth little ...
-POOR = 1e-3  # ... which is a residual above this
+POOR = 1e-3  # residual above which a start is worth so little that sweeps come first
 FAR = 0.1  # residual above which the slip is held within a round
 INNER = 15  # Newton's steps in a round ...
 PATIENCE = 4  # ... and how many of them in a row may gain less than half
@@ -47,40 +46,12 @@ LINE = 8  # trials along one of them
 SOFTEST, SOFT, STIFF, STIFFEST = 1.0, 10.0, 1e4, 1e7  # penalties, in units of 1 / g
 GAIN, STIFFER = 0.1, 10.0  # a round that leaves more than this part makes the penalty grow ...
 STUCK, MUCH_STIFFER = 0.8, 100.0  # ... and one that leaves more than this, much
-WORSE = 2.0  # a round that ends above the best by this factor has failed ...
-BACK, CAP, LOOSEN = 0.3, 0.5, 1.5  # ... then the penalty falls, and for some rounds stays lower
+BACK, CAP, LOOSEN = 0.1, 0.5, 1.5  # after a round that is not solved: softer, and so for a while
+LOST, FAR_BACK = 1e3, 0.01  # this far above the best, rounds lead nowhere: back to it, much softer
 
 
 @kernel
-def solve_island(
-    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
-) -> float:
-    """Impulses `p` and velocities `v` of an island, from those that stand there; or from nothing.
-
-    Returns the residual.
-
-    blocks: scratch, one BLOCK
-    budget: factorisations for each of the two
-    """
-    residual = island.residual
-    if residual <= ENOUGH or not order_trees(x, island):
-        return residual
-    residual = _attempt(x, island, cone, polygon, blocks, residual, FIRST_SWEEPS, budget)
-    if residual <= CERTIFIED_RESIDUAL:
-        return residual
-    # Contacts that have changed what they do can mislead: their impulses are worth less than none
-    _copy(x, island, x.p, x.kept)
-    _clear(x, island)
-    again = update_velocities(x, island, cone, polygon, blocks)
-    again = _attempt(x, island, cone, polygon, blocks, again, MORE_SWEEPS, 2 * budget)
-    if again < residual:
-        return again
-    _copy(x, island, x.kept, x.p)
-    return update_velocities(x, island, cone, polygon, blocks)
-
-
-@kernel
-def _attempt(
+def multiply(
     x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, residual: float,
     sweeps: int, budget: int,
 ) -> float:  # fmt: skip
@@ -91,41 +62,43 @@ def _attempt(
     if residual > POOR:
         sweep(x, island, cone, polygon, sweeps)
         residual = update_velocities(x, island, cone, polygon, blocks)
-    best = residual
-    _copy(x, island, x.p, x.best)
+    best = held = residual
+    copy_impulses(x, island, x.p, x.best)
+    copy_impulses(x, island, x.p, x.held)
     penalty, cap = min(max(0.1 / residual, SOFT), STIFF), STIFFEST
-    while best > ENOUGH and island.newtons < budget:
+    rounds = island.newtons
+    while best > ENOUGH and max(rounds, island.newtons) < budget:
+        rounds += 1  # one that begins with its equation solved costs no factorisation
         last = residual
         done = _round(x, island, cone, polygon, penalty, residual, budget)
         residual = update_velocities(x, island, cone, polygon, blocks)
         slow = not residual < SLOW * best
         if residual < best:
             best = residual
-            _copy(x, island, x.p, x.best)
+            copy_impulses(x, island, x.p, x.best)
         if best <= CERTIFIED_RESIDUAL and slow:
             break
-        if not residual < WORSE * best or (not done and residual > SLOW * last):
-            _copy(x, island, x.best, x.p)
+        if not done and not residual < SLOW * held:  # back to the last round that was solved
+            copy_impulses(x, island, x.held, x.p)
             residual = update_velocities(x, island, cone, polygon, blocks)
             cap, penalty = max(CAP * penalty, SOFTEST), max(BACK * penalty, SOFTEST)
-        else:
-            cap = min(LOOSEN * cap, STIFFEST)
-            if residual > GAIN * last:
-                grow = MUCH_STIFFER if residual > STUCK * last else STIFFER
-                penalty = min(grow * penalty, cap)
-    _copy(x, island, x.best, x.p)
+            continue
+        if residual > GAIN * last:
+            grow = MUCH_STIFFER if residual > STUCK * last else STIFFER
+            penalty = min(grow * penalty, cap)
+        cap = min(LOOSEN * cap, STIFFEST)
+        if not residual < LOST * best:
+            copy_impulses(x, island, x.best, x.p)
+            residual = update_velocities(x, island, cone, polygon, blocks)
+            penalty = max(FAR_BACK * penalty, SOFTEST)
+        held = residual
+        copy_impulses(x, island, x.p, x.held)
+    copy_impulses(x, island, x.best, x.p)
     return update_velocities(x, island, cone, polygon, blocks)
 
 
 @inlined
-def _clear(x: SparseView, island: Any) -> None:
-    for k in range(island.first, island.first + island.count):
-        for r in range(3):
-            x.p[x.members[k], r] = 0.0
-
-
-@inlined
-def _copy(x: SparseView, island: Any, source: Floats, target: Floats) -> None:
+def copy_impulses(x: SparseView, island: Any, source: Floats, target: Floats) -> None:
     for k in range(island.first, island.first + island.count):
         i = x.members[k]
         for r in range(3):
@@ -200,7 +173,7 @@ def _round(
             least, idle = off, 0
         elif off < FINE * island.scale:
             break
-    _copy(x, island, x.trial, x.p)
+    copy_impulses(x, island, x.trial, x.p)
     return bool(off <= max(target, FINE * island.scale))
 
 

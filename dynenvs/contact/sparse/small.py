@@ -14,8 +14,10 @@ from dynenvs.compiled import apart, inlined
 from dynenvs.contact.cone import solve_cones
 from dynenvs.contact.inside import solve_from_inside
 from dynenvs.contact.modes import OPEN, STICK
+from dynenvs.contact.multipliers import WORDS
 from dynenvs.contact.newton import newton
 from dynenvs.contact.problem import least_speed, solve_blocks_by_cascade
+from dynenvs.contact.row_problem import RowProblem, RowScratch
 from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.layout import (
@@ -30,6 +32,7 @@ from dynenvs.layout import (
 from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
 from dynenvs.records import CONE
 from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.views import words
 
 DONE, NOT_DONE = 0, 1
 
@@ -68,10 +71,10 @@ def solve_small(
             solve_blocks_by_cascade(packed, row, buffer, n, rows, least_speed(m.header, dt))
     if cone == CONE and thorough != 0:
         by_modes = by_path = False
-        solve_cones(
-            w.blocks, n, w.G, w.bias_row, rows, island.scale, open_lcp(m, buffer).vectors[0], w.A,
-            w.active, w.b, w.z, w.impulse_row, w.v_row,
-        )  # fmt: skip
+        lcp = open_lcp(m, buffer)
+        problem = RowProblem(w.blocks, n, w.G, w.bias_row, rows, island.scale)
+        scratch = RowScratch(lcp.vectors, words(lcp.matrices, WORDS * n), w.A, w.active, w.b, w.z)
+        solve_cones(problem, scratch, polygon, w.impulse_row, w.v_row)
     _exchange(x, island, w)
     residual = update_velocities(x, island, cone, polygon, w.blocks)
     if residual < island.residual:

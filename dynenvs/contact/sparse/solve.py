@@ -13,8 +13,9 @@ from dynenvs.contact.problem import least_speed
 from dynenvs.contact.rows import SLIP
 from dynenvs.contact.solution import touch
 from dynenvs.contact.sparse.islands import find_islands
+from dynenvs.contact.sparse.large import solve_island
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
-from dynenvs.contact.sparse.proximal import ENOUGH, solve_island, update_velocities
+from dynenvs.contact.sparse.proximal import ENOUGH, update_velocities
 from dynenvs.contact.sparse.small import DONE, solve_small
 from dynenvs.layout import (
     Bytes,
@@ -30,7 +31,6 @@ from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
 from dynenvs.records import PYRAMID
 from dynenvs.sparse_view import SparseView, open_sparse
 
-BUDGET = 60  # factorisations for an island from the last impulses, and as many from none
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
 EXACT = 1e-13  # ... where the last step's impulses leave more than this
 RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
@@ -112,7 +112,7 @@ def _climb(
         status.kept += 1
         return
     # Many, or modes that do not settle
-    island.residual = solve_island(x, island, cone, polygon, w.blocks, BUDGET)
+    island.residual = solve_island(x, island, cone, polygon, w.blocks)
     if island.residual <= CERTIFIED_RESIDUAL:
         status.by_multipliers += 1
         return

@@ -1,0 +1,197 @@
+"""Proximal multipliers on a dense Delassus matrix: exact cones that Newton's method leaves open.
+
+The same method as in `dynenvs.contact.sparse.proximal`, which says what it does; the unknown here
+is the velocity u of all rows, with its equation
+
+    u = bias + G P(p - rho (u + mu s e_n)).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.cone_law import certify_cones
+from dynenvs.contact.impulses import row_velocities
+from dynenvs.contact.row_problem import RowProblem, RowScratch
+from dynenvs.contact.sparse.laws import project_contact
+from dynenvs.layout import Floats, Records
+from dynenvs.lcp.dense import factorise, substitute
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.records import CONE
+
+BUDGET = 150  # factorisations
+ENOUGH = 1e-10  # residual that ends the search
+SLOW = 0.5  # as does a certified one of which a round leaves more than this
+FINE = 1e-9  # what u may miss, relative to the scale, where rounding leaves nothing to gain
+FAR = 0.1  # residual above which the slip is held within a round
+INNER, HALVINGS = 15, 8  # Newton's steps in a round, and halvings of one
+SOFTEST, SOFT, STIFF, STIFFEST = 1.0, 10.0, 1e4, 1e7  # penalties, in units of 1 / g
+GAIN, STIFFER = 0.1, 10.0  # a round that leaves more than this part makes the penalty grow ...
+STUCK, MUCH_STIFFER = 0.8, 100.0  # ... and one that leaves more than this, much
+BACK, CAP, LOOSEN = 0.1, 0.5, 1.5  # after a round that is not solved: softer, and so for a while
+LOST, FAR_BACK = 1e3, 0.01  # this far above the best, rounds lead nowhere: back to it, much softer
+
+# Rows of the scratch vectors
+BEST, HELD, TRIAL, START, SLIP, OFF = range(6)
+WORDS = 12  # of a block's law: W, then the impulse
+
+
+@kernel
+def multiply(
+    problem: RowProblem, scratch: RowScratch, polygon: Records, p: Floats, u: Floats
+) -> tuple[float, int]:
+    """Rounds of multipliers from p; p and u end as the best that was met.
+
+    polygon: any; the law on the exact cone does not look at it
+    Returns (residual, factorisations).
+    """
+    blocks, n, G, rows, scale = problem.blocks, problem.n, problem.G, problem.rows, problem.scale
+    kept, held_p = scratch.vectors[BEST], scratch.vectors[HELD]
+    row_velocities(G, problem.bias, rows, p, u)
+    residual = certify_cones(blocks, n, G, scale, p, u)
+    best = held = residual
+    _copy(rows, p, kept)
+    _copy(rows, p, held_p)
+    penalty, cap = min(max(0.1 / residual, SOFT), STIFF), STIFFEST
+    used, rounds = 0, 0
+    while best > ENOUGH and max(used, rounds) < BUDGET:
+        rounds += 1
+        last = residual
+        done, steps = _round(problem, scratch, polygon, penalty, residual, p, u)
+        used += steps
+        row_velocities(G, problem.bias, rows, p, u)
+        residual = certify_cones(blocks, n, G, scale, p, u)
+        slow = not residual < SLOW * best
+        if residual < best:
+            best = residual
+            _copy(rows, p, kept)
+        if best <= CERTIFIED_RESIDUAL and slow:
+            break
+        if not done and not residual < SLOW * held:  # back to the last round that was solved
+            _copy(rows, held_p, p)
+            row_velocities(G, problem.bias, rows, p, u)
+            residual = certify_cones(blocks, n, G, scale, p, u)
+            cap, penalty = max(CAP * penalty, SOFTEST), max(BACK * penalty, SOFTEST)
+            continue
+        if residual > GAIN * last:
+            penalty = min((MUCH_STIFFER if residual > STUCK * last else STIFFER) * penalty, cap)
+        cap = min(LOOSEN * cap, STIFFEST)
+        if not residual < LOST * best:
+            _copy(rows, kept, p)
+            row_velocities(G, problem.bias, rows, p, u)
+            residual = certify_cones(blocks, n, G, scale, p, u)
+            penalty = max(FAR_BACK * penalty, SOFTEST)
+        held = residual
+        _copy(rows, p, held_p)
+    _copy(rows, kept, p)
+    row_velocities(G, problem.bias, rows, p, u)
+    return certify_cones(blocks, n, G, scale, p, u), used
+
+
+@inlined
+def _copy(rows: int, source: Floats, target: Floats) -> None:
+    for r in range(rows):
+        target[r] = source[r]
+
+
+@kernel
+def _round(
+    problem: RowProblem, scratch: RowScratch, polygon: Records, penalty: float, residual: float,
+    p: Floats, u: Floats,
+) -> tuple[bool, int]:  # fmt: skip
+    """Solve for u at these multipliers and penalty, and move p.
+
+    Returns whether that was solved, and the factorisations.
+    """
+    rows, scale = problem.rows, problem.scale
+    slip, trial, start = scratch.vectors[SLIP], scratch.vectors[TRIAL], scratch.vectors[START]
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        slip[i] = block.friction * block.slip if residual > FAR else -1.0
+    target = 0.05 * min(residual, 1.0) * scale
+    off = _miss(problem, scratch, polygon, penalty, p, u)
+    used = 0
+    while used < INNER and _largest(rows, scratch.vectors[OFF]) > target:
+        _linearise(problem, scratch)
+        used += 1
+        if not factorise(scratch.K, rows, scratch.order) > 0.0:
+            break
+        substitute(scratch.K, rows, scratch.order, scratch.right, scratch.x)
+        _copy(rows, u, start)
+        part, before = 1.0, off
+        for _ in range(HALVINGS):
+            for r in range(rows):
+                u[r] = start[r] + part * scratch.x[r]
+            off = _miss(problem, scratch, polygon, penalty, p, u)
+            if off < (1.0 - 0.1 * part) * before:
+                break
+            part *= 0.5
+        if _largest(rows, scratch.vectors[OFF]) < 1e-12 * scale:
+            break
+    _copy(rows, trial, p)
+    return bool(_largest(rows, scratch.vectors[OFF]) <= max(target, FINE * scale)), used
+
+
+@kernel
+def _miss(
+    problem: RowProblem, scratch: RowScratch, polygon: Records, penalty: float, p: Floats,
+    u: Floats,
+) -> float:  # fmt: skip
+    """Impulses `TRIAL` of the law at u with its derivatives, and by how much u misses what they
+    give, `OFF`; returns the latter's Euclidean norm [m/s]."""
+    G, rows = problem.G, problem.rows
+    trial, off, slip = scratch.vectors[TRIAL], scratch.vectors[OFF], scratch.vectors[SLIP]
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        r, at = block.row, WORDS * i
+        law = scratch.laws[at : at + WORDS]
+        mass = 0.0
+        for k in range(r, r + 1 + block.tangents):
+            mass += G[k, k] / (1 + block.tangents)
+        if not G[r, r] > 0.0:  # nothing moves it
+            for k in range(WORDS):
+                law[k] = 0.0
+        else:
+            velocity = (
+                u[r],
+                u[r + 1] if block.tangents > 0 else 0.0,
+                u[r + 2] if block.tangents > 1 else 0.0,
+            )
+            project_contact(
+                CONE, polygon, block, penalty / mass, p[r:], velocity, slip[i], law[9:], law
+            )
+        for k in range(1 + block.tangents):
+            trial[r + k] = law[9 + k]
+    row_velocities(G, problem.bias, rows, trial, off)
+    total = 0.0
+    for r in range(rows):
+        off[r] = u[r] - off[r]
+        total += off[r] * off[r]
+    return math.sqrt(total)
+
+
+@inlined
+def _largest(rows: int, x: Floats) -> float:
+    worst = 0.0
+    for r in range(rows):
+        worst = max(worst, abs(x[r]))
+    return worst
+
+
+@kernel
+def _linearise(problem: RowProblem, scratch: RowScratch) -> None:
+    """I + G W, transposed, and -off: Newton's equations for u."""
+    G, rows, K = problem.G, problem.rows, scratch.K
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        at, size = WORDS * i, 1 + block.tangents
+        for b in range(size):
+            for row in range(rows):
+                value = 0.0
+                for a in range(size):
+                    value += G[row, block.row + a] * scratch.laws[at + 3 * a + b]
+                K[block.row + b, row] = value
+    for r in range(rows):
+        K[r, r] += 1.0
+        scratch.right[r] = -scratch.vectors[OFF, r]

@@ -1,0 +1,60 @@
+"""Large islands: multipliers from the last step's impulses, from the central path, from nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.sparse.factor import order_trees
+from dynenvs.contact.sparse.path import follow_path
+from dynenvs.contact.sparse.proximal import (
+    ENOUGH,
+    copy_impulses,
+    multiply,
+    update_velocities,
+)
+from dynenvs.layout import Records
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.sparse_view import SparseView
+
+WARM, AFTER, COLD = 25, 60, 120  # factorisations for multipliers from each of the three
+FIRST_SWEEPS, NO_SWEEPS, MORE_SWEEPS = 20, 0, 60  # of Gauss-Seidel before them
+
+
+@kernel
+def solve_island(x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> float:
+    """Impulses `p` and velocities `v` of an island, from those that stand there.
+
+    Returns the residual: of the best answer, where none is certified.
+
+    blocks: scratch, one BLOCK
+    """
+    first = island.residual
+    if first <= ENOUGH or not order_trees(x, island):
+        return first
+    warm = multiply(x, island, cone, polygon, blocks, first, FIRST_SWEEPS, WARM)
+    if warm <= CERTIFIED_RESIDUAL:
+        return warm
+    copy_impulses(x, island, x.p, x.kept)
+    # The pyramids' central path leads near the exact cones' answer, too
+    near = follow_path(x, island, cone, polygon, blocks)
+    near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, island.newtons + AFTER)
+    if near <= CERTIFIED_RESIDUAL:
+        return near
+    if near < warm:
+        copy_impulses(x, island, x.p, x.kept)
+    # Contacts that have changed what they do can mislead: their impulses are worth less than none
+    _clear(x, island)
+    cold = update_velocities(x, island, cone, polygon, blocks)
+    cold = multiply(x, island, cone, polygon, blocks, cold, MORE_SWEEPS, island.newtons + COLD)
+    if cold < min(warm, near):
+        return cold
+    copy_impulses(x, island, x.kept, x.p)
+    return update_velocities(x, island, cone, polygon, blocks)
+
+
+@inlined
+def _clear(x: SparseView, island: Any) -> None:
+    for k in range(island.first, island.first + island.count):
+        for r in range(3):
+            x.p[x.members[k], r] = 0.0
