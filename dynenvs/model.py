@@ -32,6 +32,7 @@ from dynenvs.records import (
     HEADER,
     INELASTIC,
     LOOP,
+    MIDPOINT,
     MEMORY,
     PAIR,
     POLYGON,
@@ -210,6 +211,7 @@ class Model:
             "refined": h.refined,
             "recursive": h.recursive,
             "impacts": h.restitution != INELASTIC,
+            "midpoint": h.integrator == MIDPOINT,
             "sparse": h.sparse,
             "cones": h.cone == CONE,
         }
