@@ -49,7 +49,7 @@ class ModelBuilder(GeomBuilder):
             step).
         impacts: where several parts meet, "simultaneous", or "sequential", fastest pair first.
         integrator: "euler" (semi-implicit, first order), or "midpoint" (second order, keeps energy
-            and momentum far better, costs a little more, knows no restitution); see docs/contact.md.
+            and momentum far better, costs a little more, knows no restitution).
             A `World` may choose another.
         friction: how the coefficients of two geoms become that of their contact: "geometric" mean
             (the square root of their product), "arithmetic" mean, "minimum", or "maximum"

@@ -56,7 +56,7 @@ def integrator_code(name: Any, bounces: bool) -> int:
         bounces: whether the model has parts with restitution.
 
     Raises:
-        ModelError: there is no such integrator (the choices are listed), or it knows no restitution.
+        ModelError: no such integrator (the choices are listed), or it knows no restitution.
     """
     code = _code("integrator", name)
     if code == MIDPOINT and bounces:

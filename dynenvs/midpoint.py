@@ -1,7 +1,8 @@
 """The midpoint rule: a step whose forces and contacts act half-way.
 
     qm = q (+) dt/2 v
-    M^ (v+ - v) = dt (tau - h(qm, (v + v+) / 2) - D v) + J(qm)^T p,    M^ = M(qm) + armature + dt/2 D
+    M^ (v+ - v) = dt (tau - h(qm, (v + v+) / 2) - D v) + J(qm)^T p
+    M^ = M(qm) + armature + dt/2 D
     0 <= p  perpendicular  J(qm) v+ + gap(qm) / dt >= 0  with Coulomb friction
     q+ = qm (+) dt/2 v+
 
@@ -20,10 +21,11 @@ import math
 
 from dynenvs.compiled import apart, inlined
 from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
 from dynenvs.dynamics.loose import fly, spin_freely
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
+from dynenvs.kinematics import copy_poses, update_inertias, update_poses, update_velocities
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -36,7 +38,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.records import ALONE
+from dynenvs.records import ALONE, BASE
 
 HALFWAY = ARRIVED = 0
 SINGULAR = LOST = 1
@@ -104,7 +106,7 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         return LOST
     start, flown = kept[0], kept[1]
     integrate(m, s.q, w.v_new, dt, flown)
-    flies = w.rhs  # 1 at the first coordinate of each body that nothing has touched, else 0
+    flies = w.rhs  # 1 at the first coordinate of each floating body that flies, else 0
     for i in range(1, h.nb):
         body = m.bodies[i]
         if body.floats == ALONE:
@@ -112,17 +114,73 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
             flies[body.v_at] = 1.0 if untouched else 0.0
             if untouched:
                 fly(m, s, w, i, start, dt, flown)
+    trees = h.nbases > 0 and h.ne == 0 and _find_flying_trees(m, s, w)
     integrate(m, w.q_new, w.v_new, -0.5 * dt, s.q)
     for i in range(1, h.nb):
         body = m.bodies[i]
         if body.floats == ALONE and flies[body.v_at] != 0.0:
             for k in range(body.q_at, body.q_at + 7):
                 s.q[k] = flown[k]
-    for j in range(h.nv):
-        s.v[j] = w.v_new[j]
     for i in range(h.nq):
         w.q_posed[i] = w.q_new[i]
+    if trees:
+        _fly_trees(m, s, w, start, dt)
+    for j in range(h.nv):
+        s.v[j] = w.v_new[j]
     return ARRIVED
+
+
+@inlined
+def _find_flying_trees(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+    """Mark the floating trees that nothing outside of them has touched; whether there are any.
+
+    Needs poses and composite inertias of the middle, which are no longer needed after it.
+    """
+    h, flies = m.header[0], w.rhs
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE:
+            flies[m.bodies[i].v_at] = 1.0
+    for k in range(w.answer[0].contacts):
+        contact = w.contacts[k]
+        a, b = m.bodies[contact.body_a].root, m.bodies[contact.body_b].root
+        if contact.body_a == 0:
+            a = 0
+        if contact.body_b == 0:
+            b = 0
+        p = s.memory[contact.candidate].impulse
+        pressed = p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0 or contact.gap <= 0.0
+        if pressed and a != b:
+            if a > 0 and m.bodies[a].floats == BASE:
+                flies[m.bodies[a].v_at] = 0.0
+            if b > 0 and m.bodies[b].floats == BASE:
+                flies[m.bodies[b].v_at] = 0.0
+    found = False
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
+            push_tree(m, s, w, i)
+            found = True
+    return found
+
+
+@inlined
+def _fly_trees(m: ModelView, s: StateView, w: WorkspaceView, start: Floats, dt: float) -> None:
+    """Bring the bases of the marked trees to where their momentum is kept."""
+    h, flies = m.header[0], w.rhs
+    update_poses(m, start, w.pose)
+    copy_poses(m, w.pose, w.pose_new)
+    w.answer[0].posed = 0
+    update_velocities(m, s.v, w)
+    update_inertias(m, s.mass_scale, w)
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
+            sum_tree(m, w, i, START)
+    update_poses(m, s.q, w.pose)
+    update_velocities(m, w.v_new, w)
+    update_inertias(m, s.mass_scale, w)
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
+            sum_tree(m, w, i, END)
+            fly_tree(m, s, w, i, start, dt)
 
 
 @inlined

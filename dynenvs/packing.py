@@ -162,7 +162,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.joint = kind
         record.root = i if parent == 0 else records[parent].root
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
-        resisted = joint.damping != 0.0 or joint.armature != 0.0
+        resisted = joint.damping != 0.0 or joint.armature != 0.0 or joint.actuated
         record.floats = ALONE if parent == 0 and kind == FREE and not resisted else ROOTED
         if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
             records[record.root].floats = BASE
@@ -187,6 +187,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
             planar = planar and abs((turn @ record.axis)[1]) < 1e-15
         record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
     header.planar = planar
+    header.nbases = (records["floats"] == BASE).sum()
 
 
 def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -> None:
