@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.dynamics.bias import bias_forces
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
 from dynenvs.dynamics.loose import fly, spin_freely
@@ -71,7 +72,7 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     for _ in range(CORRECTIONS):
         for j in range(m.header[0].nv):
             mean[j] = 0.5 * (s.v[j] + w.v_free[j])
-        equations_of_motion(m, s, w, mean, damped, w.M)
+        bias_forces(m, s, w, mean)
         for j in range(m.header[0].nv):
             own = m.dofs[j].damping * (mean[j] - s.v[j])  # of the bias: M^ has it already
             w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
