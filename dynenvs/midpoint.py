@@ -43,7 +43,8 @@ from dynenvs.records import ALONE, BASE
 
 HALFWAY = ARRIVED = 0
 SINGULAR = LOST = 1
-CORRECTIONS = 2  # of the mean velocity in the gyroscopic and Coriolis terms
+CORRECTIONS = 5  # at most, of the mean velocity in the gyroscopic and Coriolis terms
+PRECISE = 1e-4  # share of the largest velocity that the next correction may be and is left out
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "midpoint", seconds=6)
@@ -68,17 +69,38 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     for j in range(m.header[0].nv):
         w.v_free[j] = dt * (tau[j] - w.bias[j])
     _add_up(m, s, w)
-    mean = w.v_next
+    _center_velocity(m, s, w, tau, dt)
+    spin_freely(m, s, w, w.v_next, dt)
+    return HALFWAY
+
+
+@inlined
+def _center_velocity(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> None:
+    """Correct `w.v_free`, whose gyroscopic and Coriolis terms were those of the first velocity.
+
+    They are to be those of the mean of both velocities, which `w.v_next` approaches.  Each
+    correction is smaller than the last by about dt times the turn rates: one is enough for second
+    order, further ones keep the energy of fast motion.
+    """
+    nv, mean = m.header[0].nv, w.v_next
+    last = 0.0
+    for j in range(nv):
+        last = max(last, abs(w.v_free[j] - s.v[j]))
     for _ in range(CORRECTIONS):
-        for j in range(m.header[0].nv):
+        for j in range(nv):
             mean[j] = 0.5 * (s.v[j] + w.v_free[j])
         bias_forces(m, s, w, mean)
-        for j in range(m.header[0].nv):
+        for j in range(nv):
             own = m.dofs[j].damping * (mean[j] - s.v[j])  # of the bias: M^ has it already
             w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
         _add_up(m, s, w)
-    spin_freely(m, s, w, mean, dt)
-    return HALFWAY
+        change, fastest = 0.0, 0.0
+        for j in range(nv):
+            change = max(change, abs(w.v_free[j] + s.v[j] - 2.0 * mean[j]))
+            fastest = max(fastest, abs(w.v_free[j]))
+        if not change * change > PRECISE * fastest * last:
+            break
+        last = change
 
 
 @inlined
