@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.contact.loops import HELD, close_loops, hold_loops
 from dynenvs.dynamics.bias import bias_forces
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
@@ -68,14 +69,26 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         return SINGULAR
     for j in range(m.header[0].nv):
         w.v_free[j] = dt * (tau[j] - w.bias[j])
-    _add_up(m, s, w)
-    _center_velocity(m, s, w, tau, dt)
+    for j in range(m.header[0].nv):
+        w.yields[j] = 1.0
+    if not _add_up(m, s, w, packed, buffer):
+        return SINGULAR
+    if not _center_velocity(m, s, w, packed, buffer, tau, dt):
+        return SINGULAR
     spin_freely(m, s, w, w.v_next, dt)
     return HALFWAY
 
 
 @inlined
-def _center_velocity(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> None:
+def _center_velocity(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    buffer: Bytes,
+    tau: Floats,
+    dt: float,
+) -> bool:
     """Correct `w.v_free`, whose gyroscopic and Coriolis terms were those of the first velocity.
 
     They are to be those of the mean of both velocities, which `w.v_next` approaches.  Each
@@ -93,7 +106,8 @@ def _center_velocity(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, 
         for j in range(nv):
             own = m.dofs[j].damping * (mean[j] - s.v[j])  # of the bias: M^ has it already
             w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
-        _add_up(m, s, w)
+        if not _add_up(m, s, w, packed, buffer):
+            return False
         change, fastest = 0.0, 0.0
         for j in range(nv):
             change = max(change, abs(w.v_free[j] + s.v[j] - 2.0 * mean[j]))
@@ -101,14 +115,16 @@ def _center_velocity(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, 
         if not change * change > PRECISE * fastest * last:
             break
         last = change
+    return True
 
 
 @inlined
-def _add_up(m: ModelView, s: StateView, w: WorkspaceView) -> None:
-    """Velocity from impulses: `w.v_free` <- v + M^-1 `w.v_free`."""
+def _add_up(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> bool:
+    """Velocity from impulses: `w.v_free` <- v + M^-1 `w.v_free`, less what would open a loop."""
     solve(m, w.L, w.v_free)
     for j in range(m.header[0].nv):
         w.v_free[j] += s.v[j]
+    return bool(m.header[0].ne == 0 or hold_loops(packed, buffer) == HELD)
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "midpoint", seconds=3)
@@ -148,9 +164,23 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         w.q_posed[i] = w.q_new[i]
     if trees:
         _fly_trees(m, s, w, start, dt)
+    if h.ne > 0:
+        _close(m, s, w, packed, buffer)
     for j in range(h.nv):
         s.v[j] = w.v_new[j]
     return ARRIVED
+
+
+@inlined
+def _close(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> None:
+    """Close the loops at the end of the step: they are closed at the middle of the next one."""
+    for i in range(m.header[0].nq):
+        w.q_new[i] = s.q[i]
+    update_poses(m, w.q_new, w.pose_new)
+    w.answer[0].posed = 0
+    close_loops(packed, buffer, 0.0)
+    for i in range(m.header[0].nq):
+        s.q[i] = w.q_new[i]
 
 
 @inlined

@@ -66,6 +66,16 @@ def into_body(R: Floats, x: Three) -> Three:
 
 
 @inlined
+def into_world(R: Floats, x: Three) -> Three:
+    """R x"""
+    return (
+        R[0, 0] * x[0] + R[0, 1] * x[1] + R[0, 2] * x[2],
+        R[1, 0] * x[0] + R[1, 1] * x[1] + R[1, 2] * x[2],
+        R[2, 0] * x[0] + R[2, 1] * x[1] + R[2, 2] * x[2],
+    )
+
+
+@inlined
 def turned_by_quaternion(q: Floats, at: int, x: Three) -> Three:
     """x turned by the unit quaternion that begins at q[at]."""
     u = (q[at + 1], q[at + 2], q[at + 3])

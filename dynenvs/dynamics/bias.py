@@ -15,7 +15,7 @@ from dynenvs.dynamics.planar import planar_passes
 from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
 from dynenvs.records import POSE_WORDS, WORK_WORDS
 from dynenvs.rotation import rotate
-from dynenvs.triples import cross, entries, into_body, plus, put_entries, scaled
+from dynenvs.triples import cross, entries, into_body, into_world, plus, put_entries, scaled
 from dynenvs.views import words
 
 
@@ -73,8 +73,8 @@ def _load(body: Any, scale: float, e: Floats, origin: Floats, pose: Any, work: A
     force = plus(scaled(scale * body.mass, fall), -1.0, entries(e, 3))
     # Moment about it, in the body's axes
     t, u = into_body(R, turn), into_body(R, spin)
-    Iu, It = rotate(B, u), rotate(B, t)
-    n = rotate(R, plus(Iu, 1.0, cross(t, It)))
+    Iu, It = into_world(B, u), into_world(B, t)
+    n = into_world(R, plus(Iu, 1.0, cross(t, It)))
     moment = plus(scaled(scale, n), -1.0, entries(e, 0))
     put_entries(work.f, 0, plus(moment, 1.0, cross(c, force)))
     put_entries(work.f, 3, force)

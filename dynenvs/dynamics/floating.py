@@ -24,6 +24,7 @@ from dynenvs.triples import (
     cross,
     entries,
     into_body,
+    into_world,
     plus,
     put_entries,
     scaled,
@@ -39,7 +40,7 @@ from dynenvs.views import words
 NEWTON_STEPS = 20
 ROUNDING = 1e-16  # relative change of the velocity, below which it is found
 
-# What is noted of a tree, in the rows of `w.U` that belong to its free joint, in threes, world axes.
+# What is noted of a tree in the rows of `w.U` that belong to its free joint: threes, world axes.
 # The moment from outside about the centre of mass, and the force; the mass;
 # then, at the start or the end of a step, centre of mass and its velocity, angular momentum about
 # it, and inertia.
@@ -165,8 +166,7 @@ def fly_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int, start: Floats
     V1 = plus(V0, h / mass, entries(note, FORCE))
     place = plus(plus(entries(note, START + CENTER), 0.5 * h, V0), 0.5 * h, V1)
     arm = turned_by_quaternion(q, 0, c)
-    x, y, z = rotate(F, arm)
-    moved = plus(plus(place, -1.0, (x, y, z)), -1.0, entries(pose.p, 0))
+    moved = plus(plus(place, -1.0, into_world(F, arm)), -1.0, entries(pose.p, 0))
     put_entries(s.q, at, plus(entries(s.q, at), 1.0, into_body(F, moved)))
     swing = turned_by_quaternion(q, 0, plus(inner, 1.0, cross(found, c)))
     put_entries(w.v_new, v_at, plus(into_body(F, V1), -1.0, swing))
