@@ -48,6 +48,9 @@ class ModelBuilder(GeomBuilder):
             bounce whose `restitution` is not zero (if less than 0.5 m apart at the start of the
             step).
         impacts: where several parts meet, "simultaneous", or "sequential", fastest pair first.
+        integrator: "euler" (semi-implicit, first order), or "midpoint" (second order, keeps energy
+            and momentum far better, costs a little more, knows no restitution).
+            A `World` may choose another.
         friction: how the coefficients of two geoms become that of their contact: "geometric" mean
             (the square root of their product), "arithmetic" mean, "minimum", or "maximum"
             (MuJoCo's rule for geoms of equal priority).  `pair` gives a pair its own.
@@ -73,6 +76,7 @@ class ModelBuilder(GeomBuilder):
         cone: str = "pyramid",
         restitution: str = "newton",
         impacts: str = "simultaneous",
+        integrator: str = "euler",
         friction: str = "geometric",
         max_contacts: int | None = None,
         sparse_loops: bool = True,
@@ -84,7 +88,7 @@ class ModelBuilder(GeomBuilder):
             raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
         if max_contacts is not None and whole(max_contacts, "max_contacts") < 1:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
-        self.laws = laws(cone, restitution, impacts)
+        self.laws = laws(cone, restitution, impacts, integrator)
         self.friction = friction_rule(friction)
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops

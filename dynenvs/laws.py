@@ -1,6 +1,7 @@
-"""Laws of contact that a model or a world chooses by name.
+"""Laws that a model or a world chooses by name.
 
-Cones, restitution, order of impacts, and how the friction of two geoms becomes that of their pair.
+Cones, restitution, order of impacts, how the friction of two geoms becomes that of their pair, and
+the integrator.
 """
 
 from __future__ import annotations
@@ -9,12 +10,22 @@ from typing import Any, NamedTuple
 
 from dynenvs.pairs import FRICTION_RULES
 from dynenvs.parts import ModelError
-from dynenvs.records import CONE, NEWTON, POISSON, PYRAMID, SEQUENTIAL, SIMULTANEOUS
+from dynenvs.records import (
+    CONE,
+    EULER,
+    MIDPOINT,
+    NEWTON,
+    POISSON,
+    PYRAMID,
+    SEQUENTIAL,
+    SIMULTANEOUS,
+)
 
 CHOICES = {
     "cone": {"pyramid": PYRAMID, "exact": CONE},
     "restitution": {"newton": NEWTON, "poisson": POISSON},
     "impacts": {"simultaneous": SIMULTANEOUS, "sequential": SEQUENTIAL},
+    "integrator": {"euler": EULER, "midpoint": MIDPOINT},
 }
 
 
@@ -24,11 +35,41 @@ class Laws(NamedTuple):
     cone: int
     restitution: int
     impacts: int
+    integrator: int
 
 
-def laws(cone: str, restitution: str, impacts: str) -> Laws:
+def laws(cone: str, restitution: str, impacts: str, integrator: str) -> Laws:
     """Codes of the laws' names; a ModelError lists the choices."""
-    return Laws(_code("cone", cone), _code("restitution", restitution), _code("impacts", impacts))
+    return Laws(
+        _code("cone", cone),
+        _code("restitution", restitution),
+        _code("impacts", impacts),
+        _code("integrator", integrator),
+    )
+
+
+def integrator_code(name: Any, bounces: bool) -> int:
+    """Code of an integrator by its name.
+
+    Args:
+        name: "euler" or "midpoint".
+        bounces: whether the model has parts with restitution.
+
+    Raises:
+        ModelError: no such integrator (the choices are listed), or it knows no restitution.
+    """
+    code = _code("integrator", name)
+    if code == MIDPOINT and bounces:
+        raise ModelError(
+            'integrator="midpoint" knows no restitution, and parts of this model bounce: build it '
+            'with restitution 0, or choose integrator="euler"'
+        )
+    return code
+
+
+def integrator_name(code: int) -> str:
+    """Name of an integrator."""
+    return next(name for name, own in CHOICES["integrator"].items() if own == code)
 
 
 def friction_rule(name: Any) -> str:

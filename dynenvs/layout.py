@@ -44,6 +44,7 @@ from dynenvs.records import (
     HEADER,
     LOOP,
     MEMORY,
+    MIDPOINT,
     NEARBY,
     PAIR,
     POLYGON,
@@ -246,7 +247,7 @@ def fill_offsets(header: Any) -> None:
             ("M_at", 8 * nv * nv),
             ("L_at", 8 * nv * nv),
             ("vectors_at", 8 * nv * (12 + VECTORS)),
-            ("q_new_at", 16 * nq),
+            ("q_new_at", 32 * nq),
             ("J_at", 8 * nr * nv),
             ("Y_at", 8 * nr * nv),
             ("G_at", 8 * nr * nr),
@@ -398,6 +399,22 @@ def open_torques(m: ModelView, buffer: Bytes) -> Floats:
     """`tau` of a workspace."""
     h = m.header[0]
     return vector(buffer, h.vectors_at + 8 * 13 * h.nv, h.nv, np.float64)
+
+
+@inlined
+def open_start(m: ModelView, buffer: Bytes) -> Floats:
+    """Of a workspace: positions at the start of a midpoint step, and room for others, (2, nq)."""
+    h = m.header[0]
+    return matrix(buffer, h.q_new_at + 16 * h.nq, 2, h.nq, np.float64)
+
+
+@inlined
+def damped_time(m: ModelView, dt: float) -> float:
+    """Time for which the velocity at the end of a step is damped: M^ = M + armature + time D [s].
+
+    All of the step in Euler's rule, half of it in the midpoint rule.
+    """
+    return 0.5 * dt if m.header[0].integrator == MIDPOINT else dt
 
 
 @inlined

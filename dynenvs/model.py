@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.closures import Closures, fill_envelope, fill_loops
-from dynenvs.laws import Laws
+from dynenvs.laws import Laws, integrator_code, integrator_name
 from dynenvs.layout import Bytes, Floats
 from dynenvs.packing import (
     allocate,
@@ -28,11 +28,13 @@ from dynenvs.records import (
     COEFFICIENTS,
     CONE,
     DOF,
+    EULER,
     FEATURE,
     HEADER,
     INELASTIC,
     LOOP,
     MEMORY,
+    MIDPOINT,
     PAIR,
     POLYGON,
     SOLID,
@@ -199,6 +201,31 @@ class Model:
         return other
 
     @property
+    def integrator(self) -> str:
+        """ "euler" or "midpoint", as the model was built with or `with_integrator` has chosen."""
+        return integrator_name(int(self.header.integrator))
+
+    def with_integrator(self, name: str) -> Model:
+        """The same model, stepped by another rule: "euler" or "midpoint" (`ModelBuilder`).
+
+        States of the one are states of the other.
+
+        Raises:
+            ModelError: there is no such integrator, or it is "midpoint" and parts bounce.
+        """
+        code = integrator_code(name, bool(self.header.restitution != INELASTIC))
+        if code == self.header.integrator:
+            return self
+        packed = self.packed.copy()
+        packed[: HEADER.itemsize].view(HEADER)[0].integrator = code
+        return self.repacked(packed)
+
+    @property
+    def goes_abreast(self) -> bool:
+        """Whether the free motion of four worlds is worked out at once (`dynenvs.abreast`)."""
+        return bool(self.header.abreast and self.header.integrator == EULER)
+
+    @property
     def kernel_groups(self) -> tuple[str, ...]:
         """Groups of kernels compiled apart (`compiled.apart`) that a step of this model needs."""
         h = self.header
@@ -210,6 +237,7 @@ class Model:
             "refined": h.refined,
             "recursive": h.recursive,
             "impacts": h.restitution != INELASTIC,
+            "midpoint": h.integrator == MIDPOINT,
             "sparse": h.sparse,
             "cones": h.cone == CONE,
         }

@@ -9,15 +9,19 @@ import numpy as np
 
 from dynenvs.closures import Closures
 from dynenvs.joints import JOINT_NQ, JOINT_NV
-from dynenvs.laws import Laws, direction_counts
+from dynenvs.laws import Laws, direction_counts, integrator_code, integrator_name
 from dynenvs.layout import Bytes, Floats, Records, fill_offsets
 from dynenvs.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.records import (
+    ALONE,
+    BASE,
+    FREE,
     HALF_SPACE,
     HEADER,
     INELASTIC,
     PYRAMID,
+    ROOTED,
     SEEN,
 )
 from dynenvs.simd import WIDTH
@@ -68,6 +72,9 @@ def allocate(
     bounces = any(feature.restitution > 0.0 for feature in contacts.points)
     if bounces or (pairs.restitution > 0.0).any():
         header.restitution = laws.restitution
+    header.integrator = integrator_code(
+        integrator_name(laws.integrator), header.restitution != INELASTIC
+    )
     header.gravity[:] = gravity
     trees = _list_trees(bodies)
     header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
@@ -155,6 +162,10 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.joint = kind
         record.root = i if parent == 0 else records[parent].root
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
+        resisted = joint.damping != 0.0 or joint.armature != 0.0 or joint.actuated
+        record.floats = ALONE if parent == 0 and kind == FREE and not resisted else ROOTED
+        if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
+            records[record.root].floats = BASE
         record.tree = records[parent].tree
         if record.tree < 0 and record.nv > 0:
             record.tree, trees = trees, trees + 1
@@ -176,6 +187,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
             planar = planar and abs((turn @ record.axis)[1]) < 1e-15
         record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
     header.planar = planar
+    header.nbases = (records["floats"] == BASE).sum()
 
 
 def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -> None:

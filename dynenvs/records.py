@@ -11,12 +11,16 @@ import numpy as np
 
 # Joint types
 FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
+# What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
+ROOTED, ALONE, BASE = range(3)
 # Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
 POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD = range(7)
 # Friction cones
 PYRAMID, CONE = range(2)
 # Laws of restitution (none where nothing bounces), and what happens where several parts meet
 INELASTIC, NEWTON, POISSON = range(3)
+# Integrators: semi-implicit Euler's rule, and the midpoint rule
+EULER, MIDPOINT = range(2)
 SIMULTANEOUS, SEQUENTIAL = range(2)
 
 
@@ -31,6 +35,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
+    "integrator", "nbases",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
@@ -58,6 +63,7 @@ BODY = record_type(
         ("q_at", "i8"),
         ("v_at", "i8"),
         ("nv", "i8"),
+        ("floats", "i8"),  # whether it is on a free joint in the world: ALONE, as a BASE, or ROOTED
         ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
         ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
         # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;

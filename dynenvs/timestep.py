@@ -41,7 +41,8 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
-from dynenvs.records import INELASTIC
+from dynenvs.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
+from dynenvs.records import INELASTIC, MIDPOINT
 from dynenvs.undo import is_full, keep_state, may_fill, restore_state
 from dynenvs.views import raw
 
@@ -66,20 +67,27 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
     w.answer[0].wanted = w.answer[0].blocks = 0
     remaining = dt
     part = dt
+    middle = m.header[0].integrator == MIDPOINT
     halvings, pieces = 0, 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
         piece = part
         known = free != 0 and part == dt
-        if not known:
+        if not (known or middle):
             _pose(m, s, w)
         bounces = m.header[0].restitution != INELASTIC and pieces < PIECES
         if bounces and collide(packed, row, buffer, dt) not in (CERTIFIED, DEGRADED):
             s.status[0].degraded += 1  # the step stops what should have bounced
-        done = known or free_motion(m, s, w, tau, part)
+        if middle:
+            done = go_halfway(packed, row, buffer, tau, part) == HALFWAY
+        else:
+            done = known or free_motion(m, s, w, tau, part)
         if done:
             piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
-            if piece < part:
+            if piece < part and middle:
+                turn_back(m, s, buffer)
+                done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
+            elif piece < part:
                 if known:  # four abreast have handed over what contact reads, and no more
                     _pose(m, s, w)
                 done = free_motion(m, s, w, tau, piece)
@@ -103,9 +111,17 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
                 placed = PLACED
                 if is_constrained(m):
                     placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
-                done = placed == PLACED and commit(m, s, w)
+                done = placed == PLACED
+                if done and middle:
+                    done = arrive(packed, row, buffer, piece) == ARRIVED
+                elif done:
+                    done = commit(m, s, w)
+                if done:
+                    add_totals(s, w)
                 sunk = placed == SUNK
                 answer.posed = answer.posed if done else 0
+        if middle and not done:
+            turn_back(m, s, buffer)
         if is_full(w):
             return STEP_FULL
         if done:
@@ -242,11 +258,16 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
         s.v[j] = w.v_new[j]
     for i in range(m.header[0].nq):
         s.q[i] = w.q_posed[i] = w.q_new[i]
+    return True
+
+
+@inlined
+def add_totals(s: StateView, w: WorkspaceView) -> None:
+    """Add the impulses of a part's contacts to their sums over the step."""
     for i in range(w.answer[0].contacts):  # all others carry nothing
         memory = s.memory[w.contacts[i].candidate]
         for k in range(3):
             memory.total[k] += memory.impulse[k]
-    return True
 
 
 @inlined

@@ -55,9 +55,10 @@ class World:
         cone: of friction, "pyramid" or "exact", in this world; the model's if None.
         directions: of each friction pyramid in this world: even, from 4 to the model's number,
             which it is if None.
+        integrator: "euler" or "midpoint" (`ModelBuilder` tells of both); the model's if None.
 
     Raises:
-        ValueError: no such step, cone or number of directions.
+        ValueError: no such step, cone, number of directions or integrator.
 
     Example::
 
@@ -75,12 +76,13 @@ class World:
         timestep: float = 0.005,
         cone: str | None = None,
         directions: int | None = None,
+        integrator: str | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ValueError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r}")
-        self.model = model
+        self.model = model if integrator is None else model.with_integrator(integrator)
         self.timestep = timestep
-        self._hold(model.states(1))
+        self._hold(self.model.states(1))
         if cone is not None:
             self.cone = cone
         if directions is not None:

@@ -35,6 +35,7 @@ from dynenvs.layout import (
     open_torques,
 )
 from dynenvs.progress import APART, claim, leave
+from dynenvs.records import EULER
 from dynenvs.timestep import DONE, STEP_FULL, clear_totals, step_apart
 from dynenvs.undo import keep_state, may_fill, restore_state
 from dynenvs.views import copy_words, vector
@@ -164,7 +165,8 @@ def _hold_torques(
     moving, and the answers: bit k for world k, of row k and workspace k, where its torques are
     """
     h = m.header[0]
-    abreast = h.abreast != 0 and moving & (moving - 1) != 0  # two worlds or more
+    # Two worlds or more; the midpoint rule takes them one by one
+    abreast = h.abreast != 0 and h.integrator == EULER and moving & (moving - 1) != 0
     solved, full = moving, 0
     for _ in range(o.frame_skip):
         free = 0

@@ -39,6 +39,8 @@ class Task(ABC):
             the limit that the environments are registered with.
         timestep: length of a physics step [s].
         frame_skip: physics steps in a control step.
+        integrator: "euler", or "midpoint", which is of second order (`ModelBuilder`); a batch then
+            takes its worlds one by one.
 
     Attributes:
         run: the compiled kernel that starts and steps worlds; see `walker.py`.
@@ -59,6 +61,7 @@ class Task(ABC):
     max_episode_steps: int | None = NO_LIMIT
     timestep: float = 0.005
     frame_skip: int = 2
+    integrator: str = "euler"
 
     run: ClassVar[Callable[..., None]]
     record: ClassVar[np.dtype[Any]]
@@ -71,7 +74,7 @@ class Task(ABC):
         self.frame_skip = whole(self.frame_skip, "frame_skip", 1, MOST_FRAMES)
         self.reset_noise = number(self.reset_noise, "reset_noise", 0.0, MOST_NOISE, "rad")
         self.max_episode_steps = self._limit()
-        self.model = self.build()
+        self.model = self.build().with_integrator(self.integrator)
         self.options: NDArray[Any] = np.zeros(1, self.option_record)
         self.options["timestep"], self.options["frame_skip"] = self.timestep, self.frame_skip
         self.options["noise"] = self.reset_noise

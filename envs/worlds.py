@@ -91,7 +91,7 @@ class Worlds:
     def _workspaces(self) -> NDArray[np.uint8]:
         """Scratch memory: a workspace for each world that a thread takes at once."""
         h = self.model.header
-        at_once = min(WIDTH, self.count // self.threads) if h.abreast else 1
+        at_once = min(WIDTH, self.count // self.threads) if self.model.goes_abreast else 1
         size = h.workspace_bytes + self.task.record.itemsize + APART
         return np.zeros((self.threads * at_once, size), np.uint8)
 
@@ -181,7 +181,7 @@ class Worlds:
             return
         call = (*self._arguments, *self._copies, self._progress, self._everyone, 0, BEGIN)
         model = self.task.model
-        batch = ("batch",) if self.count > 1 and model.header.abreast else ()
+        batch = ("batch",) if self.count > 1 and model.goes_abreast else ()
         name = type(self.task).__name__.removesuffix("Task")
         prepare(f"the dynamics of {name}", [(self._run, call)], model.kernel_groups + batch)
         self._prepared = True

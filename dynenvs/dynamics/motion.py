@@ -87,7 +87,7 @@ def motion_passes(
     # Pass 1: velocities, bias accelerations and body forces, base to tips
     for i in range(1, bodies.shape[0]):
         body, work = bodies[i], WORK_WORDS * i
-        _move(body, i, poses, v, S, works)
+        move_body(body, i, poses, v, S, works)
         if body.mass > 0.0:
             _weigh(body, i, mass_scale, poses, works)
         else:
@@ -157,7 +157,7 @@ def _center(body: Any, i: int, poses: Floats) -> tuple[Any, Any, Any]:
 
 
 @merged
-def _move(body: Any, i: int, poses: Floats, v: Floats, S: Floats, works: Floats) -> None:
+def move_body(body: Any, i: int, poses: Floats, v: Floats, S: Floats, works: Floats) -> None:
     """Axes of a body's joint, its velocity v = v_up + S qd and a = a_up + v x S qd."""
     up, work = WORK_WORDS * body.parent, WORK_WORDS * i
     w0, w1, w2, v0, v1, v2 = _six(works, up + AT_V)

@@ -29,6 +29,7 @@ from dynenvs.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    damped_time,
     open_model,
     open_state,
     open_workspace,
@@ -102,8 +103,9 @@ def refine_response(
     for i in range(count):
         r = w.contacts[i].row + 1 + w.contacts[i].tangents
         _press(w, w.contacts[i])
+    damped = damped_time(m, dt)
     for j in range(nv):
-        w.rhs[j] *= -(m.dofs[j].armature + dt * m.dofs[j].damping)
+        w.rhs[j] *= -(m.dofs[j].armature + damped * m.dofs[j].damping)
     for k in range(r, rows):
         for j in range(nv):
             w.rhs[j] += w.J[k, j] * w.impulse_row[k]

@@ -1,0 +1,80 @@
+"""Bias forces alone, for other velocities at poses whose mass matrix is known.
+
+What `motion.py` does without the mass matrix: velocities and bias accelerations of the bodies from
+base to tips, then Newton's and Euler's equations of each about its centre of mass, and forces from
+tips to base.  Composite inertias in the workspace stay what they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.dynamics.motion import move_body
+from dynenvs.dynamics.planar import planar_passes
+from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.records import POSE_WORDS, WORK_WORDS
+from dynenvs.rotation import rotate
+from dynenvs.triples import cross, entries, into_body, into_world, plus, put_entries, scaled
+from dynenvs.views import words
+
+
+@inlined
+def bias_forces(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None:
+    """h + D v - J^T wrench into `w.bias`, for velocities v, after `equations_of_motion`.
+
+    Leaves `w.M` in disorder.
+    """
+    if m.header[0].planar:
+        planar_passes(
+            m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, 0.0, w.M,
+            w.bias,
+        )  # fmt: skip
+    else:
+        _passes(m, s, w, v)
+
+
+@kernel
+def _passes(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None:
+    nb, nv = m.header[0].nb, m.header[0].nv
+    poses, works = words(w.pose, POSE_WORDS * nb), words(w.body, WORK_WORDS * nb)
+    S, g = words(w.S, 6 * nv), m.header[0].gravity
+    world = w.body[0]
+    for k in range(6):
+        world.v[k] = world.a[k] = 0.0
+    for k in range(3):
+        world.a[3 + k] = -g[k]
+    for i in range(1, nb):
+        body = m.bodies[i]
+        move_body(body, i, poses, v, S, works)
+        _load(body, s.mass_scale[i], s.wrench[i], w.pose[body.root].p, w.pose[i], w.body[i])
+    for i in range(nb - 1, 0, -1):
+        body, f = m.bodies[i], w.body[i].f
+        for j in range(body.v_at, body.v_at + body.nv):
+            x = w.S[j]
+            force = x[0] * f[0] + x[1] * f[1] + x[2] * f[2] + x[3] * f[3] + x[4] * f[4]
+            w.bias[j] = force + x[5] * f[5] + m.dofs[j].damping * v[j]
+        if body.parent > 0:
+            up = w.body[body.parent].f
+            for k in range(6):
+                up[k] += f[k]
+
+
+@inlined
+def _load(body: Any, scale: float, e: Floats, origin: Floats, pose: Any, work: Any) -> None:
+    """What moves one body so (moment; force) at the tree's origin, but for its external wrench."""
+    R, v, a, B = pose.R, work.v, work.a, body.inertia
+    x, y, z = rotate(R, body.com)
+    c = (x + pose.p[0] - origin[0], y + pose.p[1] - origin[1], z + pose.p[2] - origin[2])
+    turn, spin = entries(v, 0), entries(a, 0)
+    # Acceleration of the centre of mass
+    fall = plus(entries(a, 3), 1.0, cross(spin, c))
+    fall = plus(fall, 1.0, cross(turn, plus(entries(v, 3), 1.0, cross(turn, c))))
+    force = plus(scaled(scale * body.mass, fall), -1.0, entries(e, 3))
+    # Moment about it, in the body's axes
+    t, u = into_body(R, turn), into_body(R, spin)
+    Iu, It = into_world(B, u), into_world(B, t)
+    n = into_world(R, plus(Iu, 1.0, cross(t, It)))
+    moment = plus(scaled(scale, n), -1.0, entries(e, 0))
+    put_entries(work.f, 0, plus(moment, 1.0, cross(c, force)))
+    put_entries(work.f, 3, force)

@@ -1,0 +1,172 @@
+"""Floating trees in the midpoint rule: momentum kept to rounding while nothing outside touches.
+
+The midpoint rule's equations hold at the middle of a step, where they were linearised; at its end
+the momentum of a tree is what it should be but for terms of third order.  Those are taken out of
+the motion of the base.  Given the shape of the tree and the rates of its joints, its momentum about
+the centre of mass, in the base's axes, is I w + k: I is its inertia as if it were rigid, k what the
+joints' own motion adds.  So the base's turn is that of a gyrostat,
+
+    Rm exp(h/2 w+) (I w+ + k) = L + h N,
+
+of which three steps of Newton's method find w+ to rounding.  The centre of mass moves with the mean
+of its velocities.  Joints, and impulses between parts of the tree, do not notice how the base moves
+as a whole.
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import inlined, kernel
+from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.rotation import rotate, rotate_quaternion
+from dynenvs.spatial import inertia_times
+from dynenvs.triples import (
+    Three,
+    cross,
+    entries,
+    into_body,
+    into_world,
+    plus,
+    put_entries,
+    scaled,
+    size,
+    solved,
+    symmetric,
+    turned_back,
+    turned_by_quaternion,
+    within,
+)
+from dynenvs.views import words
+
+NEWTON_STEPS = 20
+ROUNDING = 1e-16  # relative change of the velocity, below which it is found
+
+# What is noted of a tree in the rows of `w.U` that belong to its free joint: threes, world axes.
+# The moment from outside about the centre of mass, and the force; the mass;
+# then, at the start or the end of a step, centre of mass and its velocity, angular momentum about
+# it, and inertia.
+MOMENT, FORCE, MASS, START, END = 0, 3, 6, 9, 18
+CENTER, VELOCITY, TURN, DIAGONAL, OFF = 0, 3, 6, 9, 12  # from START, or from END, on
+
+
+@inlined
+def notes(m: ModelView, w: WorkspaceView, i: int) -> Floats:
+    """Room for what is noted of the tree of body i, which is on a free joint; shape (36,)."""
+    at = 6 * m.bodies[i].v_at
+    return words(w.U, 6 * m.header[0].nv)[at : at + 36]
+
+
+@kernel
+def push_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int) -> None:
+    """Note what gravity and the external wrenches do to the tree of body i, and its mass.
+
+    Needs the poses and composite inertias at the middle of a step.
+    """
+    note, work, o = notes(m, w, i), w.body[i], w.pose[i].p
+    mass, h = work.mc, work.hc
+    note[MASS] = mass
+    g = m.header[0].gravity
+    moment, force = (0.0, 0.0, 0.0), (mass * g[0], mass * g[1], mass * g[2])
+    for b in range(i, m.header[0].nb):
+        if m.bodies[b].root == i:
+            e, p = s.wrench[b], w.pose[b].p
+            x, y, z = rotate(w.pose[b].R, m.bodies[b].com)
+            arm = (
+                x + p[0] - o[0] - h[0] / mass,
+                y + p[1] - o[1] - h[1] / mass,
+                z + p[2] - o[2] - h[2] / mass,
+            )
+            moment = plus(plus(moment, 1.0, entries(e, 0)), 1.0, cross(arm, entries(e, 3)))
+            force = plus(force, 1.0, entries(e, 3))
+    put_entries(note, MOMENT, moment)
+    put_entries(note, FORCE, force)
+
+
+@kernel
+def sum_tree(m: ModelView, w: WorkspaceView, i: int, at: int) -> None:
+    """Note centre of mass, momentum and inertia of the tree of body i, from entry `at` on.
+
+    Needs `update_kinematics`.
+    """
+    note = notes(m, w, i)
+    mass = note[MASS]
+    zero = (0.0, 0.0, 0.0)
+    h, P, L, diagonal, off = zero, zero, zero, zero, zero
+    for b in range(i, m.header[0].nb):
+        if m.bodies[b].root == i:
+            work = w.body[b]
+            f, I = work.f, work.I
+            inertia_times(work.m, work.h, I, work.v, f)
+            h = plus(h, 1.0, entries(work.h, 0))
+            L = plus(L, 1.0, entries(f, 0))
+            P = plus(P, 1.0, entries(f, 3))
+            diagonal = plus(diagonal, 1.0, (I[0, 0], I[1, 1], I[2, 2]))
+            off = plus(off, 1.0, (I[1, 2], I[0, 2], I[0, 1]))
+    # From the tree's origin to its centre of mass
+    x, y, z = scaled(1.0 / mass, h)
+    squares = (y * y + z * z, x * x + z * z, x * x + y * y)
+    put_entries(note, at + CENTER, plus((x, y, z), 1.0, entries(w.pose[i].p, 0)))
+    put_entries(note, at + VELOCITY, scaled(1.0 / mass, P))
+    put_entries(note, at + TURN, plus(L, -1.0, cross((x, y, z), P)))
+    put_entries(note, at + DIAGONAL, plus(diagonal, -mass, squares))
+    put_entries(note, at + OFF, plus(off, mass, (y * z, x * z, x * y)))
+
+
+@inlined
+def _spin_base(diagonal: Three, off: Three, own: Three, L: Three, w: Three, half: float) -> Three:
+    """The angular velocity w+ of I w+ + own = exp(-half w+) L, from the guess w."""
+    for _ in range(NEWTON_STEPS):
+        b = turned_back(L, scaled(half, w))
+        miss = plus(plus(b, -1.0, own), -1.0, symmetric(diagonal, off, w))
+        ex, ey, ez = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+        change = solved(
+            plus(symmetric(diagonal, off, ex), -half, cross(b, ex)),
+            plus(symmetric(diagonal, off, ey), -half, cross(b, ey)),
+            plus(symmetric(diagonal, off, ez), -half, cross(b, ez)),
+            miss,
+        )
+        w = plus(w, 1.0, change)
+        if not size(change) > ROUNDING * size(w):
+            break
+    return w
+
+
+@kernel
+def fly_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int, start: Floats, h: float) -> None:
+    """Motion of the base, body i, at the end of a step in which nothing outside touched its tree.
+
+    start: positions at the start of the step, shape (nq,); `s.v` are the velocities there.  `s.q`
+    and `w.v_new` are what the step leads to: their parts of the base are corrected.  Needs the
+    notes of the tree at the start and the end, and the poses at the end.
+    """
+    body, note, pose = m.bodies[i], notes(m, w, i), w.pose[i]
+    at, v_at, mass = body.q_at, body.v_at, note[MASS]
+    w0, w1 = entries(s.v, v_at + 3), entries(w.v_new, v_at + 3)
+    # Angular momentum to be, in the axes of the middle
+    L = plus(entries(note, START + TURN), h, entries(note, MOMENT))
+    R = w.pose_new[i].R  # at the start
+    L = turned_back(into_body(R, L), scaled(0.5 * h, w0))
+    # Of the shape at the end, in the base's axes: inertia, centre of mass, and the joints' share
+    R, F = pose.R, pose.frame
+    diagonal, off = within(R, entries(note, END + DIAGONAL), entries(note, END + OFF))
+    own = into_body(R, entries(note, END + TURN))
+    own = plus(own, -1.0, symmetric(diagonal, off, w1))
+    c = into_body(R, plus(entries(note, END + CENTER), -1.0, entries(pose.p, 0)))
+    x, y, z = rotate(F, w.v_new[v_at : v_at + 3])
+    inner = into_body(R, plus(entries(note, END + VELOCITY), -1.0, (x, y, z)))
+    inner = plus(inner, -1.0, cross(w1, c))
+    found = _spin_base(diagonal, off, own, L, w1, 0.5 * h)
+    put_entries(w.v_new, v_at + 3, found)
+    q = s.q[at + 3 : at + 7]
+    x, y, z = scaled(0.5 * h, w0)
+    rotate_quaternion(start[at + 3 : at + 7], x, y, z, q)
+    x, y, z = scaled(0.5 * h, found)
+    rotate_quaternion(q, x, y, z, q)
+    # Where the base is for the centre of mass to be where it is to be, and likewise its velocity
+    V0 = entries(note, START + VELOCITY)
+    V1 = plus(V0, h / mass, entries(note, FORCE))
+    place = plus(plus(entries(note, START + CENTER), 0.5 * h, V0), 0.5 * h, V1)
+    arm = turned_by_quaternion(q, 0, c)
+    moved = plus(plus(place, -1.0, into_world(F, arm)), -1.0, entries(pose.p, 0))
+    put_entries(s.q, at, plus(entries(s.q, at), 1.0, into_body(F, moved)))
+    swing = turned_by_quaternion(q, 0, plus(inner, 1.0, cross(found, c)))
+    put_entries(w.v_new, v_at, plus(into_body(F, V1), -1.0, swing))
