@@ -71,7 +71,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
     halvings, pieces = 0, 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
-        piece = part
+        piece, sunk = part, False
         known = free != 0 and part == dt
         if not (known or middle):
             _pose(m, s, w)
