@@ -128,7 +128,7 @@ def test_readings_of_a_state() -> None:
 
 
 def _made_up(make: Make) -> Iterator[Reading]:
-    make(Scene((), 1.0))
+    make(Scene((ball(1.0, 0.1, position=(0.0, 0.0, 9.0)),), 1e-3)).step(5)
     yield Reading("a scene", "good [m]", 1.0, 1.0 + 1e-12, 1e-9)
     yield Reading("a scene", "bad [m]", 0.0, 0.5, 1e-9)
     yield Reading("a scene", "cone's [m]", 0.0, 0.5, 1e-9, exact=True)
@@ -142,7 +142,7 @@ def _absent(scene: Scene) -> None:
 def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One miss is counted, one lost reading is null, the absent simulator is named."""
     monkeypatch.setattr(families, "FAMILIES", {"made-up": _made_up})
-    systems = {"dynenvs": lambda scene: None, "Other": _absent}
+    systems = {"dynenvs": Ours, "Other": _absent}
     monkeypatch.setattr(families, "SYSTEMS", systems)
     console = Console(record=True, width=120)
     page = tmp_path / "page.md"
@@ -156,12 +156,14 @@ def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "| a scene | bad [m] | 0 | 1.0e-09 | **5.0e-01** |" in text
     assert "| a scene | good [m] | 1 | 1.0e-09 | 1.0e-12 |" in text
     assert "Skipped: Other" in text
+    assert text.count("*time a step [us]*") == 1
+    assert 0.0 < found["rows"][0]["costs"]["dynenvs"] < 1.0
     assert "lost" in console.export_text()
 
 
 def test_bars_of_the_exact_cone_judge_it_alone() -> None:
     """The pyramid is shown beside it."""
-    row = Row("f", "s", "q", 0.0, 1e-3, True, {}, {"dynenvs": 1.0, "dynenvs, exact cone": 1.0})
+    row = Row("f", "s", "q", 0.0, 1e-3, True, {}, {"dynenvs": 1.0, "dynenvs, exact cone": 1.0}, {})
     assert not row.fails("dynenvs")
     assert row.fails("dynenvs, exact cone")
     assert row._replace(exact=False).fails("dynenvs")

@@ -25,7 +25,7 @@ from dynenvs.layout import Floats
 
 HEADINGS = np.arange(0.0, 360.0, 7.5)  # [degrees]
 PYRAMIDS = (4, 8, 16)
-COLORS = ("#c8553d", "#e0a458", "#7a9e7e", "#4a5463", "#8367c7")
+COLORS = ("#c8553d", "#e0a458", "#7a9e7e", "#4a5463", "#8367c7", "#3f88c5", "#b5838d")
 ROUND = 1e-6  # the closest to a circle that a logarithmic polar axis shows
 
 

@@ -17,6 +17,7 @@ EXACT = "exact cone"  # part of the name of systems that have it
 LEAST = 1e-17  # what a picture with a logarithmic axis shows of zero
 COLORS = ("#c8553d", "#4a5463", "#e0a458", "#3f88c5", "#7a9e7e", "#8367c7")
 
+COST = "time a step [us]"
 PICTURES = "Errors of all scenes", "Sliding in all directions"
 INTRODUCTION = """\
 # Verification
@@ -53,6 +54,7 @@ class Row(NamedTuple):
     exact: bool  # whether the bar is for the exact friction cone only
     measured: dict[str, float]
     errors: dict[str, float]
+    costs: dict[str, float]  # processor time of a step of the scene [s]
 
     def fails(self, ours: str) -> bool:
         """Whether a system of ours misses the bar."""
@@ -73,6 +75,11 @@ def digits(value: float | None) -> str:
     return "0" if value == 0.0 else f"{value:.1e}" if math.isfinite(value) else "lost"
 
 
+def microseconds(seconds: float | None) -> str:
+    """A time, short."""
+    return "" if seconds is None else f"{1e6 * seconds:.3g}" if seconds < 1 else f"{seconds:.0f}e6"
+
+
 def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
     """Print the table."""
     names = systems(rows)
@@ -80,7 +87,7 @@ def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
     for column in table.columns[2:]:
         column.justify, column.min_width = "right", 7
     last = ""
-    for row in rows:
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
         cells = [
             f"[red]{digits(row.errors.get(name))}[/red]"
             if is_ours(name) and row.fails(name)
@@ -91,6 +98,9 @@ def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
         last = row.scene
         quantity = row.quantity.replace("[", "\\[")
         table.add_row(scene, quantity, f"{row.expected:.6g}", digits(row.bar), *cells)
+        if after is None or after.scene != row.scene:
+            times = [microseconds(row.costs.get(name)) for name in names]
+            table.add_row("", COST.replace("[", "\\["), "", "", *times, style="dim")
     console.print(table)
     for line in skipped:
         console.print(f"skipped {line}", style="yellow", highlight=False)
@@ -127,7 +137,7 @@ def markdown(
     lines.append(f"{machine['date']}; {versions}.\n")
     lines += [f"![{text}]({picture})\n" for text, picture in zip(PICTURES, pictures, strict=False)]
     lines += [_line(heads), _line(["---", "---"] + ["---:"] * (len(heads) - 2))]
-    for row in rows:
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
         cells = [digits(row.errors.get(name)) for name in names]
         cells = [
             f"**{cell}**" if is_ours(name) and row.fails(name) else cell
@@ -135,6 +145,9 @@ def markdown(
         ]
         expected, bar = f"{row.expected:.6g}", digits(row.bar)
         lines.append(_line([row.scene, row.quantity, expected, bar, *cells]))
+        if after is None or after.scene != row.scene:
+            times = [microseconds(row.costs.get(name)) for name in names]
+            lines.append(_line(["", f"*{COST}*", "", "", *times]))
     missed = [row for row in rows if any(row.fails(name) for name in names if is_ours(name))]
     lines.append("")
     if missed:
