@@ -110,12 +110,12 @@ def test_pins_hold_in_every_simulator(name: str) -> None:
 
 
 def test_a_polar_figure_of_all_headings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is written into every file; simulators that are not installed are left out."""
+    """Simulators that are not installed are left out."""
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(isotropy, "HEADINGS", np.arange(0.0, 360.0, 90.0))
-    paths = [tmp_path / "a.png", tmp_path / "b.png"]
-    isotropy.plot(paths, {"dynenvs": Ours, "Other": _absent})
-    assert all(path.stat().st_size > 10_000 for path in paths)
+    path = tmp_path / "a.png"
+    isotropy.plot(path, {"dynenvs": Ours, "Other": _absent}, {"dynenvs": "red"})
+    assert path.stat().st_size > 10_000
 
 
 def test_readings_of_a_state() -> None:
@@ -144,6 +144,7 @@ def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(families, "FAMILIES", {"made-up": _made_up})
     systems = {"dynenvs": Ours, "Other": _absent}
     monkeypatch.setattr(families, "SYSTEMS", systems)
+    monkeypatch.setattr(families, "COLORS", ("red", "blue"))
     console = Console(record=True, width=120)
     page = tmp_path / "page.md"
     rows, scores = families.verify("made-up", console, out=tmp_path, page=page)
