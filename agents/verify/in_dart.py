@@ -77,8 +77,7 @@ class InDart:
         else:
             turn = Rotation.from_quat(np.roll(solid.turned, -1))
             joint.setPositions(np.array([*turn.as_rotvec(), *solid.position]))
-            # A twist in the body's axes
-            joint.setVelocities(np.array([*solid.spin, *turn.inv().apply(solid.velocity)]))
+            joint.setVelocities(np.array([*turn.apply(solid.spin), *solid.velocity]))
         for offset in solid.offsets:
             center = np.add(com, offset)
             if solid.length:
