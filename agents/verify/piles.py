@@ -73,6 +73,9 @@ def _falls(make: Make, places: list[Triple]) -> Iterator[Reading]:
     yield Reading(name, "deepest in the floor [m]", 0.0, max(depths), 1e-6)
     gained = float(np.diff(energies).max(initial=0.0)) / energies[0]
     yield Reading(name, "energy gained in two steps [1]", 0.0, max(0.0, gained))
+    troubles = simulation.troubles()
+    if troubles is not None:
+        yield Reading(name, "solves above tolerance [1]", 0.0, float(troubles))
 
 
 def _pushed(domino: Solid) -> Solid:
