@@ -28,7 +28,7 @@ from dynenvs.agents.verify import (
     sliding,
 )
 from dynenvs.agents.verify.ours import Ours
-from dynenvs.agents.verify.report import Row
+from dynenvs.agents.verify.report import Row, markdown
 from dynenvs.agents.verify.scene import (
     Hinge,
     Make,
@@ -187,6 +187,20 @@ def test_bars_of_the_exact_cone_judge_it_alone() -> None:
     assert not row.fails("dynenvs")
     assert row.fails("dynenvs, exact cone")
     assert row._replace(exact=False).fails("dynenvs")
+
+
+def test_the_page_says_who_keeps_how_many_bars_and_at_what_cost() -> None:
+    """Also of those that lack a scene's last quantity; whoever ran nothing has a dash."""
+    ours, other = {"dynenvs": 2e-6, "Third": 1.0}, {"dynenvs": 2e-6, "Other": 3e-6}
+    rows = [
+        Row("f", "s", "q", 0.0, 1e-3, False, {}, {"dynenvs": 0.0, "Other": 1.0}, other),
+        Row("f", "s", "r", 0.0, 1e-3, False, {}, {"dynenvs": 1e-4}, {"dynenvs": 2e-6}),
+        Row("g", "t", "q", 0.0, None, False, {}, {"dynenvs": 0.0, "Third": 0.0}, ours),
+    ]
+    page = markdown(rows, [], families.describe() | {"minutes": 1.5}, {})
+    assert "| f | 2 of 2, 2 us | 0 of 1, 3 us | - |" in page
+    assert "| g | 0 of 0, 2 us | - | 0 of 0, 1,000,000 us |" in page
+    assert page.count("|  | *time a step [us]* |  |  | 2 | 3 |  |") == 1
 
 
 def test_unknown_scenes_are_named(tmp_path: Path) -> None:

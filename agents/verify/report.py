@@ -98,8 +98,8 @@ What these scenes say of each, whoever wrote it:
 - Pinocchio's PGS is the most exact of all on single bodies, and does not converge where a load has
   to find its way through several bodies: ratios of masses, towers, a grasp.
 - dynenvs' pyramid prefers some headings by one or two percent, and in a groove by more; the exact
-  cone does not, at about the same cost. Where a body is jammed by friction from two sides, both
-  take ten times as long as where it lies on a floor.
+  cone does not, at about the same cost. Where a box rests between two planes that wedge it, both take
+  tens of times as long as where it lies on a floor; MuJoCo and DART are far quicker there.
 """
 
 
@@ -137,7 +137,9 @@ def digits(value: float | None) -> str:
 
 def microseconds(seconds: float | None) -> str:
     """A time, short."""
-    return "" if seconds is None else f"{1e6 * seconds:.3g}" if seconds < 1 else f"{seconds:.0f}e6"
+    if seconds is None:
+        return ""
+    return f"{1e6 * seconds:,.0f}" if seconds >= 1e-4 else f"{1e6 * seconds:.3g}"
 
 
 def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
