@@ -98,8 +98,8 @@ What these scenes say of each, whoever wrote it:
 - Pinocchio's PGS is the most exact of all on single bodies, and does not converge where a load has
   to find its way through several bodies: ratios of masses, towers, a grasp.
 - dynenvs' pyramid prefers some headings by one or two percent, and in a groove by more; the exact
-  cone does not, at about the same cost. Where a box rests between two planes that wedge it, both take
-  tens of times as long as where it lies on a floor; MuJoCo and DART are far quicker there.
+  cone does not, at about the same cost. Where a box rests between two planes that wedge it, both
+  take tens of times as long as where it lies on a floor; MuJoCo and DART are far quicker there.
 """
 
 
