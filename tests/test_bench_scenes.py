@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynenvs.agents.bench import families, report, scenes
+from dynenvs.agents.bench import families, loose, report, scenes
 from dynenvs.agents.bench.loose import PUSH, Ours, Scene, Theirs
 from dynenvs.agents.bench.peers import peer
 from dynenvs.agents.bench.race import Result, Settings
@@ -205,3 +205,21 @@ def test_small_scenes_run_and_rest() -> None:
         assert float(row.facts["crept m"] or 0.0) < 1e-9
         assert float(row.facts["sank m"] or 0.0) < 1e-9
     assert sum(bool(row.facts["crept m"]) for row in ours) == len(ours) - 2
+
+
+def test_pinocchio_s_time_is_its_own_and_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row's times are Pinocchio's own; a solver that takes too long is named with its time."""
+    pin: Any = pytest.importorskip("pinocchio")
+    if not hasattr(pin, "ADMMConstraintSolver"):
+        pytest.skip("contact solvers came with pin 4")
+    scene = scenes.scenes(True)[0]._replace(before=1, steps=4)
+    system = {"ADMM": scenes.SYSTEMS["Pinocchio ADMM"]}
+    monkeypatch.setattr(scenes, "SYSTEMS", system)
+    skipped: list[str] = []
+    (row,) = scenes._race(scene, 2, skipped, lambda what: None)
+    assert not skipped
+    assert row.cores == [1.0] * 4
+    assert float(row.facts["residual"]) < 1e-4
+    monkeypatch.setattr(loose, "PATIENCE", 0.0)
+    assert scenes._race(scene, 2, skipped, lambda what: None) == []
+    assert "stopped after 1 steps of" in skipped[0]

@@ -14,18 +14,33 @@ import pytest
 from rich.console import Console
 
 from dynenvs.agents.bench.peers import MissingPeer
-from dynenvs.agents.verify import bouncing, families, impacts, isotropy, rolling, sliding
+from dynenvs.agents.verify import (
+    bouncing,
+    corners,
+    families,
+    groove,
+    impacts,
+    isotropy,
+    piles,
+    pinched,
+    precision,
+    rolling,
+    sliding,
+)
 from dynenvs.agents.verify.ours import Ours
-from dynenvs.agents.verify.report import Row
+from dynenvs.agents.verify.report import Row, markdown
 from dynenvs.agents.verify.scene import (
     Hinge,
     Make,
     Pin,
+    Plane,
     Reading,
     Scene,
     Solid,
+    about,
     ball,
     box,
+    capsule,
     energy,
     lowest,
     momentum,
@@ -34,12 +49,16 @@ from dynenvs.agents.verify.scene import (
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
-@pytest.mark.parametrize("family", [sliding, isotropy, rolling, impacts, bouncing])
+@pytest.mark.parametrize(
+    "family",
+    [sliding, isotropy, rolling, impacts, bouncing, piles, groove, pinched, corners],
+)
 def test_scenes_meet_their_bars(
     family: families.Family, cone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every judged reading of the quick families, with a hundred random impacts."""
+    """Every judged reading of the quick families, with 100 random impacts and 30 drops."""
     monkeypatch.setattr(bouncing, "IMPACTS", 100)
+    monkeypatch.setattr(corners, "DROPS", 30)
     found = list(family.readings(partial(Ours, cone=cone)))
     assert found
     for reading in found:
@@ -110,12 +129,12 @@ def test_pins_hold_in_every_simulator(name: str) -> None:
 
 
 def test_a_polar_figure_of_all_headings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is written into every file; simulators that are not installed are left out."""
+    """Simulators that are not installed are left out."""
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(isotropy, "HEADINGS", np.arange(0.0, 360.0, 90.0))
-    paths = [tmp_path / "a.png", tmp_path / "b.png"]
-    isotropy.plot(paths, {"dynenvs": Ours, "Other": _absent})
-    assert all(path.stat().st_size > 10_000 for path in paths)
+    path = tmp_path / "a.png"
+    isotropy.plot(path, {"dynenvs": Ours, "Other": _absent}, {"dynenvs": "red"})
+    assert path.stat().st_size > 10_000
 
 
 def test_readings_of_a_state() -> None:
@@ -128,7 +147,7 @@ def test_readings_of_a_state() -> None:
 
 
 def _made_up(make: Make) -> Iterator[Reading]:
-    make(Scene((), 1.0))
+    make(Scene((ball(1.0, 0.1, position=(0.0, 0.0, 9.0)),), 1e-3)).step(5)
     yield Reading("a scene", "good [m]", 1.0, 1.0 + 1e-12, 1e-9)
     yield Reading("a scene", "bad [m]", 0.0, 0.5, 1e-9)
     yield Reading("a scene", "cone's [m]", 0.0, 0.5, 1e-9, exact=True)
@@ -142,8 +161,9 @@ def _absent(scene: Scene) -> None:
 def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One miss is counted, one lost reading is null, the absent simulator is named."""
     monkeypatch.setattr(families, "FAMILIES", {"made-up": _made_up})
-    systems = {"dynenvs": lambda scene: None, "Other": _absent}
+    systems = {"dynenvs": Ours, "Other": _absent}
     monkeypatch.setattr(families, "SYSTEMS", systems)
+    monkeypatch.setattr(families, "COLORS", ("red", "blue"))
     console = Console(record=True, width=120)
     page = tmp_path / "page.md"
     rows, scores = families.verify("made-up", console, out=tmp_path, page=page)
@@ -156,18 +176,102 @@ def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "| a scene | bad [m] | 0 | 1.0e-09 | **5.0e-01** |" in text
     assert "| a scene | good [m] | 1 | 1.0e-09 | 1.0e-12 |" in text
     assert "Skipped: Other" in text
+    assert text.count("*time a step [us]*") == 1
+    assert 0.0 < found["rows"][0]["costs"]["dynenvs"] < 1.0
     assert "lost" in console.export_text()
 
 
 def test_bars_of_the_exact_cone_judge_it_alone() -> None:
     """The pyramid is shown beside it."""
-    row = Row("f", "s", "q", 0.0, 1e-3, True, {}, {"dynenvs": 1.0, "dynenvs, exact cone": 1.0})
+    row = Row("f", "s", "q", 0.0, 1e-3, True, {}, {"dynenvs": 1.0, "dynenvs, exact cone": 1.0}, {})
     assert not row.fails("dynenvs")
     assert row.fails("dynenvs, exact cone")
     assert row._replace(exact=False).fails("dynenvs")
+
+
+def test_the_page_says_who_keeps_how_many_bars_and_at_what_cost() -> None:
+    """Also of those that lack a scene's last quantity; whoever ran nothing has a dash."""
+    ours, other = {"dynenvs": 2e-6, "Third": 1.0}, {"dynenvs": 2e-6, "Other": 3e-6}
+    rows = [
+        Row("f", "s", "q", 0.0, 1e-3, False, {}, {"dynenvs": 0.0, "Other": 1.0}, other),
+        Row("f", "s", "r", 0.0, 1e-3, False, {}, {"dynenvs": 1e-4}, {"dynenvs": 2e-6}),
+        Row("g", "t", "q", 0.0, None, False, {}, {"dynenvs": 0.0, "Third": 0.0}, ours),
+    ]
+    page = markdown(rows, [], families.describe() | {"minutes": 1.5}, {})
+    assert "| f | 2 of 2, 2 us | 0 of 1, 3 us | - |" in page
+    assert "| g | 0 of 0, 2 us | - | 0 of 0, 1,000,000 us |" in page
+    assert page.count("|  | *time a step [us]* |  |  | 2 | 3 |  |") == 1
 
 
 def test_unknown_scenes_are_named(tmp_path: Path) -> None:
     """The error lists what there is."""
     with pytest.raises(ValueError, match="unknown scene 'x'; choose from: rest, sliding"):
         families.verify("x", Console(quiet=True), out=tmp_path)
+
+
+def test_capsules_planes_and_turned_solids_are_the_same_everywhere() -> None:
+    """A turned capsule and a turned box above slopes: read alike at first and after 10 ms."""
+    turn = about((0.6, 0.0, 0.8), 0.7)
+    solids = (
+        capsule(1.0, 0.1, 0.2, position=(0.0, 0.0, 3.0), turned=turn, spin=(1.0, 2.0, 3.0)),
+        box(1.0, (0.1, 0.2, 0.3), position=(1.0, 0.0, 3.0), turned=turn)._replace(
+            velocity=(1.0, 2.0, 3.0), spin=(3.0, -2.0, 1.0)
+        ),
+    )
+    planes = (Plane((0.0, 0.0, 0.5), (0.6, 0.0, 0.8)),)
+    for scene, names in (
+        (Scene(solids, 1e-4, False, planes=planes), ("MuJoCo", "Pinocchio ADMM")),
+        (Scene(solids[1:], 1e-4, False, planes=planes), ("DART",)),
+    ):
+        for name in names:
+            try:
+                theirs = families.SYSTEMS[name](scene)
+            except MissingPeer:
+                continue
+            ours = Ours(scene)
+            for atol in (1e-12, 1e-4):
+                for a, b in zip(ours.read(), theirs.read(), strict=True):
+                    np.testing.assert_allclose(a, b, atol=atol)
+                ours.step(100)
+                theirs.step(100)
+
+
+@pytest.mark.parametrize("name", ["dynenvs", "MuJoCo", "DART"])
+def test_what_lies_on_planes_touches_them_everywhere(name: str) -> None:
+    """A ball in a groove stays at its height; without the planes it would fall by 5 cm."""
+    try:
+        simulation = families.SYSTEMS[name](
+            groove.grooved(ball(1.0, 0.1, position=(0.0, 0.0, 0.1 * 2**0.5)), 0.0)
+        )
+    except MissingPeer as error:
+        pytest.skip(str(error))
+    simulation.step(100)
+    assert simulation.read().position[0, 2] == pytest.approx(0.1 * 2**0.5, abs=1e-3)
+
+
+def test_a_homogeneous_capsule_s_inertia() -> None:
+    """By summing over thin discs."""
+    found = capsule(2.0, 0.1, 0.3).inertia
+    z = (np.arange(200_000) + 0.5) / 200_000 * 0.8 - 0.4
+    r2 = 0.01 - np.maximum(0.0, np.abs(z) - 0.3) ** 2
+    weight = 2.0 * r2 / r2.sum()
+    across, along = (weight * (r2 / 4 + z**2)).sum(), (weight * r2 / 2).sum()
+    np.testing.assert_allclose(found, (across, across, along), rtol=1e-6)
+
+
+def test_points_of_work_and_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors shrink with the step, a solver that is missing has no points, and all are drawn."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(precision, "LENGTHS", (4e-3, 2e-3))
+    systems = {"dynenvs": partial(Ours, cone="exact"), "Other": _absent}
+    console = Console(quiet=True)
+    found = precision.points(systems, console)
+    assert {point.system for point in found} == {"dynenvs"}
+    assert {p.panel for p in found} == {*precision.BY_LENGTH, *precision.BY_TOLERANCE}
+    coarse, fine = (p for p in found if p.panel.startswith("tripod"))
+    assert coarse.setting == 2 * fine.setting
+    assert fine.error < 0.7 * coarse.error
+    assert all(0.0 < point.seconds < 10.0 for point in found)
+    path = tmp_path / "a.png"
+    precision.plot(path, found, {"dynenvs": "red"})
+    assert path.stat().st_size > 10_000

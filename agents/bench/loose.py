@@ -1,4 +1,4 @@
-"""Scenes of equal loose boxes on a floor, the same in dynenvs and in MuJoCo."""
+"""Scenes of equal loose boxes on a floor, the same in dynenvs, MuJoCo and Pinocchio's solvers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dynenvs.agents.bench.peers import peer
+from dynenvs.agents.bench.peers import MissingPeer, peer
+from dynenvs.agents.bench.pinocchio_step import PinocchioStep
 from dynenvs.builder import ModelBuilder
 from dynenvs.layout import Floats
 from dynenvs.parts import free
@@ -14,6 +15,7 @@ from dynenvs.world import SimulationError, World
 
 TIMESTEP = 0.002  # [s]
 DENSITY, FRICTION = 600.0, 0.6  # [kg/m^3], of boxes and floor alike
+PATIENCE = 60.0  # with a solver of others, in its own time on a scene [s]
 PUSH = (0.3, 0.0, 0.0, 0.0, 3.0, 0.0)  # of the first box where it is pushed [m/s, rad/s]
 
 
@@ -51,15 +53,20 @@ class Simulation(Protocol):
 
 
 class Ours:
-    """A scene in a `World`."""
+    """A scene in a `World`.
 
-    def __init__(self, scene: Scene) -> None:
+    Args:
+        scene: what to simulate.
+        cone: of friction, "pyramid" or "exact".
+    """
+
+    def __init__(self, scene: Scene, cone: str = "pyramid") -> None:
         builder = ModelBuilder()
         builder.half_space("floor", friction=FRICTION)
         for i in range(len(scene.places)):
             builder.body(f"box{i}", joint=free(), density=DENSITY)
             builder.box(f"skin{i}", f"box{i}", half_size=scene.half, friction=FRICTION)
-        self._world = World(builder.build(), timestep=TIMESTEP)
+        self._world = World(builder.build(), timestep=TIMESTEP, cone=cone)
         self._world.q = np.hstack((scene.places, scene.turned)).ravel()
         if scene.pushed:
             self._world.v[:6] = PUSH
@@ -87,6 +94,53 @@ class Ours:
         """The worst certificate, and how many answers were above its bar of 1e-9."""
         found = self._world.diagnostics
         return {"residual": f"{found.residual:.0e}", "degraded": found.degraded}
+
+
+class OnPinocchio(Ours):
+    """The same on one of Pinocchio's contact solvers, which is given the contacts that ours finds.
+
+    Args:
+        scene: what to simulate.
+        solver: "ADMM" or "PGS".
+
+    Raises:
+        MissingPeer: Pinocchio is not there, or its solvers cannot run the scene.
+    """
+
+    def __init__(self, scene: Scene, solver: str) -> None:
+        super().__init__(scene, cone="exact")
+        self._stepper = PinocchioStep(self._world, solver)
+        self._steps = 0
+
+    def step(self, count: int) -> None:
+        """Advance by so many steps.
+
+        Raises:
+            MissingPeer: they take longer than anybody waits.
+        """
+        for _ in range(count):
+            if self.spent > PATIENCE:
+                each = 1e3 * self.spent / self._steps
+                raise MissingPeer(
+                    f"stopped after {self._steps} steps of {each:.0f} ms each, "
+                    f"{self._stepper.unfinished} solves of them above the tolerance"
+                )
+            self._stepper.step()
+            self._steps += 1
+
+    @property
+    def spent(self) -> float:
+        """Processor time in Pinocchio's own functions so far [s]."""
+        return self._stepper.seconds
+
+    def begin(self) -> None:
+        """From here on the solver's facts count."""
+        self._stepper.residual, self._stepper.unfinished = 0.0, 0
+
+    def facts(self) -> dict[str, Any]:
+        """The worst residual, and how many answers were above the tolerance of 1e-9."""
+        stepper = self._stepper
+        return {"residual": f"{stepper.residual:.0e}", "degraded": stepper.unfinished}
 
 
 class Theirs:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -16,18 +17,25 @@ from dynenvs.agents.bench.report import draft, write_json
 from dynenvs.agents.verify import (
     bouncing,
     closed,
+    corners,
     free_motion,
+    groove,
     impacts,
     isotropy,
+    piles,
+    pinched,
+    precision,
     rest,
     rolling,
     sliding,
     solvers,
 )
+from dynenvs.agents.verify.clock import Clock
 from dynenvs.agents.verify.in_dart import InDart
 from dynenvs.agents.verify.in_mujoco import InMujoco
+from dynenvs.agents.verify.in_pinocchio import InPinocchio
 from dynenvs.agents.verify.ours import Ours
-from dynenvs.agents.verify.report import Row, document, is_ours, markdown, plot, show
+from dynenvs.agents.verify.report import COLORS, Row, document, is_ours, markdown, plot, show
 from dynenvs.agents.verify.scene import Family, Make
 
 FAMILIES: dict[str, Family] = {
@@ -39,8 +47,14 @@ FAMILIES: dict[str, Family] = {
     "bouncing": bouncing.readings,
     "free": free_motion.readings,
     "closed": closed.readings,
+    "piles": piles.readings,
+    "groove": groove.readings,
+    "pinched": pinched.readings,
+    "corners": corners.readings,
+    # "conveyor" waits for a law of contact with surface velocity; then it stands here
 }
 SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
+PRECISION = "precision"  # no table: curves of what an error costs
 ONE_BY_ONE = "dynenvs, one by one"
 POISSON = "dynenvs, exact cone, Poisson"
 OF_BOUNCING = ONE_BY_ONE, POISSON  # where nothing bounces they would be the same as others
@@ -50,8 +64,21 @@ SYSTEMS: dict[str, Callable[..., Any]] = {
     ONE_BY_ONE: partial(Ours, impacts="sequential"),
     POISSON: partial(Ours, cone="exact", restitution="poisson"),
     "MuJoCo": InMujoco,
+    "MuJoCo, hard": partial(InMujoco, hard=True),
     "DART": InDart,
+    "Pinocchio ADMM": partial(InPinocchio, solver="ADMM"),
+    "Pinocchio PGS": partial(InPinocchio, solver="PGS"),
 }
+
+
+class Found(NamedTuple):
+    """Everything that a call found."""
+
+    rows: list[Row]
+    skipped: list[str]  # scenes and simulators, with the reason
+    scores: list[solvers.Score]
+    missing: list[str]  # LCP solvers, with the reason
+    points: list[precision.Point]
 
 
 def verify(
@@ -62,7 +89,7 @@ def verify(
     Args:
         names: of families, with commas between; all if None.
         console: where the table and the progress go.
-        out: folder for `verify.json`, `verify.png` and `solvers.png`.
+        out: folder for `verify.json` and the plots.
         page: Markdown file to write; its plots go beside it.
 
     Returns the tables' rows.
@@ -71,44 +98,73 @@ def verify(
         ValueError: no such family; lists those that there are.
         OSError: a file cannot be written.
     """
-    families = chosen_from([*FAMILIES, SOLVERS], names, "scene")
+    begin = time.monotonic()
+    families = chosen_from([*FAMILIES, SOLVERS, PRECISION], names, "scene")
     out.mkdir(parents=True, exist_ok=True)  # better to know before than after
     if page is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
-    rows, skipped = run([family for family in families if family != SOLVERS], console)
+    rows, skipped = run([family for family in families if family in FAMILIES], console)
     if rows or skipped:
         show(rows, skipped, console)
-    found, missing = solvers.scores(console) if SOLVERS in families else ([], [])
-    if found:
-        solvers.show(found, missing, console)
-    machine = describe()
-    facts = document(rows, [*skipped, *missing], machine) | {"solvers": solvers.document(found)}
+    scores, missing = solvers.scores(console) if SOLVERS in families else ([], [])
+    if scores:
+        solvers.show(scores, missing, console)
+    points = precision.points(_without_bouncing(), console) if PRECISION in families else []
+    found = Found(rows, skipped, scores, missing, points)
+    drawn = _draw(found, "isotropy" in families, out, console)
+    machine = describe() | {"minutes": round((time.monotonic() - begin) / 60, 1)}
+    facts = document(rows, [*skipped, *missing], machine)
+    facts |= {"solvers": solvers.document(scores), "precision": precision.document(points)}
     write_json(out / "verify.json", facts)
-    scenes = partial(plot, rows=rows, names=list(SYSTEMS))
-    scores = partial(solvers.plot, found=found)
-    drawn = [_plot(out / "verify.png", scenes, console) if rows else False]
-    drawn += [_plot(out / "solvers.png", scores, console) if found else False]
-    polar = [out / "isotropy.png"]
     if page is not None:
-        polar.append(page.with_name(f"{page.stem}-isotropy.png"))
-    around = drawn[0] and "isotropy" in families
-    if around:
-        isotropy.plot(polar, {name: SYSTEMS[name] for name in SYSTEMS if name not in OF_BOUNCING})
-    if page is not None:
-        pictures = [page.with_suffix(".png"), page.with_name(f"{page.stem}-solvers.png")]
-        names_of = [
-            picture.name if good and _plot(picture, draw, console) else None
-            for picture, draw, good in zip(pictures, (scenes, scores), drawn, strict=True)
-        ]
-        with draft(page) as file:
-            shown = [*filter(None, names_of[:1]), *[polar[-1].name] * around]
-            parts = [markdown(rows, skipped, machine, shown)] if rows or skipped else []
-            parts += [solvers.markdown(found, missing, names_of[1])] if found else []
-            file.write_text("\n".join(parts), encoding="utf-8")
+        _write_page(page, found, machine, drawn)
     console.print(
         f"wrote {out / 'verify.json'}" + (f" and {page}" if page else ""), highlight=False
     )
-    return rows, found
+    return rows, scores
+
+
+def _without_bouncing() -> dict[str, Callable[..., Any]]:
+    return {name: make for name, make in SYSTEMS.items() if name not in OF_BOUNCING}
+
+
+def _draw(found: Found, around: bool, out: Path, console: Console) -> dict[str, Path]:
+    """The pictures that there is something to draw of, by name."""
+    colors = dict(zip(SYSTEMS, COLORS, strict=True))
+    systems = _without_bouncing()
+    draws: dict[str, Callable[[Path], None] | None] = {
+        "verify": partial(plot, rows=found.rows, colors=colors) if found.rows else None,
+        "isotropy": partial(isotropy.plot, systems=systems, colors=colors) if around else None,
+        "precision": partial(precision.plot, found=found.points, colors=colors)
+        if found.points
+        else None,
+        "solvers": partial(solvers.plot, found=found.scores) if found.scores else None,
+    }
+    drawn = {}
+    for name, draw in draws.items():
+        path = out / f"{name}.png"
+        if draw is not None and _plot(path, draw, console):
+            drawn[name] = path
+    return drawn
+
+
+def _write_page(page: Path, found: Found, machine: dict[str, Any], drawn: dict[str, Path]) -> None:
+    """The page of the documentation, and copies of the pictures beside it."""
+    beside: dict[str, str] = {}
+    for name, path in drawn.items():
+        picture = page.with_name(f"{page.stem}{'' if name == 'verify' else f'-{name}'}.png")
+        with draft(picture) as file:
+            file.write_bytes(path.read_bytes())
+        beside[name] = picture.name
+    parts = []
+    if found.rows or found.skipped:
+        parts.append(markdown(found.rows, found.skipped, machine, beside))
+    if found.points:
+        parts.append(precision.markdown(beside.get("precision")))
+    if found.scores:
+        parts.append(solvers.markdown(found.scores, found.missing, beside.get("solvers")))
+    with draft(page) as file:
+        file.write_text("\n".join(parts), encoding="utf-8")
 
 
 def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]]:
@@ -128,12 +184,17 @@ def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]
 
 
 def _collect(family: str, system: str, make: Make, rows: dict[tuple[str, str], Row]) -> None:
-    for reading in FAMILIES[family](make):
+    clock, scene = Clock(make), None
+    for reading in FAMILIES[family](clock):
+        if reading.scene != scene:
+            scene, cost = reading.scene, clock.take()
         key = reading.scene, reading.quantity
         if key not in rows:
-            rows[key] = Row(family, *key, reading.expected, reading.bar, reading.exact, {}, {})
+            rows[key] = Row(family, *key, reading.expected, reading.bar, reading.exact, {}, {}, {})
         rows[key].measured[system] = reading.measured
         rows[key].errors[system] = reading.error
+        if cost is not None:
+            rows[key].costs[system] = cost
 
 
 def missed(rows: Sequence[Row]) -> int:

@@ -6,9 +6,10 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from dynenvs.agents.bench.peers import peer
-from dynenvs.agents.verify.scene import Scene, Solid, State
+from dynenvs.agents.bench.peers import MissingPeer, peer
+from dynenvs.agents.verify.scene import Plane, Scene, Solid, State
 
 
 class InDart:
@@ -29,6 +30,8 @@ class InDart:
             shape = dart.dynamics.BoxShape([20.0, 20.0, 2.0])
             self._touch(body, shape, (0.0, 0.0, -1.0), scene)
             world.addSkeleton(floor)
+        for plane in scene.planes:
+            self._wall(plane, scene)
         self._bodies: list[Any] = []
         for i, solid in enumerate(scene.solids):
             self._bodies.append(self._add(i, solid, scene))
@@ -37,6 +40,19 @@ class InDart:
             place = a.getCOM() + np.array(a.getTransform().rotation()) @ np.array(pin.at_a)
             joint = dart.constraint.BallJointConstraint(a, b, place)
             world.getConstraintSolver().addConstraint(joint)
+
+    def _wall(self, plane: Plane, scene: Scene) -> None:
+        """A large box behind the plane."""
+        wall = self._dart.dynamics.Skeleton("wall")
+        _, body = wall.createWeldJointAndBodyNodePair()
+        normal = np.array(plane.normal)
+        across = np.cross(np.eye(3)[np.abs(normal).argmin()], normal)
+        across /= np.linalg.norm(across)
+        frame = np.column_stack((across, np.cross(normal, across), normal))
+        shape = self._dart.dynamics.BoxShape([20.0, 20.0, 2.0])
+        node = self._touch(body, shape, np.array(plane.point) - normal, scene)
+        node.setRelativeRotation(frame)
+        self._world.addSkeleton(wall)
 
     def _add(self, i: int, solid: Solid, scene: Scene) -> Any:
         dart, hinge = self._dart, solid.hinge
@@ -59,10 +75,13 @@ class InDart:
             joint.setPositions(np.array([hinge.angle]))
             joint.setVelocities(np.array([hinge.rate]))
         else:
-            joint.setPositions(np.array([0.0, 0.0, 0.0, *solid.position]))
-            joint.setVelocities(np.array([*solid.spin, *solid.velocity]))
+            turn = Rotation.from_quat(np.roll(solid.turned, -1))
+            joint.setPositions(np.array([*turn.as_rotvec(), *solid.position]))
+            joint.setVelocities(np.array([*turn.apply(solid.spin), *solid.velocity]))
         for offset in solid.offsets:
             center = np.add(com, offset)
+            if solid.length:
+                raise MissingPeer("its own collision detector knows no capsules")
             if solid.box:
                 self._touch(body, dart.dynamics.BoxShape(2 * np.array(solid.box)), center, scene)
             elif solid.radius:
@@ -70,13 +89,14 @@ class InDart:
         return body
 
     @staticmethod
-    def _touch(body: Any, shape: Any, place: Any, scene: Scene) -> None:
+    def _touch(body: Any, shape: Any, place: Any, scene: Scene) -> Any:
         node = body.createShapeNode(shape)
         node.createCollisionAspect()
         aspect = node.createDynamicsAspect()
         aspect.setFrictionCoeff(scene.friction)
         aspect.setRestitutionCoeff(sqrt(scene.restitution))  # it multiplies those of a pair
         node.setRelativeTranslation(list(place))
+        return node
 
     def step(self, count: int = 1) -> None:
         """Advance by `count` time steps."""
@@ -91,3 +111,7 @@ class InDart:
             np.array([body.getCOMLinearVelocity() for body in self._bodies]),
             np.array([body.getAngularVelocity() for body in self._bodies]),
         )
+
+    def troubles(self) -> int | None:
+        """It keeps no count."""
+        return None

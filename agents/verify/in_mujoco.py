@@ -1,4 +1,4 @@
-"""Scenes in MuJoCo: elliptic friction cones, Newton's solver, otherwise its defaults."""
+"""Scenes in MuJoCo: elliptic friction cones, Newton's solver; soft, or as hard as it goes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,30 @@ import numpy as np
 from dynenvs.agents.bench.peers import MissingPeer, peer
 from dynenvs.agents.verify.scene import Scene, Solid, State
 
+SOFTER = 'impratio="10"'
+HARDER = 'impratio="100" noslip_iterations="50" noslip_tolerance="1e-12"'
+
 
 class InMujoco:
-    """A scene in MuJoCo.  Its contacts are soft: they hold by penetrating and slip a little."""
+    """A scene in MuJoCo.  Its contacts are soft: they hold by penetrating and slip a little.
 
-    def __init__(self, scene: Scene) -> None:
+    Args:
+        scene: what to simulate.
+        hard: with what its documentation offers against that: contacts as stiff as the step allows
+            (a time constant of two steps, an impedance near 1), friction a hundred times as stiff,
+            and the solver against slip after the main one.
+    """
+
+    def __init__(self, scene: Scene, hard: bool = False) -> None:
         self._mujoco = peer("mujoco")
         if scene.restitution > 0.0:
             raise MissingPeer("it has no coefficient of restitution")
         ground = '<geom type="plane" size="100 100 1"/>' if scene.floor else ""
+        ground += "".join(
+            f'<geom type="plane" size="100 100 1" pos="{_words(plane.point)}" '
+            f'zaxis="{_words(plane.normal)}"/>'
+            for plane in scene.planes
+        )
         roots = [
             self._body(scene, i)
             for i, solid in enumerate(scene.solids)
@@ -26,10 +41,13 @@ class InMujoco:
         pins = "".join(
             f'<connect site1="pin{k}a" site2="pin{k}b"/>' for k in range(len(scene.pins))
         )
+        # One time constant less than two steps is not allowed
+        stiff = f'solref="{2 * scene.timestep!r} 1" solimp="0.99 0.9999 0.0001"' if hard else ""
         text = (
             f'<mujoco><option timestep="{scene.timestep!r}" gravity="{_words(scene.gravity)}" '
-            'cone="elliptic" impratio="10" tolerance="1e-12"/>'
-            f'<default><geom condim="3" friction="{scene.friction!r} 0.005 0.0001"/></default>'
+            f'cone="elliptic" tolerance="1e-12" {HARDER if hard else SOFTER}/>'
+            f'<default><geom condim="3" friction="{scene.friction!r} 0.005 0.0001" {stiff}/>'
+            "</default>"
             f"<worldbody>{ground}{''.join(roots)}</worldbody>"
             f"<equality>{pins}</equality></mujoco>"
         )
@@ -43,7 +61,7 @@ class InMujoco:
             if solid.hinge:
                 q[0], v[0] = solid.hinge.angle, solid.hinge.rate
             else:
-                q[:3], v[:6] = solid.position, (*solid.velocity, *solid.spin)
+                q[:7], v[:6] = (*solid.position, *solid.turned), (*solid.velocity, *solid.spin)
 
     def _body(self, scene: Scene, i: int) -> str:
         solid = scene.solids[i]
@@ -78,6 +96,10 @@ class InMujoco:
         R = data.xmat[self._ids].reshape(-1, 3, 3).copy()
         return State(data.xipos[self._ids].copy(), R, twist[:, 3:], twist[:, :3])
 
+    def troubles(self) -> int | None:
+        """It keeps no count."""
+        return None
+
 
 def _sites(scene: Scene, i: int, com: Any) -> str:
     """Where a solid is pinned; a `connect` of bodies would be closed where all angles are zero."""
@@ -91,6 +113,8 @@ def _shapes(solid: Solid, com: Any) -> str:
     kind = ""
     if solid.box:
         kind = f'type="box" size="{_words(solid.box)}"'
+    elif solid.length:
+        kind = f'type="capsule" size="{_words((solid.radius, solid.length))}"'
     elif solid.radius:
         kind = f'type="sphere" size="{solid.radius!r}"'
     places = [_words(np.add(com, offset)) for offset in solid.offsets if kind]

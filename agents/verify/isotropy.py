@@ -25,7 +25,7 @@ from dynenvs.layout import Floats
 
 HEADINGS = np.arange(0.0, 360.0, 7.5)  # [degrees]
 PYRAMIDS = (4, 8, 16)
-COLORS = ("#c8553d", "#e0a458", "#7a9e7e", "#4a5463", "#8367c7")
+SHADES = "#c8553d", "#e0a458", "#7a9e7e", "#4a5463"  # of our cones
 ROUND = 1e-6  # the closest to a circle that a logarithmic polar axis shows
 
 
@@ -50,8 +50,8 @@ def tripods(make: Make) -> Floats:
     return np.array([spinning_tripod(make, float(heading)).off for heading in HEADINGS])
 
 
-def plot(paths: Sequence[Path], systems: dict[str, Callable[..., Any]]) -> None:
-    """Draw distances of the block in all systems, and the tripod's errors on ours; into all files.
+def plot(path: Path, systems: dict[str, Callable[..., Any]], colors: dict[str, str]) -> None:
+    """Draw distances of the block in all systems, and the tripod's errors on ours.
 
     Raises:
         MissingPeer: no matplotlib.
@@ -60,14 +60,14 @@ def plot(paths: Sequence[Path], systems: dict[str, Callable[..., Any]]) -> None:
     figure.subplots_adjust(top=0.86, bottom=0.2)
     left, right = (figure.add_subplot(1, 2, k, projection="polar") for k in (1, 2))
     angles = np.radians(np.append(HEADINGS, 360.0))
-    for (name, make), color in zip(_present(systems), COLORS, strict=False):
+    for name, make in _present(systems):
         around = distances(make)
-        left.plot(angles, np.append(around, around[0]), label=name, color=color)
+        left.plot(angles, np.append(around, around[0]), label=name, color=colors[name])
     left.set_ylim(0.0, 1.5)
     left.set_title("block: distance / exact", pad=24)
     pyramids = {f"{n} directions": partial(Ours, directions=n) for n in PYRAMIDS}
     for (name, make), color in zip(
-        [*pyramids.items(), ("exact cone", partial(Ours, cone="exact"))], COLORS, strict=False
+        [*pyramids.items(), ("exact cone", partial(Ours, cone="exact"))], SHADES, strict=True
     ):
         around = np.log10(np.maximum(tripods(make), ROUND) / ROUND)
         right.plot(angles, np.append(around, around[0]), label=name, color=color)
@@ -76,9 +76,8 @@ def plot(paths: Sequence[Path], systems: dict[str, Callable[..., Any]]) -> None:
     right.set_title("spinning tripod: place off / distance", pad=24)
     for panel in (left, right):
         panel.legend(loc="lower center", bbox_to_anchor=(0.5, -0.28), ncols=2, frameon=False)
-    for path in paths:
-        with draft(path) as file:
-            figure.savefig(file, dpi=80)
+    with draft(path) as file:
+        figure.savefig(file, dpi=80)
 
 
 def _present(systems: dict[str, Callable[..., Any]]) -> Sequence[tuple[str, Callable[..., Any]]]:

@@ -25,6 +25,10 @@ class Ours:
         builder = ModelBuilder(gravity=scene.gravity, **options)
         if scene.floor:
             builder.half_space("floor", friction=scene.friction)
+        for k, plane in enumerate(scene.planes):
+            builder.half_space(
+                f"plane{k}", position=plane.point, normal=plane.normal, friction=scene.friction
+            )
         self._names = [f"solid{i}" for i in range(len(scene.solids))]
         for name, solid in zip(self._names, scene.solids, strict=True):
             self._add(builder, name, solid, scene)
@@ -49,7 +53,7 @@ class Ours:
             if solid.hinge:
                 q[0], v[0] = solid.hinge.angle, solid.hinge.rate
             else:
-                q[:3], v[:6] = solid.position, (*solid.velocity, *solid.spin)
+                q[:7], v[:6] = (*solid.position, *solid.turned), (*solid.velocity, *solid.spin)
 
     def _add(self, builder: ModelBuilder, name: str, solid: Solid, scene: Scene) -> None:
         hinge = solid.hinge
@@ -67,6 +71,11 @@ class Ours:
             place = np.add(com, offset)
             if solid.box:
                 builder.box(skin, name, half_size=solid.box, position=place, **options)
+            elif solid.length and solid.radius:
+                ends = [np.add(place, (0.0, 0.0, z)) for z in (-solid.length, solid.length)]
+                builder.capsule(
+                    skin, name, start=ends[0], end=ends[1], radius=solid.radius, **options
+                )
             elif solid.radius:
                 builder.sphere(skin, name, radius=solid.radius, position=place, **options)
 
@@ -85,3 +94,7 @@ class Ours:
             found.linear[self._ids] + np.cross(spin, arms),
             spin,
         )
+
+    def troubles(self) -> int | None:
+        """Solves above the certificate's 1e-9, and steps that were halved."""
+        return self.world.diagnostics.degraded + self.world.diagnostics.failed

@@ -11,6 +11,7 @@ from dynenvs.layout import Floats
 
 G = 9.81  # [m/s^2]
 Triple = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
 
 
 class Hinge(NamedTuple):
@@ -31,11 +32,13 @@ class Solid(NamedTuple):
     inertia: Triple  # principal moments about the centre of mass, body axes [kg m^2]
     box: Triple | None = None  # half edges [m]
     radius: float | None = None  # of a sphere [m]; with neither, it touches nothing
+    length: float = 0.0  # half length of what then is a capsule along the body's z [m]
     # Of the shape from the centre of mass [m]; several for as many shapes
     offsets: tuple[Triple, ...] = ((0.0, 0.0, 0.0),)
     position: Triple = (0.0, 0.0, 0.0)  # of the centre of mass [m]
+    turned: Quaternion = (1.0, 0.0, 0.0, 0.0)  # body to world, unit (w, x, y, z)
     velocity: Triple = (0.0, 0.0, 0.0)  # of the centre of mass [m/s]
-    spin: Triple = (0.0, 0.0, 0.0)  # angular velocity, axes of body and world alike [rad/s]
+    spin: Triple = (0.0, 0.0, 0.0)  # angular velocity, body axes [rad/s]
     hinge: Hinge | None = None
 
 
@@ -48,6 +51,13 @@ class Pin(NamedTuple):
     at_b: Triple
 
 
+class Plane(NamedTuple):
+    """A fixed surface; what is behind it is solid."""
+
+    point: Triple  # on it [m]
+    normal: Triple  # unit, out of the solid
+
+
 class Scene(NamedTuple):
     """Solids, all of one friction and restitution, on the floor z = 0 if there is one."""
 
@@ -58,6 +68,7 @@ class Scene(NamedTuple):
     friction: float = 0.5
     restitution: float = 0.0
     pins: tuple[Pin, ...] = ()
+    planes: tuple[Plane, ...] = ()  # beside the floor
 
 
 class State(NamedTuple):
@@ -77,6 +88,9 @@ class Simulation(Protocol):
 
     def read(self) -> State:
         """The state now."""
+
+    def troubles(self) -> int | None:
+        """Solves so far that missed the solver's own tolerance; None: it does not say."""
 
 
 Make = Callable[[Scene], Simulation]
@@ -112,6 +126,23 @@ def ball(mass: float, radius: float, **options: Any) -> Solid:
     """A homogeneous sphere [kg, m]."""
     moment = 0.4 * mass * radius**2
     return Solid(mass, (moment, moment, moment), radius=radius)._replace(**options)
+
+
+def capsule(mass: float, radius: float, length: float, **options: Any) -> Solid:
+    """A homogeneous capsule along z; `length` is half that of its straight part [kg, m]."""
+    tube, caps = 2 * length, 4 / 3 * radius
+    middle, ends = mass * tube / (tube + caps), mass * caps / (tube + caps)
+    along = middle * radius**2 / 2 + ends * 0.4 * radius**2
+    across = middle * (radius**2 / 4 + tube**2 / 12)
+    across += ends * (0.4 * radius**2 + length**2 + 0.75 * radius * length)
+    solid = Solid(mass, (across, across, along), radius=radius, length=length)
+    return solid._replace(**options)
+
+
+def about(axis: Triple, angle: float) -> Quaternion:
+    """The quaternion of a turn about a unit axis [rad]."""
+    x, y, z = (float(np.sin(angle / 2)) * a for a in axis)
+    return float(np.cos(angle / 2)), x, y, z
 
 
 def tilted(slope: float, heading: float = 0.0) -> Triple:

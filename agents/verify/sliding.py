@@ -75,12 +75,12 @@ class Tripod(NamedTuple):
     expected: float  # [rad]
 
 
-def spinning_tripod(make: Make, heading: float) -> Tripod:
+def spinning_tripod(make: Make, heading: float, dt: float = 1e-4) -> Tripod:
     """Three feet on a circle in the plane of the centre of mass, each with a third of the weight.
 
     Each slips its own way: here a pyramid cannot have all its directions right.
     """
-    mu, spin, time, dt, reach, radius = 0.3, 6.0, 0.25, 1e-4, 0.2, 1e-3
+    mu, spin, time, reach, radius = 0.3, 6.0, 0.25, 0.2, 1e-3
     angles = 2 * np.pi * np.arange(3) / 3
     feet = [(reach * cos(a), reach * sin(a), radius) for a in angles]
     c, s = cos(radians(heading)), sin(radians(heading))
