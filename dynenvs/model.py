@@ -25,6 +25,7 @@ from dynenvs.pairs import Contacts
 from dynenvs.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
 from dynenvs.records import (
     BODY,
+    BUDGET,
     COEFFICIENTS,
     CONE,
     DOF,
@@ -315,6 +316,7 @@ class Model:
         row["q"] = self.neutral()
         row["mass_scale"] = 1.0
         row["status"]["cone"] = self.header.cone
+        row["status"]["budget"] = BUDGET
         row["status"]["polygon"] = self.header.npolygons - 1
         row["coefficients"]["friction"] = self.features["friction"]
         row["coefficients"]["restitution"] = self.features["restitution"]

@@ -239,6 +239,7 @@ STATUS = record_type(
         ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
         ("cone", "i8"),  # of this world: PYRAMID or CONE ...
         ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
+        ("budget", "i8"),  # factorisations that an island's contacts may cost in a solution
     ]
 )
 
@@ -445,6 +446,8 @@ ELIMINATED = record_type(
         ("rate", "f8"),  # sigma's change at constant velocity and pressure
     ]
 )
+
+BUDGET = 300  # of a world that is not told another one
 
 # One column of the LCP: which rows of the contact problem it combines.
 NORMAL, DIRECTION, SLACK, LIMIT = range(4)

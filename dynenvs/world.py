@@ -18,7 +18,7 @@ from dynenvs.laws import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.layout import Floats, open_model, open_workspace
 from dynenvs.model import Model
 from dynenvs.parts import positive
-from dynenvs.records import CONTACT, FAR
+from dynenvs.records import BUDGET, CONTACT, FAR
 from dynenvs.room import most_contacts, move_rows, with_room, with_room_for
 from dynenvs.timestep import DONE, STEP_FULL, step
 
@@ -77,6 +77,7 @@ class World:
         cone: str | None = None,
         directions: int | None = None,
         integrator: str | None = None,
+        budget: int = BUDGET,
     ) -> None:
         if not isinstance(model, Model):
             raise ValueError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r}")
@@ -87,6 +88,7 @@ class World:
             self.cone = cone
         if directions is not None:
             self.directions = directions
+        self.budget = budget
 
     def _hold(self, rows: NDArray[Any]) -> None:
         """Take over a state, and make what is worked out anew in every step."""
@@ -207,6 +209,19 @@ class World:
         self._rows["memory"]["active"] = 0  # its bits tell of the directions that there were
 
     @property
+    def budget(self) -> int:
+        """How many factorisations the contacts of an island may cost; may be set at any time."""
+        return int(self._rows["status"]["budget"][0])
+
+    @budget.setter
+    def budget(self, count: int) -> None:
+        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1:
+            raise ValueError(
+                f"budget counts factorisations: a whole number from 1 on, got {count!r}"
+            )
+        self._rows["status"]["budget"] = count
+
+    @property
     def mass_scale(self) -> Floats:
         """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
         self._written = True
@@ -216,12 +231,12 @@ class World:
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
         """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
 
-        Nothing is kept but the cone and its directions.
+        Nothing is kept but the cone and its directions, and the budget.
         """
         status = self._rows["status"]
-        kept = int(status["cone"][0]), int(status["polygon"][0])
+        kept = [int(status[name][0]) for name in ("cone", "polygon", "budget")]
         self._rows[:] = self.model.states(1)
-        status["cone"], status["polygon"] = kept
+        status["cone"], status["polygon"], status["budget"] = kept
         if q is not None:
             self.q = q
         if v is not None:

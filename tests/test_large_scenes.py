@@ -14,6 +14,7 @@ from dynenvs import pairs, solids
 from dynenvs.builder import ModelBuilder
 from dynenvs.model import Model
 from dynenvs.parts import ModelError, free
+from dynenvs.records import BUDGET
 from dynenvs.world import World
 
 
@@ -153,3 +154,55 @@ def test_many_balls_share_slots_too(monkeypatch: pytest.MonkeyPatch) -> None:
             world.step()
     np.testing.assert_allclose(worlds[0].q, worlds[1].q, atol=1e-9)
     assert len(worlds[0].contacts) == len(worlds[1].contacts) > 10
+
+
+def thrown_together(budget: int = BUDGET, cone: str = "pyramid") -> World:
+    """Twenty-seven boxes, turned, that fly at each other just above the floor."""
+    rng = np.random.default_rng(4)
+    builder = ModelBuilder()
+    builder.half_space("floor", friction=0.6)
+    for i in range(27):
+        builder.body(f"b{i}", joint=free(), density=600.0)
+        builder.box(f"g{i}", f"b{i}", half_size=(0.05, 0.06, 0.07), friction=0.6)
+    world = World(builder.build(), timestep=0.002, budget=budget, cone=cone)
+    q, v = world.q.reshape(-1, 7), world.v.reshape(-1, 6)
+    at = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1) - 1.0
+    q[:, :3] = 0.19 * at + [0, 0, 0.4]
+    q[:, 3:] = Rotation.random(27, random_state=4).as_quat(scalar_first=True)
+    v[:, :3] = -2.0 * at + rng.uniform(-0.2, 0.2, (27, 3))
+    return world
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "exact"])
+def test_many_boxes_thrown_together_are_solved(cone: str) -> None:
+    """No step of a heap that collapses ends above a residual of 1e-6 (1e-3 before)."""
+    world = thrown_together(cone=cone)
+    world.step(steps=300)
+    found = world.diagnostics
+    assert found.failed == 0
+    assert found.residual < 1e-6
+    assert found.degraded < 15  # of some 300 solutions
+    assert found.rungs.multipliers > 100  # large islands were solved, not avoided
+
+
+def test_a_budget_bounds_the_work() -> None:
+    """Little work gives worse answers, which are counted, with their residuals; more mends them."""
+    poor, rich = thrown_together(budget=3), thrown_together()
+    for world in (poor, rich):
+        world.step(steps=150)
+    assert poor.diagnostics.degraded > 20
+    assert poor.diagnostics.residual > 1e-9
+    assert poor.diagnostics.failed == 0
+    assert np.isfinite(poor.q).all()
+    assert rich.diagnostics.degraded < poor.diagnostics.degraded / 5
+    poor.reset()
+    assert poor.budget == 3
+    poor.budget = 300
+    assert poor.budget == 300
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, float("nan"), "many"])
+def test_a_budget_that_is_none_is_refused(wrong: object) -> None:
+    world = World(towers(1))
+    with pytest.raises(ValueError, match="budget counts factorisations"):
+        world.budget = wrong  # type: ignore[assignment]

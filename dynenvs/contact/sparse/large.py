@@ -17,28 +17,31 @@ from dynenvs.layout import Records
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.sparse_view import SparseView
 
-WARM, AFTER, COLD = 25, 60, 120  # factorisations for multipliers from each of the three
+WARM, NEAR = 0.08, 0.4  # parts of the budget after which multipliers of the first two end
 FIRST_SWEEPS, NO_SWEEPS, MORE_SWEEPS = 20, 0, 60  # of Gauss-Seidel before them
 
 
 @kernel
-def solve_island(x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> float:
+def solve_island(
+    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
+) -> float:
     """Impulses `p` and velocities `v` of an island, from those that stand there.
 
     Returns the residual: of the best answer, where none is certified.
 
     blocks: scratch, one BLOCK
+    budget: factorisations of the sparse matrix
     """
     first = island.residual
     if first <= ENOUGH or not order_trees(x, island):
         return first
-    warm = multiply(x, island, cone, polygon, blocks, first, FIRST_SWEEPS, WARM)
+    warm = multiply(x, island, cone, polygon, blocks, first, FIRST_SWEEPS, int(WARM * budget))
     if warm <= CERTIFIED_RESIDUAL:
         return warm
     copy_impulses(x, island, x.p, x.kept)
     # The pyramids' central path leads near the exact cones' answer, too
-    near = follow_path(x, island, cone, polygon, blocks)
-    near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, island.newtons + AFTER)
+    near = follow_path(x, island, cone, polygon, blocks, budget)
+    near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
     if near <= CERTIFIED_RESIDUAL:
         return near
     if near < warm:
@@ -46,7 +49,7 @@ def solve_island(x: SparseView, island: Any, cone: int, polygon: Records, blocks
     # Contacts that have changed what they do can mislead: their impulses are worth less than none
     _clear(x, island)
     cold = update_velocities(x, island, cone, polygon, blocks)
-    cold = multiply(x, island, cone, polygon, blocks, cold, MORE_SWEEPS, island.newtons + COLD)
+    cold = multiply(x, island, cone, polygon, blocks, cold, MORE_SWEEPS, budget)
     if cold < min(warm, near):
         return cold
     copy_impulses(x, island, x.kept, x.p)

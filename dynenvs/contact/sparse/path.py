@@ -45,10 +45,14 @@ FLAT = 1e-9  # length of a step that leads nowhere
 
 
 @kernel
-def follow_path(x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> float:
+def follow_path(
+    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
+) -> float:
     """Impulses `p` and velocities `v` near to an answer; returns their residual.
 
     Uses `held` and `best` for the changes of impulses and velocities, and `trial`.
+
+    budget: factorisations of the island, those that it has had included
     """
     variables = _start(x, island, cone, polygon, blocks)
     if variables == 0:
@@ -57,7 +61,7 @@ def follow_path(x: SparseView, island: Any, cone: int, polygon: Records, blocks:
     dp, du = words(x.held, rows), words(x.best, rows)
     p, u = words(x.p, rows), words(x.trial, rows)
     vectors = x.path
-    for _ in range(ITERATIONS):
+    for _ in range(min(ITERATIONS, budget - island.newtons)):
         mean, worst = _measure(x, island, polygon, variables)
         if not worst > NEAR * island.scale:
             break

@@ -112,7 +112,7 @@ def _climb(
         status.kept += 1
         return
     # Many, or modes that do not settle
-    island.residual = solve_island(x, island, cone, polygon, w.blocks)
+    island.residual = solve_island(x, island, cone, polygon, w.blocks, status.budget)
     if island.residual <= CERTIFIED_RESIDUAL:
         status.by_multipliers += 1
         return
