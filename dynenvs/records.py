@@ -392,6 +392,7 @@ ISLAND = record_type(
         ("first_tree", "i8"),  # in `trees_of`, and their number
         ("trees", "i8"),
         ("words", "i8"),  # of its factor
+        ("along", "i8"),  # whether multipliers have its answer from the central path
         ("scale", "f8"),  # the certificate's velocity scale [m/s]
         ("residual", "f8"),
         ("newtons", "i8"),

@@ -32,7 +32,7 @@ def solve_island(
     blocks: scratch, one BLOCK
     budget: factorisations of the sparse matrix
     """
-    first = island.residual
+    first, island.along = island.residual, 0
     if first <= ENOUGH or not order_trees(x, island):
         return first
     warm = multiply(x, island, cone, polygon, blocks, first, FIRST_SWEEPS, int(WARM * budget))
@@ -43,6 +43,7 @@ def solve_island(
     near = follow_path(x, island, cone, polygon, blocks, budget)
     near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
     if near <= CERTIFIED_RESIDUAL:
+        island.along = 1
         return near
     if near < warm:
         copy_impulses(x, island, x.p, x.kept)

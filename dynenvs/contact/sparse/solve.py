@@ -114,7 +114,8 @@ def _climb(
     # Many, or modes that do not settle
     island.residual = solve_island(x, island, cone, polygon, w.blocks, status.budget)
     if island.residual <= CERTIFIED_RESIDUAL:
-        status.by_multipliers += 1
+        status.by_path += island.along
+        status.by_multipliers += 1 - island.along
         return
     # A few that are wedged, or touch nearly along a line
     solve_small(packed, row, buffer, k, dt, 1)
