@@ -47,7 +47,8 @@ Each simulator gets the same bodies, step and coefficients.
   restitution, with the energy guard, where the others have Newton's.
 - MuJoCo: elliptic cones, `impratio` 10, Newton's solver to 1e-12; its contacts are soft by design,
   so a block sinks and creeps a little. "Hard" is what its documentation offers against that:
-  `solref` at two steps, `solimp` up to 0.9999, `impratio` 100 and the no-slip solver.
+  `solref` at five steps (at two, which is allowed, sliding bodies hop by millimetres), `solimp` up
+  to 0.9999, `impratio` 100 and the no-slip solver.
 - DART: its own collision detector, boxed LCP, sleeping switched off.
 - Pinocchio: its ADMM and projected Gauss-Seidel solvers of contact with the exact cone. It has no
   simulator, so they drive the step of its authors' ADMM example: contact points as dynenvs finds
