@@ -87,9 +87,8 @@ What these scenes say of each, whoever wrote it:
 
 - MuJoCo is the quickest where many bodies touch, several times as quick as dynenvs in piles and in
   what falls on corners. What rests sinks, and what is held creeps: its contacts are springs.
-- MuJoCo at its hardest takes two or three of the zeros back (micrometres in piles, nanometres in a
-  grasp) at some cost in time. At the brink of slipping, and in a groove, friction is further off
-  than with its defaults.
+- MuJoCo at its hardest wins one or two digits in piles and six in a grasp, at some cost in time.
+  What falls still goes in by millimetres, and in a groove friction is no better than before.
 - DART is quick and close along the axes of its friction pyramid; off those axes what slides turns
   aside and stops elsewhere, heavy boxes on light ones sink, and what falls on a corner goes in by
   millimetres.
