@@ -47,18 +47,19 @@ Each simulator gets the same bodies, step and coefficients.
   restitution, with the energy guard, where the others have Newton's.
 - MuJoCo: elliptic cones, `impratio` 10, Newton's solver to 1e-12; its contacts are soft by design,
   so a block sinks and creeps a little. "Hard" is what its documentation offers against that:
-  `solref` at two steps, `solimp` up to 0.9999, `impratio` 100 and the no-slip solver.
+  `solref` at five steps (at two, which is allowed, sliding bodies hop by millimetres), `solimp` up
+  to 0.9999, `impratio` 100 and the no-slip solver.
 - DART: its own collision detector, boxed LCP, sleeping switched off.
 - Pinocchio: its ADMM and projected Gauss-Seidel solvers of contact with the exact cone. It has no
   simulator, so they drive the step of its authors' ADMM example: contact points as dynenvs finds
-  them, a tolerance of 1e-9 (their default is 1e-6), at most
-  1,000 iterations, Anderson acceleration and the proximal term of that example, and Lanczos'
-  method cut at 10 (all of it, the default, takes nine tenths of the time of a wall). Free bodies
-  are a slide and a ball joint: the body's own axes of a `FreeFlyer` would lose 4 % of a rolling
-  ball's acceleration at these steps. ADMM starts from nothing in each step: from the last step's
-  impulses it stalls on a wall in three steps. PGS starts from them; its test of the tolerance
-  judges each contact right after that contact was solved, and ends after one sweep, so that it is
-  asked again until the residual of all contacts together is below the tolerance.
+  them, a tolerance of 1e-9 (their default is 1e-6), at most 1,000 iterations, Anderson acceleration
+  and the proximal term of that example, and Lanczos' method cut at 10 (all of it, the default,
+  takes most of the time of a wall). Free bodies are a slide and a ball joint: the body's own axes
+  of a `FreeFlyer` would lose 1 % of a rolling ball's acceleration at these steps. ADMM starts from
+  nothing in each step: from the last step's impulses it stalls on a wall in three steps. PGS starts
+  from them; its test of the tolerance judges each contact right after that contact was solved, and
+  ends after one sweep, so that it is asked again until the residual of all contacts together is
+  below the tolerance.
 
 "Time a step" is processor time. dynenvs, MuJoCo and DART: the whole step, called from Python.
 Pinocchio: its own functions only, without the detection of contacts and without Python's share.
@@ -79,27 +80,28 @@ SUMMARY = """\
 ## Who is better where
 
 How many bars each simulator keeps, and the median of its time a step over the scenes. The bars are
-those of exact contact, which soft contact does not aim at.
+those of exact contact, which soft contact does not aim at; here the pyramid is judged by those of
+the exact cone, too.
 """
 READ = """\
 What these scenes say of each, whoever wrote it:
 
 - MuJoCo is the quickest where many bodies touch, several times as quick as dynenvs in piles and in
   what falls on corners. What rests sinks, and what is held creeps: its contacts are springs.
-- MuJoCo at its hardest takes two or three of the zeros back (micrometres in piles, nanometres in a
-  grasp) at some cost in time. At the brink of slipping, and in a groove, friction is further off
-  than with its defaults.
+- MuJoCo at its hardest wins one or two digits in piles and six in a grasp, at some cost in time.
+  What falls still goes in by millimetres, and in a groove friction is no better than before.
 - DART is quick and close along the axes of its friction pyramid; off those axes what slides turns
   aside and stops elsewhere, heavy boxes on light ones sink, and what falls on a corner goes in by
   millimetres.
 - Pinocchio's ADMM is the peer in exactness: walls, towers, grasps and grooves come out as with
   dynenvs' exact cone. It takes some ten times as long, and loses Painleve's rod, great ratios of
   masses and some of the drops.
-- Pinocchio's PGS is the most exact of all on single bodies, and does not converge where a load has
+- Pinocchio's PGS is as exact as any on single bodies, and does not converge where a load has
   to find its way through several bodies: ratios of masses, towers, a grasp.
-- dynenvs' pyramid prefers some headings by one or two percent, and in a groove by more; the exact
-  cone does not, at about the same cost. Where a box rests between two planes that wedge it, both
-  take tens of times as long as where it lies on a floor; MuJoCo and DART are far quicker there.
+- dynenvs is as quick as MuJoCo on single bodies, and slower where many touch. Its pyramid prefers
+  some headings by one or two percent, and in a groove by more; the exact cone does not, at about
+  the same cost. Where a box rests between two planes that wedge it, both take tens of times as long
+  as where it lies on a floor; MuJoCo and DART are far quicker there.
 """
 
 
