@@ -168,6 +168,7 @@ class QuadrupedEnv(LeggedRobot):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
+    - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History

@@ -58,11 +58,14 @@ PRECISION = "precision"  # no table: curves of what an error costs
 ONE_BY_ONE = "dynenvs, one by one"
 POISSON = "dynenvs, exact cone, Poisson"
 OF_BOUNCING = ONE_BY_ONE, POISSON  # where nothing bounces they would be the same as others
+MIDPOINT = "dynenvs, midpoint"
+OF_MIDPOINT = "free", "rest", "rolling"  # families in which the integrator shows, or must not show
 SYSTEMS: dict[str, Callable[..., Any]] = {
     "dynenvs": Ours,
     "dynenvs, exact cone": partial(Ours, cone="exact"),
     ONE_BY_ONE: partial(Ours, impacts="sequential"),
     POISSON: partial(Ours, cone="exact", restitution="poisson"),
+    MIDPOINT: partial(Ours, integrator="midpoint"),
     "MuJoCo": InMujoco,
     "MuJoCo, hard": partial(InMujoco, hard=True),
     "DART": InDart,
@@ -125,7 +128,8 @@ def verify(
 
 
 def _without_bouncing() -> dict[str, Callable[..., Any]]:
-    return {name: make for name, make in SYSTEMS.items() if name not in OF_BOUNCING}
+    left_out = (*OF_BOUNCING, MIDPOINT)
+    return {name: make for name, make in SYSTEMS.items() if name not in left_out}
 
 
 def _draw(found: Found, around: bool, out: Path, console: Console) -> dict[str, Path]:
@@ -174,6 +178,8 @@ def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]
     for family in families:
         for system, make in SYSTEMS.items():
             if system in OF_BOUNCING and family != "bouncing":
+                continue
+            if system == MIDPOINT and family not in OF_MIDPOINT:
                 continue
             with console.status(f"{family}, {system}"):
                 try:
