@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.legged_env import LeggedRobot, LeggedTask, LeggedVectorEnv
+from dynenvs.envs.object_records import add_objects
+from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.envs.task import Task
 from dynenvs.model import Model
@@ -18,8 +20,10 @@ JOINT_BOUND = 300.0
 
 
 @cache
-def _model(terrain: str, seed: int) -> Model:
-    return robot.build(terrain, seed)
+def _model(terrain: str, seed: int, objects: tuple[Loose, ...]) -> Model:
+    builder = robot.describe(terrain, seed)
+    add_objects(builder, objects, robot.LOOSE_ONLY)
+    return builder.build()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -41,11 +45,11 @@ class HumanoidTask(LeggedTask):
     @property
     def level(self) -> Model:
         """The robot on level ground."""
-        return _model("flat", 0)
+        return _model("flat", 0, ())
 
     def build(self) -> Model:
-        """The robot on its ground."""
-        return _model(self.terrain, self.terrain_seed)
+        """The robot on its ground, among its objects."""
+        return _model(self.terrain, self.terrain_seed, self.loose)
 
 
 class HumanoidEnv(LeggedRobot):

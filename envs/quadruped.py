@@ -9,6 +9,8 @@ from typing import ClassVar
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import flag
 from dynenvs.envs.legged_env import LeggedRobot, LeggedTask, LeggedVectorEnv
+from dynenvs.envs.object_records import add_objects
+from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import quadruped as robot
 from dynenvs.envs.task import Task
 from dynenvs.model import Model
@@ -19,8 +21,10 @@ JOINT_BOUND = 300.0
 
 
 @cache
-def _model(terrain: str, seed: int, self_collision: bool) -> Model:
-    return robot.build(terrain, seed, self_collision)
+def _model(terrain: str, seed: int, self_collision: bool, objects: tuple[Loose, ...]) -> Model:
+    builder = robot.describe(terrain, seed, self_collision)
+    add_objects(builder, objects, robot.LOOSE_ONLY)
+    return builder.build()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -55,11 +59,11 @@ class QuadrupedTask(LeggedTask):
     @property
     def level(self) -> Model:
         """The robot on level ground, as its expert has it."""
-        return _model("flat", 0, False)
+        return _model("flat", 0, False, ())
 
     def build(self) -> Model:
-        """The robot on its ground."""
-        return _model(self.terrain, self.terrain_seed, self.self_collision)
+        """The robot on its ground, among its objects."""
+        return _model(self.terrain, self.terrain_seed, self.self_collision, self.loose)
 
 
 class QuadrupedEnv(LeggedRobot):
