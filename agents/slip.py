@@ -23,7 +23,7 @@ class FeetRecord:
         self.rows, self.model = envs.worlds.rows, envs.task.robot
         # The pendulums have no feet
         feet = np.asarray(getattr(envs.task, "foot_of_feature", ()), np.int64)
-        feet = feet[: np.flatnonzero(feet >= 0).max(initial=-1) + 1]  # of the ground: they come first
+        feet = feet[: np.flatnonzero(feet >= 0).max(initial=-1) + 1]  # the rest is of no use here
         self.legs = [np.flatnonzero(feet == leg) for leg in range(feet.max(initial=-1) + 1)]
         shape = (envs.num_envs, step_limit(envs) if self.legs else 0)
         self.q = np.empty((*shape, self.model.nq))
