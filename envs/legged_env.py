@@ -134,6 +134,7 @@ class LeggedTask(Task):
         super().__post_init__()
         base = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
         self.standing = np.array([*base, *self.pose])
+        check_room(self.model, self.loose)
         self.foot_of_feature = self.feet_of(self.model)
         self._fill()
         self._place_objects()
@@ -205,7 +206,6 @@ class LeggedTask(Task):
 
     def _place_objects(self) -> None:
         """What the kernel draws loose objects by; those with places of their own are looked at."""
-        check_room(self.model, self.loose)
         height = float(self.options["standing_height"][0])
         reach, top = self._reach()
         self.object_table = object_table(self.loose, reach + self.reset_noise, height + top)
