@@ -1,6 +1,6 @@
 """The humanoid pushes a box over the floor: its expert walks, and we steer it by what it sees.
 
-    python examples/push_a_box.py [FILM.gif]
+    python examples/push_a_box.py [PICTURE.png]
 
 The expert knows nothing of the box.  The environment shows where the box is, in the robot's axes;
 commands that turn and side-step towards it keep it ahead, so that it is pushed on and on.
@@ -40,7 +40,7 @@ def steer(place: Any) -> tuple[float, float, float]:
     return SPEED, sideways, float(np.clip(TURN * np.arctan2(y, x), -0.4, 0.4))
 
 
-def main(steps: int = 1000, film: str | None = None) -> Pushed:
+def main(steps: int = 1000, picture: str | None = None) -> Pushed:
     """Push for so many control steps of 15 ms."""
     gym.register_envs(dynenvs)
     env: Any = gym.make(
@@ -49,25 +49,23 @@ def main(steps: int = 1000, film: str | None = None) -> Pushed:
         observe_objects=True,
         max_episode_steps=steps,
         render_mode="rgb_array",
-        width=480,
-        height=300,
+        width=720,
+        height=405,
     )
     expert = reference_controller(env)
     observation, info = env.reset(seed=0)
-    start, fell, pictures = info["objects"][0, :2], False, []
+    start, fell = info["objects"][0, :2], False
     for i in range(steps):
         env.unwrapped.set_command(steer(observation[-15:-12]))
         observation, _, fell, _, info = env.step(expert.predict(observation)[0])
-        if film is not None and i % 6 == 0:
-            pictures.append(Image.fromarray(env.render()).quantize(96))
+        if picture is not None and i == steps // 2:
+            Image.fromarray(env.render()).save(picture)
         if fell:
             break
     way = float(np.hypot(*(info["objects"][0, :2] - start)))
     print(f"the box went {way:.2f} m; residual {info['residual']:.0e}, fell: {fell}")
-    if film is not None:
-        pictures[0].save(film, save_all=True, append_images=pictures[1:], duration=90, loop=0)
     return Pushed(way, fell, info["residual"], info["degraded"])
 
 
 if __name__ == "__main__":
-    main(film=sys.argv[1] if len(sys.argv) > 1 else None)
+    main(picture=sys.argv[1] if len(sys.argv) > 1 else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def task_of(name: str, **options: Any) -> LeggedTask:
 
 @robots
 def test_model_ends_with_the_objects(name: str) -> None:
-    """The robot's coordinates come first, whatever follows, and its motors are all that there are."""
+    """The robot's coordinates come first, and its motors are all that there are."""
     task = task_of(name, objects=MIXED)
     assert task.model.body_names[: len(task.robot.body_names)] == task.robot.body_names
     assert task.model.body_names[-1] == "object 4"
@@ -71,7 +72,9 @@ def test_masses_and_friction_are_drawn_in_each_episode() -> None:
     assert np.ptp(bricks) > 0.2
     np.testing.assert_array_equal(ball, 0.5)
     np.testing.assert_array_equal(rows["mass_scale"][:, 1:-5], 1.0)
-    floor = (model.features["body_b"] == 0) & (model.features["body_a"] == model.body_id("object 0"))
+    floor = (model.features["body_b"] == 0) & (
+        model.features["body_a"] == model.body_id("object 0")
+    )
     own = rows["coefficients"]["friction"][:, floor] ** 2 / quadruped.FRICTION
     assert np.all((own >= 0.4 - 1e-12) & (own <= 1.0 + 1e-12))
     assert np.ptp(own) > 0.4
@@ -146,7 +149,13 @@ def test_observation_tells_of_objects_in_the_robots_axes(name: str) -> None:
     env = make(name, objects=MIXED, observe_objects=True)
     bare = make(name)
     assert env.observation_space.shape[0] == bare.observation_space.shape[0] + 15 * 5
-    assert env.observation_space.high[-15] == OBJECT_BOUND
+    bounds = env.observation_space.high[-15:]
+    np.testing.assert_array_equal(bounds, [OBJECT_BOUND] * 3 + [1] * 6 + [15] * 3 + [60] * 3)
+    table = re.findall(
+        r"^ *\| \+(\d+) +\|[^|]*\| -(\d+) +\| (\d+) ", type(env).__doc__ or "", re.MULTILINE
+    )
+    told = [float(high) for count, low, high in table[-4:] for _ in range(int(count))]
+    np.testing.assert_array_equal(bounds, told)
     observation, info = env.reset(seed=3)
     rng = np.random.default_rng(0)
     for _ in range(8):
@@ -301,7 +310,7 @@ def test_what_cannot_be_is_refused(objects: Any, words: str) -> None:
 
 def test_objects_have_their_place() -> None:
     """Flat ground, robots in space."""
-    with pytest.raises(ValueError, match="objects lie on flat ground alone, not on terrain 'rough'"):
+    with pytest.raises(ValueError, match="flat ground alone, not on terrain 'rough'"):
         make(ROBOTS[0], objects=MIXED, terrain="rough")
     with pytest.raises(ValueError, match="observe_objects=True, but there are no objects"):
         make(ROBOTS[0], observe_objects=True)
