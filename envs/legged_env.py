@@ -80,6 +80,8 @@ class LeggedTask(Task):
             None for none.
         objects_seed: what their sizes are drawn by, where these are drawn.
         observe_objects: whether the observation tells of them.
+        integrator: "euler" or "midpoint"; None is "midpoint" among loose objects, which may spin
+            fast, and "euler" for the robot alone.
 
     The other arguments are `Task`'s.
 
@@ -117,6 +119,7 @@ class LeggedTask(Task):
     objects: Any = None
     objects_seed: int = 0
     observe_objects: bool = False
+    integrator: str | None = None  # type: ignore[assignment]
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
@@ -165,6 +168,8 @@ class LeggedTask(Task):
         self.loose: tuple[Loose, ...] = read_objects(self.objects, self.objects_seed)
         if self.loose and self.terrain != "flat":
             raise ValueError(f"objects lie on flat ground alone, not on terrain {self.terrain!r}")
+        if self.integrator is None:
+            self.integrator = "midpoint" if self.loose else "euler"
         if self.observe_objects and not self.loose:
             raise ValueError("observe_objects=True, but there are no objects")
 

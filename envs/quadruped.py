@@ -183,6 +183,8 @@ class QuadrupedEnv(LeggedRobot):
       Falls and
       contacts of feet are with the ground alone; `mass_range` is the robot's, `friction_range`
       everything's.
+      Among objects `integrator` is "midpoint" unless it is given: then their energy is kept,
+      however fast they spin.
     - `observe_objects` = False: whether the observation tells of them (the expert does not look).
     - `reset_noise` = 0.01, `terminate_on_fall` = True.
     - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
