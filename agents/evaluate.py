@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from functools import cache
 from typing import Any, NamedTuple
@@ -123,7 +124,6 @@ def _torque_change(run: Run) -> float:
     return float(np.percentile(changes, 99)) if changes.size else 0.0
 
 
-@cache
 def references(
     env_id: str,
     episodes: int = 100,
@@ -133,6 +133,17 @@ def references(
     **options: Any,
 ) -> References:
     """Mean returns of standing and of the expert, over the seeds of `evaluate`."""
+    # Options may be lists and dictionaries, which a cache cannot look up
+    plain = json.dumps(plain_options(options), sort_keys=True)
+    return _references(env_id, episodes, threads, first_seed, plain)
+
+
+@cache
+def _references(
+    env_id: str, episodes: int, threads: int | None, first_seed: int, plain: str
+) -> References:
+    """The same; the options as JSON."""
+    options = json.loads(plain)
     standing, expert = (
         evaluate(env_id, who, episodes, threads, first_seed=first_seed, **options).mean_return
         for who in ("standing", "expert")

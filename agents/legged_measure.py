@@ -47,7 +47,8 @@ class Trot(NamedTuple):
 
 def trace_feet(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Feet:
     """Where the contact features were; kinematics only."""
-    return trace(env.task.model, episode.q)
+    robot = env.task.robot
+    return trace(robot, np.ascontiguousarray(episode.q[:, : robot.nq]))
 
 
 def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
@@ -62,7 +63,7 @@ def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
     for leg in range(len(env.task.legs)):
         own = np.flatnonzero(env.task.foot_of_feature == leg)
         for f in map(int, own):
-            path = crept(feet, f, radius(env.task.model, f))
+            path = crept(feet, f, radius(env.task.robot, f))
             for first, last in stances(loaded[:, f], feet.gap[:, f]):
                 way = path[first : last + 1] - path[first]
                 slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))

@@ -92,6 +92,8 @@ class BalancingController(BatchController):
 class TrottingController(BatchController):
     """Trots as commanded by inverse dynamics; acts on the observation alone.
 
+    Of loose objects it knows nothing: what it sees of them comes last, and it does not look.
+
     Args:
         env: the environment, or vector environment, whose observations it will see.
         gait: legs, gait and gains, one record of `trot_records.TROT`.
@@ -117,6 +119,8 @@ class TrottingController(BatchController):
 class StridingController(BatchController):
     """Walks on two legs as commanded by inverse dynamics; acts on the observation alone.
 
+    Of loose objects it knows nothing: what it sees of them comes last, and it does not look.
+
     Args:
         env: the environment, or vector environment, whose observations it will see.
         body: body, gait and gains, one record of `biped_records.BIPED`.
@@ -126,13 +130,14 @@ class StridingController(BatchController):
         task = env.task
         assert isinstance(task, LeggedTask)
         self.body = body
-        body["mass"] = task.model.bodies["mass"].sum()
-        features = task.model.candidates
+        level = task.level
+        body["mass"] = level.bodies["mass"].sum()
+        features = level.candidates
         corners = features["center"][:, 2] < 0.999 * body["sole"][0, 2]
-        soles = np.where(corners, task.foot_of_feature, -1)
+        soles = np.where(corners, task.feet_of(level), -1)
         constants = (body, soles, task.dt, task.timestep)
-        size = max(task.model.nv, len(features), BIPED_SCRATCH)
-        super().__init__(env, stride, constants, scratch=(4, size))
+        size = max(level.nv, len(features), BIPED_SCRATCH)
+        super().__init__(env, stride, constants, scratch=(4, size), model=level)
 
 
 def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) -> Policy:

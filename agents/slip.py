@@ -20,9 +20,10 @@ class FeetRecord:
     """
 
     def __init__(self, envs: DynVectorEnv) -> None:
-        self.rows, self.model = envs.worlds.rows, envs.task.model
+        self.rows, self.model = envs.worlds.rows, envs.task.robot
         # The pendulums have no feet
         feet = np.asarray(getattr(envs.task, "foot_of_feature", ()), np.int64)
+        feet = feet[: np.flatnonzero(feet >= 0).max(initial=-1) + 1]  # the rest is of no use here
         self.legs = [np.flatnonzero(feet == leg) for leg in range(feet.max(initial=-1) + 1)]
         shape = (envs.num_envs, step_limit(envs) if self.legs else 0)
         self.q = np.empty((*shape, self.model.nq))
@@ -31,8 +32,9 @@ class FeetRecord:
     def note(self, step: int) -> None:
         """Keep what control step `step` ended with."""
         if self.legs:
-            self.q[:, step] = self.rows["q"]
-            self.loaded[:, step] = self.rows["memory"]["impulse"][:, :, 2] > 0.0
+            self.q[:, step] = self.rows["q"][:, : self.model.nq]
+            impulses = self.rows["memory"]["impulse"][:, : self.loaded.shape[2]]
+            self.loaded[:, step] = impulses[:, :, 2] > 0.0
 
     def slip(self, world: int, steps: int) -> float:
         """How far the feet slid in the first `steps` control steps of a world [m].

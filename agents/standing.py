@@ -57,7 +57,7 @@ class StandingController:
 
     def _hold(self, observation: Floats) -> Floats:
         """Torques over effort limits, shape (nu,)."""
-        task, model = self.task, self.task.model
+        task, model = self.task, self.task.robot
         if isinstance(task, ChainPendulumTask):
             q, v = observation[: model.nq], observation[model.nq : 2 * model.nq]
         else:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_SEED = 2**128
+IN_SPACE = "loose objects are bodies in space: Quadruped-v0 and Humanoid-v0 alone take them"
 LEAST_SIDE, MOST_SIDE = 16, 8192  # of a picture [px]
 
 
@@ -147,8 +148,9 @@ def known_arguments(given: Collection[str], names: Collection[str], function: st
     """
     for name in given:
         if name not in names:
+            why = f"; {IN_SPACE}" if "objects" in name else ""
             raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}; "
+                f"{function}() got an unexpected keyword argument {name!r}{why}; "
                 f"choose from: {', '.join(names)}"
             )
 

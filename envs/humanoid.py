@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.legged_env import LeggedRobot, LeggedTask, LeggedVectorEnv
+from dynenvs.envs.object_records import add_objects
+from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.envs.task import Task
 from dynenvs.model import Model
@@ -18,8 +20,10 @@ JOINT_BOUND = 300.0
 
 
 @cache
-def _model(terrain: str, seed: int) -> Model:
-    return robot.build(terrain, seed)
+def _model(terrain: str, seed: int, objects: tuple[Loose, ...]) -> Model:
+    builder = robot.describe(terrain, seed)
+    add_objects(builder, objects, robot.LOOSE_ONLY)
+    return builder.build()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -41,11 +45,11 @@ class HumanoidTask(LeggedTask):
     @property
     def level(self) -> Model:
         """The robot on level ground."""
-        return _model("flat", 0)
+        return _model("flat", 0, ())
 
     def build(self) -> Model:
-        """The robot on its ground."""
-        return _model(self.terrain, self.terrain_seed)
+        """The robot on its ground, among its objects."""
+        return _model(self.terrain, self.terrain_seed, self.loose)
 
 
 class HumanoidEnv(LeggedRobot):
@@ -95,11 +99,21 @@ class HumanoidEnv(LeggedRobot):
     | 56    | commanded turning speed, to the left            | -0.4         | 0.4        | rad/s |
     | 57-58 | whether each foot carries load                  | 0            | 1          | -     |
 
+    With `observe_objects` 15 more follow for each object, in the pelvis' axes:
+
+    | Next | Observation                                      | Min      | Max      | Unit  |
+    |------|--------------------------------------------------|----------|----------|-------|
+    | +3   | place of its middle from the pelvis' origin      | -20      | 20       | m     |
+    | +6   | directions of its own x axis and y axis          | -1       | 1        | -     |
+    | +3   | its velocity                                     | -15      | 15       | m/s   |
+    | +3   | its angular velocity                             | -60      | 60       | rad/s |
+
     The gait clock belongs to the environment: it turns once a second.  At phase 0 the left foot is
     due to carry, at phase 0.5 the right one.
 
     `info` has the mean `velocity` over the control step and the `command`, each (forward,
-    sideways, turning) in the pelvis' heading, `torques` [N m] and the feet's `contact_forces` [N].
+    sideways, turning) in the pelvis' heading, `torques` [N m] and the feet's `contact_forces` [N];
+    of loose objects their places and quaternions in the world, `objects`, shape (n, 7).
 
     ## Rewards
     The sum of the terms in `info`, each bounded, at most 1; the expert, whose pelvis sways as a
@@ -145,6 +159,14 @@ class HumanoidEnv(LeggedRobot):
     - `cone` = "pyramid" | "exact" (the quadratic cone), `directions` = 8 of the pyramids (4 or 6:
       coarser): of friction.  `reset(options={"cone": ..., "directions": ...})` changes them from
       then on; a batch may give one a world.
+    - `objects` = None: loose boxes, spheres and capsules on flat ground, as
+      `dynenvs.envs.objects` describes them.  Sizes are drawn once, by `objects_seed` = 0; masses,
+      friction and places in each episode.  Falls and
+      contacts of feet are with the ground alone; `mass_range` is the robot's, `friction_range`
+      everything's.
+      Among objects `integrator` is "midpoint" unless it is given: then their energy is kept,
+      however fast they spin.
+    - `observe_objects` = False: whether the observation tells of them (the expert does not look).
     - `reset_noise` = 0.01, `terminate_on_fall` = True.
     - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.

@@ -18,6 +18,8 @@ from dynenvs.envs.legged_readings import describe, observe, reward, upright
 from dynenvs.envs.legged_records import BODY, PLACE, ROOT, TASK
 from dynenvs.envs.loop import carry_out
 from dynenvs.envs.motors import set_torques
+from dynenvs.envs.object_placing import place_objects
+from dynenvs.envs.object_records import FREE_V
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import (
     Bytes,
@@ -40,6 +42,7 @@ def run(
     options: Records,
     standing: Floats,
     feet: Ints,
+    objects: Records,
     fresh: Bytes,
     rows: Bytes,
     tasks: Bytes,
@@ -60,12 +63,14 @@ def run(
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
 
-    standing: pose [m, rad], shape (nq,); feet: each feature's leg, BODY or ITSELF.
+    standing: the robot's pose [m, rad]; feet: each feature's leg, BODY, ITSELF or OBJECT; objects:
+    OBJECT of each, which are the model's last bodies.
     """
     carry_out(
-        _begin, _start, _finish, _tell, TASK, (standing, feet), packed, options, fresh, rows,
-        tasks, actions, observations, rewards, ends, readings, last_observations, last_readings,
-        buffers, copied_observations, copied_readings, progress, chosen, thread, order,
+        _begin, _start, _finish, _tell, TASK, (standing, feet, objects), packed, options, fresh,
+        rows, tasks, actions, observations, rewards, ends, readings, last_observations,
+        last_readings, buffers, copied_observations, copied_readings, progress, chosen, thread,
+        order,
     )  # fmt: skip
 
 
@@ -82,8 +87,8 @@ def _tell(
     reading: Bytes,
 ) -> None:
     """Observation and reading of the present state."""
-    observe(packed, m, s, t, o, given[1], observation)
-    describe(m, s, t, o, given[1], action, reading)
+    observe(packed, m, s, t, o, given[1], given[2], observation)
+    describe(m, s, t, o, given[1], given[2], action, reading)
 
 
 @inlined
@@ -99,10 +104,10 @@ def _begin(
 ) -> None:
     """A standing pose with noise, the lowest foot on the ground; command, phase and world drawn.
 
-    On terrain also the place and the heading.
+    On terrain also the place and the heading; loose objects last, so that nothing depends on them.
     The generator is the task's first field; the clock starts in either double support.
     """
-    standing, feet = given
+    standing, feet, objects = given
     t, generator = task[0], task["generator"]
     t.held = 1 if t.commanded or not math.isnan(o.command[0]) else 0
     _draw_command(t, generator, o, t.commanded != 0)
@@ -113,11 +118,11 @@ def _begin(
     slippery = uniform(generator, o.low_friction, o.high_friction)
     for f in range(m.header[0].nf):
         s.coefficients[f].friction = slippery * m.features[f].friction
-    for b in range(1, m.header[0].nb):
+    for b in range(1, m.header[0].nb - objects.shape[0]):
         s.mass_scale[b] = uniform(generator, o.low_mass, o.high_mass)
-    for i in range(m.header[0].nq):
+    for i in range(standing.shape[0]):
         s.q[i] = standing[i]
-    for i in range(ROOT, m.header[0].nv):
+    for i in range(ROOT, standing.shape[0] - 1):
         s.q[i + 1] += uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
     if o.terrain != FLAT:
@@ -130,6 +135,7 @@ def _begin(
             if feet[f] >= 0:
                 lowest = min(lowest, feature_gap(m.features[f], poses))
         s.q[2] -= lowest
+        place_objects(m, s, generator, objects)
     t.ground = local_ground(packed, s, o)
     t.x, t.y, t.heading = s.q[0], s.q[1], heading_of(s)
     t.x_speed = t.y_speed = 0.0
@@ -179,7 +185,7 @@ def _finish(
     _travel(s, t, period)
     t.ground = local_ground(packed, s, o)
     earned = reward(s, t, o, action)
-    t.end = _end(m, s, t, o, given[1]) if solved else FAILED_STEP
+    t.end = _end(m, s, t, o, given[1], given[2]) if solved else FAILED_STEP
     if o.command_steps > 0 and t.held == 0 and t.steps % o.command_steps == 0:
         _draw_command(t, task["generator"], o, False)
     return earned
@@ -211,9 +217,9 @@ def _travel(s: StateView, t: Any, period: float) -> None:
 
 
 @inlined
-def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
+def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, objects: Records) -> int:
     """Why the episode ends here: a fall, a velocity beyond its bound, the time limit."""
-    for i in range(m.header[0].nv):
+    for i in range(m.header[0].nv - FREE_V * objects.shape[0]):  # the robot's
         bound = o.joint_bound
         if i < ROOT:
             bound = o.speed_bound if i < PLACE else o.turn_bound

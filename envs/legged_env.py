@@ -16,7 +16,24 @@ from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import choice, flag, got, interval, number, real_numbers, whole
 from dynenvs.envs.commands import give_command
 from dynenvs.envs.legged import run
-from dynenvs.envs.legged_records import BODY, ITSELF, OPTIONS, PLACE, READING, ROOT, TASK
+from dynenvs.envs.legged_records import (
+    BODY,
+    ITSELF,
+    OBJECT,
+    OPTIONS,
+    PLACE,
+    READING,
+    ROOT,
+    TASK,
+)
+from dynenvs.envs.object_records import (
+    FREE_Q,
+    SEEN,
+    check_places,
+    check_room,
+    object_table,
+)
+from dynenvs.envs.objects import Loose, read_objects
 from dynenvs.envs.task import Task
 from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
@@ -35,6 +52,7 @@ COMMAND_STEPS = (0.1, 0.05, 0.1)  # of a key in the window [m/s], [m/s], [rad/s]
 FACTORS = (0.1, 10.0)  # of friction and mass
 SCAN_SPACING = 0.06  # [m]
 LONGEST = 1e6  # between drawn commands or pushes [s]
+OBJECT_BOUND = 20.0  # of a loose object's place from the base, as it is seen [m]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -58,6 +76,12 @@ class LeggedTask(Task):
             20 cm) or "stairs" (hills and pits of 6 steps, 8 cm high and 30 cm deep).  Each episode
             begins at a drawn place of it with a drawn heading; all worlds share one terrain.
         terrain_seed: what the terrain itself is drawn by.
+        objects: loose boxes, spheres and capsules on flat ground, as `dynenvs.envs.objects` tells;
+            None for none.
+        objects_seed: what their sizes are drawn by, where these are drawn.
+        observe_objects: whether the observation tells of them.
+        integrator: "euler" or "midpoint"; None is "midpoint" among loose objects, which may spin
+            fast, and "euler" for the robot alone.
 
     The other arguments are `Task`'s.
 
@@ -72,7 +96,10 @@ class LeggedTask(Task):
         legs: names of the legs.
         scan: points of the height scan forward and sideways, SCAN_SPACING apart.
         foot_of_feature: number of the leg whose foot a contact candidate belongs to; BODY for what
-            else touches the ground, ITSELF for what touches the robot.
+            else of the robot touches the ground, ITSELF for what touches the robot, OBJECT for what
+            a loose object touches.
+        loose: the loose objects, the model's last bodies.
+        object_table: OBJECT of each of them.
     """
 
     command: tuple[float, float, float] | None = None
@@ -89,6 +116,10 @@ class LeggedTask(Task):
     terminate_on_fall: bool = True
     terrain: str = "flat"
     terrain_seed: int = 0
+    objects: Any = None
+    objects_seed: int = 0
+    observe_objects: bool = False
+    integrator: str | None = None  # type: ignore[assignment]
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
@@ -106,8 +137,10 @@ class LeggedTask(Task):
         super().__post_init__()
         base = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
         self.standing = np.array([*base, *self.pose])
+        check_room(self.model, self.loose)
         self.foot_of_feature = self.feet_of(self.model)
         self._fill()
+        self._place_objects()
 
     def _check(self) -> None:
         """Options that only these tasks have."""
@@ -126,6 +159,19 @@ class LeggedTask(Task):
         self.terrain = choice(self.terrain, "terrain", TERRAINS)
         self.terrain_seed = whole(self.terrain_seed, "terrain_seed", 0, 2**63 - 1)
         self.terminate_on_fall = flag(self.terminate_on_fall, "terminate_on_fall")
+        self._check_objects()
+
+    def _check_objects(self) -> None:
+        """The option `objects`, and what belongs to it."""
+        self.objects_seed = whole(self.objects_seed, "objects_seed", 0, 2**63 - 1)
+        self.observe_objects = flag(self.observe_objects, "observe_objects")
+        self.loose: tuple[Loose, ...] = read_objects(self.objects, self.objects_seed)
+        if self.loose and self.terrain != "flat":
+            raise ValueError(f"objects lie on flat ground alone, not on terrain {self.terrain!r}")
+        if self.integrator is None:
+            self.integrator = "midpoint" if self.loose else "euler"
+        if self.observe_objects and not self.loose:
+            raise ValueError("observe_objects=True, but there are no objects")
 
     def _fill(self) -> None:
         """The options that the kernel reads."""
@@ -151,11 +197,26 @@ class LeggedTask(Task):
         options["low_mass"], options["high_mass"] = self.mass_range
         options["height_bound"], options["joint_bound"] = HEIGHT_BOUND, self.joint_bound
         options["speed_bound"], options["turn_bound"] = SPEED_BOUND, TURN_BOUND
+        options["object_bound"], options["sees_objects"] = OBJECT_BOUND, self.observe_objects
 
     @property
     @abstractmethod
     def level(self) -> Model:
         """The robot on level ground."""
+
+    @property
+    def robot(self) -> Model:
+        """The robot on its ground, without loose objects."""
+        return self.level if self.loose else self.model
+
+    def _place_objects(self) -> None:
+        """What the kernel draws loose objects by; those with places of their own are looked at."""
+        height = float(self.options["standing_height"][0])
+        reach, top = self._reach()
+        self.object_table = object_table(self.loose, reach + self.reset_noise, height + top)
+        raised = self.standing.copy()
+        raised[2] += height
+        check_places(self.model, raised, self.loose)
 
     def feet_of(self, model: Model) -> Ints:
         """What `foot_of_feature` says of this robot's model on some ground."""
@@ -165,20 +226,23 @@ class LeggedTask(Task):
             owner.get(geoms[f.geom_a].name, BODY) if f.body_b == 0 else ITSELF
             for f in model.candidates
         ]
-        return np.array(whose, dtype=np.int64)
+        touched = np.maximum(model.candidates["body_a"], model.candidates["body_b"])
+        loose = touched >= len(self.level.body_names)
+        return np.where(loose, OBJECT, np.array(whose, dtype=np.int64))
 
     def _stand(self) -> tuple[float, Floats]:
         """Standing: the base's height above the lowest foot, and the farthest |x|, |y| of feet [m].
 
         Those of the feet's geoms, whatever the ground.
         """
-        poses = np.zeros(int(self.model.header.nb), POSE)
-        update_poses(open_model(self.model.packed), self.standing, poses)
+        model = self.robot
+        poses = np.zeros(int(model.header.nb), POSE)
+        update_poses(open_model(model.packed), self.standing, poses)
         names = [name for feet in self.feet.values() for name in feet]
         lowest, far = math.inf, np.zeros(2)
-        for geom in self.model.geoms:
+        for geom in model.geoms:
             if geom.name in names:
-                pose = poses[self.model.body_id(geom.body)]
+                pose = poses[model.body_id(geom.body)]
                 R = pose["R"] @ geom.rotation
                 center = pose["R"] @ geom.position + pose["p"]
                 far = np.maximum(far, np.abs(center[:2]))
@@ -186,15 +250,30 @@ class LeggedTask(Task):
                 lowest = min(lowest, center[2] - down)
         return -float(lowest), far
 
+    def _reach(self) -> tuple[float, float]:
+        """How far the standing robot reaches over ground, and upward, from its base [m]."""
+        model = self.robot
+        poses = np.zeros(int(model.header.nb), POSE)
+        update_poses(open_model(model.packed), self.standing, poses)
+        far = top = 0.0
+        for geom in model.geoms:
+            body = model.body_id(geom.body)
+            if body > 0:
+                center = poses[body]["R"] @ geom.position + poses[body]["p"]
+                far = max(far, math.hypot(center[0], center[1]) + geom.bounding_radius)
+                top = max(top, center[2] + geom.bounding_radius)
+        return far, top
+
     def bounds(self) -> gym.spaces.Box:
-        """Height, upward direction, joints, velocities, phase, command, contacts, height scan."""
+        """Height, upward direction, joints, velocities, phase, command, contacts, scan, objects."""
         model, legs = self.model, len(self.legs)
-        speed = np.full(model.nv, self.joint_bound)
+        speed = np.full(ROOT + model.nu, self.joint_bound)
         speed[:PLACE], speed[PLACE:ROOT] = SPEED_BOUND, TURN_BOUND
-        lower, upper = model.lower[ROOT:], model.upper[ROOT:]
+        joints = slice(ROOT, ROOT + model.nu)
+        lower, upper = model.lower[joints], model.upper[joints]
         one = np.ones(3)
         points = 0 if self.terrain == "flat" else math.prod(self.scan)
-        sight = np.full(points, HEIGHT_BOUND)
+        sight = np.concatenate([np.full(points, HEIGHT_BOUND), self._object_bounds()])
         clock = np.ones(2)
         low, high = self._command_bounds()
         low = np.concatenate(
@@ -215,6 +294,12 @@ class LeggedTask(Task):
         )
         return gym.spaces.Box(low, high, dtype=np.float64)
 
+    def _object_bounds(self) -> Floats:
+        """Of what is seen of loose objects."""
+        bounds = np.ones(SEEN)
+        bounds[:3], bounds[9:12], bounds[12:] = OBJECT_BOUND, SPEED_BOUND, TURN_BOUND
+        return np.tile(bounds, len(self.loose) if self.observe_objects else 0)
+
     def _command_bounds(self) -> tuple[Floats, Floats]:
         """A range of one speed alone gets room: a space's bounds must differ."""
         low, high = self.ranges.T.copy()
@@ -224,13 +309,17 @@ class LeggedTask(Task):
         return low, high
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """The options, the standing pose and the feet."""
-        return self.options, self.standing, self.foot_of_feature
+        """The options, the standing pose, the feet and the loose objects."""
+        return self.options, self.standing, self.foot_of_feature, self.object_table
 
     def reading_arrays(self) -> dict[str, tuple[int, ...]]:
-        """Torques, contact forces of the feet, mean speeds over the control step, and command."""
+        """Torques, contact forces of the feet, mean speeds over the control step, and command.
+
+        Of loose objects places and quaternions.
+        """
         forces = {"contact_forces": (len(self.legs), 3)}
-        return {**super().reading_arrays(), **forces, "velocity": (3,), "command": (3,)}
+        poses = {"objects": (len(self.loose), FREE_Q)} if self.loose else {}
+        return {**super().reading_arrays(), **forces, "velocity": (3,), "command": (3,), **poses}
 
     def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
         """The command for one episode; cone and directions until others are chosen.

@@ -10,8 +10,10 @@ import numpy as np
 from dynenvs.compiled import inlined
 from dynenvs.envs.ground import FLAT, ground_height, scan
 from dynenvs.envs.legged_records import PLACE, READING, ROOT, TURN
+from dynenvs.envs.object_placing import observe_objects, tell_objects
+from dynenvs.envs.object_records import FREE_Q, FREE_V
 from dynenvs.envs.rewards import closeness, ease
-from dynenvs.layout import Bytes, Floats, Ints, ModelView, StateView
+from dynenvs.layout import Bytes, Floats, Ints, ModelView, Records, StateView
 from dynenvs.views import matrix, vector
 
 # Reward weights; they sum to 1.  Ease and posture count only as far as the command is followed.
@@ -33,14 +35,21 @@ def upright(s: StateView) -> float:
 
 @inlined
 def observe(
-    packed: Bytes, m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, observation: Floats
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    t: Any,
+    o: Any,
+    feet: Ints,
+    objects: Records,
+    observation: Floats,
 ) -> None:
     """Height, upward direction, joints, velocities, phase, command and contacts, within bounds.
 
     Directions and the base's velocities are in its own axes; the world's heading is not seen.  On
-    terrain the height scan follows.
+    terrain the height scan follows, or, where they are to be seen, the loose objects.
     """
-    nu = m.header[0].nv - ROOT
+    nu = m.header[0].nv - ROOT - FREE_V * objects.shape[0]
     below = 0.0
     if o.terrain != FLAT:
         below = ground_height(packed, o.terrain, o.slope, s.q[0], s.q[1])
@@ -64,6 +73,8 @@ def observe(
         f = s.touched[k]
         if feet[f] >= 0 and s.memory[f].impulse[2] > 0.0:
             observation[at + 5 + feet[f]] = 1.0
+    if o.sees_objects != 0:
+        observe_objects(m, s, o, objects, observation, at + 5 + o.legs)
 
 
 @inlined
@@ -90,9 +101,19 @@ def _observe_base(s: StateView, o: Any, observation: Floats, nu: int) -> None:
 
 @inlined
 def describe(
-    m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, action: Floats, reading: Bytes
+    m: ModelView,
+    s: StateView,
+    t: Any,
+    o: Any,
+    feet: Ints,
+    objects: Records,
+    action: Floats,
+    reading: Bytes,
 ) -> None:
-    """READING, torques [N m], mean contact forces over the control step [N], speeds, command."""
+    """READING, torques [N m], mean contact forces over the control step [N], speeds, command.
+
+    Then the poses of loose objects.
+    """
     r = vector(reading, 0, 1, READING)[0]
     nu = action.shape[0]
     torques = vector(reading, READING_BYTES, nu, np.float64)
@@ -115,6 +136,8 @@ def describe(
                 forces[feet[f], k] += s.memory[f].total[k] / period
     speeds[0], speeds[1], speeds[2] = t.forward_speed, t.sideways_speed, t.turning_speed
     speeds[3], speeds[4], speeds[5] = t.forward, t.sideways, t.turning
+    at = READING_BYTES + 8 * (nu + 3 * o.legs + 6)
+    tell_objects(m, s, objects, matrix(reading, at, objects.shape[0], FREE_Q, np.float64))
 
 
 @inlined

@@ -8,6 +8,7 @@ PLACE, TURN, ROOT = 3, 7, 6  # positions of the base, with its quaternion; its v
 
 # Whose contact a feature is, if no foot's with the ground: a fall's, or of the robot with itself
 BODY, ITSELF = -1, -2
+OBJECT = -3  # or of a loose object, whatever it touches
 
 TASK = record_type(
     [
@@ -72,11 +73,13 @@ OPTIONS = record_type(
         ("joint_bound", "f8"),  # velocity of a joint [rad/s]
         ("speed_bound", "f8"),  # of the base [m/s]
         ("turn_bound", "f8"),  # of the base [rad/s]
+        ("object_bound", "f8"),  # of a loose object's place from the base [m]
+        ("sees_objects", "i8"),
     ]
 )
 
 # What `info` says of a world; then torques, shape (nu,), contact forces, (legs, 3), velocity and
-# command, (3,) each.
+# command, (3,) each, and places and quaternions of loose objects, (objects, 7).
 READING = record_type(
     [
         ("x_position", "f8"),

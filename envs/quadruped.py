@@ -9,6 +9,8 @@ from typing import ClassVar
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import flag
 from dynenvs.envs.legged_env import LeggedRobot, LeggedTask, LeggedVectorEnv
+from dynenvs.envs.object_records import add_objects
+from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import quadruped as robot
 from dynenvs.envs.task import Task
 from dynenvs.model import Model
@@ -19,8 +21,10 @@ JOINT_BOUND = 300.0
 
 
 @cache
-def _model(terrain: str, seed: int, self_collision: bool) -> Model:
-    return robot.build(terrain, seed, self_collision)
+def _model(terrain: str, seed: int, self_collision: bool, objects: tuple[Loose, ...]) -> Model:
+    builder = robot.describe(terrain, seed, self_collision)
+    add_objects(builder, objects, robot.LOOSE_ONLY)
+    return builder.build()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -55,11 +59,11 @@ class QuadrupedTask(LeggedTask):
     @property
     def level(self) -> Model:
         """The robot on level ground, as its expert has it."""
-        return _model("flat", 0, False)
+        return _model("flat", 0, False, ())
 
     def build(self) -> Model:
-        """The robot on its ground."""
-        return _model(self.terrain, self.terrain_seed, self.self_collision)
+        """The robot on its ground, among its objects."""
+        return _model(self.terrain, self.terrain_seed, self.self_collision, self.loose)
 
 
 class QuadrupedEnv(LeggedRobot):
@@ -111,12 +115,22 @@ class QuadrupedEnv(LeggedRobot):
     at 17 by 11 points, 6 cm apart, about the trunk's centre in its heading: from 48 cm behind to
     48 cm ahead, at each of these from 30 cm on the right to 30 cm on the left.
 
+    With `observe_objects` 15 more follow for each object, in the trunk's axes:
+
+    | Next | Observation                                      | Min      | Max      | Unit  |
+    |------|--------------------------------------------------|----------|----------|-------|
+    | +3   | place of its middle from the trunk's centre      | -20      | 20       | m     |
+    | +6   | directions of its own x axis and y axis          | -1       | 1        | -     |
+    | +3   | its velocity                                     | -15      | 15       | m/s   |
+    | +3   | its angular velocity                             | -60      | 60       | rad/s |
+
     The gait clock belongs to the environment: it turns 1.5 + 0.3 |command| times a second, with
     the commanded speed over ground in m/s.  At phase 0 the front left and rear right feet are due
     to carry, at phase 0.5 the others (a trot).
 
     `info` has the mean `velocity` over the control step and the `command`, each (forward,
-    sideways, turning) in the trunk's heading, `torques` [N m] and the feet's `contact_forces` [N].
+    sideways, turning) in the trunk's heading, `torques` [N m] and the feet's `contact_forces` [N];
+    of loose objects their places and quaternions in the world, `objects`, shape (n, 7).
 
     ## Rewards
     The sum of the terms in `info`, each bounded; a robot that follows its command earns close to
@@ -163,6 +177,15 @@ class QuadrupedEnv(LeggedRobot):
     - `self_collision` = False: whether thighs, shanks and feet of different legs touch each other
       or pass through.  A step then takes a fourth more with the expert, two thirds more with
       random actions.
+    - `objects` = None: loose boxes, spheres and capsules on flat ground, as
+      `dynenvs.envs.objects` describes them.  Sizes are drawn once, by `objects_seed` = 0; masses,
+      friction and places in each episode.  Thighs and shanks touch them, too.
+      Falls and
+      contacts of feet are with the ground alone; `mass_range` is the robot's, `friction_range`
+      everything's.
+      Among objects `integrator` is "midpoint" unless it is given: then their energy is kept,
+      however fast they spin.
+    - `observe_objects` = False: whether the observation tells of them (the expert does not look).
     - `reset_noise` = 0.01, `terminate_on_fall` = True.
     - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.

@@ -127,6 +127,11 @@ class Task(ABC):
     # What follows
 
     @property
+    def robot(self) -> Model:
+        """The robot on its ground, without loose objects: whose coordinates come first."""
+        return self.model
+
+    @property
     def dt(self) -> float:
         """Control period [s]."""
         return self.timestep * self.frame_skip

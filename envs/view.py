@@ -50,7 +50,7 @@ def open_renderer(env: DynEnv, mode: Mode, *, fps: float | None = None) -> Rende
         height=env.height,
         fps=1.0 / env.dt if fps is None else fps,
         title=type(env).__name__.removesuffix("Env"),
-        view_height=_view_height(env.model),
+        view_height=_view_height(env.task.robot),
         hooks=Hooks(partial(push, env), getattr(env, "change_command", None)),
     )
 

@@ -44,6 +44,25 @@ def test_replay_gives_every_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert "Pendulum" in name or made.steps < 180  # random walkers fall
 
 
+def test_replay_among_loose_objects() -> None:
+    """Descriptions go into the dataset, however long; so do states of scenes with many pairs."""
+    from dynenvs.envs.objects import box, sphere
+
+    place = ((0.4, 3.0), (-0.5, 0.5))
+    bricks = box(half_size=(0.06, 0.03, 0.02), mass=(0.2, 0.5), count=10, position=place)
+    options: dict[str, Any] = {
+        "objects": [bricks, sphere(radius=(0.05, 0.1), position=place)],
+        "observe_objects": True,
+        "max_episode_steps": 30,
+    }
+    made = collect("dynenvs/Quadruped-v0", 2, infos=True, **options)
+    assert len(made.path.name) < 100
+    dataset = open_dataset(made.name)
+    assert replay(dataset) == []
+    assert dataset.env_spec is not None
+    assert dataset.env_spec.kwargs["objects"][0]["count"] == 10
+
+
 def test_replay_finds_what_is_not_the_same() -> None:
     """One bit of one observation, of one reward, of a state, and of an info."""
     import h5py

@@ -53,6 +53,27 @@ def test_wrecking_ball(tmp_path: Path) -> None:
     assert (tmp_path / "wall.png").stat().st_size > 1000
 
 
+def test_push_a_box(tmp_path: Path) -> None:
+    """The box goes where the humanoid walks, certified; longer runs push it on (README)."""
+    found = example("push_a_box").main(200, str(tmp_path / "box.png"))
+    assert found.way > 0.7
+    assert not found.fell
+    assert found.residual < 1e-9
+    assert found.degraded == 0
+    assert (tmp_path / "box.png").stat().st_size > 1000
+
+
+def test_through_bricks(tmp_path: Path) -> None:
+    """Robots trot on, and bricks do not stay where they were."""
+    found = example("through_bricks").main(4, 150, str(tmp_path / "bricks.png"))
+    assert found.through == 4
+    assert found.way > 0.8
+    assert found.moved > 0.005
+    assert found.residual < 1e-9
+    assert found.degraded == 0
+    assert (tmp_path / "bricks.png").stat().st_size > 1000
+
+
 def test_train_with_sb3() -> None:
     """It runs; few steps are too few, and the score says so."""
     pytest.importorskip("stable_baselines3")

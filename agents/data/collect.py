@@ -23,6 +23,7 @@ from dynenvs.agents.options import plain_options, spec_with, spoken
 from dynenvs.agents.rollout import make_batch, rollout
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
+LONGEST_WORD = 40  # letters of an option's value in a dataset's name
 AUTHOR = "The dynenvs developers"
 REFERENCES = 100  # episodes of each reference score
 OVERHEAD = 32_000  # bytes that HDF5 takes for an episode beside its arrays, at most
@@ -126,7 +127,7 @@ class Plan(NamedTuple):
     def name(self) -> str:
         """A dataset's name: "expert-v0", "expert-noisy-terrain-rough-v0"."""
         words = [Path(self.agent).stem, *(["noisy"] if self.noise else [])]
-        words += [f"{name} {value}" for name, value in self.options.items()]
+        words += [f"{name} {_short(value)}" for name, value in self.options.items()]
         return "-".join(re.findall(r"[^\W_]+", " ".join(words))) + "-v0"
 
     def metadata(self, count: int) -> dict[str, Any]:
@@ -146,6 +147,12 @@ class Plan(NamedTuple):
             ),
             "requirements": [f"dynenvs=={dynenvs.__version__}"],
         }
+
+
+def _short(value: Any) -> str:
+    """An option's value in a dataset's name, which is also a folder's: a long one by its digest."""
+    text = str(value)
+    return text if len(text) <= LONGEST_WORD else hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _gather(

@@ -1,7 +1,8 @@
 """Minari datasets on disk: written whole or not at all, read with clear errors.
 
 Beside what Minari asks for, each episode's attributes hold the seed, why it ended, and the
-simulator's whole state at its start (`state/world`, `state/task`, bytes).
+simulator's whole state at its start (`state/world`, `state/task`, bytes; a large one compressed,
+`state/world.zlib`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,9 @@ from numpy.typing import NDArray
 from dynenvs.agents.episode import environment_id, short_name
 from dynenvs.agents.files import check_space
 from dynenvs.agents.rollout import Run
+
+LARGEST = 32_000  # bytes of a state that is stored as it is
+PACKED = ".zlib"
 
 
 class Start(NamedTuple):
@@ -113,7 +118,7 @@ def _fill(
 
     def buffers() -> Iterator[EpisodeBuffer]:
         for run in runs:
-            starts.append({"end": run.end, **{f"state/{k}": v for k, v in run.state.items()}})
+            starts.append({"end": run.end, **_stored(run.state)})
             yield _buffer(run)
 
     storage.update_episodes(buffers())
@@ -121,6 +126,31 @@ def _fill(
     for file in folder.iterdir():
         with file.open("rb+") as opened:
             os.fsync(opened.fileno())
+
+
+def _stored(state: dict[str, NDArray[np.uint8]]) -> dict[str, NDArray[np.uint8]]:
+    """The simulator's state as attributes, which HDF5 lets have 64 KB at most.
+
+    A larger one, of a scene with many loose objects, is compressed: `state/world.zlib`.
+    """
+    stored = {}
+    for name, data in state.items():
+        if data.nbytes <= LARGEST:
+            stored[f"state/{name}"] = data
+        else:
+            packed = np.frombuffer(zlib.compress(data.tobytes(), 9), np.uint8)
+            stored[f"state/{name}{PACKED}"] = packed
+    return stored
+
+
+def _restored(state: dict[str, Any]) -> dict[str, Any]:
+    """The state that `_stored` has packed."""
+    plain = {}
+    for name, data in state.items():
+        if name.endswith(PACKED):
+            data = np.frombuffer(zlib.decompress(bytes(data)), np.uint8)
+        plain[name.removesuffix(PACKED)] = data
+    return plain
 
 
 def _buffer(run: Run) -> EpisodeBuffer:
@@ -179,7 +209,9 @@ def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
                 f"episode {data.id} of {dataset.id!r} has no seed and state of the simulator; "
                 "`dynenvs collect` writes them"
             )
-        yield Start(metadata["seed"], metadata["state"]), data
+        with _told(dataset.id):
+            state = _restored(metadata["state"])
+        yield Start(metadata["seed"], state), data
 
 
 def recorded(dataset: MinariDataset, count: int | None = None) -> Iterator[EpisodeData]:
@@ -212,5 +244,13 @@ def _told(name: str) -> Iterator[None]:
     """What reading a broken dataset may raise, as an error that names it."""
     try:
         yield
-    except (OSError, KeyError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+        MemoryError,
+        zlib.error,
+    ) as error:
         raise ValueError(f"the dataset {name!r} cannot be read: {error}") from error

@@ -104,6 +104,8 @@ STANDING = (
     *(0.0, 0.1, -0.3),
     *(0.0, -0.1, -0.3),
 )
+# Geoms that touch loose objects alone
+LOOSE_ONLY = ("belly", "neck")
 
 Point = tuple[float, float, float]
 
@@ -117,7 +119,14 @@ class Mass(NamedTuple):
 
 
 def build(terrain: str = "flat", terrain_seed: int = 0) -> Model:
-    """The model: q = (pelvis' place and quaternion, left leg, right leg, torso, left arm, right).
+    """The model that `describe` tells of."""
+    return describe(terrain, terrain_seed).build()
+
+
+def describe(terrain: str = "flat", terrain_seed: int = 0) -> ModelBuilder:
+    """The robot on its ground.
+
+    q = (pelvis' place and quaternion, left leg, right leg, torso, left arm, right).
 
     The pelvis' frame lies between the hips.  Positive angles turn about +x (a left limb outward),
     +y (a hanging limb backward, the foot's toe down, the torso forward) and +z (to the left).
@@ -138,7 +147,7 @@ def build(terrain: str = "flat", terrain_seed: int = 0) -> Model:
     for one, other in (("thigh", "thigh"), ("shank", "shank"), ("shank", "shoe"), ("shoe", "shoe")):
         builder.pair(f"left_{one}", f"right_{other}")
         builder.pair(f"left_{other}", f"right_{one}")
-    return builder.build()
+    return builder
 
 
 def _lump(*parts: tuple[str, Point]) -> Mass:

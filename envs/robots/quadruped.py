@@ -88,10 +88,21 @@ LEGS = {
     "rear_right": (-1.0, -1.0),
 }
 STANDING = (0.0, 0.9, -1.8)  # abduction, hip, knee; go1.xml's key "home" [rad]
+# Geoms that touch loose objects alone
+LOOSE_ONLY = tuple(f"{leg}_{name}_link" for leg in LEGS for name in ("thigh", "calf"))
 
 
 def build(terrain: str = "flat", terrain_seed: int = 0, self_collision: bool = False) -> Model:
-    """The model: q = (trunk's place and quaternion, then abduction, hip, knee of each of LEGS).
+    """The model that `describe` tells of."""
+    return describe(terrain, terrain_seed, self_collision).build()
+
+
+def describe(
+    terrain: str = "flat", terrain_seed: int = 0, self_collision: bool = False
+) -> ModelBuilder:
+    """The robot on its ground.
+
+    q = (trunk's place and quaternion, then abduction, hip, knee of each of LEGS).
 
     The ground is one of `terrain.TERRAINS`.  Positive angles turn about +x (abduction; a left leg
     outward) and +y (a limb backward).  With `self_collision` thighs, shanks and feet of different
@@ -121,7 +132,7 @@ def build(terrain: str = "flat", terrain_seed: int = 0, self_collision: bool = F
         _add_leg(builder, leg, front, left)
     if self_collision:
         _part_legs(builder)
-    return builder.build()
+    return builder
 
 
 def _part_legs(builder: ModelBuilder) -> None:
