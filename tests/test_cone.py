@@ -42,7 +42,7 @@ def solve(blocks: Array, matrix: Array, bias: Array) -> tuple[float, int, Array,
     p, u = np.zeros(rows), np.zeros(rows)
     problem = RowProblem(blocks, len(blocks), matrix, bias, rows, 1.0)
     scratch = RowScratch(
-        np.zeros((7, rows)), np.zeros(WORDS * len(blocks)), np.zeros((rows, rows)),
+        np.zeros((8, rows)), np.zeros(WORDS * len(blocks)), np.zeros((rows, rows)),
         np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows),
     )  # fmt: skip
     residual, used = solve_cones(problem, scratch, np.zeros(1, POLYGON), p, u)

@@ -5,8 +5,8 @@ slips it is this one too, for the pyramid lies within the cone.  Elsewhere Newto
 and Curnier's function starts from no impulses: of many ways to share a load it comes to the same
 one whatever the heading, which the pyramid's answer would not.  Where it does not settle (high
 friction, redundant contacts), multipliers take over (`multipliers.py`): from the pyramid's answer,
-then from some sweeps of projected Gauss-Seidel.  At last comes Newton's method again, from damped
-sweeps, which do not cycle where friction is high.
+then from some sweeps of projected Gauss-Seidel after it.  At last comes Newton's method again, from
+damped sweeps, which do not cycle where friction is high.
 
 Sources: Alart and Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods (1991); Acary, Cadoux, Lemarechal and Malick, A formulation of the linear discrete
@@ -29,11 +29,11 @@ from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 
 ITERATIONS = 20  # of Newton's method
-SWEEPS = 20  # of Gauss-Seidel before multipliers
+SWEEPS = 0, 20  # of Gauss-Seidel from the pyramid's answer, before multipliers
 ROUNDS = 8  # of Gauss-Seidel and Newton after them, each with twice the sweeps of the last ...
 MORE_SWEEPS = 25  # ... and the first with these
 RELAXATIONS = 1.0, 0.5, 0.1  # part of each change that is made: less where high friction cycles
-KEPT = 6  # row of the scratch vectors for the impulses given, then for the best of all
+GIVEN, KEPT = 6, 7  # rows of the scratch vectors for the impulses given, and for the best
 PROXIMAL = 1e-9  # relative to the diagonal of G: redundant contacts
 EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
 GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
@@ -56,25 +56,24 @@ def solve_cones(
     residual = certify_cones(blocks, n, G, problem.scale, p, u)
     if residual <= EXACT:
         return residual, 0
-    given = scratch.vectors[KEPT]
-    for r in range(rows):
-        given[r] = p[r]
+    given, kept = scratch.vectors[GIVEN], scratch.vectors[KEPT]
+    _copy(rows, p, given)
     _clear(rows, p)
-    residual, iterations = _descend(problem, scratch, p, u)
-    if residual <= CERTIFIED_RESIDUAL:
-        return residual, iterations
-    for r in range(rows):
-        p[r] = given[r]
-    residual, used = multiply(problem, scratch, polygon, p, u)
-    iterations += used
-    if residual > CERTIFIED_RESIDUAL:
-        _clear(rows, p)
-        _relax(problem, SWEEPS, 1.0, p, u)
+    best, iterations = _descend(problem, scratch, p, u)
+    if best <= CERTIFIED_RESIDUAL:
+        return best, iterations
+    _copy(rows, p, kept)
+    residual = best
+    for sweeps in SWEEPS:
+        if residual <= CERTIFIED_RESIDUAL:
+            return residual, iterations
+        _copy(rows, given, p)
+        _relax(problem, sweeps, 1.0, p, u)
         residual, used = multiply(problem, scratch, polygon, p, u)
         iterations += used
-    best, kept = residual, given
-    for r in range(rows):
-        kept[r] = p[r]
+        if residual < best:
+            best = residual
+            _copy(rows, p, kept)
     for attempt in range(ROUNDS * len(RELAXATIONS)):
         if residual <= CERTIFIED_RESIDUAL:
             return residual, iterations
@@ -86,12 +85,16 @@ def solve_cones(
         iterations += used
         if residual < best:
             best = residual
-            for r in range(rows):
-                kept[r] = p[r]
-    for r in range(rows):
-        p[r] = kept[r]
+            _copy(rows, p, kept)
+    _copy(rows, kept, p)
     row_velocities(G, problem.bias, rows, p, u)
     return certify_cones(blocks, n, G, problem.scale, p, u), iterations
+
+
+@inlined
+def _copy(rows: int, source: Floats, target: Floats) -> None:
+    for r in range(rows):
+        target[r] = source[r]
 
 
 @inlined

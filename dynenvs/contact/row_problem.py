@@ -21,7 +21,7 @@ class RowProblem(NamedTuple):
 class RowScratch(NamedTuple):
     """Working memory for a problem's rows."""
 
-    vectors: Floats  # shape (>= 7, >= rows)
+    vectors: Floats  # shape (>= 8, >= rows)
     laws: Floats  # twelve for each block
     K: Floats  # shape (>= rows, >= rows)
     order: Ints  # shape (>= rows,)

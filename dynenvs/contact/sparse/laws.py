@@ -72,17 +72,19 @@ def _project_line(
         return
     total = p[0] - rho * u[0] + mu * sign * p[1]
     total -= rho * (mu * (abs(u[1]) + sign * u[1]) if own else held + mu * sign * u[1])
-    _along(mu, rho, total, sign, 0.0, own, u, out, W)
+    sx, sy = _slope_of_slip(own, (u[0], u[1], 0.0))
+    _along(mu, rho, total, sign, 0.0, sx, sy, out, W)
 
 
 @inlined
 def _along(
-    mu: float, rho: float, total: float, cx: float, cy: float, own: bool, u: Triple, out: Floats,
+    mu: float, rho: float, total: float, cx: float, cy: float, sx: float, sy: float, out: Floats,
     W: Floats,
 ) -> None:  # fmt: skip
     """The projection on the ray (1, mu c), where `total` = (1, mu c) . y; c a unit vector.
 
-    Where the slip is its own, opposite to c, the bias that it causes takes back what it feels.
+    sx, sy: derivative of the slip by u_t, zero where the slip is held: opposite to c, the bias
+    that it causes takes back what the ray feels of u_t.
     """
     if not total > 0.0:
         out[0] = out[1] = out[2] = 0.0
@@ -90,18 +92,17 @@ def _along(
     height = total / (1.0 + mu * mu)
     out[0], out[1], out[2] = height, mu * cx * height, mu * cy * height
     share = rho / (1.0 + mu * mu)
-    # Row of d total / d u over -rho: (1, mu c), and mu times the derivative of the slip
-    e1, e2 = mu * cx, mu * cy
-    if own:
-        slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
-        if slip > 0.0:
-            e1 += mu * u[1] / slip
-            e2 += mu * u[2] / slip
+    e1, e2 = mu * (cx + sx), mu * (cy + sy)  # of d total / d u over -rho, (1, e)
     for r in range(3):
         d = 1.0 if r == 0 else (mu * cx if r == 1 else mu * cy)
-        W[3 * r] = share * d
-        W[3 * r + 1] = share * d * e1
-        W[3 * r + 2] = share * d * e2
+        W[3 * r], W[3 * r + 1], W[3 * r + 2] = share * d, share * d * e1, share * d * e2
+
+
+@inlined
+def _slope_of_slip(own: bool, u: Triple) -> tuple[float, float]:
+    """Derivative of |u_t| by u_t; zero where the slip is not its own, or nothing slips."""
+    slip = math.sqrt(u[1] * u[1] + u[2] * u[2]) if own else 0.0
+    return (u[1] / slip, u[2] / slip) if slip > 0.0 else (0.0, 0.0)
 
 
 @inlined
@@ -128,7 +129,8 @@ def _project_cone(
         total += mu * common / (size + rho * slip)
     else:
         total += mu * size - rho * held
-    _along(mu, rho, total, cx, cy, own, u, out, W)
+    sx, sy = _slope_of_slip(own, u)
+    _along(mu, rho, total, cx, cy, sx, sy, out, W)
     if total > 0.0:  # the ray turns with y
         bend = rho * mu * total / (1.0 + mu * mu) / size
         W[4] += bend * (1.0 - cx * cx)
@@ -158,7 +160,8 @@ def _project_cut(
     total = a + reserve + mu * size
     bound = mu * reserve
     if total > (1.0 + mu * mu) * reserve:
-        _along(mu, rho, total, cx, cy, own, u, out, W)
+        sx, sy = _slope_of_slip(own, u)
+        _along(mu, rho, total, cx, cy, sx, sy, out, W)
         out[0] -= reserve
         bound = mu * total / (1.0 + mu * mu)
     else:  # on the flat face: nothing but friction on the reserve
@@ -231,16 +234,9 @@ def _project_pyramid(
         total -= rho * mu * ((sx + cx) * u[1] + (sy + cy) * u[2])
     else:
         total -= rho * (held + mu * (cx * u[1] + cy * u[2]))
-    if not total > 0.0:
-        out[0] = out[1] = out[2] = 0.0
-        return
-    height = total / (1.0 + mu * mu)
-    out[0], out[1], out[2] = height, mu * cx * height, mu * cy * height
-    share = rho / (1.0 + mu * mu)
-    e1, e2 = mu * (cx + (sx if own else 0.0)), mu * (cy + (sy if own else 0.0))
-    for r in range(3):
-        d = 1.0 if r == 0 else (mu * cx if r == 1 else mu * cy)
-        W[3 * r], W[3 * r + 1], W[3 * r + 2] = share * d, share * d * e1, share * d * e2
+    if not own:
+        sx, sy = 0.0, 0.0
+    _along(mu, rho, total, cx, cy, sx, sy, out, W)
 
 
 @inlined
