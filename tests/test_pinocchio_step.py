@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from dynenvs.agents.bench.loose import OnPinocchio
 from dynenvs.agents.bench.peers import MissingPeer
 from dynenvs.agents.bench.pinocchio_step import (
     PinocchioStep,
@@ -15,6 +16,7 @@ from dynenvs.agents.bench.pinocchio_step import (
     on_cones,
     residual,
 )
+from dynenvs.agents.bench.scenes import scenes
 from dynenvs.agents.bench.touching import Detector
 from dynenvs.agents.verify import groove, impacts, piles, rolling, sliding
 from dynenvs.agents.verify.clock import Clock
@@ -158,3 +160,11 @@ def test_the_capsule_is_pinched_by_what_is_said() -> None:
     assert len(contacts) == 4
     wall = [c.impulse[0] for c in contacts if c.bodies[1] == "world"]
     assert sum(wall) / 2e-3 == pytest.approx(9.81, rel=1e-6)
+
+
+def test_a_wall_of_fifty_does_not_kill_the_process() -> None:
+    """Its 1,452 rows are a matrix of 17 MB, which the solver puts on the stack."""
+    (wall,) = (scene for scene in scenes(quick=False) if scene.name == "wall of 50 bricks")
+    stepper = OnPinocchio(wall, "ADMM")
+    stepper.step(1)
+    assert stepper.overlap() < 1e-3

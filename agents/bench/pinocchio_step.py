@@ -12,7 +12,9 @@ Python: its cost as a library called from C++, and no more.
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ ITERATIONS = 1000  # at most, their default
 ANDERSON, PROXIMAL, DAMPING = 10, 1e-4, 1e-10  # as the authors' example of ADMM has them
 LANCZOS = 10  # of a few hundred rows, most of the time goes into all that there are (its default)
 LARGEST = 400  # velocities; 1,200 take more than 20 GB
+STACK = 256 << 20  # of the thread in which they run [bytes]
 NEVER = 1e-300  # a tolerance that nothing meets but what is exactly zero
 G_DT = 9.81  # times the step: the least velocity that residuals are measured by [m/s^2]
 
@@ -73,6 +76,7 @@ class PinocchioStep:
         bodies = world.model.bodies[1:]
         free = bodies[bodies["joint"] == FREE]
         self._turns = free["q_at"][:, None] + np.arange(3, 7)  # where in q the quaternions are
+        self._thread = roomy_thread()
         self.seconds = 0.0  # of the processor, in Pinocchio's functions
         self.unfinished = 0  # solves that ended above the tolerance: ADMM's, by its own word
         self.residual = 0.0  # the worst, as `residual` has it
@@ -97,7 +101,7 @@ class PinocchioStep:
             SimulationError: the state is not finite any more.
         """
         for _ in range(count):
-            self._step()
+            self._thread.submit(self._step).result()
 
     def _step(self) -> None:
         pin, dt = self._pin, self._world.timestep
@@ -231,6 +235,18 @@ class PinocchioStep:
     def _to_ours(self, q: Floats, v: Floats) -> None:
         self._world.q[:], self._world.v[:] = q, v
         self._world.q[self._turns] = q[self._turns[:, [3, 0, 1, 2]]]
+
+
+def roomy_thread() -> ThreadPoolExecutor:
+    """A thread with a large stack: the solvers put matrices of all rows there.
+
+    A wall of 50 bricks takes 17 MB; beyond the usual 8 MB the process would be killed.
+    """
+    before = threading.stack_size(STACK)
+    thread = ThreadPoolExecutor(1)
+    thread.submit(int).result()  # it begins with its first task
+    threading.stack_size(before)
+    return thread
 
 
 class Stopwatch:
