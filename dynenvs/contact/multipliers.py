@@ -13,6 +13,21 @@ import math
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.cone_law import certify_cones
 from dynenvs.contact.impulses import row_velocities
+from dynenvs.contact.penalty import (
+    BACK,
+    CAP,
+    ENOUGH,
+    FAR,
+    FAR_BACK,
+    FINE,
+    INNER,
+    LOOSEN,
+    LOST,
+    SLOW,
+    first_penalty,
+    softer,
+    stiffer,
+)
 from dynenvs.contact.row_problem import RowProblem, RowScratch
 from dynenvs.contact.sparse.laws import project_contact
 from dynenvs.layout import Floats, Records
@@ -21,16 +36,8 @@ from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.records import CONE
 
 BUDGET = 150  # factorisations
-ENOUGH = 1e-10  # residual that ends the search
-SLOW = 0.5  # as does a certified one of which a round leaves more than this
-FINE = 1e-9  # what u may miss, relative to the scale, where rounding leaves nothing to gain
-FAR = 0.1  # residual above which the slip is held within a round
-INNER, HALVINGS = 15, 8  # Newton's steps in a round, and halvings of one
-SOFTEST, SOFT, STIFF, STIFFEST = 1.0, 10.0, 1e4, 1e9  # penalties, in units of 1 / g
-GAIN, STIFFER = 0.1, 10.0  # a round that leaves more than this part makes the penalty grow ...
-STUCK, MUCH_STIFFER = 0.8, 100.0  # ... and one that leaves more than this, much
-BACK, CAP, LOOSEN = 0.1, 0.5, 1.5  # after a round that is not solved: softer, and so for a while
-LOST, FAR_BACK = 1e3, 0.01  # this far above the best, rounds lead nowhere: back to it, much softer
+HALVINGS = 8  # of one of Newton's steps
+STIFF, STIFFEST = 1e4, 1e9  # penalties to begin with and at all
 
 # Rows of the scratch vectors
 BEST, HELD, TRIAL, START, SLIP, OFF = range(6)
@@ -53,7 +60,7 @@ def multiply(
     best = held = residual
     _copy(rows, p, kept)
     _copy(rows, p, held_p)
-    penalty, cap = min(max(0.1 / residual, SOFT), STIFF), STIFFEST
+    penalty, cap = first_penalty(residual, STIFF), STIFFEST
     used, rounds = 0, 0
     while best > ENOUGH and max(used, rounds) < BUDGET:
         rounds += 1
@@ -72,16 +79,15 @@ def multiply(
             _copy(rows, held_p, p)
             row_velocities(G, problem.bias, rows, p, u)
             residual = certify_cones(blocks, n, G, scale, p, u)
-            cap, penalty = max(CAP * penalty, SOFTEST), max(BACK * penalty, SOFTEST)
+            cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
             continue
-        if residual > GAIN * last:
-            penalty = min((MUCH_STIFFER if residual > STUCK * last else STIFFER) * penalty, cap)
+        penalty = stiffer(penalty, cap, residual, last)
         cap = min(LOOSEN * cap, STIFFEST)
         if not residual < LOST * best:
             _copy(rows, kept, p)
             row_velocities(G, problem.bias, rows, p, u)
             residual = certify_cones(blocks, n, G, scale, p, u)
-            penalty = max(FAR_BACK * penalty, SOFTEST)
+            penalty = softer(penalty, FAR_BACK)
         held = residual
         _copy(rows, p, held_p)
     _copy(rows, kept, p)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.penalty import ENOUGH
 from dynenvs.contact.sparse.factor import order_trees
 from dynenvs.contact.sparse.path import follow_path
 from dynenvs.contact.sparse.proximal import (
-    ENOUGH,
     copy_impulses,
     multiply,
     update_velocities,

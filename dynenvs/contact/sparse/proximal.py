@@ -25,6 +25,21 @@ import numpy as np
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.cone_law import certify_cones
 from dynenvs.contact.modes import certify_block
+from dynenvs.contact.penalty import (
+    BACK,
+    CAP,
+    ENOUGH,
+    FAR,
+    FAR_BACK,
+    FINE,
+    INNER,
+    LOOSEN,
+    LOST,
+    SLOW,
+    first_penalty,
+    softer,
+    stiffer,
+)
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.laws import project_contact
 from dynenvs.contact.sparse.problem import row_velocity
@@ -35,19 +50,10 @@ from dynenvs.records import CONE
 from dynenvs.sparse_view import SparseView
 from dynenvs.views import matrix, raw
 
-ENOUGH = 1e-10  # residual that ends the search ...
-SLOW = 0.5  # ... as does a certified one of which a round leaves more than this
-FINE = 1e-9  # what v may miss, relative to the scale, where rounding leaves nothing to gain
 POOR = 1e-3  # residual above which a start is worth so little that sweeps come first
-FAR = 0.1  # residual above which the slip is held within a round
-INNER = 15  # Newton's steps in a round ...
-PATIENCE = 4  # ... and how many of them in a row may gain less than half
+PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half
 LINE = 8  # trials along one of them
-SOFTEST, SOFT, STIFF, STIFFEST = 1.0, 10.0, 1e6, 1e7  # penalties, in units of 1 / g
-GAIN, STIFFER = 0.1, 10.0  # a round that leaves more than this part makes the penalty grow ...
-STUCK, MUCH_STIFFER = 0.8, 100.0  # ... and one that leaves more than this, much
-BACK, CAP, LOOSEN = 0.1, 0.5, 1.5  # after a round that is not solved: softer, and so for a while
-LOST, FAR_BACK = 1e3, 0.01  # this far above the best, rounds lead nowhere: back to it, much softer
+STIFF, STIFFEST = 1e6, 1e7  # penalties to begin with and at all
 
 
 @kernel
@@ -65,7 +71,7 @@ def multiply(
     best = held = residual
     copy_impulses(x, island, x.p, x.best)
     copy_impulses(x, island, x.p, x.held)
-    penalty, cap = min(max(0.1 / residual, SOFT), STIFF), STIFFEST
+    penalty, cap = first_penalty(residual, STIFF), STIFFEST
     rounds = island.newtons
     while best > ENOUGH and max(rounds, island.newtons) < budget:
         rounds += 1  # one that begins with its equation solved costs no factorisation
@@ -81,16 +87,14 @@ def multiply(
         if not done and not residual < SLOW * held:  # back to the last round that was solved
             copy_impulses(x, island, x.held, x.p)
             residual = update_velocities(x, island, cone, polygon, blocks)
-            cap, penalty = max(CAP * penalty, SOFTEST), max(BACK * penalty, SOFTEST)
+            cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
             continue
-        if residual > GAIN * last:
-            grow = MUCH_STIFFER if residual > STUCK * last else STIFFER
-            penalty = min(grow * penalty, cap)
+        penalty = stiffer(penalty, cap, residual, last)
         cap = min(LOOSEN * cap, STIFFEST)
         if not residual < LOST * best:
             copy_impulses(x, island, x.best, x.p)
             residual = update_velocities(x, island, cone, polygon, blocks)
-            penalty = max(FAR_BACK * penalty, SOFTEST)
+            penalty = softer(penalty, FAR_BACK)
         held = residual
         copy_impulses(x, island, x.p, x.held)
     copy_impulses(x, island, x.best, x.p)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.contact.penalty import ENOUGH
 from dynenvs.contact.problem import least_speed
 from dynenvs.contact.rows import SLIP
 from dynenvs.contact.solution import touch
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.large import solve_island
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
-from dynenvs.contact.sparse.proximal import ENOUGH, update_velocities
+from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.contact.sparse.small import DONE, solve_small
 from dynenvs.layout import (
     Bytes,
