@@ -127,7 +127,7 @@ def _plan(
     for j in range(n):
         s.q[j], s.v[j] = seen[j], seen[n + j]
     for f in range(m.header[0].nk):
-        s.memory[f].active = 0  # a cold start: the answer depends on the observation alone
+        s.memory[f].mode = 0  # a cold start: the answer depends on the observation alone
     s.status[0].limits_active = 0
     x, z, target_x, target_z = seen[2 * n], seen[2 * n + 1], seen[2 * n + 4], seen[2 * n + 5]
     on_wall = target_z > p.radius + 1e-6

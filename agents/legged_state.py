@@ -41,7 +41,7 @@ def read_state(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
         s.q[TURN + i] = o[4 + i]
         s.v[ROOT + i] = o[10 + nu + i]
     for k in range(m.header[0].nk):
-        s.memory[k].active = 0  # a cold start: the answer depends on the observation alone
+        s.memory[k].mode = 0  # a cold start: the answer depends on the observation alone
     s.status[0].limits_active = 0
     at = 10 + 2 * nu
     turn = math.atan2(o[at], o[at + 1]) / (2.0 * math.pi)

@@ -27,7 +27,7 @@ def read_state(m: ModelView, s: StateView, root: int, observation: Floats) -> tu
     if root > ROOT:
         s.q[ROOT], s.v[ROOT] = observation[at + 3], observation[at + 4]
     for f in range(m.header[0].nk):
-        s.memory[f].active = 0  # a cold start: the answer depends on the observation alone
+        s.memory[f].mode = 0  # a cold start: the answer depends on the observation alone
     s.status[0].limits_active = 0
     turn = math.atan2(observation[at], observation[at + 1]) / (2.0 * math.pi)
     return turn - math.floor(turn), observation[at + 2]

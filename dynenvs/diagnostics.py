@@ -7,17 +7,27 @@ from typing import Any, NamedTuple
 COUNTERS = "solves", "pivots", "degraded", "failed", "overflow"
 
 
+class Rung(NamedTuple):
+    """A way to solve a contact problem: how often it was asked, and how often it answered."""
+
+    asked: int
+    answered: int
+
+
 class Rungs(NamedTuple):
-    """How many contact problems each rung of the ladder has solved (docs/contact.md).
+    """The rungs of the ladder of contact, from the cheapest to the dearest (docs/contact.md).
 
     A problem is an island of bodies that touch, or all contacts of one robot.
     """
 
-    kept: int  # the last step's impulses hold
-    modes: int  # Newton's method on contact modes
-    multipliers: int  # proximal multipliers on sparse factors
-    path: int  # the central path
-    cascade: int  # Lemke's method and its reserves, or the exact cone's own
+    kept: Rung  # the last step's impulses still hold (islands)
+    patches: Rung  # whole soles stick as before (robots)
+    modes: Rung  # Newton's method on contact modes, from the last ones
+    sweeps: Rung  # the same, from modes in which Gauss-Seidel ends
+    multipliers: Rung  # proximal multipliers on sparse factors (islands)
+    path: Rung  # the central path
+    lemke: Rung  # Lemke's method on the LCP written out
+    cones: Rung  # the exact cone's own, from the pyramid's answer
 
 
 class Diagnostics(NamedTuple):
@@ -34,9 +44,9 @@ class Diagnostics(NamedTuple):
 
 def read_diagnostics(status: Any) -> Diagnostics:
     """The counters of a STATUS record."""
-    names = ("kept", "by_modes", "by_multipliers", "by_path", "by_cascade")
+    asked, answered = status["asked"].reshape(-1), status["answered"].reshape(-1)
     return Diagnostics(
         residual=float(status["residual"]),
-        rungs=Rungs(*(int(status[name]) for name in names)),
+        rungs=Rungs(*(Rung(int(a), int(b)) for a, b in zip(asked, answered, strict=True))),
         **{name: int(status[name]) for name in COUNTERS},
     )

@@ -65,7 +65,7 @@ def start_totals(rows: NDArray[Any], model: Model) -> None:
         status, memory, touched = row["status"], row["memory"], row["touched"]
         listed = touched[: int(status["touched"])].copy()
         memory["total"][listed] = 0.0
-        used = memory["active"][listed] != 0
+        used = memory["mode"][listed] != 0
         used |= (memory["impulse"][listed] != 0.0).any(axis=1)
         memory["listed"][listed[~used]] = 0
         status["touched"] = int(used.sum())
@@ -83,7 +83,7 @@ def mend_lists(rows: NDArray[Any]) -> None:
     for row in rows:
         status, memory, touched = row["status"], row["memory"], row["touched"]
         used = (memory["impulse"] != 0.0).any(axis=1) | (memory["total"] != 0.0).any(axis=1)
-        used |= memory["active"] != 0
+        used |= memory["mode"] != 0
         marked = memory["listed"] != 0
         count = int(status["touched"])
         listed = np.sort(touched[: max(count, 0)])

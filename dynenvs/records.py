@@ -19,9 +19,12 @@ POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD = range(7)
 PYRAMID, CONE = range(2)
 # Laws of restitution (none where nothing bounces), and what happens where several parts meet
 INELASTIC, NEWTON, POISSON = range(3)
+SIMULTANEOUS, SEQUENTIAL = range(2)
 # Integrators: semi-implicit Euler's rule, and the midpoint rule
 EULER, MIDPOINT = range(2)
-SIMULTANEOUS, SEQUENTIAL = range(2)
+# Rungs of the ladder of contact (`dynenvs.contact.solve`, `dynenvs.contact.sparse.solve`)
+KEPT, PATCHES, MODES, SWEEPS, MULTIPLIERS, PATH, LEMKE, CONES = range(8)
+RUNGS = 8
 
 
 def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
@@ -202,7 +205,7 @@ MEMORY = record_type(
     [
         ("impulse", "f8", (3,)),  # of the last step on A, world axes [N s]
         ("total", "f8", (3,)),  # sum of impulses since the caller cleared it [N s]
-        ("active", "i8"),  # bit k: variable k of the contact's LCP block was positive
+        ("mode", "i8"),  # of the last step (`dynenvs.contact.modes`)
         ("listed", "i8"),  # whether the row's list of touched candidates has it
     ]
 )
@@ -221,13 +224,10 @@ STATUS = record_type(
         ("time", "f8"),  # [s]
         ("residual", "f8"),  # worst certificate residual since the counters were cleared
         ("solves", "i8"),
-        # Problems (of islands, or whole) by the rung that solved them: the last step's impulses,
-        # Newton's method on modes, multipliers, the central path, the cascade or the cones
-        ("kept", "i8"),
-        ("by_modes", "i8"),
-        ("by_multipliers", "i8"),
-        ("by_path", "i8"),
-        ("by_cascade", "i8"),
+        # How often each rung of the ladder was asked for an answer to a problem (of an island, or
+        # of all contacts), and how often it gave one
+        ("asked", "i8", (RUNGS,)),
+        ("answered", "i8", (RUNGS,)),
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),
@@ -392,7 +392,6 @@ ISLAND = record_type(
         ("first_tree", "i8"),  # in `trees_of`, and their number
         ("trees", "i8"),
         ("words", "i8"),  # of its factor
-        ("along", "i8"),  # whether multipliers have its answer from the central path
         ("scale", "f8"),  # the certificate's velocity scale [m/s]
         ("residual", "f8"),
         ("newtons", "i8"),
@@ -451,13 +450,12 @@ ELIMINATED = record_type(
 BUDGET = 300  # of a world that is not told another one
 
 # One column of the LCP: which rows of the contact problem it combines.
-NORMAL, DIRECTION, SLACK, LIMIT = range(4)
+NORMAL, DIRECTION, SLACK = range(3)
 VARIABLE = record_type(
     [
         ("kind", "i8"),
-        ("contact", "i8"),  # index into contacts; of a LIMIT, the limited coordinate
+        ("block", "i8"),  # whose it is
         ("row", "i8"),  # first row combined (the next one too if `s` is not zero)
-        ("bit", "i8"),  # its place in the memory's active set
         ("c", "f8"),
         ("s", "f8"),
     ]

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import inlined, merged
-from dynenvs.contact.solution import touch
+from dynenvs.contact.memory import touch
 from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 
@@ -130,7 +130,7 @@ def _edges(m: ModelView, s: StateView, w: WorkspaceView, count: int, h: float) -
 @inlined
 def _edge(w: WorkspaceView, n: int, i: int, c: float, s: float) -> int:
     edge = w.variables[n]
-    edge.contact = i
+    edge.block = i
     edge.row = w.contacts[i].row
     edge.c = c
     edge.s = s
@@ -191,7 +191,7 @@ def _costs(m: ModelView, w: WorkspaceView, n: int, cost: Floats, costs: Floats) 
                 total += entry * entry * _weight(m, j)
         scale = max(scale, total)
     for g in range(n):
-        source = w.contacts[w.variables[g].contact].source
+        source = w.contacts[w.variables[g].block].source
         costs[g] = scale * (STRICT + cost[source])
     return scale > 0.0
 
@@ -202,7 +202,7 @@ def _along(w: WorkspaceView, n: int, rows: int, nv: int, y: Floats, out: Floats)
     multiply(w.J, rows, nv, y, w.v_row)
     for g in range(n):
         edge = w.variables[g]
-        r, tangents = edge.row, w.contacts[edge.contact].tangents
+        r, tangents = edge.row, w.contacts[edge.block].tangents
         out[g] = w.v_row[r]
         if tangents > 0:
             out[g] += edge.c * w.v_row[r + 1]
@@ -218,7 +218,7 @@ def _row_impulses(w: WorkspaceView, n: int, rows: int, alpha: Floats) -> None:
         p[r] = 0.0
     for g in range(n):
         edge = w.variables[g]
-        r, tangents = edge.row, w.contacts[edge.contact].tangents
+        r, tangents = edge.row, w.contacts[edge.block].tangents
         p[r] += alpha[g]
         if tangents > 0:
             p[r + 1] += edge.c * alpha[g]
@@ -250,10 +250,10 @@ def _curvature(m: ModelView, w: WorkspaceView, n: int, nv: int, costs: Floats) -
             K[i, j] = 0.0
     g = 0
     while g < n:
-        contact = w.variables[g].contact
+        contact = w.variables[g].block
         r, tangents = w.variables[g].row, w.contacts[contact].tangents
         nn = nc = ns = cc = cs = ss = 0.0
-        while g < n and w.variables[g].contact == contact:
+        while g < n and w.variables[g].block == contact:
             if w.active[g]:
                 rate, c, s = 1.0 / costs[g], w.variables[g].c, w.variables[g].s
                 nn, nc, ns = nn + rate, nc + rate * c, ns + rate * s
@@ -327,7 +327,7 @@ def _length(
 def _entry(w: WorkspaceView, g: int, j: int) -> float:
     """What edge g does to coordinate j."""
     edge = w.variables[g]
-    r, tangents = edge.row, w.contacts[edge.contact].tangents
+    r, tangents = edge.row, w.contacts[edge.block].tangents
     total = w.J[r, j]
     if tangents > 0:
         total += edge.c * w.J[r + 1, j]
@@ -391,7 +391,7 @@ def _world_impulses(m: ModelView, s: StateView, w: WorkspaceView, count: int, n:
             memory.impulse[k] = 0.0
     for g in range(n):
         edge = w.variables[g]
-        contact = w.contacts[edge.contact]
+        contact = w.contacts[edge.block]
         memory = s.memory[contact.candidate]
         for k in range(3):
             memory.impulse[k] += w.z[g] * (

@@ -280,7 +280,7 @@ def clear_totals(s: StateView) -> None:
         p = memory.impulse
         for k in range(3):
             memory.total[k] = 0.0
-        if memory.active != 0 or p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
+        if memory.mode != 0 or p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
             s.touched[kept] = f
             kept += 1
         else:

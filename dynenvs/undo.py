@@ -44,7 +44,7 @@ def restore_state(m: ModelView, s: StateView, buffer: Bytes) -> None:
     """The state that `keep_state` wrote down; what is listed since is forgotten."""
     for i in range(s.status[0].touched):
         memory = s.memory[s.touched[i]]
-        memory.active = memory.listed = 0
+        memory.mode = memory.listed = 0
         for k in range(3):
             memory.impulse[k] = memory.total[k] = 0.0
     _copy(m, _kept(m, buffer), s)

@@ -206,7 +206,6 @@ class World:
     def directions(self, count: int) -> None:
         number = polygon_number(count, int(self.model.header.directions))
         self._rows["status"]["polygon"] = number
-        self._rows["memory"]["active"] = 0  # its bits tell of the directions that there were
 
     @property
     def budget(self) -> int:

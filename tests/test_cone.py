@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from contact_views import empty_answer, scratch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scenes import G, ball, block, certified, energy, tilted_gravity
@@ -16,8 +17,7 @@ from trees import Array
 from dynenvs.builder import ModelBuilder
 from dynenvs.contact.cone import solve_cones
 from dynenvs.contact.cone_law import certify_cones
-from dynenvs.contact.multipliers import WORDS
-from dynenvs.contact.row_problem import RowProblem, RowScratch
+from dynenvs.contact.problem import ContactProblem
 from dynenvs.parts import ModelError, free, prismatic
 from dynenvs.records import BLOCK, CONE, POLYGON, PYRAMID
 from dynenvs.world import World
@@ -40,12 +40,10 @@ def solve(blocks: Array, matrix: Array, bias: Array) -> tuple[float, int, Array,
     """(residual, iterations, impulses, velocities), from no impulses, velocities of unit scale."""
     rows = len(bias)
     p, u = np.zeros(rows), np.zeros(rows)
-    problem = RowProblem(blocks, len(blocks), matrix, bias, rows, 1.0)
-    scratch = RowScratch(
-        np.zeros((8, rows)), np.zeros(WORDS * len(blocks)), np.zeros((rows, rows)),
-        np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows),
-    )  # fmt: skip
-    residual, used = solve_cones(problem, scratch, np.zeros(1, POLYGON), p, u)
+    problem = ContactProblem(
+        np.zeros(1, POLYGON), blocks, len(blocks), matrix, bias, rows, scale=1.0
+    )
+    residual, used = solve_cones(problem, empty_answer(p, u), scratch(problem))
     return residual, used, p, u
 
 

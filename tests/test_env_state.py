@@ -94,7 +94,7 @@ def _lists_are_in_order(row: Any) -> bool:
     """Just the marked features are listed, once each; all that remember something are."""
     memory = row["memory"]
     listed = np.sort(row["touched"][: row["status"]["touched"]])
-    used = memory["impulse"].any(axis=1) | memory["total"].any(axis=1) | (memory["active"] != 0)
+    used = memory["impulse"].any(axis=1) | memory["total"].any(axis=1) | (memory["mode"] != 0)
     marked = memory["listed"] != 0
     return bool(np.array_equal(listed, np.flatnonzero(marked)) and not (used & ~marked).any())
 

@@ -48,8 +48,8 @@ def test_wrecking_ball(tmp_path: Path) -> None:
     flown, told = example("wrecking_ball").main(0.8, str(tmp_path / "wall.png"))
     assert flown > 0.2
     assert told.failed == 0
-    assert told.rungs.kept > 0  # it stood
-    assert told.rungs.multipliers > 0
+    assert told.rungs.kept.answered > 0  # it stood
+    assert told.rungs.multipliers.answered > 0
     assert (tmp_path / "wall.png").stat().st_size > 1000
 
 

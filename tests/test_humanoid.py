@@ -25,7 +25,7 @@ from dynenvs.envs.robots import humanoid as robot
 from dynenvs.inverse import InverseStatus, inverse_dynamics
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import open_model
-from dynenvs.records import POSE
+from dynenvs.records import LEMKE, POSE
 
 
 def humanoid(**options: Any) -> LeggedRobot:
@@ -292,4 +292,4 @@ def test_the_main_solver_solves_walking() -> None:
         observations, *_ = envs.step(expert.predict(observations)[0])
     status = envs.unwrapped.worlds.rows["status"]
     assert status["solves"].sum() >= 16 * 120
-    assert status["by_cascade"].sum() == 0
+    assert status["asked"][..., LEMKE].sum() == 0

@@ -23,8 +23,9 @@ from dynenvs.agents.verify import families, lcp_problems, solvers
 from dynenvs.agents.verify.lcp_problems import Problem, plain
 from dynenvs.agents.verify.recorded import from_rows, recorded
 from dynenvs.compiled import kernel
-from dynenvs.contact.problem import solve_by_cascade
-from dynenvs.layout import Bytes, open_model, open_workspace
+from dynenvs.contact.friction_lcp import solve_lcp_of_rows
+from dynenvs.contact.memory import recall
+from dynenvs.layout import Bytes, open_model, open_state, open_workspace
 from dynenvs.lcp import LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, DEGRADED_RESIDUAL
@@ -181,13 +182,15 @@ def test_every_walker_was_recorded() -> None:
 
 
 @kernel
-def _cascade(packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int) -> int:
+def _lemke(packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int) -> int:
     """Compiled code reaches it only."""
-    return int(solve_by_cascade(packed, row, buffer, count, rows, 0.005))
+    m = open_model(packed)
+    n, _ = recall(open_state(m, row), open_workspace(m, buffer), count, rows)
+    return int(solve_lcp_of_rows(packed, row, buffer, n, rows, 0.05))
 
 
 def test_recorded_rows_give_the_steps_lcp() -> None:
-    """Oracle: the LCP that the step's own cascade is given, entry by entry."""
+    """Oracle: the LCP that the step's own Lemke is given, entry by entry."""
     world = block(friction=0.4, timestep=0.005)
     world.v[:3] = 0.3, 0.2, -0.1
     row = world.get_state().reshape(1).view(np.uint8)
@@ -201,11 +204,11 @@ def test_recorded_rows_give_the_steps_lcp() -> None:
         G, w.bias_row[: problem.rows].copy(), contacts["tangents"], contacts["friction"],
         int(m.header[0]["directions"]), 0.05,
     )  # fmt: skip
-    _cascade(world.model.packed, row.copy(), problem.buffer, problem.contacts, problem.rows)
+    _lemke(world.model.packed, row.copy(), problem.buffer, problem.contacts, problem.rows)
     n = len(ours.b)
     np.testing.assert_allclose(ours.A, w.A[:n, :n], atol=1e-13)
     np.testing.assert_allclose(ours.b, w.b[:n], atol=1e-14)
-    np.testing.assert_array_equal(ours.blocks, w.block[:n])
+    np.testing.assert_array_equal(ours.blocks, w.variables["block"][:n])
 
 
 # The table

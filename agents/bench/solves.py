@@ -22,11 +22,12 @@ from dynenvs.agents.reference import reference_controller
 from dynenvs.builder import ModelBuilder
 from dynenvs.compiled import kernel
 from dynenvs.contact.resolve import resolve_contacts
-from dynenvs.contact.solution import solve_problem
+from dynenvs.contact.solve import solve_contacts
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Bytes, Floats, open_model, open_state, open_workspace
 from dynenvs.model import Model
 from dynenvs.parts import Joint, free, revolute
+from dynenvs.records import PATH
 from dynenvs.timestep import free_motion
 from dynenvs.world import World
 
@@ -105,7 +106,7 @@ def _pose(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> i
 
 @kernel
 def _again(
-    packed: Bytes,
+    model: Bytes,
     fresh: Bytes,
     stated: Bytes,
     row: Bytes,
@@ -118,7 +119,7 @@ def _again(
     """Restore a problem from `fresh` and `stated` into `row` and `buffer`; solve it if asked."""
     for i in range(row.shape[0]):
         row[i] = fresh[i]
-    m = open_model(packed)
+    m = open_model(model)
     s, w, given = open_state(m, row), open_workspace(m, buffer), open_workspace(m, stated)
     for i in range(count):
         w.contacts[i] = given.contacts[i]
@@ -128,7 +129,10 @@ def _again(
             w.G[r, c] = given.G[r, c]
         for j in range(m.header[0].nv):
             w.J[r, j] = given.J[r, j]
-    return int(solve_problem(m, s, w, count, rows, dt)) if solves else 0
+    if not solves:
+        return 0
+    law = s.status[0].cone
+    return int(solve_contacts(m, s, w, model, row, buffer, count, rows, law, dt))
 
 
 def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
@@ -139,7 +143,7 @@ def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
     status = [r.view(model.state_dtype)["status"][0] for r in (before, after)]
     if answer["rows"] == 0 or status[1]["solves"] != status[0]["solves"] + 1:
         return None  # looked at again: the workspace holds a later problem
-    by_newton = status[1]["by_cascade"] == status[0]["by_cascade"]
+    by_newton = status[1]["asked"][PATH:].sum() == status[0]["asked"][PATH:].sum()
     count, rows = int(answer["contacts"]), int(answer["rows"])
     return Problem(before, buffer, count, rows, bool(by_newton), int(status[1]["contacts"]))
 

@@ -2,7 +2,7 @@
 
 Each environment that has contact, with random actions and with its expert: problems spread over an
 episode, and those that the step's main solver left to the cascade.  What is kept is the rows'
-matrix G and right-hand side; the LCP is made of them here as `contact/problem.py` makes it.
+matrix G and right-hand side; the LCP is made of them here as `contact/friction_lcp.py` makes it.
 """
 
 from __future__ import annotations

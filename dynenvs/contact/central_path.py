@@ -1,8 +1,8 @@
 """A primal-dual interior-point method: near to an answer whose modes cannot be guessed.
 
-Of the LCP of `problem.py` it keeps every variable z and its w positive and brings all products z w
-down together, to zero in the limit.  Among many answers (a sole at rest shares its load between its
-corners in many ways) it ends in the midst of them, where a contact that need not slip clearly
+Of the LCP of `friction_lcp.py` it keeps every variable z and its w positive and brings all products
+z w down together, to zero in the limit.  Among many answers (a sole at rest shares its load between
+its corners in many ways) it ends in the midst of them, where a contact that need not slip clearly
 sticks: Newton's method on those modes then gives the exact one.  Ten or so iterations suffice
 whatever the modes; each factors one matrix of the rows' size, because a contact's friction
 directions and sigma are eliminated beforehand.
@@ -29,8 +29,9 @@ from dynenvs.contact.interior import (
     sum_directions,
     variables_of,
 )
-from dynenvs.contact.modes import OPEN, SLIP, STICK, nearest
-from dynenvs.layout import Floats, Ints, Records
+from dynenvs.contact.modes import OPEN, STICK, nearest_mode
+from dynenvs.contact.problem import ContactAnswer, ContactProblem, Scratch
+from dynenvs.layout import Floats
 from dynenvs.lcp.dense import factorise, substitute
 
 ITERATIONS = 40
@@ -39,78 +40,50 @@ REACH = 0.99  # of the step that would bring the first variable to zero
 
 
 @kernel
-def follow(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    scale: float,
-    vectors: Floats,
-    eliminated: Records,
-    K: Floats,
-    order: Ints,
-    right: Floats,
-    x: Floats,
-    p: Floats,
-    u: Floats,
-) -> int:
-    """Modes of the n blocks and impulses p that suit them, near to an answer.
+def follow(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> int:
+    """Modes of the blocks and impulses that suit them, near to an answer.
 
-    scale: the certificate's velocity scale [m/s]
-    vectors: scratch, shape (8, number of the LCP's variables)
-    eliminated: scratch, ELIMINATED, shape (n,)
-    K, order, right, x: scratch as for `newton`; u: receives velocities, shape (rows,)
     Returns the number of iterations.
     """
-    _start(polygon, blocks, n, G, bias, rows, scale, vectors, p, u)
+    rows, vectors, right, x = problem.rows, scratch.vectors, scratch.right, scratch.x
+    _start(problem, answer, vectors)
     iteration = 0
     while iteration < ITERATIONS:
-        mean, worst = _measure(polygon, blocks, n, G, vectors)
-        if not worst > NEAR * scale:
+        mean, worst = _measure(problem, vectors)
+        if not worst > NEAR * problem.scale:
             break
         iteration += 1
-        _assemble(polygon, blocks, n, G, rows, vectors, eliminated, K)
-        if not factorise(K, rows, order) > 0.0:
+        _assemble(problem, scratch)
+        if not factorise(scratch.K, rows, scratch.order) > 0.0:
             break
-        variables = _clear(polygon, blocks, n, vectors)
-        _direction(polygon, blocks, n, G, rows, 0.0, vectors, eliminated, K, order, right, x, u)
+        variables = _clear(problem, vectors)
+        _direction(problem, answer, scratch, 0.0)
         length = longest(vectors, variables)
         target = aim(vectors, variables, mean, length)
-        _direction(polygon, blocks, n, G, rows, target, vectors, eliminated, K, order, right, x, u)
+        _direction(problem, answer, scratch, target)
         length = REACH * longest(vectors, variables)
         for r in range(rows):
-            p[r] += length * x[r]
-            u[r] += length * right[r]
+            answer.p[r] += length * x[r]
+            answer.u[r] += length * right[r]
         for v in range(variables):
             vectors[Z, v] += length * vectors[DZ, v]
             vectors[W, v] += length * vectors[DW, v]
-    _choose_modes(polygon, blocks, n, G, vectors, p, u)
+    _choose_modes(problem, answer, vectors)
     return iteration
 
 
 @kernel
-def _start(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    scale: float,
-    vectors: Floats,
-    p: Floats,
-    u: Floats,
-) -> None:
+def _start(problem: ContactProblem, answer: ContactAnswer, vectors: Floats) -> None:
     """Each contact presses as if it were alone, half of its friction in all directions alike."""
+    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
+    scale, rows, p, u = problem.scale, problem.rows, answer.p, answer.u
     for r in range(rows):
         p[r] = 0.0
-        u[r] = bias[r]
+        u[r] = problem.bias[r]
     for i in range(n):
         r = blocks[i].row
         if G[r, r] > 0.0:
-            p[r] = max(scale, -bias[r]) / G[r, r]
+            p[r] = max(scale, -problem.bias[r]) / G[r, r]
             for c in range(rows):
                 u[c] += p[r] * G[r, c]
     v = 0
@@ -120,10 +93,9 @@ def _start(
 
 
 @kernel
-def _measure(
-    polygon: Records, blocks: Records, n: int, G: Floats, vectors: Floats
-) -> tuple[float, float]:
+def _measure(problem: ContactProblem, vectors: Floats) -> tuple[float, float]:
     """Mean product z w, and the worst of the smaller of z and w as velocities."""
+    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
     total, worst = 0.0, 0.0
     v = 0
     for i in range(n):
@@ -142,17 +114,10 @@ def _measure(
 
 
 @kernel
-def _assemble(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    rows: int,
-    vectors: Floats,
-    eliminated: Records,
-    K: Floats,
-) -> None:
+def _assemble(problem: ContactProblem, scratch: Scratch) -> None:
     """K, transposed: G and what a block's own variables add to its rows."""
+    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
+    rows, vectors, eliminated, K = problem.rows, scratch.vectors, scratch.eliminated, scratch.K
     for a in range(rows):
         for b in range(rows):
             K[a, b] = G[a, b]
@@ -182,11 +147,11 @@ def _assemble(
 
 
 @inlined
-def _clear(polygon: Records, blocks: Records, n: int, vectors: Floats) -> int:
+def _clear(problem: ContactProblem, vectors: Floats) -> int:
     """No second-order terms; returns the number of variables."""
     v = 0
-    for i in range(n):
-        v += variables_of(polygon, blocks[i])
+    for i in range(problem.n):
+        v += variables_of(problem.polygon, problem.blocks[i])
     for k in range(v):
         vectors[SECOND, k] = 0.0
     return v
@@ -194,24 +159,15 @@ def _clear(polygon: Records, blocks: Records, n: int, vectors: Floats) -> int:
 
 @kernel
 def _direction(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    rows: int,
-    target: float,
-    vectors: Floats,
-    eliminated: Records,
-    K: Floats,
-    order: Ints,
-    right: Floats,
-    x: Floats,
-    u: Floats,
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, target: float
 ) -> None:
     """Changes of all variables that would bring the products to the target.
 
     Those of impulses come in x, those of velocities in `right`.
     """
+    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
+    rows, vectors, eliminated, u = problem.rows, scratch.vectors, scratch.eliminated, answer.u
+    right, x = scratch.right, scratch.x
     v = 0
     for i in range(n):
         block = blocks[i]
@@ -228,7 +184,7 @@ def _direction(
                 if block.tangents == 2:
                     right[t + 1] = e.xy * dx + e.yy * dy
         v += variables_of(polygon, block)
-    substitute(K, rows, order, right, x)
+    substitute(scratch.K, rows, scratch.order, right, x)
     for r in range(rows):
         right[r] = 0.0
     for r in range(rows):
@@ -250,31 +206,22 @@ def _direction(
 
 
 @kernel
-def _choose_modes(
-    polygon: Records, blocks: Records, n: int, G: Floats, vectors: Floats, p: Floats, u: Floats
-) -> None:
+def _choose_modes(problem: ContactProblem, answer: ContactAnswer, vectors: Floats) -> None:
     """The mode that each block tends to, and its impulses brought into it."""
+    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
+    p, u = answer.p, answer.u
     v = 0
     for i in range(n):
         block = blocks[i]
         r, t = block.row, block.row + 1
-        block.mode = STICK
         if not p[r] * G[r, r] > vectors[W, v]:
             block.mode = OPEN
             for k in range(r, r + 1 + block.tangents):
                 p[k] = 0.0
-        elif block.tangents == 2:
-            g = max(G[t, t], G[t + 1, t + 1])
-            g = g if g > 0.0 else G[r, r]
-            bound = block.friction * p[r]
-            x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g
-            block.mode, x, y = nearest(polygon, bound, x, y)
+        else:
+            block.mode, x, y = nearest_mode(polygon, block, G, p, u)
             if block.mode != STICK:
-                p[t], p[t + 1] = x, y
-        elif block.tangents == 1:
-            g = G[t, t] if G[t, t] > 0.0 else G[r, r]
-            bound, x = block.friction * p[r], p[t] - u[t] / g
-            if abs(x) > bound:
-                block.mode = SLIP if x > 0.0 else SLIP + 1
-                p[t] = bound if x > 0.0 else -bound
+                p[t] = x
+                if block.tangents == 2:
+                    p[t + 1] = y
         v += variables_of(polygon, block)

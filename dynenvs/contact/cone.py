@@ -19,11 +19,10 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.cone_law import certify_cones, yielding
-from dynenvs.contact.impulses import row_velocities
+from dynenvs.contact.cone_law import judge, yielding
 from dynenvs.contact.modes import OPEN, SLIP, STICK
 from dynenvs.contact.multipliers import multiply
-from dynenvs.contact.row_problem import RowProblem, RowScratch
+from dynenvs.contact.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
 from dynenvs.layout import Floats, Records
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
@@ -41,25 +40,21 @@ GAIN = 0.5  # a certified answer is refined as long as each iteration gains this
 
 @kernel
 def solve_cones(
-    problem: RowProblem, scratch: RowScratch, polygon: Records, p: Floats, u: Floats
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch
 ) -> tuple[float, int]:
     """Impulses `p` and velocities `u` = G p + bias of all rows on the exact cones.
 
-    The blocks receive their modes and slips.
-
-    polygon: any
-    p: impulses that may be the answer already, shape (rows,)
+    The blocks receive their modes and slips.  Impulses that are the answer already stay.
     Returns (natural residual, iterations of Newton's method).
     """
-    blocks, n, G, rows = problem.blocks, problem.n, problem.G, problem.rows
-    row_velocities(G, problem.bias, rows, p, u)
-    residual = certify_cones(blocks, n, G, problem.scale, p, u)
+    rows, p = problem.rows, answer.p
+    residual = judge(problem, answer)
     if residual <= EXACT:
         return residual, 0
     given, kept = scratch.vectors[GIVEN], scratch.vectors[KEPT]
     _copy(rows, p, given)
     _clear(rows, p)
-    best, iterations = _descend(problem, scratch, p, u)
+    best, iterations = _descend(problem, answer, scratch)
     if best <= CERTIFIED_RESIDUAL:
         return best, iterations
     _copy(rows, p, kept)
@@ -68,8 +63,8 @@ def solve_cones(
         if residual <= CERTIFIED_RESIDUAL:
             return residual, iterations
         _copy(rows, given, p)
-        _relax(problem, sweeps, 1.0, p, u)
-        residual, used = multiply(problem, scratch, polygon, p, u)
+        _relax(problem, answer, sweeps, 1.0)
+        residual, used = multiply(problem, answer, scratch)
         iterations += used
         if residual < best:
             best = residual
@@ -80,15 +75,14 @@ def solve_cones(
         if attempt % ROUNDS == 0:
             _clear(rows, p)
         sweeps, part = MORE_SWEEPS << (attempt % ROUNDS), RELAXATIONS[attempt // ROUNDS]
-        _relax(problem, sweeps, part, p, u)
-        residual, used = _descend(problem, scratch, p, u)
+        _relax(problem, answer, sweeps, part)
+        residual, used = _descend(problem, answer, scratch)
         iterations += used
         if residual < best:
             best = residual
             _copy(rows, p, kept)
     _copy(rows, kept, p)
-    row_velocities(G, problem.bias, rows, p, u)
-    return certify_cones(blocks, n, G, problem.scale, p, u), iterations
+    return judge(problem, answer), iterations
 
 
 @inlined
@@ -104,22 +98,21 @@ def _clear(rows: int, p: Floats) -> None:
 
 
 @inlined
-def _relax(problem: RowProblem, sweeps: int, part: float, p: Floats, u: Floats) -> None:
-    row_velocities(problem.G, problem.bias, problem.rows, p, u)
+def _relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int, part: float) -> None:
+    row_velocities(problem, answer.p, answer.u)
     for _ in range(sweeps):
-        _sweep(problem.blocks, problem.n, problem.G, problem.rows, part, p, u)
+        _sweep(problem.blocks, problem.n, problem.G, problem.rows, part, answer.p, answer.u)
 
 
 @kernel
-def _descend(problem: RowProblem, scratch: RowScratch, p: Floats, u: Floats) -> tuple[float, int]:
+def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> tuple[float, int]:
     """Newton's method from p; p and u end as the best that was met.  Answer as of `solve_cones`."""
-    blocks, n, G, rows = problem.blocks, problem.n, problem.G, problem.rows
+    rows, p = problem.rows, answer.p
     best = scratch.vectors[0]
     least = math.inf
     used = 0
     for iteration in range(ITERATIONS + 1):
-        row_velocities(G, problem.bias, rows, p, u)
-        residual = certify_cones(blocks, n, G, problem.scale, p, u)
+        residual = judge(problem, answer)
         enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
         if residual < least:
             least = residual
@@ -127,7 +120,7 @@ def _descend(problem: RowProblem, scratch: RowScratch, p: Floats, u: Floats) -> 
                 best[r] = p[r]
         if least <= EXACT or enough or iteration == ITERATIONS:
             break
-        _linearise(problem, scratch, p, u)
+        _linearise(problem, answer, scratch)
         if not factorise(scratch.K, rows, scratch.order) > 0.0:
             break
         substitute(scratch.K, rows, scratch.order, scratch.right, scratch.x)
@@ -136,19 +129,18 @@ def _descend(problem: RowProblem, scratch: RowScratch, p: Floats, u: Floats) -> 
         used += 1
     for r in range(rows):
         p[r] = best[r] if least < math.inf else 0.0
-    _clip(blocks, n, p)
-    row_velocities(G, problem.bias, rows, p, u)
-    return certify_cones(blocks, n, G, problem.scale, p, u), used
+    _clip(problem.blocks, problem.n, p)
+    return judge(problem, answer), used
 
 
 @kernel
-def _linearise(problem: RowProblem, scratch: RowScratch, p: Floats, u: Floats) -> None:
+def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> None:
     """K, transposed, and the right-hand side of Newton's equations for the change of p.
 
     A contact that lifts loses its impulse at once.  All equations are velocities.
     """
     blocks, n, G, rows = problem.blocks, problem.n, problem.G, problem.rows
-    K, right = scratch.K, scratch.right
+    K, right, p, u = scratch.K, scratch.right, answer.p, answer.u
     for i in range(n):
         block = blocks[i]
         r = block.row
@@ -158,7 +150,7 @@ def _linearise(problem: RowProblem, scratch: RowScratch, p: Floats, u: Floats) -
             block.mode = OPEN
             for k in range(r, r + 1 + (block.tangents if block.reserve == 0.0 else 0)):
                 p[k] = 0.0
-    row_velocities(G, problem.bias, rows, p, u)
+    row_velocities(problem, p, u)
     for a in range(rows):
         for b in range(rows):
             K[b, a] = G[a, b]

@@ -24,6 +24,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.problem import ContactAnswer, ContactProblem, row_velocities
 from dynenvs.layout import Floats, Records
 
 
@@ -68,6 +69,14 @@ def certify_cones(blocks: Records, n: int, G: Floats, scale: float, p: Floats, u
         if not residual <= worst:
             worst = residual
     return worst / scale if worst < math.inf else math.inf
+
+
+@inlined
+def judge(problem: ContactProblem, answer: ContactAnswer) -> float:
+    """The velocities that the impulses give, and the natural residual of both."""
+    p, u = answer.p, answer.u
+    row_velocities(problem, p, u)
+    return certify_cones(problem.blocks, problem.n, problem.G, problem.scale, p, u)
 
 
 @inlined

@@ -20,12 +20,14 @@ import math
 
 from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.detect import look_for_spots, select_contacts
+from dynenvs.contact.exact_cones import solve_on_cones
+from dynenvs.contact.friction_lcp import solve_lcp_of_rows
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.loops import HELD, hold_loops, respect_loops
-from dynenvs.contact.problem import least_speed, solve_with_reserves
-from dynenvs.contact.round import solve_on_cones
+from dynenvs.contact.memory import remember_impulses
+from dynenvs.contact.problem import least_speed, velocity_scale
 from dynenvs.contact.rows import contact_rows, couple
-from dynenvs.contact.solution import remember, solve_problem
+from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.spots import FOUND
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
@@ -37,6 +39,7 @@ from dynenvs.layout import (
     StateView,
     WorkspaceView,
     open_model,
+    open_polygon,
     open_state,
     open_workspace,
 )
@@ -258,7 +261,7 @@ def _impact(
         status = max(status, _guard(m, s, w, packed, row, buffer, count, rows, dt, poisson))
         if status == FAILED:
             return FAILED
-    remember(m, s, w, count, rows, False)
+    remember_impulses(s, w, count)
     for i in range(count):
         memory = s.memory[w.contacts[i].candidate]
         for k in range(3):
@@ -285,10 +288,7 @@ def _solve(
     dt: float,
 ) -> int:
     """The contact problem of the rows on the world's own cone."""
-    status = solve_problem(m, s, w, count, rows, dt)
-    if s.status[0].cone == CONE:
-        status = solve_on_cones(packed, row, buffer, count, rows, dt)
-    return int(status)
+    return solve_contacts(m, s, w, packed, row, buffer, count, rows, s.status[0].cone, dt)
 
 
 @kernel
@@ -315,11 +315,15 @@ def _decompress(
         w.bias_row[r] = w.H[BEFORE, r]
         for c in range(rows):
             w.bias_row[r] += w.G[r, c] * p[c]
-    status = solve_with_reserves(packed, row, buffer, count, rows, dt)
+    n = rows
+    for i in range(count):
+        n -= w.contacts[i].tangents  # a block for each contact and for each limit
+        w.blocks[i].reserve = w.contacts[i].target
+    polygon = open_polygon(m, s)
+    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
+    status = solve_lcp_of_rows(packed, row, buffer, n, rows, scale)
     if s.status[0].cone == CONE:
-        for i in range(count):
-            w.blocks[i].reserve = w.contacts[i].target
-        status = solve_on_cones(packed, row, buffer, count, rows, dt)
+        status = solve_on_cones(packed, row, buffer, n, rows, scale)
     for r in range(rows):
         p[r] += compressed[r]
     for i in range(count):

@@ -1,22 +1,10 @@
-"""What impulses of the rows do: velocities of the rows, and of the coordinates."""
+"""What impulses of the rows do to the coordinates."""
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.compiled import kernel
 from dynenvs.layout import Floats, Records
 from dynenvs.lcp.dense import multiply
-
-
-@inlined
-def row_velocities(G: Floats, bias: Floats, rows: int, p: Floats, u: Floats) -> None:
-    """u = G p + bias [m/s], row by row of the symmetric G, shape (rows, rows) or larger."""
-    for r in range(rows):
-        u[r] = bias[r]
-    for r in range(rows):
-        impulse = p[r]
-        if impulse != 0.0:
-            for c in range(rows):
-                u[c] += impulse * G[r, c]
 
 
 @kernel

@@ -1,13 +1,13 @@
 """One contact in a primal-dual interior-point method: its own variables, eliminated.
 
-Of the LCP of `problem.py` a contact has a normal impulse, one impulse for each friction direction
-and the slip bound sigma, each with its w.  With the products' targets c, and the sums over the
-directions k weighted by beta_k / w_k,
+Of the LCP of `friction_lcp.py` a contact has a normal impulse, one impulse for each friction
+direction and the slip bound sigma, each with its w.  With the products' targets c, and the sums
+over the directions k weighted by beta_k / w_k,
 
     dp_t = e - S du_t - s dsigma,   (w_s + sigma s_0) dsigma = c_s - sigma (mu dp_n - e_0 + s.du_t),
 
-so that a contact's dp is an affine function of its du.  `central_path.py` joins that with
-du = G dp, `sparse/path.py` with the bodies' equations of motion.
+so that a contact's dp is an affine function of its du.  `central_path.py` joins that with du = G
+dp, `sparse/path.py` with the bodies' equations of motion.
 """
 
 from __future__ import annotations

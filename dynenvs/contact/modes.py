@@ -10,7 +10,7 @@ EDGE+k  slips between directions k and k + 1        impulses along both edges
 ======  ==========================================  ================================
 
 With nd directions, EDGE stands for SLIP + nd.  Each mode turns some complementarity conditions of
-the LCP (`problem.py`) into equations; the rest are inequalities, checked here.
+the LCP (`friction_lcp.py`) into equations; the rest are inequalities, checked here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
+from dynenvs.contact.problem import ContactAnswer, ContactProblem
 from dynenvs.layout import Floats, Records
 
 OPEN, STICK, SLIP = 0, 1, 2
 
-NIL = 1e-14  # coupling over the normal one, up to which an impulse along a direction does nothing
-STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts cease to squeeze
 SLACK = 1e-12  # by which an inequality may fail, in the certificate's units, before a mode changes
 
 
@@ -101,18 +100,17 @@ def _unknown(unknowns: Records, count: int, column: int, c: float, s: float, equ
 
 
 @kernel
-def update_modes(
-    polygon: Records, blocks: Records, n: int, G: Floats, slack: float, p: Floats, u: Floats
-) -> int:
+def update_modes(problem: ContactProblem, answer: ContactAnswer, slack: float) -> int:
     """Change the mode of every block whose inequalities fail; returns how many changed.
 
-    slack: by which an inequality may fail [m/s]; p, u: impulses and velocities of the rows.
+    slack: by which an inequality may fail [m/s]
     The new mode is the one of the projection of p - u / G_rr on the cone, as in Alart and
     Curnier's semismooth Newton method (1991), with the pyramid's polygon for the disc.
     """
+    polygon, G, p, u = problem.polygon, problem.G, answer.p, answer.u
     changed = 0
-    for i in range(n):
-        block = blocks[i]
+    for i in range(problem.n):
+        block = problem.blocks[i]
         r = block.row
         g = G[r, r]
         if not g > 0.0:
@@ -217,95 +215,24 @@ def nearest(polygon: Records, bound: float, x: float, y: float) -> tuple[int, fl
 
 
 @inlined
-def recall_mode(directions: int, bits: int, approaching: bool) -> int:
-    """The mode of a block that the active set `bits` tells of (bit 0: normal; then directions;
-    then sigma); a block that was open is thought to stick if it is going to be hit."""
-    if bits & 1 == 0:
-        return STICK if approaching else OPEN
-    if (bits >> (1 + directions)) & 1 == 0:
-        return STICK
-    first = -1
-    for k in range(directions):
-        if (bits >> (1 + k)) & 1:
-            if first >= 0:  # two neighbours; the last and the first are neighbours too
-                edge = directions - 1 if first == 0 and k == directions - 1 else first
-                return int(SLIP + directions + edge)
-            first = k
-    return STICK if first < 0 else int(SLIP + first)
+def nearest_mode(
+    polygon: Records, block: Any, G: Floats, p: Floats, u: Floats
+) -> tuple[int, float, float]:
+    """Mode of a contact that presses, and the tangential impulse that it has in this mode.
 
-
-@inlined
-def active_bits(polygon: Records, block: Any, p: Floats) -> int:
-    """The active set of a block's mode, as `recall_mode` reads it and the LCP's cascade too."""
-    if block.mode == OPEN:
-        return 0
-    directions = polygon[0].directions
-    bits = 1
-    if block.mode >= SLIP and block.slip > STILL:
-        bits |= 1 << (1 + directions)
-        edge = block.mode >= SLIP + directions
-        k = block.mode - SLIP - (directions if edge else 0)
-        bits |= 1 << (1 + k)
-        if edge:
-            bits |= 1 << (1 + (k + 1 if k + 1 < directions else 0))
-    elif block.tangents == 1:
-        bits |= 2 if p[block.row + 1] > 0.0 else 4
-    elif block.tangents == 2:
-        k = sector(polygon, p[block.row + 1], p[block.row + 2])
-        bits |= 1 << (1 + k)
-        bits |= 1 << (1 + (k + 1 if k + 1 < directions else 0))
-    return bits
-
-
-@inlined
-def certify_block(
-    polygon: Records, block: Any, G: Floats, scale: float, p: Floats, u: Floats
-) -> float:
-    """A block's part of the LCP's natural residual (`lcp.scaling.certificate`), in its units.
-
-    The LCP's variables follow from p and u: the two directions next to the tangential impulse carry
-    it, and sigma is the least that bounds the slip.  Writes sigma into `block.slip`.
+    Both are those of the projection of p_t - u_t / g on the contact's polygon.
     """
     r, t = block.row, block.row + 1
-    g = G[r, r]
-    block.slip = 0.0
-    if not g > 0.0:
-        return 0.0  # no variable of the LCP
-    worst = abs(min(p[r] * g, u[r])) / scale
-    if block.tangents == 0:
-        return worst
-    two = block.tangents == 2
-    x, y = p[t], p[t + 1] if two else 0.0
-    slip_x, slip_y = u[t], u[t + 1] if two else 0.0
-    sigma = strongest(polygon, slip_x, slip_y)
-    block.slip = sigma
-    directions = polygon[0].directions
-    k = sector(polygon, x, y) if two else (0 if x >= 0.0 else 1)
-    after = k + 1 if two and k + 1 < directions else 0
-    a, b = split(polygon, k, x, y) if two else (abs(x), 0.0)
-    # Directions without impulse hold: sigma bounds the slip along each
-    for d, impulse in ((k, a), (after, b)):
-        c, s = polygon[0].cosines[d], polygon[0].sines[d]
-        coupling = _coupling(polygon, G, t, two, d)
-        if impulse != 0.0 and coupling > NIL * g:
-            slip = c * slip_x + s * slip_y + sigma
-            worst = max(worst, abs(min(impulse * coupling, slip)) / scale)
-    left = block.friction * p[r] - a - b
-    unit = NIL * g
-    if left * unit < sigma:  # else it is sigma that is the lesser, whatever their units
-        unit = g / block.friction  # the greatest of the scales' inverses: sigma's row
-        for d in range(directions // 2):
-            coupling = _coupling(polygon, G, t, two, d)
-            if coupling > NIL * g:
-                unit = min(unit, coupling)
-    return max(worst, abs(min(sigma, left * unit)) / scale)
-
-
-@inlined
-def _coupling(polygon: Records, G: Floats, t: int, two: bool, d: int) -> float:
-    """Velocity along direction d by a unit of impulse along it."""
-    c, s = polygon[0].cosines[d], polygon[0].sines[d]
-    coupling = c * c * G[t, t]
-    if two:
-        coupling += 2.0 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
-    return float(coupling)
+    bound = block.friction * (p[r] + block.reserve)
+    if block.tangents == 2:
+        g = max(G[t, t], G[t + 1, t + 1])
+        g = g if g > 0.0 else G[r, r]
+        return nearest(polygon, bound, p[t] - u[t] / g, p[t + 1] - u[t + 1] / g)
+    mode, x = STICK, 0.0
+    if block.tangents == 1:
+        g = G[t, t] if G[t, t] > 0.0 else G[r, r]
+        x = p[t] - u[t] / g
+        if abs(x) > bound:
+            mode = SLIP if x > 0.0 else SLIP + 1
+            x = bound if x > 0.0 else -bound
+    return mode, x, 0.0

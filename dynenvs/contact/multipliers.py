@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.cone_law import certify_cones
-from dynenvs.contact.impulses import row_velocities
+from dynenvs.contact.cone_law import judge
 from dynenvs.contact.penalty import (
     BACK,
     CAP,
@@ -28,9 +27,15 @@ from dynenvs.contact.penalty import (
     softer,
     stiffer,
 )
-from dynenvs.contact.row_problem import RowProblem, RowScratch
+from dynenvs.contact.problem import (
+    WORDS,
+    ContactAnswer,
+    ContactProblem,
+    Scratch,
+    row_velocities,
+)
 from dynenvs.contact.sparse.laws import project_contact
-from dynenvs.layout import Floats, Records
+from dynenvs.layout import Floats
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.records import CONE
@@ -41,22 +46,17 @@ STIFF, STIFFEST = 1e4, 1e9  # penalties to begin with and at all
 
 # Rows of the scratch vectors
 BEST, HELD, TRIAL, START, SLIP, OFF = range(6)
-WORDS = 12  # of a block's law: W, then the impulse
 
 
 @kernel
-def multiply(
-    problem: RowProblem, scratch: RowScratch, polygon: Records, p: Floats, u: Floats
-) -> tuple[float, int]:
+def multiply(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> tuple[float, int]:
     """Rounds of multipliers from p; p and u end as the best that was met.
 
-    polygon: any; the law on the exact cone does not look at it
     Returns (residual, factorisations).
     """
-    blocks, n, G, rows, scale = problem.blocks, problem.n, problem.G, problem.rows, problem.scale
+    rows, p = problem.rows, answer.p
     kept, held_p = scratch.vectors[BEST], scratch.vectors[HELD]
-    row_velocities(G, problem.bias, rows, p, u)
-    residual = certify_cones(blocks, n, G, scale, p, u)
+    residual = judge(problem, answer)
     best = held = residual
     _copy(rows, p, kept)
     _copy(rows, p, held_p)
@@ -65,10 +65,9 @@ def multiply(
     while best > ENOUGH and max(used, rounds) < BUDGET:
         rounds += 1
         last = residual
-        done, steps = _round(problem, scratch, polygon, penalty, residual, p, u)
+        done, steps = _round(problem, answer, scratch, penalty, residual)
         used += steps
-        row_velocities(G, problem.bias, rows, p, u)
-        residual = certify_cones(blocks, n, G, scale, p, u)
+        residual = judge(problem, answer)
         slow = not residual < SLOW * best
         if residual < best:
             best = residual
@@ -77,22 +76,19 @@ def multiply(
             break
         if not done and not residual < SLOW * held:  # back to the last round that was solved
             _copy(rows, held_p, p)
-            row_velocities(G, problem.bias, rows, p, u)
-            residual = certify_cones(blocks, n, G, scale, p, u)
+            residual = judge(problem, answer)
             cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
             continue
         penalty = stiffer(penalty, cap, residual, last)
         cap = min(LOOSEN * cap, STIFFEST)
         if not residual < LOST * best:
             _copy(rows, kept, p)
-            row_velocities(G, problem.bias, rows, p, u)
-            residual = certify_cones(blocks, n, G, scale, p, u)
+            residual = judge(problem, answer)
             penalty = softer(penalty, FAR_BACK)
         held = residual
         _copy(rows, p, held_p)
     _copy(rows, kept, p)
-    row_velocities(G, problem.bias, rows, p, u)
-    return certify_cones(blocks, n, G, scale, p, u), used
+    return judge(problem, answer), used
 
 
 @inlined
@@ -103,20 +99,23 @@ def _copy(rows: int, source: Floats, target: Floats) -> None:
 
 @kernel
 def _round(
-    problem: RowProblem, scratch: RowScratch, polygon: Records, penalty: float, residual: float,
-    p: Floats, u: Floats,
-) -> tuple[bool, int]:  # fmt: skip
+    problem: ContactProblem,
+    answer: ContactAnswer,
+    scratch: Scratch,
+    penalty: float,
+    residual: float,
+) -> tuple[bool, int]:
     """Solve for u at these multipliers and penalty, and move p.
 
     Returns whether that was solved, and the factorisations.
     """
-    rows, scale = problem.rows, problem.scale
+    rows, scale, p, u = problem.rows, problem.scale, answer.p, answer.u
     slip, trial, start = scratch.vectors[SLIP], scratch.vectors[TRIAL], scratch.vectors[START]
     for i in range(problem.n):
         block = problem.blocks[i]
         slip[i] = block.friction * block.slip if residual > FAR else -1.0
     target = 0.05 * min(residual, 1.0) * scale
-    off = _miss(problem, scratch, polygon, penalty, p, u)
+    off = _miss(problem, answer, scratch, penalty)
     used = 0
     while used < INNER and _largest(rows, scratch.vectors[OFF]) > target:
         _linearise(problem, scratch)
@@ -129,7 +128,7 @@ def _round(
         for _ in range(HALVINGS):
             for r in range(rows):
                 u[r] = start[r] + part * scratch.x[r]
-            off = _miss(problem, scratch, polygon, penalty, p, u)
+            off = _miss(problem, answer, scratch, penalty)
             if off < (1.0 - 0.1 * part) * before:
                 break
             part *= 0.5
@@ -141,12 +140,11 @@ def _round(
 
 @kernel
 def _miss(
-    problem: RowProblem, scratch: RowScratch, polygon: Records, penalty: float, p: Floats,
-    u: Floats,
-) -> float:  # fmt: skip
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, penalty: float
+) -> float:
     """Impulses `TRIAL` of the law at u with its derivatives, and by how much u misses what they
     give, `OFF`; returns the latter's Euclidean norm [m/s]."""
-    G, rows = problem.G, problem.rows
+    polygon, G, rows, p, u = problem.polygon, problem.G, problem.rows, answer.p, answer.u
     trial, off, slip = scratch.vectors[TRIAL], scratch.vectors[OFF], scratch.vectors[SLIP]
     for i in range(problem.n):
         block = problem.blocks[i]
@@ -169,7 +167,7 @@ def _miss(
             )
         for k in range(1 + block.tangents):
             trial[r + k] = law[9 + k]
-    row_velocities(G, problem.bias, rows, trial, off)
+    row_velocities(problem, trial, off)
     total = 0.0
     for r in range(rows):
         off[r] = u[r] - off[r]
@@ -186,7 +184,7 @@ def _largest(rows: int, x: Floats) -> float:
 
 
 @kernel
-def _linearise(problem: RowProblem, scratch: RowScratch) -> None:
+def _linearise(problem: ContactProblem, scratch: Scratch) -> None:
     """I + G W, transposed, and -off: Newton's equations for u."""
     G, rows, K = problem.G, problem.rows, scratch.K
     for i in range(problem.n):

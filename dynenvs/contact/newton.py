@@ -12,8 +12,7 @@ diagonal of 1e-9 makes it regular, and iterative refinement takes its effect out
 impulses of least norm among those that give the same motion come out.  An answer counts if the
 LCP's own certificate says so.  Where the method cycles, or the impulses of least norm fit no cone
 while others would, it goes on from the modes and impulses that a few sweeps of Gauss-Seidel
-(`relax.py`) end in, or at last from those of the central path (`central_path.py`); where that does
-not help, the caller has the cascade.
+(`relax.py`) end in; where that does not help, the ladder (`solve.py`) has more.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from __future__ import annotations
 import math
 
 from dynenvs.compiled import inlined, kernel, merged
-from dynenvs.contact.impulses import row_velocities
-from dynenvs.contact.modes import NIL, OPEN, SLACK, certify_block, list_unknowns, update_modes
+from dynenvs.contact.modes import SLACK, list_unknowns, update_modes
+from dynenvs.contact.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
+from dynenvs.contact.pyramid_law import certify_pyramids
 from dynenvs.contact.relax import relax
 from dynenvs.contact.soles import any_sole, hold_soles
 from dynenvs.layout import Floats, Ints, Records
@@ -33,13 +33,14 @@ from dynenvs.lcp.dense import (
     substitute_symmetric,
 )
 from dynenvs.lcp.solve import WARM_RESIDUAL
+from dynenvs.records import MODES, PATCHES, SWEEPS
 
 HOLDS = 2  # tries of soles as wholes: one that would be pulled down parts
-SWEEPS = 4  # of mode changes from the last modes
+CHANGES = 4  # of modes, from the last ones
 ROUNDS = 3  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
-PLANAR_ROUNDS = 1  # the cascade is quick there
+PLANAR_ROUNDS = 1  # Lemke's method is quick there
 RELAXATIONS = 12  # ... and the first with these
-TRIES = 2  # sweeps of mode changes after each
+TRIES = 2  # changes of modes after each
 REFINEMENTS = 4
 PROXIMAL = 1e-9  # relative to the diagonal of G
 COARSE = 1e-6  # by which an inequality must fail after one solve, in the certificate's units
@@ -48,154 +49,93 @@ EXACT = 3e-14  # defect of the equations, in the certificate's units, that needs
 
 @kernel
 def newton(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    scale: float,
-    mixed: bool,
-    unknowns: Records,
-    K: Floats,
-    order: Ints,
-    right: Floats,
-    x: Floats,
-    p: Floats,
-    u: Floats,
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, mixed: bool
 ) -> tuple[float, int]:
-    """Impulses `p` and velocities `u` = G p + bias of all rows, shape (rows,).
+    """Solve by contact modes; the blocks' modes are where it starts, and become the answer's.
 
-    blocks: modes to start from, receives those of the answer and its slips; n: their number
-    G, bias: shapes (rows, rows), (rows,) or larger; scale: see `velocity_scale` [m/s]
     mixed: the modes to start from are not worth a try: start with Gauss-Seidel
-    unknowns, K, order, right, x: scratch
-    Returns (natural residual of the LCP, infinite if the modes did not settle; sweeps).
+    Returns (natural residual of the LCP, infinite if the modes did not settle; systems solved).
     """
-    residual, sweeps, relaxations = math.inf, 0, RELAXATIONS
+    residual, solves = math.inf, 0
     # Of a walk's guesses nearly all are right; this one costs a fraction of what follows
-    soles = any_sole(blocks, n)  # without, not even the call is worth its time
-    while (
-        soles
-        and sweeps < HOLDS
-        and hold_soles(polygon, blocks, n, G, bias, rows, EXACT * scale, K, right, x, p, u)
-    ):
-        sweeps += 1
-        if update_modes(polygon, blocks, n, G, SLACK * scale, p, u) == 0:
-            residual = _certify(polygon, blocks, n, G, bias, rows, scale, p, u)
-            break
-    if not mixed and not residual <= WARM_RESIDUAL:
-        residual, sweeps = settle(
-            polygon, blocks, n, G, bias, rows, scale, SWEEPS, False, unknowns, K, order, right, x,
-            p, u,
-        )  # fmt: skip
-    for attempt in range(ROUNDS if polygon[0].directions > 2 else PLANAR_ROUNDS):
+    if any_sole(problem.blocks, problem.n):  # without, not even the call is worth its time
+        answer.asked[PATCHES] += 1
+        while solves < HOLDS and hold_soles(problem, answer, scratch, EXACT * problem.scale):
+            solves += 1
+            if update_modes(problem, answer, SLACK * problem.scale) == 0:
+                residual = _certify(problem, answer)
+                break
         if residual <= WARM_RESIDUAL:
-            break
-        if attempt == 0:
-            for r in range(rows):
-                p[r], u[r] = 0.0, bias[r]
-        relax(polygon, blocks, n, G, rows, relaxations, p, u)
+            answer.answered[PATCHES] += 1
+            return residual, solves
+    if not mixed:
+        answer.asked[MODES] += 1
+        residual, solves = settle(problem, answer, scratch, CHANGES, False)
+        if residual <= WARM_RESIDUAL:
+            answer.answered[MODES] += 1
+            return residual, solves
+    answer.asked[SWEEPS] += 1
+    for r in range(problem.rows):
+        answer.p[r], answer.u[r] = 0.0, problem.bias[r]
+    relaxations = RELAXATIONS
+    for _ in range(ROUNDS if problem.polygon[0].directions > 2 else PLANAR_ROUNDS):
+        relax(problem, answer, relaxations)
         relaxations *= 2
-        residual, used = settle(
-            polygon, blocks, n, G, bias, rows, scale, TRIES, True, unknowns, K, order, right, x,
-            p, u,
-        )  # fmt: skip
-        sweeps += used
-    return residual, sweeps
+        residual, used = settle(problem, answer, scratch, TRIES, True)
+        solves += used
+        if residual <= WARM_RESIDUAL:
+            answer.answered[SWEEPS] += 1
+            break
+    return residual, solves
 
 
 @kernel
 def settle(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    scale: float,
-    most: int,
-    near: bool,
-    unknowns: Records,
-    K: Floats,
-    order: Ints,
-    right: Floats,
-    x: Floats,
-    p: Floats,
-    u: Floats,
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int, near: bool
 ) -> tuple[float, int]:
-    """Change modes until they hold, `most` times at most; arguments and answer as of `newton`.
+    """Change modes until they hold, `most` times at most; answer as of `newton`.
 
     near: p is near to an answer and suits the modes: the first impulses are to be near to it, not
         of least norm.
     """
-    for sweep in range(1, most + 1):
-        k, symmetric = list_unknowns(polygon, blocks, n, unknowns)
-        if not _factorise(unknowns, k, symmetric, G, rows, x, order, K):
-            return math.inf, sweep
+    rows, scale, unknowns = problem.rows, problem.scale, scratch.unknowns
+    p, u, right, x = answer.p, answer.u, scratch.right, scratch.x
+    for change in range(1, most + 1):
+        k, symmetric = list_unknowns(problem.polygon, problem.blocks, problem.n, unknowns)
+        if not _factorise(problem, scratch, k, symmetric):
+            return math.inf, change
         for r in range(rows):
-            p[r] = p[r] if near and sweep == 1 else 0.0
-        row_velocities(G, bias, rows, p, u)
+            p[r] = p[r] if near and change == 1 else 0.0
+        row_velocities(problem, p, u)
         solves = 0
         settled = False
         # Modes that are far from right show after one solve; the others are judged by exact values
         for least, slack in ((1, COARSE), (REFINEMENTS, SLACK)):
             while solves < least and _defect(unknowns, k, u, right) > EXACT * scale:
                 if symmetric:
-                    substitute_symmetric(K, k, right, x)
+                    substitute_symmetric(scratch.K, k, right, x)
                 else:
-                    substitute(K, k, order, right, x)
+                    substitute(scratch.K, k, scratch.order, right, x)
                 _add_impulses(unknowns, k, x, p)
-                row_velocities(G, bias, rows, p, u)
+                row_velocities(problem, p, u)
                 solves += 1
-            settled = update_modes(polygon, blocks, n, G, slack * scale, p, u) == 0
+            settled = update_modes(problem, answer, slack * scale) == 0
             if not settled:
                 break
         if settled:
-            return _certify(polygon, blocks, n, G, bias, rows, scale, p, u), sweep
+            return _certify(problem, answer), change
     return math.inf, most
 
 
 @inlined
-def velocity_scale(
-    polygon: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
-) -> float:
-    """The certificate's velocity scale: largest right-hand side of an LCP variable, or `floor`."""
-    scale = floor
-    for i in range(n):
-        block = blocks[i]
-        r, t = block.row, block.row + 1
-        if not G[r, r] > 0.0:
-            continue
-        scale = max(scale, abs(bias[r]))
-        if block.tangents == 1:
-            if G[t, t] > NIL * G[r, r]:
-                scale = max(scale, abs(bias[t]))
-        elif block.tangents == 2:
-            for d in range(polygon[0].directions // 2):  # the others are their exact opposites
-                along = polygon[0].cosines[d] * bias[t] + polygon[0].sines[d] * bias[t + 1]
-                scale = max(scale, abs(along))
-    return scale if scale > 0.0 else 1.0
-
-
-@inlined
-def _factorise(
-    unknowns: Records,
-    k: int,
-    symmetric: bool,
-    G: Floats,
-    rows: int,
-    effects: Floats,
-    order: Ints,
-    K: Floats,
-) -> bool:
+def _factorise(problem: ContactProblem, scratch: Scratch, k: int, symmetric: bool) -> bool:
     """Factors of the system of the unknowns, in K; returns whether it has one solution."""
     if symmetric:
-        _gather_symmetric(unknowns, k, G, order, K)
-        factorise_symmetric(K, k)
+        _gather_symmetric(scratch.unknowns, k, problem.G, scratch.order, scratch.K)
+        factorise_symmetric(scratch.K, k)
         return True
-    _gather(unknowns, k, G, rows, effects, K)
-    return factorise(K, k, order) > 0.0
+    _gather(scratch.unknowns, k, problem.G, problem.rows, scratch.x, scratch.K)
+    return factorise(scratch.K, k, scratch.order) > 0.0
 
 
 @merged
@@ -276,26 +216,8 @@ def _clip(blocks: Records, n: int, p: Floats) -> bool:
 
 
 @kernel
-def _certify(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    scale: float,
-    p: Floats,
-    u: Floats,
-) -> float:
+def _certify(problem: ContactProblem, answer: ContactAnswer) -> float:
     """Natural residual of the whole problem, once no contact pulls; infinite for NaN."""
-    if _clip(blocks, n, p):
-        row_velocities(G, bias, rows, p, u)
-    worst = 0.0
-    for i in range(n):
-        block = blocks[i]
-        residual = certify_block(polygon, block, G, scale, p, u)
-        if not residual <= worst:
-            worst = residual
-        if block.mode == OPEN:
-            block.slip = 0.0
-    return worst if worst < math.inf else math.inf
+    if _clip(problem.blocks, problem.n, answer.p):
+        row_velocities(problem, answer.p, answer.u)
+    return certify_pyramids(problem, answer)

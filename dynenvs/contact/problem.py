@@ -1,260 +1,103 @@
-"""The contact problem as an LCP (Stewart-Trinkle, Tan; physics.md, section 1, 002, equation 3).
+"""The contact problem in rows, its answer, and what solvers work in: one small view for each.
 
-For each contact the normal impulse, one impulse for each friction direction and the slip bound
-sigma, all made of the rows' G and right-hand sides:
+Velocities of all rows are u = G p + bias, with the Delassus matrix G = J M^-1 J^T; each block
+(a contact, or a joint limit) has its rows and its law.  Every solver has the shape
 
-    w_n = N^T v+ + gap/dt,   w_d = B^T v+ + E sigma,   w_sigma = mu p_n - E^T p_d.
-
-This is the reference; most steps are solved by `newton.py` and certified in the same units.  Here
-stands what the others need: the LCP written out, for the cascade.
+    solve(problem, answer, scratch) -> residual, ...
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
-from dynenvs.compiled import apart, inlined, kernel
-from dynenvs.contact.modes import NIL
-from dynenvs.contact.rows import limited_coordinate
+from dynenvs.compiled import inlined
 from dynenvs.layout import (
     Bytes,
     Floats,
+    Ints,
+    ModelView,
     Records,
     StateView,
     WorkspaceView,
+    open_eliminated,
     open_lcp,
-    open_model,
-    open_polygon,
-    open_state,
-    open_workspace,
 )
-from dynenvs.lcp.solve import solve
-from dynenvs.lcp.workspace import integer
-from dynenvs.records import DIRECTION, LIMIT, NORMAL, SLACK
+from dynenvs.views import words
 
-# Helpers take the arrays that they need, not whole views: passing those costs more than the work.
-
-
-@inlined
-def _add_variable(
-    variables: Records, n: int, kind: int, i: int, row: int, bit: int, c: float, s: float
-) -> int:
-    variable = variables[n]
-    variable.kind = kind
-    variable.contact = i
-    variable.row = row
-    variable.bit = bit
-    variable.c = c
-    variable.s = s
-    return n + 1
+# Coupling over the normal one, up to which an impulse along a direction does nothing
+NIL = 1e-14
+WORDS = 12  # of `Scratch.laws` for each block
 
 
-@kernel
-def _list_variables(polygon: Records, w: WorkspaceView, count: int, rows: int) -> int:
-    """List the LCP's variables of `count` contacts and of the limits in the other rows."""
-    n = integer(0)
-    r = integer(0)
-    for i in range(count):
-        contact = w.contacts[i]
-        r = contact.row + 1 + contact.tangents
-        n = _list_contact(polygon, w, i, contact, n)
-    for k in range(r, rows):
-        if w.G[k, k] > 0.0:
-            w.block[n] = count + k - r
-            n = _add_variable(w.variables, n, LIMIT, limited_coordinate(w.J, k), k, 0, 1.0, 0.0)
-    return n
+class ContactProblem(NamedTuple):
+    """Contacts and limits as rows: velocities u = G p + bias, and the law of each block."""
+
+    polygon: Records  # POLYGON: the base of the friction pyramids; exact cones do not look at it
+    blocks: Records  # BLOCK: rows, friction and reserve of each, its mode, and its slip
+    n: int  # how many blocks there are
+    G: Floats  # Delassus matrix J M^-1 J^T [1/kg], shape (>= rows, >= rows)
+    bias: Floats  # velocities without impulses [m/s]
+    rows: int
+    scale: float  # the certificate's velocity scale [m/s]
 
 
-@inlined
-def _list_contact(polygon: Records, w: WorkspaceView, i: int, contact: Any, n: int) -> int:
-    """Variables of one contact after n others; those that nothing moves (A_ii = 0) are dropped.
+class ContactAnswer(NamedTuple):
+    """Impulses of the rows, the velocities that they give, and who was asked for them."""
 
-    contact: what has a row, tangents and friction: a CONTACT, or a BLOCK
-    """
-    h = polygon[0]
-    first = n
-    if w.G[contact.row, contact.row] > 0.0:
-        n = _add_variable(w.variables, n, NORMAL, i, contact.row, 0, 1.0, 0.0)
-        slack = False
-        for k in range(h.directions if contact.tangents > 0 else 0):
-            t = contact.row + 1
-            c, s = h.cosines[k], h.sines[k]
-            self_coupling = c * c * w.G[t, t]
-            if s != 0.0:
-                self_coupling += 2 * c * s * w.G[t, t + 1] + s * s * w.G[t + 1, t + 1]
-            if self_coupling > NIL * w.G[contact.row, contact.row]:
-                n = _add_variable(w.variables, n, DIRECTION, i, t, 1 + k, c, s)
-                slack = True
-        if slack:
-            n = _add_variable(w.variables, n, SLACK, i, 0, 1 + h.directions, 0.0, 0.0)
-    for k in range(first, n):
-        w.block[k] = i
-    return n
+    p: Floats  # [N s]
+    u: Floats  # G p + bias [m/s]
+    asked: Ints  # how often each rung of the ladder was, shape (RUNGS,)
+    answered: Ints
+
+
+class Scratch(NamedTuple):
+    """Working memory of the solvers."""
+
+    vectors: Floats  # shape (>= 8, >= the LCP's variables)
+    laws: Floats  # shape (WORDS n,)
+    unknowns: Records  # UNKNOWN, shape (>= rows,)
+    eliminated: Records  # ELIMINATED, shape (>= n,)
+    K: Floats  # shape (>= rows, >= rows)
+    order: Ints  # shape (>= rows,)
+    right: Floats  # shape (>= rows,)
+    x: Floats  # shape (>= rows,)
 
 
 @inlined
-def _entry(a: Any, b: Any, contacts: Records, G: Floats) -> float:
-    """A_ij of two variables."""
-    if a.kind == SLACK or b.kind == SLACK:
-        if a.kind == b.kind or a.contact != b.contact or a.kind == LIMIT or b.kind == LIMIT:
-            return 0.0
-        if b.kind == SLACK:
-            return 1.0 if a.kind == DIRECTION else 0.0
-        return contacts[a.contact].friction if b.kind == NORMAL else -1.0
-    r, c = a.row, b.row
-    value = a.c * b.c * G[r, c]
-    if a.s != 0.0:
-        value += a.s * b.c * G[r + 1, c]
-    if b.s != 0.0:
-        value += a.c * b.s * G[r, c + 1]
-        if a.s != 0.0:
-            value += a.s * b.s * G[r + 1, c + 1]
-    return float(value)
-
-
-@kernel
-def _fill(
-    variables: Records, contacts: Records, G: Floats, bias: Floats, n: int, A: Floats, b: Floats
-) -> None:
-    """A and b of the LCP from the rows' G and right-hand sides."""
-    for i in range(n):
-        row = variables[i]
-        b[i] = 0.0
-        if row.kind != SLACK:
-            b[i] = row.c * bias[row.row]
-            if row.s != 0.0:
-                b[i] += row.s * bias[row.row + 1]
-        for j in range(n):
-            A[i, j] = _entry(row, variables[j], contacts, G)
+def open_problem(
+    w: WorkspaceView, polygon: Records, n: int, rows: int, scale: float
+) -> ContactProblem:
+    """The problem that stands in a workspace: its first n blocks and their rows."""
+    return ContactProblem(polygon, w.blocks, n, w.G, w.bias_row, rows, scale)
 
 
 @inlined
-def _recall(s: StateView, w: WorkspaceView, n: int) -> None:
-    """Previous active set of the present variables, by candidate (limits: by coordinate)."""
-    for i in range(n):
-        variable = w.variables[i]
-        if variable.kind == LIMIT:
-            w.active[i] = (s.status[0].limits_active >> variable.contact) & 1
-        else:
-            bits = s.memory[w.contacts[variable.contact].candidate].active
-            w.active[i] = (bits >> variable.bit) & 1
+def open_answer(s: StateView, w: WorkspaceView) -> ContactAnswer:
+    """Where a world's answer goes."""
+    return ContactAnswer(w.impulse_row, w.v_row, s.status[0].asked, s.status[0].answered)
 
 
 @inlined
-def _report(s: StateView, w: WorkspaceView, count: int, rows: int, n: int) -> None:
-    """Impulses of the rows, slips of the contacts and active sets, from the LCP's variables."""
-    for r in range(rows):
-        w.impulse_row[r] = 0.0
-    for i in range(count):
-        w.contacts[i].slip = 0.0
-        s.memory[w.contacts[i].candidate].active = 0
-    s.status[0].limits_active = 0
-    for i in range(n):
-        variable = w.variables[i]
-        if w.active[i] != 0:
-            if variable.kind == LIMIT:
-                s.status[0].limits_active |= 1 << variable.contact
-            else:
-                s.memory[w.contacts[variable.contact].candidate].active |= 1 << variable.bit
-        if variable.kind == SLACK:
-            w.contacts[variable.contact].slip = w.z[i]
-            continue
-        impulse = max(w.z[i], 0.0)  # rounding may have left a trace of a pull
-        w.impulse_row[variable.row] += variable.c * impulse
-        if variable.s != 0.0:
-            w.impulse_row[variable.row + 1] += variable.s * impulse
-
-
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=12)
-def solve_by_cascade(
-    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
-) -> int:
-    """Solve the LCP of the rows by the cascade; returns the status.
-
-    Writes the impulses of the rows, the slips of the contacts, `w.answer`, and what is remembered
-    of active sets.
-    """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    n = _list_variables(open_polygon(m, s), w, count, rows)
-    _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
-    _recall(s, w, n)
-    floor = least_speed(m.header, dt)
-    answer = w.answer[0]
-    answer.status, answer.residual, answer.pivots, _ = solve(
-        w.A,
-        w.b,
-        n,
-        floor,
-        w.active,
-        m.header[0].directions == 2,
-        w.block,
-        w.z,
-        open_lcp(m, buffer),
+def open_scratch(m: ModelView, w: WorkspaceView, buffer: Bytes, n: int) -> Scratch:
+    """What solvers of n blocks work in, within the workspace `buffer`."""
+    lcp = open_lcp(m, buffer)
+    laws = words(lcp.matrices, WORDS * n)
+    return Scratch(
+        lcp.vectors, laws, w.unknowns, open_eliminated(m, buffer), w.A, w.active, w.b, w.z
     )
-    _report(s, w, count, rows, n)
-    return int(answer.status)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "impacts", seconds=3)
-def solve_with_reserves(
-    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
-) -> int:
-    """The same LCP where each contact has a normal impulse in reserve, its `target` [N s].
-
-    Friction is bounded by it too: w_sigma = mu (p_n + target) - E^T p_d.  For impacts, which
-    remember nothing.
-    """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    n = _list_variables(open_polygon(m, s), w, count, rows)
-    _fill(w.variables, w.contacts, w.G, w.bias_row, n, w.A, w.b)
-    for i in range(n):
-        variable = w.variables[i]
-        w.active[i] = 0
-        if variable.kind == SLACK:
-            contact = w.contacts[variable.contact]
-            w.b[i] = contact.friction * contact.target
-    floor = least_speed(m.header, dt)
-    answer = w.answer[0]
-    answer.status, answer.residual, answer.pivots, _ = solve(
-        w.A, w.b, n, floor, w.active, False, w.block, w.z, open_lcp(m, buffer)
-    )
-    _report(s, w, count, rows, n)
-    return int(answer.status)
-
-
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "sparse", seconds=12)
-def solve_blocks_by_cascade(
-    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, floor: float
-) -> int:
-    """The LCP of `count` blocks and their rows, from nothing, to the impulses of the rows.
-
-    floor: the least velocity scale of the certificate [m/s]
-    Returns the status; `w.answer` stays as it is, and nothing is remembered.
-    """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    polygon = open_polygon(m, s)
-    n = integer(0)
-    for i in range(count):
-        n = _list_contact(polygon, w, i, w.blocks[i], n)
-    _fill(w.variables, w.blocks, w.G, w.bias_row, n, w.A, w.b)
-    for i in range(n):
-        w.active[i] = 0
-    status, _, _, _ = solve(
-        w.A, w.b, n, floor, w.active, m.header[0].directions == 2, w.block, w.z, open_lcp(m, buffer)
-    )
-    for r in range(rows):
-        w.impulse_row[r] = 0.0
-    for i in range(n):
-        variable, impulse = w.variables[i], max(w.z[i], 0.0)
-        if variable.kind != SLACK:
-            w.impulse_row[variable.row] += variable.c * impulse
-            if variable.s != 0.0:
-                w.impulse_row[variable.row + 1] += variable.s * impulse
-    return int(status)
+@inlined
+def row_velocities(problem: ContactProblem, p: Floats, u: Floats) -> None:
+    """u = G p + bias [m/s], row by row of the symmetric G."""
+    for r in range(problem.rows):
+        u[r] = problem.bias[r]
+    for r in range(problem.rows):
+        impulse = p[r]
+        if impulse != 0.0:
+            for c in range(problem.rows):
+                u[c] += impulse * problem.G[r, c]
 
 
 @inlined
@@ -262,3 +105,25 @@ def least_speed(header: Records, dt: float) -> float:
     """The least velocity scale of the certificate, g dt [m/s]."""
     g = header[0].gravity
     return dt * math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+
+
+@inlined
+def velocity_scale(
+    polygon: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
+) -> float:
+    """The certificate's velocity scale: largest right-hand side of an LCP variable, or `floor`."""
+    scale = floor
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        if not G[r, r] > 0.0:
+            continue
+        scale = max(scale, abs(bias[r]))
+        if block.tangents == 1:
+            if G[t, t] > NIL * G[r, r]:
+                scale = max(scale, abs(bias[t]))
+        elif block.tangents == 2:
+            for d in range(polygon[0].directions // 2):  # the others are their exact opposites
+                along = polygon[0].cosines[d] * bias[t] + polygon[0].sines[d] * bias[t + 1]
+                scale = max(scale, abs(along))
+    return scale if scale > 0.0 else 1.0

@@ -12,27 +12,17 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.modes import OPEN, SLIP, STICK, nearest
+from dynenvs.contact.problem import ContactAnswer, ContactProblem
 from dynenvs.layout import Floats, Records
 
 
 @kernel
-def relax(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    rows: int,
-    sweeps: int,
-    p: Floats,
-    u: Floats,
-) -> None:
-    """Sweep over the n blocks from impulses p with velocities u = G p + bias; updates all three.
-
-    G: shape (rows, rows) or larger; p, u: shape (rows,) or larger
-    """
+def relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int) -> None:
+    """Sweep over the blocks from impulses p with velocities u; updates both, and the modes."""
+    polygon, G, rows, p, u = problem.polygon, problem.G, problem.rows, answer.p, answer.u
     for _ in range(sweeps):
-        for i in range(n):
-            block = blocks[i]
+        for i in range(problem.n):
+            block = problem.blocks[i]
             r = block.row
             g = G[r, r]
             if not g > 0.0:

@@ -18,9 +18,8 @@ from dynenvs.contact.detect import (
 )
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.loops import HELD, hold_loops, respect_loops
-from dynenvs.contact.round import solve_on_cones
 from dynenvs.contact.rows import contact_rows, couple, limit_rows
-from dynenvs.contact.solution import solve_problem
+from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
 from dynenvs.contact.spots import FOUND, carry, hold, open_pair, pull_back
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
@@ -38,7 +37,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.records import CONE
+from dynenvs.records import PYRAMID
 
 ROUNDS = 5  # of adding candidates that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a candidate counts [m]
@@ -155,9 +154,8 @@ def _respond(
     for _ in range(2 if refined else 1):
         for j in range(m.header[0].nv):
             w.v_new[j] = w.v_free[j]
-        status = solve_problem(m, s, w, count, rows, dt)
-        if s.status[0].cone == CONE and rows > 0 and forward:
-            status = solve_on_cones(packed, row, buffer, count, rows, dt)
+        law = s.status[0].cone if forward else PYRAMID
+        status = solve_contacts(m, s, w, packed, row, buffer, count, rows, law, dt)
         if rows > 0:
             apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
         if refined and refine_response(packed, row, buffer, count, rows, dt) != REFINED:

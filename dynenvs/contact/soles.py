@@ -13,8 +13,8 @@ Source: the patterns span the range of the grasp map's transpose, what squeezes 
 from __future__ import annotations
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.impulses import row_velocities
 from dynenvs.contact.modes import OPEN, STICK
+from dynenvs.contact.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
 from dynenvs.contact.sharing import share_loads
 from dynenvs.layout import Floats, Records
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
@@ -97,31 +97,20 @@ def any_sole(blocks: Records, n: int) -> bool:
 
 @kernel
 def hold_soles(
-    polygon: Records,
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    exact: float,
-    K: Floats,
-    right: Floats,
-    x: Floats,
-    p: Floats,
-    u: Floats,
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, exact: float
 ) -> bool:
-    """Impulses `p` by which all of n blocks that stick do so, and their velocities `u`, (rows,).
+    """Impulses by which all blocks that stick do so, and their velocities; soles as wholes.
 
-    polygon: base of the friction pyramids, by which the corners of a sole share its load
-    G, bias: shapes (rows, rows), (rows,) or larger; exact: velocities so small are nil [m/s]
-    K, right, x: scratch
+    exact: velocities so small are nil [m/s]
     Returns False where no whole sole sticks, or something slips: there is nothing to gain.
     """
+    blocks, n, rows = problem.blocks, problem.n, problem.rows
+    K, p, u = scratch.K, answer.p, answer.u
     k, alone = _count_unknowns(blocks, n)
     if k == 0 or 2 * k > K.shape[0]:
         return False
     effects = K[k : 2 * k]
-    _add_effects(blocks, n, G, rows, effects)
+    _add_effects(blocks, n, problem.G, rows, effects)
     for a in range(k):
         _sum_patterns(blocks, n, effects[a], K[a])
         if alone:  # two corners of a foot are redundant as ever; soles' unknowns are not
@@ -129,41 +118,31 @@ def hold_soles(
     factorise_symmetric(K, k)
     for r in range(rows):
         p[r] = 0.0
-    row_velocities(G, bias, rows, p, u)
-    _bring_to_rest(blocks, n, G, bias, rows, exact, K, k, right, x, p, u)
-    if share_loads(polygon, blocks, n, x, p):
-        row_velocities(G, bias, rows, p, u)
-        _bring_to_rest(blocks, n, G, bias, rows, exact, K, k, right, x, p, u)
+    row_velocities(problem, p, u)
+    _bring_to_rest(problem, answer, scratch, k, exact)
+    if share_loads(problem.polygon, blocks, n, scratch.x, p):
+        row_velocities(problem, p, u)
+        _bring_to_rest(problem, answer, scratch, k, exact)
     return True
 
 
 @inlined
 def _bring_to_rest(
-    blocks: Records,
-    n: int,
-    G: Floats,
-    bias: Floats,
-    rows: int,
-    exact: float,
-    K: Floats,
-    k: int,
-    right: Floats,
-    x: Floats,
-    p: Floats,
-    u: Floats,
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, k: int, exact: float
 ) -> None:
     """Add what brings u to zero, by the factors K of the k unknowns, to impulses p."""
+    blocks, n, right, x = problem.blocks, problem.n, scratch.right, scratch.x
     for _ in range(REFINEMENTS):
-        _sum_patterns(blocks, n, u, right)
+        _sum_patterns(blocks, n, answer.u, right)
         worst = 0.0
         for a in range(k):
             worst = max(worst, abs(right[a]))
             right[a] = -right[a]
         if not worst > exact:
             break
-        substitute_symmetric(K, k, right, x)
-        _spread(blocks, n, x, p)
-        row_velocities(G, bias, rows, p, u)
+        substitute_symmetric(scratch.K, k, right, x)
+        _spread(blocks, n, x, answer.p)
+        row_velocities(problem, answer.p, answer.u)
 
 
 @inlined

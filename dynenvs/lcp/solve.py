@@ -231,6 +231,32 @@ def solve(
     return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots, best_rung
 
 
+@kernel
+def solve_by_lemke(
+    A: Matrix, b: Vector, n: int, floor: float, basis: Integers, z: Vector, work: Workspace
+) -> tuple[int, float, int]:
+    """Solve the same as the step does: by Lemke's method, and if need be by the careful one.
+
+    basis: shape (>= n,), receives 1 where z is basic, else 0; other arguments as for `solve`
+    Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots).
+    """
+    matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
+    cover, trial, found = work.vectors[COVER], work.vectors[TRIAL], work.integers[BASIS]
+    limit = 100 + 10 * n
+    beta = _begin(A, b, n, floor, basis, False, z, work)
+    _prepare(A, n, LEMKE, work)
+    _, pivots = tableau_lemke(matrix, offset, cover, n, limit, trial, found, work)
+    best = _judge(A, b, n, beta, False, math.inf, z, basis, work)
+    if best > CERTIFIED_RESIDUAL:
+        _prepare(A, n, CAREFUL_LEMKE, work)
+        _, more = lemke(matrix, offset, cover, n, limit, trial, found, work)
+        pivots += more
+        best = min(best, _judge(A, b, n, beta, False, best, z, basis, work))
+    if best <= CERTIFIED_RESIDUAL:
+        return CERTIFIED, best, pivots
+    return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots
+
+
 @kernel(seconds=11)
 def solve_by(
     A: Matrix,

@@ -15,6 +15,7 @@ from dynenvs.contact.sparse.proximal import (
 )
 from dynenvs.layout import Records
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.records import MULTIPLIERS, PATH
 from dynenvs.sparse_view import SparseView
 
 WARM, NEAR = 0.08, 0.4  # parts of the budget after which multipliers of the first two end
@@ -23,35 +24,39 @@ FIRST_SWEEPS, NO_SWEEPS, MORE_SWEEPS = 20, 0, 60  # of Gauss-Seidel before them
 
 @kernel
 def solve_island(
-    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
+    x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records
 ) -> float:
     """Impulses `p` and velocities `v` of an island, from those that stand there.
 
     Returns the residual: of the best answer, where none is certified.
 
-    blocks: scratch, one BLOCK
-    budget: factorisations of the sparse matrix
+    status: the world's STATUS; blocks: scratch, one BLOCK
     """
-    first, island.along = island.residual, 0
+    cone, budget, first = status.cone, status.budget, island.residual
     if first <= ENOUGH or not order_trees(x, island):
         return first
+    status.asked[MULTIPLIERS] += 1
     warm = multiply(x, island, cone, polygon, blocks, first, FIRST_SWEEPS, int(WARM * budget))
     if warm <= CERTIFIED_RESIDUAL:
+        status.answered[MULTIPLIERS] += 1
         return warm
     copy_impulses(x, island, x.p, x.kept)
+    status.asked[PATH] += 1
     # The pyramids' central path leads near the exact cones' answer, too
     near = follow_path(x, island, cone, polygon, blocks, budget)
     near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
     if near <= CERTIFIED_RESIDUAL:
-        island.along = 1
+        status.answered[PATH] += 1
         return near
     if near < warm:
         copy_impulses(x, island, x.p, x.kept)
     # Contacts that have changed what they do can mislead: their impulses are worth less than none
+    status.asked[MULTIPLIERS] += 1
     _clear(x, island)
     cold = update_velocities(x, island, cone, polygon, blocks)
     cold = multiply(x, island, cone, polygon, blocks, cold, MORE_SWEEPS, budget)
     if cold < min(warm, near):
+        status.answered[MULTIPLIERS] += 1 if cold <= CERTIFIED_RESIDUAL else 0
         return cold
     copy_impulses(x, island, x.kept, x.p)
     return update_velocities(x, island, cone, polygon, blocks)

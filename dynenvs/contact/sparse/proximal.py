@@ -24,7 +24,6 @@ import numpy as np
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.cone_law import certify_cones
-from dynenvs.contact.modes import certify_block
 from dynenvs.contact.penalty import (
     BACK,
     CAP,
@@ -40,6 +39,7 @@ from dynenvs.contact.penalty import (
     softer,
     stiffer,
 )
+from dynenvs.contact.pyramid_law import certify_block
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.laws import project_contact
 from dynenvs.contact.sparse.problem import row_velocity

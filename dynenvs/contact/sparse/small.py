@@ -1,9 +1,9 @@
-"""Small islands by the dense solvers: before the multipliers, or where these do not suffice.
+"""Small islands by the dense ladder: before the multipliers, or where these do not suffice.
 
 The Delassus matrix of a few contacts is small.  Newton's method on contact modes is then the
 quickest way to an answer that is exact to rounding; the central path, Lemke's method and the cones'
 own find answers where bodies are wedged or touch nearly along a line, which is hard on multipliers.
-(`dynenvs.contact.newton`, `.inside`, `.cone`.)
+(`dynenvs.contact.solve`.)
 """
 
 from __future__ import annotations
@@ -11,39 +11,29 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
-from dynenvs.contact.cone import solve_cones
-from dynenvs.contact.inside import solve_from_inside
 from dynenvs.contact.modes import OPEN, STICK
-from dynenvs.contact.multipliers import WORDS
-from dynenvs.contact.newton import newton
-from dynenvs.contact.problem import least_speed, solve_blocks_by_cascade
-from dynenvs.contact.row_problem import RowProblem, RowScratch
+from dynenvs.contact.solve import QUICK, solve_rows
 from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.layout import (
     Bytes,
     WorkspaceView,
-    open_lcp,
     open_model,
     open_polygon,
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, WARM_RESIDUAL
-from dynenvs.records import CONE
+from dynenvs.lcp.solve import CERTIFIED
 from dynenvs.sparse_view import SparseView, open_sparse
-from dynenvs.views import words
 
 DONE, NOT_DONE = 0, 1
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64, int64)", "sparse", seconds=15)
-def solve_small(
-    packed: Bytes, row: Bytes, buffer: Bytes, number: int, dt: float, thorough: int
-) -> int:
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64)", "sparse", seconds=5)
+def solve_small(packed: Bytes, row: Bytes, buffer: Bytes, number: int, rungs: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 
-    thorough: whether to go on where Newton's method on the pyramid's modes does not suffice
+    rungs: QUICK or ALL of the dense ladder's
     `x.p` and the island's residual are then of that answer; else they stay.
     """
     m = open_model(packed)
@@ -56,33 +46,13 @@ def solve_small(
     if rows > w.G.shape[0]:
         return NOT_DONE
     _fill(x, island, w)
-    n = island.count
-    by_modes, by_path = True, True
-    residual, _ = newton(
-        polygon, w.blocks, n, w.G, w.bias_row, rows, island.scale, False, w.unknowns, w.A, w.active,
-        w.b, w.z, w.impulse_row, w.v_row,
-    )  # fmt: skip
-    if not residual <= WARM_RESIDUAL:
-        if thorough == 0:
-            return NOT_DONE
-        by_modes = False
-        by_path = solve_from_inside(packed, row, buffer, n, rows, dt) == CERTIFIED
-        if not by_path:
-            solve_blocks_by_cascade(packed, row, buffer, n, rows, least_speed(m.header, dt))
-    if cone == CONE and thorough != 0:
-        by_modes = by_path = False
-        lcp = open_lcp(m, buffer)
-        problem = RowProblem(w.blocks, n, w.G, w.bias_row, rows, island.scale)
-        scratch = RowScratch(lcp.vectors, words(lcp.matrices, WORDS * n), w.A, w.active, w.b, w.z)
-        solve_cones(problem, scratch, polygon, w.impulse_row, w.v_row)
+    done = solve_rows(packed, row, buffer, island.count, rows, cone, rungs, 0, island.scale)
+    if rungs == QUICK and done != CERTIFIED:
+        return NOT_DONE
     _exchange(x, island, w)
     residual = update_velocities(x, island, cone, polygon, w.blocks)
     if residual < island.residual:
         island.residual = residual
-        status = s.status[0]
-        status.by_modes += 1 if by_modes else 0
-        status.by_path += 1 if by_path and not by_modes else 0
-        status.by_cascade += 0 if by_path else 1
         return DONE
     _take_back(x, island)
     update_velocities(x, island, cone, polygon, w.blocks)

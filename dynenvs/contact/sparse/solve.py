@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.compiled import apart, inlined
+from dynenvs.contact.memory import forget, remember_contact
 from dynenvs.contact.penalty import ENOUGH
 from dynenvs.contact.problem import least_speed
-from dynenvs.contact.rows import SLIP
-from dynenvs.contact.solution import touch
+from dynenvs.contact.solve import ALL, QUICK
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.large import solve_island
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
@@ -29,7 +29,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
-from dynenvs.records import PYRAMID
+from dynenvs.records import KEPT, PYRAMID
 from dynenvs.sparse_view import SparseView, open_sparse
 
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
@@ -63,7 +63,7 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
         island = x.islands[k]
         island.scale, island.newtons = _velocity_scale(x, island, floor), 0
         island.residual = update_velocities(x, island, cone, polygon, w.blocks)
-        _climb(packed, row, buffer, s, w, x, k, polygon, dt)
+        _climb(packed, row, buffer, s, w, x, k, polygon)
         newtons += island.newtons
         worst = max(worst, island.residual)
         if not island.residual <= USELESS:
@@ -94,37 +94,35 @@ def _climb(
     x: SparseView,
     k: int,
     polygon: Records,
-    dt: float,
 ) -> None:
     """THE LADDER: island k from what the last step knows to an answer with the certificate.
 
     Each rung is dearer than the one before, and is taken where that has left too much.
     """
-    island, cone, status = x.islands[k], s.status[0].cone, s.status[0]
+    island, status = x.islands[k], s.status[0]
     # Things at rest: nothing is new
+    status.asked[KEPT] += 1
     if island.residual <= EXACT:
-        status.kept += 1
+        status.answered[KEPT] += 1
         return
     # A few contacts: their modes are quickly found, and exact to rounding
-    few = island.count <= SMALL and cone == PYRAMID
-    if few and solve_small(packed, row, buffer, k, dt, 0) == DONE and island.residual <= ENOUGH:
+    few = island.count <= SMALL and status.cone == PYRAMID
+    if few and solve_small(packed, row, buffer, k, QUICK) == DONE and island.residual <= ENOUGH:
         return
     if island.residual <= ENOUGH:
-        status.kept += 1
+        status.answered[KEPT] += 1
         return
     # Many, or modes that do not settle
-    island.residual = solve_island(x, island, cone, polygon, w.blocks, status.budget)
+    island.residual = solve_island(x, island, status, polygon, w.blocks)
     if island.residual <= CERTIFIED_RESIDUAL:
-        status.by_path += island.along
-        status.by_multipliers += 1 - island.along
         return
     # A few that are wedged, or touch nearly along a line
-    solve_small(packed, row, buffer, k, dt, 1)
+    solve_small(packed, row, buffer, k, ALL)
 
 
 @inlined
 def _velocity_scale(x: SparseView, island: Any, floor: float) -> float:
-    """The certificate's velocity scale, as `dynenvs.contact.newton.velocity_scale`.
+    """The certificate's velocity scale, as `dynenvs.contact.problem.velocity_scale`.
 
     And no less than what rounding leaves of the difference of speeds.
     """
@@ -140,21 +138,9 @@ def _velocity_scale(x: SparseView, island: Any, floor: float) -> float:
 
 @inlined
 def _remember(s: StateView, w: WorkspaceView, x: SparseView, count: int) -> None:
-    """Keep impulses by feature; features that were not in reach forget theirs."""
-    memory, status = s.memory, s.status[0]
-    for k in range(status.touched):
-        old = memory[s.touched[k]]
-        old.impulse[0] = old.impulse[1] = old.impulse[2] = 0.0
-        old.active = 0
-    status.limits_active = status.contacts = 0
+    """Keep impulses by candidate; those that were not in reach forget theirs."""
+    forget(s)
+    s.status[0].contacts = 0
     for i in range(count):
-        contact, c = w.contacts[i], x.constraints[i]
-        record = memory[contact.candidate]
-        touch(s, contact.candidate)
-        contact.slip = c.slip
-        p, n, t1, t2 = x.p[i], contact.normal, contact.t1, contact.t2
-        for k in range(3):
-            contact.impulse[k] = p[k]
-            record.impulse[k] = p[0] * n[k] + p[1] * t1[k] + p[2] * t2[k]
-        contact.stick = contact.tangents if p[0] > 0.0 and contact.slip <= SLIP else 0
-        status.contacts += 1 if p[0] > 0.0 else 0
+        p = x.p[i]
+        remember_contact(s, w.contacts[i], p[0], p[1], p[2], x.constraints[i].slip)

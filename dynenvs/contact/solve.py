@@ -1,0 +1,131 @@
+"""THE LADDER for contacts in rows: what is tried, in which order, and why; from top to bottom.
+
+Each rung is dearer than the one before, and is asked where that has not answered.  `World.
+diagnostics.rungs` counts how often each was asked and how often it answered.  Islands of loose
+parts have a ladder of their own (`sparse/solve.py`), in which this one is a rung.
+
+======== ================================================= =======================================
+rung     what it does                                      why it is there
+======== ================================================= =======================================
+patches  whole soles stick as they did (`soles.py`)        a walk's guess, right nearly always, in
+                                                           a quarter of the unknowns
+modes    Newton's method on contact modes, from those of   most other steps change a mode or two
+         the last step (`newton.py`)
+sweeps   the same from the modes in which Gauss-Seidel     something new touches, or slips
+         ends (`relax.py`)
+path     the central path's modes, made exact              a sole that just holds: few ways to
+         (`inside.py`); in space                           share its load fit all cones
+lemke    Lemke's method on the LCP written out             it ends on every problem that has an
+         (`friction_lcp.py`)                               answer; slow in space
+cones    the exact cone from the pyramid's answer          worlds on exact cones
+         (`cone.py`)
+======== ================================================= =======================================
+"""
+
+from __future__ import annotations
+
+from dynenvs.compiled import inlined
+from dynenvs.contact.exact_cones import solve_on_cones
+from dynenvs.contact.friction_lcp import solve_lcp_of_rows
+from dynenvs.contact.inside import solve_from_inside
+from dynenvs.contact.memory import forget, recall, remember_impulses, remember_modes
+from dynenvs.contact.newton import newton
+from dynenvs.contact.problem import (
+    least_speed,
+    open_answer,
+    open_problem,
+    open_scratch,
+    velocity_scale,
+)
+from dynenvs.layout import (
+    Bytes,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_polygon,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
+from dynenvs.records import CONE, CONES, LEMKE, PATH
+
+QUICK, ALL = range(2)  # the first three rungs, or as many as it takes
+
+
+@inlined
+def solve_contacts(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    law: int,
+    dt: float,
+) -> int:
+    """Impulses of the rows of `count` contacts and of limits, from what is remembered.
+
+    law: PYRAMID or CONE
+    Details go to `w.answer`, impulses to the contacts and to memory.  Returns the status.
+    """
+    n, mixed = recall(s, w, count, rows)
+    forget(s)
+    floor = least_speed(m.header, dt)
+    w.answer[0].pivots = 0
+    status = solve_rows(packed, row, buffer, n, rows, law, ALL, 1 if mixed else 0, floor)
+    remember_modes(s, w, count, n)
+    remember_impulses(s, w, count)
+    return int(status)
+
+
+@inlined
+def solve_rows(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    n: int,
+    rows: int,
+    law: int,
+    rungs: int,
+    mixed: int,
+    floor: float,
+) -> int:
+    """Up the ladder with the first n blocks of a workspace and their rows; returns the status.
+
+    law: PYRAMID or CONE
+    rungs: QUICK or ALL
+    mixed: whether the blocks' modes are not worth a try
+    floor: least velocity scale of the certificate, g dt [m/s]
+    Writes impulses and velocities of the rows, modes and slips of the blocks, and `w.answer`.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    polygon, report = open_polygon(m, s), w.answer[0]
+    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, floor)
+    problem = open_problem(w, polygon, n, rows, scale)
+    answer, scratch = open_answer(s, w), open_scratch(m, w, buffer, n)
+    report.residual, report.sweeps = 0.0, 0
+    if rows == 0:
+        return CERTIFIED
+    # A stale guess must not change the answer (physics.md, section 4, warm start): what Newton's
+    # method finds counts only if it is exact to rounding
+    report.residual, report.sweeps = newton(problem, answer, scratch, mixed != 0)
+    status = CERTIFIED if report.residual <= WARM_RESIDUAL else FAILED
+    if rungs == QUICK:
+        return status
+    if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
+        answer.asked[PATH] += 1
+        status = solve_from_inside(packed, row, buffer, n, rows, scale)
+        answer.answered[PATH] += 1 if status == CERTIFIED else 0
+    if status != CERTIFIED:
+        answer.asked[LEMKE] += 1
+        status = solve_lcp_of_rows(packed, row, buffer, n, rows, scale)
+        answer.answered[LEMKE] += 1 if status == CERTIFIED else 0
+    if law == CONE:
+        answer.asked[CONES] += 1
+        status = solve_on_cones(packed, row, buffer, n, rows, scale)
+        answer.answered[CONES] += 1 if status == CERTIFIED else 0
+    return status
