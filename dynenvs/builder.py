@@ -12,7 +12,7 @@ from dynenvs.closures import ROWS, Closures, Loop
 from dynenvs.geoms import WORLD, GeomBuilder
 from dynenvs.inertia import weighed
 from dynenvs.laws import friction_rule, laws
-from dynenvs.mobility import check_inertia, check_plane
+from dynenvs.mobility import check_inertia, check_kinematic, check_plane
 from dynenvs.model import Model
 from dynenvs.pairs import Contacts, PairRule, collect_contacts, self_contacts
 from dynenvs.parts import (
@@ -29,6 +29,7 @@ from dynenvs.parts import (
     number,
     positive,
     rotation3,
+    truth,
     vector3,
     whole,
 )
@@ -109,6 +110,7 @@ class ModelBuilder(GeomBuilder):
         com: Vector | None = None,
         inertia: Any = None,
         density: float | None = None,
+        kinematic: bool = False,
     ) -> ModelBuilder:
         """Add a body.
 
@@ -128,6 +130,11 @@ class ModelBuilder(GeomBuilder):
                 or the matrix, shape (3, 3); zero if None.
             density: of its spheres, capsules and boxes that have neither mass nor density of their
                 own [kg/m^3]; water has 1000.
+            kinematic: whether it moves just as it is told, whatever touches it: lifts, shaking
+                tables, pushers.  `World.v` of its joint is what it is set to, `World.q` follows,
+                and no force changes either: it carries what stands on it and pushes what is in its
+                way, as a body of infinite mass.  It needs no mass, has no motor, and stands in the
+                world or on another kinematic body.
 
         Raises:
             ModelError: the name is taken, or the mass distribution cannot be; from `build()` if
@@ -147,7 +154,10 @@ class ModelBuilder(GeomBuilder):
                 f"body {name!r}: joint must be one of {choices} from dynenvs.parts, got {joint!r}"
             )
         return self._add_body(
-            self._part(name, parent, joint or fixed(), mass, com, inertia, density)
+            replace(
+                self._part(name, parent, joint or fixed(), mass, com, inertia, density),
+                kinematic=truth(kinematic, f"body {name!r}: kinematic"),
+            )
         )
 
     @staticmethod
@@ -344,6 +354,7 @@ class ModelBuilder(GeomBuilder):
                 raise ModelError(f"geom {geom.name!r}: unknown body {geom.body!r}; {self._known()}")
         geoms = list(self._geoms.values())
         bodies = [weighed(body, [g for g in geoms if g.body == body.name]) for body in bodies]
+        check_kinematic(bodies)
         self._check_moving_masses(bodies)
         rules = {**self_contacts(bodies, geoms, self._selves), **self._rules}
         return bodies, geoms, collect_contacts(bodies, geoms, rules, self.friction)
@@ -384,7 +395,9 @@ class ModelBuilder(GeomBuilder):
             if body.parent != WORLD:
                 carried[body.parent] += carried[body.name]
         for body in bodies:
-            if body.joint.type != "fixed" and carried[body.name] + body.joint.armature <= 0.0:
+            if body.joint.type == "fixed" or body.kinematic:
+                continue
+            if carried[body.name] + body.joint.armature <= 0.0:
                 raise ModelError(
                     f"joint of body {body.name!r} moves no mass: give the body, or one that it "
                     "carries, a mass or a density, or the joint an armature"

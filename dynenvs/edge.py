@@ -54,6 +54,15 @@ def prepare(
     return rows.view(np.uint8), model.workspace()
 
 
+def refuse_kinematic(model: Model) -> None:
+    """Raise a ValueError if accelerations do not follow from forces alone."""
+    if model.dofs["kinematic"].any():
+        raise ValueError(
+            "the model has kinematic bodies, whose motion follows from no forces: forward dynamics "
+            "of it is not available; step a World"
+        )
+
+
 def start_totals(rows: NDArray[Any], model: Model) -> None:
     """In large scenes, start new sums of impulses: pairs that have parted then give back slots.
 

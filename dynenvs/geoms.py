@@ -41,6 +41,9 @@ class GeomBuilder:
         Options of all geoms: `friction` (coefficient, 0.8), `restitution` (0.0), `collide`
         (True; False only draws it), `color` (r, g, b), and what the geom adds to its body, seen
         or touched or not: `mass` [kg] or `density` [kg/m^3] (see `ModelBuilder.body`).
+        `surface_velocity`, shape (3,) [m/s]: how fast the surface runs along the geom, as the belt
+        of a conveyor does, in the axes of its body (of the world for its own geoms).  At a contact
+        the part of it along the contact's plane counts; `World.surface_velocity` changes it.
         """
         radius = positive(radius, f"geom {name!r}: radius")
         return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
@@ -168,6 +171,7 @@ class GeomBuilder:
         heights: Any = None,
         mass: float | None = None,
         density: float | None = None,
+        surface_velocity: Vector | None = None,
     ) -> Self:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
@@ -186,6 +190,9 @@ class GeomBuilder:
             heights,
             None if mass is None else float(mass),
             None if density is None else float(density),
+            None
+            if surface_velocity is None
+            else vector3(surface_velocity, f"geom {name!r}: surface_velocity"),
         )
         return self
 

@@ -223,6 +223,8 @@ def fill_offsets(header: Any) -> None:
             ("owners_at", 8 * header.nblocks),
             ("wrench_at", 48 * nb),
             ("mass_scale_at", 8 * nb),
+            ("surface_at", 24 * header.nsurfaces),
+            ("last_at", 8 * nv if header.nkinematic else 0),
         ],
     )
     header.workspace_bytes = place(
@@ -314,6 +316,23 @@ def open_polygon(m: ModelView, s: StateView) -> Records:
     h = m.header[0]
     at = h.polygons_at + s.status[0].polygon * POLYGON_SIZE
     return vector(raw(m.header, h.model_bytes), at, 1, POLYGON)
+
+
+@inlined
+def open_surfaces(m: ModelView, s: StateView) -> Floats:
+    """This world's surface velocity of each geom, axes of its body [m/s], shape (nsurfaces, 3)."""
+    h = m.header[0]
+    return matrix(raw(s.status, h.state_bytes), h.surface_at, h.nsurfaces, 3, np.float64)
+
+
+@inlined
+def open_last(m: ModelView, s: StateView) -> Floats:
+    """Velocities at the end of the last step, NaN before the first, shape (nv,).
+
+    Of models with kinematic bodies alone, whose own may have been set anew since.
+    """
+    h = m.header[0]
+    return vector(raw(s.status, h.state_bytes), h.last_at, h.nv, np.float64)
 
 
 @inlined

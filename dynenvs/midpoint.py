@@ -35,6 +35,7 @@ from dynenvs.layout import (
     StateView,
     WorkspaceView,
     damped_time,
+    open_last,
     open_model,
     open_start,
     open_state,
@@ -60,7 +61,10 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     start = open_start(m, buffer)[0]
     for i in range(m.header[0].nq):
         start[i] = s.q[i]
-    integrate(m, start, s.v, 0.5 * dt, s.q)
+    pace = s.v
+    if m.header[0].nkinematic > 0:
+        pace = _first_pace(m, s, w)
+    integrate(m, start, pace, 0.5 * dt, s.q)
     update_poses(m, s.q, w.pose)
     w.answer[0].recursive = 0
     damped = damped_time(m, dt)
@@ -77,6 +81,21 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         return SINGULAR
     spin_freely(m, s, w, w.v_next, dt)
     return HALFWAY
+
+
+@inlined
+def _first_pace(m: ModelView, s: StateView, w: WorkspaceView) -> Floats:
+    """Velocities of the first half of the step: of kinematic bodies those of the last step.
+
+    As of all others, the velocity that is set for them is that of the second half: what rides on a
+    lift then goes where the lift goes.
+    """
+    last, pace = open_last(m, s), w.v_next
+    for j in range(m.header[0].nv):
+        pace[j] = s.v[j]
+        if m.dofs[j].kinematic and last[j] == last[j]:  # not NaN
+            pace[j] = last[j]
+    return pace
 
 
 @inlined
@@ -168,6 +187,8 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         _close(m, s, w, packed, buffer)
     for j in range(h.nv):
         s.v[j] = w.v_new[j]
+        if h.nkinematic > 0:
+            open_last(m, s)[j] = w.v_new[j]
     return ARRIVED
 
 

@@ -1,9 +1,11 @@
 """What the joints of a tree move: every coordinate some inertia, and in planar models in the plane.
 
-Both are asked of the description, before a model is made of it.
+And that kinematic bodies can be.  All is asked of the description, before a model is made of it.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +36,13 @@ def check_inertia(bodies: list[Body]) -> None:
     free joint, or a thin rod that a joint turns about itself.  One configuration, drawn at random,
     stands for all: the determinant is an analytic function of the coordinates.
 
-    bodies: parents first
+    bodies: parents first; of kinematic ones the inertia does not matter
     """
     rng = np.random.default_rng(0)
-    for tree in _trees(bodies):  # they share no inertia: the matrix has a block for each
+    known = [
+        replace(body, mass=1.0, inertia=np.eye(3)) if body.kinematic else body for body in bodies
+    ]
+    for tree in _trees(known):  # they share no inertia: the matrix has a block for each
         _check_tree(tree, rng)
 
 
@@ -138,6 +143,40 @@ def _turn(axis: Floats, angle: float) -> Floats:
     """Rotation by an angle about a unit axis (Rodrigues' formula)."""
     K = _cross(axis)
     return np.asarray(np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K)
+
+
+def check_kinematic(bodies: list[Body]) -> None:
+    """Raise a ModelError that names the first kinematic body that cannot be.
+
+    bodies: parents first
+    """
+    by_name = {body.name: body for body in bodies}
+    for body in bodies:
+        joint, what = body.joint, f"kinematic body {body.name!r}"
+        above = by_name.get(body.parent)
+        while above is not None and above.joint.type == "fixed":
+            above = by_name.get(above.parent)
+        if not body.kinematic:
+            if above is not None and above.kinematic and joint.type != "fixed":
+                raise ModelError(
+                    f"body {body.name!r} moves on the kinematic body {above.name!r}: what a "
+                    "kinematic body carries by joints must be kinematic or fixed to it; let this "
+                    "body touch it instead"
+                )
+            continue
+        if joint.type == "fixed":
+            raise ModelError(f"{what} needs a joint along which it moves; without one it is fixed")
+        if above is not None and not above.kinematic:
+            raise ModelError(
+                f"{what} is carried by {above.name!r}, which is none: it can stand in the world or "
+                "on kinematic bodies"
+            )
+        unlimited = not np.isfinite(joint.limits).any() and np.isinf(joint.effort)
+        if not unlimited or joint.damping or joint.armature:
+            raise ModelError(
+                f"joint of {what}: limits, effort, damping and armature would do nothing, for its "
+                "velocity is what it is set to; leave them out"
+            )
 
 
 def check_plane(bodies: list[Body]) -> None:

@@ -295,6 +295,10 @@ class Model:
             ("wrench", ("f8", (int(h.nb), 6)), h.wrench_at),
             ("mass_scale", ("f8", (int(h.nb),)), h.mass_scale_at),
         ]
+        if h.nsurfaces:
+            sections.append(("surface", ("f8", (int(h.nsurfaces), 3)), h.surface_at))
+        if h.nkinematic:
+            sections.append(("last", ("f8", (self.nv,)), h.last_at))
         return np.dtype(
             {
                 "names": [name for name, _, _ in sections],
@@ -321,6 +325,13 @@ class Model:
         row["coefficients"]["friction"] = self.features["friction"]
         row["coefficients"]["restitution"] = self.features["restitution"]
         row["owners"] = -1
+        if self.header.nkinematic:
+            row["last"] = np.nan
+        if self.header.nsurfaces:
+            row["surface"] = [
+                np.zeros(3) if geom.surface_velocity is None else geom.surface_velocity
+                for geom in self.geoms
+            ]
         return row.view(np.uint8)
 
     def workspace(self) -> Bytes:

@@ -64,6 +64,8 @@ def allocate(
     header.nsolids = len(solid_numbers(pairs))
     fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
     header.nheights = sum(heights.size for heights in fields if heights is not None)
+    if any(geom.surface_velocity is not None for geom in geoms):
+        header.nsurfaces = len(geoms)
     header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
     header.directions = directions
     header.nloops, header.ne = len(closures.loops), closures.rows
@@ -79,7 +81,9 @@ def allocate(
     trees = _list_trees(bodies)
     header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
     # Recursion pays for the deepest tree or for none; loops are taken out by factors
-    header.recursive = not header.ne and max(map(_cost_of_factors, trees), default=0) >= RECURSION
+    header.nkinematic = sum(body.kinematic for body in bodies)  # the recursion does not know them
+    costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
+    header.recursive = costly and not (header.ne or header.nkinematic)
     # Free and spherical joints are not refined
     simple = all(JOINT_NV[kind] <= 1 for kind in kinds) and not (header.ne or header.recursive)
     header.refined = simple and max(map(max, trees), default=0) > DEEP
@@ -97,14 +101,17 @@ def allocate(
 
 
 def _list_trees(bodies: list[Body]) -> list[list[int]]:
-    """Trees of bodies that move apart from each other: the depths of their coordinates."""
+    """Trees of bodies that move apart from each other: the depths of their coordinates.
+
+    Kinematic bodies belong to none.
+    """
     trees: list[list[int]] = []
     place: dict[str, tuple[int, int]] = {}  # of each body that moves: its tree, and its depth
     for body in bodies:
         count = JOINT_NV[JOINT_TYPES[body.joint.type]]
         tree, depth = place.get(body.parent, (len(trees), 0))
         if tree == len(trees):
-            if count == 0:  # stands still
+            if count == 0 or body.kinematic:  # stands still, or moves whatever happens
                 continue
             trees.append([])
         trees[tree] += range(depth + 1, depth + count + 1)
@@ -128,7 +135,11 @@ def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
 
     And it is not too large: what lanes need grows with the square of the number of coordinates.
     """
-    floating = all(body.joint.type in FLOATING for body in bodies if body.parent == "world")
+    floating = all(
+        body.joint.type in FLOATING and not body.kinematic
+        for body in bodies
+        if body.parent == "world"
+    )
     inelastic = header.restitution == INELASTIC
     known = floating and inelastic and header.nv <= LANES
     return bool(known and not (header.ne or header.recursive))
@@ -162,12 +173,13 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.joint = kind
         record.root = i if parent == 0 else records[parent].root
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
-        resisted = joint.damping != 0.0 or joint.armature != 0.0 or joint.actuated
-        record.floats = ALONE if parent == 0 and kind == FREE and not resisted else ROOTED
+        free = kind == FREE and not (joint.actuated or body.kinematic)
+        free = free and joint.damping == 0.0 and joint.armature == 0.0
+        record.floats = ALONE if parent == 0 and free else ROOTED
         if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
             records[record.root].floats = BASE
         record.tree = records[parent].tree
-        if record.tree < 0 and record.nv > 0:
+        if record.tree < 0 and record.nv > 0 and not body.kinematic:
             record.tree, trees = trees, trees + 1
         q_at += JOINT_NQ[kind]
         v_at += JOINT_NV[kind]
@@ -211,10 +223,12 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
             j = record.v_at + k
             dof = dofs[j]
             dof.parent, dof.body, dof.tree = previous, i, record.tree
-            dof.place = places[record.tree]
-            places[record.tree] += 1
+            dof.kinematic = body.kinematic
+            if not body.kinematic:
+                dof.place = places[record.tree]
+                places[record.tree] += 1
             previous = j
-            dof.actuated = body.joint.actuated
+            dof.actuated = body.joint.actuated and not body.kinematic
             dof.damping, dof.armature = body.joint.damping, body.joint.armature
             dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
             dof.lower, dof.upper = body.joint.limits

@@ -249,11 +249,14 @@ def _check_breadth(a: Geom, b: Geom) -> None:
 
 
 def _trees(bodies: list[Body]) -> dict[str, str]:
-    """The first moving body of each body's tree; "world" for what is welded to the world."""
+    """The first moving body of each body's tree; "world" for what nothing that touches it moves.
+
+    That is what is welded to the world, and kinematic bodies with all that they carry.
+    """
     tree = {"world": "world"}
     for body in bodies:
         root = tree[body.parent]
-        moving = body.joint.type != "fixed"
+        moving = body.joint.type != "fixed" and not body.kinematic
         tree[body.name] = body.name if root == "world" and moving else root
     return tree
 
@@ -276,7 +279,13 @@ def _touching(
     # A point has no volume: it touches the ground, and other shapes on request only.
     tested &= ~((kinds[first] == POINT) & ~ground[second])
     tested &= ~((kinds[second] == POINT) & ~ground[first])
+    still = names["world"]
     for (i, j), rule in ruled.items():
+        if rule.collide and tree[i] == still and tree[j] == still:
+            raise ModelError(
+                f"pair {geoms[i].name!r}, {geoms[j].name!r}: neither can give way, for both are on "
+                "the world or on kinematic bodies; leave the pair out"
+            )
         before = i * len(geoms) - i * (i + 1) // 2  # pairs of geoms before geom i
         tested[before + j - i - 1] = rule.collide
     return first[tested], second[tested]

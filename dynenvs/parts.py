@@ -102,6 +102,13 @@ def whole(value: Any, what: str) -> int:
     raise ModelError(f"{what} must be a whole number, got {value!r}")
 
 
+def truth(value: Any, what: str) -> bool:
+    """`value` as True or False, or a ModelError that names `what`."""
+    if not isinstance(value, bool | np.bool_):
+        raise ModelError(f"{what} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def inertia_matrix(value: Any, body: str) -> NDArray[np.float64]:
     """Principal moments, shape (3,), or a matrix, shape (3, 3), as a matrix [kg m^2]."""
     array = _numbers(value)
@@ -231,6 +238,8 @@ class Geom:
     heights: NDArray[np.float64] | None = None
     mass: float | None = None  # that it adds to its body [kg]
     density: float | None = None  # of which it does [kg/m^3]
+    # With which its surface runs along it, as a belt does, in the body's frame [m/s]; None: never
+    surface_velocity: NDArray[np.float64] | None = None
 
     @property
     def kind(self) -> int:
@@ -260,6 +269,8 @@ class Body:
     density: float | None = None
     # Whether mass, com or inertia was given, not to be computed from geoms
     explicit: bool = False
+    # Whether its velocity is prescribed: nothing that touches it changes it
+    kinematic: bool = False
 
 
 def check_mass(name: str, mass: float, inertia: NDArray[np.float64]) -> None:

@@ -38,12 +38,13 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
-    "integrator", "nbases",
+    "integrator", "nbases", "nsurfaces", "nkinematic",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
     "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at",
-    "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "state_bytes",
+    "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "surface_at",
+    "last_at", "state_bytes",
     "pose_at", "pose_new_at", "body_work_at", "lanes_at", "kept_at", "gaps_at", "spots_at",
     "shapes_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
     "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at", "Y_at", "G_at",
@@ -58,10 +59,8 @@ BODY = record_type(
     [
         ("parent", "i8"),
         ("joint", "i8"),
-        (
-            "tree",
-            "i8",
-        ),  # its number among the trees that move apart from each other, or -1
+        # Its number among the trees that move apart from each other, or -1 of what no impulse moves
+        ("tree", "i8"),
         ("root", "i8"),  # the tree's first body: its position is the tree's reference point
         ("q_at", "i8"),
         ("v_at", "i8"),
@@ -95,10 +94,11 @@ DOF = record_type(
         ("parent", "i8"),  # the next degree of freedom towards the root, or -1
         ("whole", "i8"),  # leading entries of its row of factors that are taken in blocks
         ("body", "i8"),
-        ("tree", "i8"),  # its tree, and its place among the coordinates of that
+        ("tree", "i8"),  # its tree (-1: kinematic), and its place among the coordinates of that
         ("place", "i8"),
         ("q_at", "i8"),
         ("actuated", "i8"),
+        ("kinematic", "i8"),  # its velocity is what the user sets: it has an infinite mass
         ("limited", "i8"),
         ("lower", "f8"),
         ("upper", "f8"),
@@ -353,6 +353,11 @@ CONTACT = record_type(
         ("friction", "f8"),
         ("slip", "f8"),  # sigma of the answer [m/s]
         ("impulse", "f8", (3,)),
+        # Velocity of A's surface from B's besides that of their bodies, as of belts: along the
+        # contact's plane, world axes [m/s]; and whether there is any
+        ("drift", "f8", (3,)),
+        ("drifts", "i8"),
+        ("grounded", "i8"),  # whether nothing that happens moves B: it is the world or kinematic
     ]
 )
 
@@ -376,6 +381,10 @@ CONSTRAINT = record_type(
         ("row", "i8"),  # its first one, three for each constraint before it
         ("tangents", "i8"),  # rows but the normal's
         ("contact", "i8"),  # number of the contact, or -1
+        # Velocity of A's surface from B's besides the trees' (of belts, of kinematic bodies),
+        # world axes [m/s]; and whether there is any
+        ("drift", "f8", (3,)),
+        ("drifts", "i8"),
         ("coordinate", "i8"),  # of the joint limit, and whether it presses against its stop
         ("pressed", "i8"),
         ("friction", "f8"),

@@ -70,3 +70,9 @@ def inertia_matrix(body: Any, out: Floats) -> None:
 def dot6(a: Floats, b: Floats) -> float:
     """Scalar product of a motion and a force vector."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+
+
+@inlined
+def dot3(a: Floats, b: Floats) -> float:
+    """Product of two vectors of three numbers."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

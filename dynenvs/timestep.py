@@ -36,6 +36,7 @@ from dynenvs.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    open_last,
     open_model,
     open_state,
     open_workspace,
@@ -256,6 +257,8 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
         return False
     for j in range(m.header[0].nv):
         s.v[j] = w.v_new[j]
+        if m.header[0].nkinematic > 0:
+            open_last(m, s)[j] = w.v_new[j]
     for i in range(m.header[0].nq):
         s.q[i] = w.q_posed[i] = w.q_new[i]
     return True

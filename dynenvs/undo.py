@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynenvs.compiled import inlined
-from dynenvs.layout import Bytes, ModelView, StateView, WorkspaceView, open_state
+from dynenvs.layout import Bytes, ModelView, StateView, WorkspaceView, open_last, open_state
 from dynenvs.views import vector
 
 
@@ -63,6 +63,8 @@ def _copy(m: ModelView, source: StateView, target: StateView) -> None:
             target.wrench[i, k] = source.wrench[i, k]
     for k in range(h.nblocks):
         target.owners[k] = source.owners[k]
+    for i in range(h.nv if h.nkinematic > 0 else 0):
+        open_last(m, target)[i] = open_last(m, source)[i]
     for i in range(source.status[0].touched):
         f = source.touched[i]
         target.touched[i] = f

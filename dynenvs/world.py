@@ -141,7 +141,10 @@ class World:
 
     @property
     def v(self) -> Floats:
-        """Velocities, shape (nv,): a view that can be written into."""
+        """Velocities, shape (nv,): a view that can be written into.
+
+        Those of kinematic bodies stay as they are set; all others follow from forces.
+        """
         view: Floats = self._rows["v"][0]
         return view
 
@@ -182,6 +185,24 @@ class World:
         self._written = True
         view: Floats = self._rows["coefficients"]["restitution"][0]
         view.flags.writeable = bool(self.model.header.restitution)
+        return view
+
+    @property
+    def surface_velocity(self) -> Floats:
+        """With which each geom's surface runs along it, shape (geoms, 3) [m/s]: belts of conveyors.
+
+        In the order of `Model.geoms` (`Model.geom_id`), in the axes of the geom's body; writable.
+
+        Raises:
+            ValueError: the model was built without any.
+        """
+        if "surface" not in (self._rows.dtype.names or ()):
+            raise ValueError(
+                "no geom of the model has a surface velocity: give one to ModelBuilder's geom, "
+                "surface_velocity=(0, 0, 0) if it stands still at first"
+            )
+        self._written = True
+        view: Floats = self._rows["surface"][0]
         return view
 
     @property
@@ -302,6 +323,8 @@ class World:
                 raise ValueError(
                     f"{name}[{k}] of the world is {values[k]}; it must be from {least} to {most}"
                 )
+        if self.model.header.nsurfaces and not np.isfinite(self._rows["surface"]).all():
+            raise ValueError("surface_velocity of the world must be finite")
 
     def _call(self) -> tuple[Any, ...]:
         """Arguments of the step's kernel."""

@@ -16,6 +16,7 @@ from rich.console import Console
 from dynenvs.agents.bench.peers import MissingPeer
 from dynenvs.agents.verify import (
     bouncing,
+    conveyor,
     corners,
     families,
     groove,
@@ -51,7 +52,7 @@ from dynenvs.agents.verify.scene import (
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
 @pytest.mark.parametrize(
     "family",
-    [sliding, isotropy, rolling, impacts, bouncing, piles, groove, pinched, corners],
+    [sliding, isotropy, rolling, impacts, bouncing, piles, groove, pinched, corners, conveyor],
 )
 def test_scenes_meet_their_bars(
     family: families.Family, cone: str, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ from dynenvs.agents.bench.report import draft, write_json
 from dynenvs.agents.verify import (
     bouncing,
     closed,
+    conveyor,
     corners,
     free_motion,
     groove,
@@ -51,7 +52,7 @@ FAMILIES: dict[str, Family] = {
     "groove": groove.readings,
     "pinched": pinched.readings,
     "corners": corners.readings,
-    # "conveyor" waits for a law of contact with surface velocity; then it stands here
+    "conveyor": conveyor.readings,
 }
 SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
 PRECISION = "precision"  # no table: curves of what an error costs

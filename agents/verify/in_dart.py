@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from dynenvs.agents.bench.peers import MissingPeer, peer
-from dynenvs.agents.verify.scene import Plane, Scene, Solid, State
+from dynenvs.agents.verify.scene import NO_BELT, Plane, Scene, Solid, State
 
 
 class InDart:
@@ -17,6 +17,8 @@ class InDart:
 
     def __init__(self, scene: Scene) -> None:
         self._dart = dart = peer("dartpy")
+        if any(scene.belt):
+            raise MissingPeer(NO_BELT)
         self._world = world = dart.simulation.World()
         world.setGravity(list(scene.gravity))
         world.setTimeStep(scene.timestep)

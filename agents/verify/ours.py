@@ -24,7 +24,8 @@ class Ours:
     def __init__(self, scene: Scene, **options: Any) -> None:
         builder = ModelBuilder(gravity=scene.gravity, **options)
         if scene.floor:
-            builder.half_space("floor", friction=scene.friction)
+            belt = scene.belt if any(scene.belt) else None
+            builder.half_space("floor", friction=scene.friction, surface_velocity=belt)
         for k, plane in enumerate(scene.planes):
             builder.half_space(
                 f"plane{k}", position=plane.point, normal=plane.normal, friction=scene.friction

@@ -10,6 +10,7 @@ import numpy as np
 from dynenvs.layout import Floats
 
 G = 9.81  # [m/s^2]
+NO_BELT = "it has no velocity of surfaces"  # what a simulator says that cannot run a belt
 Triple = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
@@ -69,6 +70,7 @@ class Scene(NamedTuple):
     restitution: float = 0.0
     pins: tuple[Pin, ...] = ()
     planes: tuple[Plane, ...] = ()  # beside the floor
+    belt: Triple = (0.0, 0.0, 0.0)  # velocity of the floor's surface [m/s]
 
 
 class State(NamedTuple):

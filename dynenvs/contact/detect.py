@@ -24,6 +24,7 @@ from dynenvs.layout import (
     open_broad,
     open_model,
     open_state,
+    open_surfaces,
     open_workspace,
 )
 from dynenvs.lcp.workspace import integer
@@ -274,11 +275,13 @@ def _speed(bodies: Records, works: Records, poses: Records, body: int, p: Any, n
 
 @inlined
 def add_contact(
-    m: ModelView, s: StateView, gap: float, deepest: float, f: int, candidate: int, contact: Any
-) -> None:
+    m: ModelView, s: StateView, poses: Records, gap: float, deepest: float, f: int, candidate: int,
+    contact: Any,
+) -> None:  # fmt: skip
     """Make a candidate a contact, which `place` has placed at the start of the step.
 
-    f: its feature; deepest: gap of the deepest candidate of its group, or 0 [m]
+    poses: those for which it was placed; f: its feature
+    deepest: gap of the deepest candidate of its group, or 0 [m]
     """
     feature = m.features[f]
     contact.candidate, contact.source = candidate, f
@@ -293,6 +296,28 @@ def add_contact(
     # of the deepest.  A clamp of each alone would ask a rigid sole for a velocity field that it
     # cannot have, and redundant contacts would squeeze (physics.md, section 4, consistent biases).
     contact.target = gap - deepest
+    set_drift(m, s, poses, contact)
+    other = m.bodies[feature.body_b]
+    contact.grounded = 1 if feature.body_b == 0 or (other.tree < 0 and other.last >= 0) else 0
+
+
+@inlined
+def set_drift(m: ModelView, s: StateView, poses: Records, contact: Any) -> None:
+    """Write down how fast A's surface runs along B's where the bodies themselves do not move.
+
+    A belt only drags: of its velocity the part along the contact's plane counts.
+    """
+    contact.drifts = 0
+    if m.header[0].nsurfaces == 0:
+        return
+    surfaces, feature = open_surfaces(m, s), m.features[contact.source]
+    drift, n = contact.drift, contact.normal
+    ax, ay, az = rotate(poses[feature.body_a].R, surfaces[feature.geom_a])
+    bx, by, bz = rotate(poses[feature.body_b].R, surfaces[feature.geom_b])
+    x, y, z = ax - bx, ay - by, az - bz
+    along = n[0] * x + n[1] * y + n[2] * z
+    drift[0], drift[1], drift[2] = x - along * n[0], y - along * n[1], z - along * n[2]
+    contact.drifts = 1 if x != 0.0 or y != 0.0 or z != 0.0 else 0
 
 
 @inlined
@@ -368,7 +393,7 @@ def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> 
             contact = w.contacts[min(count, h.nc)]
             if _reaches(m, w, dt, k, k, contact):
                 deepest = deepest_point(m.features, w.gaps, h.npoints, k)
-                add_contact(m, s, w.gaps[k], deepest, k, k, contact)
+                add_contact(m, s, w.pose, w.gaps[k], deepest, k, k, contact)
                 count += 1
     for i in range(w.answer[0].near):
         entry = w.near[i]
@@ -381,7 +406,7 @@ def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> 
             if w.gaps[k] < SEEN:  # far candidates cannot be near: skip the velocity
                 contact = w.contacts[min(count, h.nc)]
                 if _reaches(m, w, dt, f, k, contact):
-                    add_contact(m, s, w.gaps[k], deepest, f, k, contact)
+                    add_contact(m, s, w.pose, w.gaps[k], deepest, f, k, contact)
                     count += 1
     return count
 

@@ -205,9 +205,8 @@ def _errors(
         errors[r] = announced - gap
         worst = max(worst, abs(errors[r]))
         n = _mark(marks, n, r, G)
-        if contact.stick > 0 and contact.body_b == 0:
-            start, pose = poses[contact.body_a], poses_new[contact.body_a]
-            tangential_errors(contact, contact.corner != 0, start, pose, speeds, dt, errors)
+        if contact.stick > 0 and contact.grounded:
+            tangential_errors(contact, poses, poses_new, speeds, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors[k]))
                 n = _mark(marks, n, k, G)
@@ -263,19 +262,22 @@ def _same(marks: Ints, n: int, factored: Ints, known: int) -> bool:
 
 @merged
 def tangential_errors(
-    contact: Any, corner: bool, start: Any, pose: Any, speeds: Floats, dt: float, errors: Floats
+    contact: Any, poses: Records, poses_new: Records, speeds: Floats, dt: float, errors: Floats
 ) -> None:
-    """Announced minus actual tangential displacement of a sticking contact on the world.
+    """Announced minus actual tangential displacement of a sticking contact on what is grounded.
 
-    start, pose: of body A.  Measured at the core point: a rolling sphere's centre moves by dt times
-    its velocity.
+    Measured at the core point: a rolling sphere's centre moves by dt times its velocity.
     """
+    start, pose = poses[contact.body_a], poses_new[contact.body_a]
     height = contact.radius  # of the core point above the one that sticks
-    if corner:
+    if contact.corner != 0:
         height = contact.gap
     ax, ay, az = rotate(pose.R, contact.local)
     bx, by, bz = contact.center[0], contact.center[1], contact.center[2]
     dx, dy, dz = ax + pose.p[0] - bx, ay + pose.p[1] - by, az + pose.p[2] - bz
+    if contact.body_b > 0:
+        cx, cy, cz = _carried(poses[contact.body_b], poses_new[contact.body_b], contact.point)
+        dx, dy, dz = dx - cx, dy - cy, dz - cz
     for k in range(contact.stick):
         t = contact.t1 if k == 0 else contact.t2
         r = contact.row + 1 + k
@@ -284,6 +286,21 @@ def tangential_errors(
         if abs(height) > LOW:
             announced += _rolling(start.R, pose.R, contact.normal, height, t, dt)
         errors[r] = dt * announced - moved
+
+
+@inlined
+def _carried(start: Any, end: Any, at: Floats) -> tuple[float, float, float]:
+    """By how much a body carries what is at a place, from one pose to another."""
+    R, S = end.R, start.R
+    x, y, z = at[0] - start.p[0], at[1] - start.p[1], at[2] - start.p[2]
+    u = S[0, 0] * x + S[1, 0] * y + S[2, 0] * z  # in the body's frame
+    v = S[0, 1] * x + S[1, 1] * y + S[2, 1] * z
+    w = S[0, 2] * x + S[1, 2] * y + S[2, 2] * z
+    return (
+        R[0, 0] * u + R[0, 1] * v + R[0, 2] * w + end.p[0] - at[0],
+        R[1, 0] * u + R[1, 1] * v + R[1, 2] * w + end.p[1] - at[1],
+        R[2, 0] * u + R[2, 1] * v + R[2, 2] * w + end.p[2] - at[2],
+    )
 
 
 @inlined

@@ -15,6 +15,7 @@ from dynenvs.contact.detect import (
     number_contacts,
     read_low,
     select_contacts,
+    set_drift,
 )
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.loops import HELD, hold_loops, respect_loops
@@ -183,6 +184,7 @@ def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: 
             locate(m.features[contact.source], w.pose, contact)
         else:
             carry(w.pose[contact.body_a], w.pose[contact.body_b], contact)
+        set_drift(m, s, w.pose, contact)
 
 
 @inlined
@@ -218,6 +220,6 @@ def add_missed(
                 w.spots[h.ns + slot], w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact
             )
             deepest = deepest_slot(m, w, w.near[h.nnear + at])
-        add_contact(m, s, w.gaps[k], deepest, f, k, contact)
+        add_contact(m, s, w.pose, w.gaps[k], deepest, f, k, contact)
         count += 1
     return count

@@ -4,7 +4,9 @@ Rows: for each contact its normal and tangents, then one row for each joint limi
 W is M^-1 in the forward problem and Z (Z^T M Z)^-1 Z^T in the inverse one (physics.md, section 1,
 002, equation 7 as corrected); either comes as sparse factors L^T D L, and
 
-    Y = L^-T J^T,   G = Y^T D^-1 Y,   b = J v_free + gap / dt on normal rows.
+    Y = L^-T J^T,   G = Y^T D^-1 Y,   b = J v_free + gap / dt on normal rows,
+
+and on tangential rows the velocity with which surfaces run along each other besides (belts).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.layout import Floats, Ints, Records
 from dynenvs.lcp.workspace import integer
 from dynenvs.simd import add_multiple, add_outer
+from dynenvs.spatial import dot3
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 # Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
@@ -167,6 +170,8 @@ def contact_rows(
                 )
                 un, u1, u2 = un + a, u1 + b, u2 + c
         bias[r] = un + contact.target / dt
+        if contact.drifts:
+            u1, u2 = u1 + dot3(contact.t1, contact.drift), u2 + dot3(contact.t2, contact.drift)
         if contact.tangents > 0:
             bias[r + 1] = u1
         if contact.tangents == 2:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dynenvs.compiled import kernel, prepare_once
 from dynenvs.dynamics.rnea import subtract_wrench
-from dynenvs.edge import finite_vector, prepare
+from dynenvs.edge import finite_vector, prepare, refuse_kinematic
 from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import (
     Bytes,
@@ -125,8 +125,9 @@ def aba(
 
     Raises:
         ValueError: wrong shape, or not finite; or the mass matrix is singular at this `q`, as of
-            two hinges of a point mass that have become one line.
+            two hinges of a point mass that have become one line; or the model has kinematic bodies.
     """
+    refuse_kinematic(model)
     row, buffer = prepare(model, q, v, wrenches)
     a = np.zeros(model.nv)
     call = model.packed, row, buffer, finite_vector(tau, model.nv, "tau"), a

@@ -2,7 +2,9 @@
 
 L is unit lower triangular with the sparsity of M: L_ij is non-zero only for j on the way from i
 to the root.  Columns are eliminated tips to base, so no fill-in arises.  `factor` stores L below
-the diagonal and D^-1 on it: solves then divide by nothing.  Rows are subtracted in blocks where
+the diagonal and D^-1 on it: solves then divide by nothing.  Kinematic coordinates have an infinite
+mass, D^-1 = 0: no force changes their velocity (they carry no others, so that none depends on
+theirs).  Rows are subtracted in blocks where
 that is quicker; what then stands between a row's own entries means nothing and is never read.
 """
 
@@ -26,6 +28,9 @@ def factor(m: ModelView, M: Floats, L: Floats) -> bool:
 def factor_in_place(dofs: Records, L: Floats) -> bool:
     """The same for a matrix that lies in L already."""
     for k in range(dofs.shape[0] - 1, -1, -1):
+        if dofs[k].kinematic:
+            L[k, k] = 0.0
+            continue
         pivot = L[k, k]
         if not pivot > 0.0:  # catches NaN too
             return False

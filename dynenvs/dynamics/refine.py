@@ -36,6 +36,7 @@ from dynenvs.layout import (
 )
 from dynenvs.records import PRISMATIC, REVOLUTE
 from dynenvs.rotation import rotate
+from dynenvs.spatial import dot3
 
 REFINED = 0  # what the kernels return, unless they could not be compiled
 TWIST, WRENCH, ARM = range(3)  # rows of IA
@@ -74,6 +75,8 @@ def refine_biases(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: floa
         contact = w.contacts[i]
         r = contact.row
         un, u1, u2 = _velocity(w, contact)
+        if contact.drifts:
+            u1, u2 = u1 + dot3(contact.t1, contact.drift), u2 + dot3(contact.t2, contact.drift)
         w.bias_row[r] = un + contact.target / dt
         if contact.tangents > 0:
             w.bias_row[r + 1] = u1

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
+from dynenvs.edge import refuse_kinematic
 from dynenvs.layout import Floats
 from dynenvs.methods.angeles_ma import angeles_ma
 from dynenvs.methods.angeles_ma_direct import angeles_ma_direct
@@ -56,11 +57,12 @@ def forward_dynamics(
             angeles_ma, angeles_ma_direct.
 
     Raises:
-        ValueError: unknown method, wrong shape, or not finite.
+        ValueError: unknown method, wrong shape, or not finite; or the model has kinematic bodies.
         ArithmeticError: roundoff has made the system singular or indefinite for this method.
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose from: {', '.join(METHODS)}")
+    refuse_kinematic(model)
     return METHODS[method](tree_of(model, q, v, tau))
 
 

@@ -15,6 +15,7 @@ from dynenvs.contact.rows import REACH, SLIP, reference_tangents
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.workspace import integer
 from dynenvs.sparse_view import SparseView
+from dynenvs.spatial import dot3
 
 # Gaps are known to rounding only, and those of bodies that touch all around would contradict each
 # other: what redundant contacts cannot meet to the last digit, they answer by squeezing.
@@ -23,12 +24,13 @@ SNUG = 1e-9  # gap up to which parts are not to come closer [m]
 
 @kernel
 def list_trees(dofs: Records, x: SparseView) -> None:
-    """Trees with their coordinates in order, and where each stands."""
+    """Trees with their coordinates in order, and where each stands; kinematic ones come last."""
     nt = x.trees.shape[0]
     for t in range(nt):
         x.trees[t].nv = 0
     for j in range(dofs.shape[0]):
-        x.trees[dofs[j].tree].nv += 1
+        if dofs[j].tree >= 0:
+            x.trees[dofs[j].tree].nv += 1
     first, mass_at = integer(0), integer(0)
     for t in range(nt):
         tree = x.trees[t]
@@ -36,7 +38,12 @@ def list_trees(dofs: Records, x: SparseView) -> None:
         first += tree.nv
         mass_at += tree.nv * tree.nv
     for j in range(dofs.shape[0]):
-        x.coordinates[x.trees[dofs[j].tree].first + dofs[j].place] = j
+        at = first
+        if dofs[j].tree >= 0:
+            at = x.trees[dofs[j].tree].first + dofs[j].place
+        else:
+            first += 1
+        x.coordinates[at] = j
 
 
 @kernel
@@ -75,12 +82,8 @@ def pose_problem(
     if not planar:
         _align_tangents(w.contacts, count, x)
     for i in range(count):
-        _keep_offset(
-            x,
-            i,
-            open_polygon(m, s),
-            w.contacts[i].target / dt if w.contacts[i].target > 1e-9 else 0.0,
-        )
+        offset = w.contacts[i].target / dt if w.contacts[i].target > SNUG else 0.0
+        _keep_offset(x, i, open_polygon(m, s), w.contacts[i], offset)
         _recall(s.memory, w.contacts[i], x.p[i])
     return _pose_limits(m.dofs, s.q, w.v_free, x, count, dt)
 
@@ -90,6 +93,7 @@ def _pose_contact(
     m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, i: int, planar: bool, dt: float
 ) -> None:
     contact, c = w.contacts[i], x.constraints[i]
+    _find_drift(m, w, contact, c)
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
     c.contact, c.rows, c.friction = i, 1 + contact.tangents, contact.friction
@@ -108,6 +112,32 @@ def _pose_contact(
     for r in range(3):
         x.bias[i, r] = row_velocity(x, i, r, x.free)
     x.bias[i, 0] += contact.target / dt
+    if c.drifts:
+        x.bias[i, 0] += dot3(contact.normal, c.drift)
+        x.bias[i, 1] += dot3(contact.t1, c.drift)
+        x.bias[i, 2] += dot3(contact.t2, c.drift)
+
+
+@inlined
+def _find_drift(m: ModelView, w: WorkspaceView, contact: Any, c: Any) -> None:
+    """What moves a contact's surfaces besides the trees: belts, and kinematic bodies."""
+    c.drifts = contact.drifts
+    for k in range(3):
+        c.drift[k] = contact.drift[k] if contact.drifts else 0.0
+    for side in range(2):
+        body = m.bodies[contact.body_b if side else contact.body_a]
+        if body.tree >= 0 or body.last < 0:
+            continue
+        c.drifts = 1
+        sign, at, origin = -1.0 if side else 1.0, contact.point, w.pose[body.root].p
+        px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
+        j = body.last
+        while j >= 0:
+            w0, w1, w2, rate = w.S[j, 0], w.S[j, 1], w.S[j, 2], sign * w.v_free[j]
+            c.drift[0] += rate * (w.S[j, 3] + w1 * pz - w2 * py)
+            c.drift[1] += rate * (w.S[j, 4] + w2 * px - w0 * pz)
+            c.drift[2] += rate * (w.S[j, 5] + w0 * py - w1 * px)
+            j = m.dofs[j].parent
 
 
 @inlined
@@ -115,6 +145,8 @@ def _add_side(
     m: ModelView, w: WorkspaceView, x: SparseView, body: int, contact: Any, sign: float, row: int
 ) -> None:
     """Add sign * (n, t1, t2)^T J_point of a body to three rows of J."""
+    if m.bodies[body].tree < 0:  # no impulse moves it
+        return
     n, t1, t2, at = contact.normal, contact.t1, contact.t2, contact.point
     origin = w.pose[m.bodies[body].root].p
     px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
@@ -211,8 +243,8 @@ def _turn(contact: Any, x: SparseView, i: int, c: float, s: float) -> None:
 
 
 @inlined
-def _keep_offset(x: SparseView, i: int, polygon: Records, offset: float) -> None:
-    """A contact's largest predicted velocity; the bias is that of J v alone from here on."""
+def _keep_offset(x: SparseView, i: int, polygon: Records, contact: Any, offset: float) -> None:
+    """A contact's largest predicted velocity; the bias is what adds to J v from here on."""
     bias, c = x.bias[i], x.constraints[i]
     c.speed = abs(bias[0])
     if c.rows == 2:
@@ -220,6 +252,10 @@ def _keep_offset(x: SparseView, i: int, polygon: Records, offset: float) -> None
     elif c.rows == 3:
         c.speed = max(c.speed, strongest(polygon, bias[1], bias[2]))
     bias[0], bias[1], bias[2] = offset, 0.0, 0.0
+    if c.drifts:
+        bias[0] += dot3(contact.normal, c.drift)
+        bias[1] = dot3(contact.t1, c.drift) if c.rows > 1 else 0.0
+        bias[2] = dot3(contact.t2, c.drift) if c.rows > 2 else 0.0
 
 
 @inlined
@@ -247,6 +283,7 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
         if gap + dt * sign * v[j] < REACH:
             c = x.constraints[n]
             c.contact, c.coordinate, c.rows, c.friction = -1, j, 1, 0.0
+            c.drifts = 0
             c.a, c.b = dof.tree, -1
             for r in range(6):
                 for k in range(x.J.shape[1]):

@@ -40,6 +40,7 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.spatial import dot3
 from dynenvs.views import words
 
 STIFF = 1e7  # weight of a row, in units of 1 / g
@@ -59,6 +60,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     for i in range(n):
         for r in range(3):
             x.trial[i, r] = row_velocity(x, i, r, x.v)
+        _add_carried(w, x, i)
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
     floating = begin_momentum(m, s, w, x)
@@ -93,6 +95,20 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
 
 
 @inlined
+def _add_carried(w: WorkspaceView, x: SparseView, i: int) -> None:
+    """Make the velocities `trial` of constraint i those from a kinematic body, belts left out."""
+    c = x.constraints[i]
+    if c.contact < 0 or c.drifts == 0:
+        return
+    contact = w.contacts[c.contact]
+    for r in range(c.rows):
+        direction = contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
+        x.trial[i, r] += dot3(direction, c.drift)
+        if contact.drifts:
+            x.trial[i, r] -= dot3(direction, contact.drift)
+
+
+@inlined
 def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: float) -> float:
     """Position errors of all constraints into `p`, weights of those that take part into `W`.
 
@@ -119,10 +135,9 @@ def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: floa
         announced = max(0.0, contact.gap + dt * x.trial[i, 0]) if pressed else 0.0
         x.p[i, 0] = announced - gap
         rows = 1
-        if contact.stick > 0 and contact.body_b == 0:
+        if contact.stick > 0 and contact.grounded:
             contact.row = 3 * i
-            start, pose = w.pose[contact.body_a], w.pose_new[contact.body_a]
-            tangential_errors(contact, contact.corner != 0, start, pose, speeds, dt, errors)
+            tangential_errors(contact, w.pose, w.pose_new, speeds, dt, errors)
             rows += contact.stick
         worst = max(worst, _mark(x, i, rows))
     return worst
