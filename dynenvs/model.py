@@ -238,6 +238,7 @@ class Model:
             "refined": h.refined,
             "recursive": h.recursive,
             "impacts": h.restitution != INELASTIC,
+            "island impacts": h.sparse and h.restitution != INELASTIC,
             "midpoint": h.integrator == MIDPOINT,
             "sparse": h.sparse,
             "cones": h.cone == CONE,

@@ -87,9 +87,7 @@ def allocate(
     # Free and spherical joints are not refined
     simple = all(JOINT_NV[kind] <= 1 for kind in kinds) and not (header.ne or header.recursive)
     header.refined = simple and max(map(max, trees), default=0) > DEEP
-    header.sparse = len(trees) > 1 and not (
-        header.ne or header.recursive or header.refined or header.restitution != INELASTIC
-    )
+    header.sparse = len(trees) > 1 and not (header.ne or header.recursive or header.refined)
     header.npolygons = len(direction_counts(directions))
     header.abreast = _goes_abreast(header, bodies)
     header.limit = 0 if max_contacts is None else max_contacts

@@ -22,7 +22,7 @@ INELASTIC, NEWTON, POISSON = range(3)
 SIMULTANEOUS, SEQUENTIAL = range(2)
 # Integrators: semi-implicit Euler's rule, and the midpoint rule
 EULER, MIDPOINT = range(2)
-# Rungs of the ladder of contact (`dynenvs.contact.solve`, `dynenvs.contact.sparse.solve`)
+# Rungs of the ladder of contact (`dynenvs.contact.solve`, `dynenvs.contact.sparse.ladder`)
 KEPT, PATCHES, MODES, SWEEPS, MULTIPLIERS, PATH, LEMKE, CONES = range(8)
 RUNGS = 8
 
@@ -236,6 +236,8 @@ STATUS = record_type(
         # Candidates that were in a contact problem since the totals were cleared: how many the row
         # lists.  All others carry nothing and hold no total: most of the row need not be read
         ("touched", "i8"),
+        # Length of the part of a step that the remembered impulses are of; 0 of none [s]
+        ("part", "f8"),
         ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
         ("cone", "i8"),  # of this world: PYRAMID or CONE ...
         ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
@@ -389,6 +391,8 @@ CONSTRAINT = record_type(
         ("pressed", "i8"),
         ("friction", "f8"),
         ("reserve", "f8"),  # normal impulse besides p_n that bounds friction: none in a step [N s]
+        ("restitution", "f8"),  # of an impact
+        ("offset", "f8"),  # of its normal velocity, but for restitution [m/s]
         ("speed", "f8"),  # largest predicted velocity of its rows, bias included [m/s]
         ("slip", "f8"),  # of the answer [m/s]
         ("g", "f8"),  # what a unit of impulse changes: mean of the diagonal of G [1/kg]
@@ -490,5 +494,7 @@ ANSWER = record_type(
         ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
         ("lowest", "f8"),  # gap of the deepest feature where the velocities lead [m]
         ("until", "f8"),  # time until the next impact with restitution [s]
+        ("cuts", "i8"),  # impacts at which the step has been cut
+        ("window", "f8"),  # within which all that bounces has had its impact at once [s]
     ]
 )

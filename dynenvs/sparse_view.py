@@ -34,9 +34,9 @@ class SparseView(NamedTuple):
 
     trees: Records  # TREE, shape (nt,)
     constraints: Records  # CONSTRAINT, shape (nk,)
-    islands: Records  # ISLAND, shape (nt,)
+    islands: Records  # ISLAND, shape (nt + 1,): the last is what one contact alone joins
     members: Ints  # constraints, island by island, shape (nk,)
-    trees_of: Ints  # trees, island by island, in the order of elimination, shape (nt,)
+    trees_of: Ints  # trees, island by island, in the order of elimination, shape (nt + 2,)
     masses: Floats  # the trees' mass matrices, one after the other
     J: Floats  # Jacobian of row r of side s of constraint k in row 6 k + 3 s + r, (6 nk, wide)
     Z: Floats  # J M^-1, the same shape
@@ -47,11 +47,13 @@ class SparseView(NamedTuple):
     best: Floats  # the best impulses so far, shape (nk, 3)
     held: Floats  # those after the last round that was solved, shape (nk, 3)
     kept: Floats  # what an earlier attempt ended with, shape (nk, 3)
+    inelastic: Floats  # impulses of an impact without restitution, shape (nk, 3)
     trial: Floats  # impulses that the law gives at a trial velocity, shape (nk, 3)
     path: Floats  # of the interior-point method: 8 entries for each variable of the LCP, (8, *)
     eliminated: Records  # ELIMINATED, shape (nk,)
     slip: Floats  # mu times the slip, where it is held for a round [m/s], shape (nk,)
     free: Floats  # velocity without impulses, ordered by trees, shape (nv,)
+    before: Floats  # of an impact: the velocity before it, shape (nv,)
     v: Floats  # the trial velocity, shape (nv,)
     off: Floats  # by which it misses what its impulses give, shape (nv,)
     step: Floats  # Newton's step, shape (nv,)
@@ -77,10 +79,11 @@ def sparse_parts(header: Any) -> list[int]:
     nk = int(header.nc + header.nlimited)
     wide = int(header.widest)
     words = [
-        nt * TREE.itemsize // 8, nk * CONSTRAINT.itemsize // 8, nt * ISLAND.itemsize // 8, nk, nt,
-        nv * wide, 6 * nk * wide, 6 * nk * wide, 9 * nk, 9 * nk, 3 * nk, 3 * nk, 3 * nk, 3 * nk,
-        3 * nk, 3 * nk, 8 * nk * (2 + int(header.directions)), nk * ELIMINATED.itemsize // 8, nk,
-        nv, nv, nv, nv, nv, nv, nv, nt * nt, nt * nt, nt, nt, factor_words(header),
+        nt * TREE.itemsize // 8, nk * CONSTRAINT.itemsize // 8, (nt + 1) * ISLAND.itemsize // 8, nk,
+        nt + 2, nv * wide, 6 * nk * wide, 6 * nk * wide, 9 * nk, 9 * nk, 3 * nk, 3 * nk, 3 * nk,
+        3 * nk, 3 * nk, 3 * nk, 3 * nk, 8 * nk * (2 + int(header.directions)),
+        nk * ELIMINATED.itemsize // 8, nk,
+        nv, nv, nv, nv, nv, nv, nv, nv, nt * nt, nt * nt, nt, nt, factor_words(header),
     ]  # fmt: skip
     return [8 * word for word in words]
 
@@ -100,12 +103,12 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     at += nt * TREE_BYTES
     constraints = vector(buffer, at, nk, CONSTRAINT)
     at += nk * CONSTRAINT_BYTES
-    islands = vector(buffer, at, nt, ISLAND)
-    at += nt * ISLAND_BYTES
+    islands = vector(buffer, at, nt + 1, ISLAND)
+    at += (nt + 1) * ISLAND_BYTES
     members = vector(buffer, at, nk, np.int64)
     at += 8 * nk
-    trees_of = vector(buffer, at, nt, np.int64)
-    at += 8 * nt
+    trees_of = vector(buffer, at, nt + 2, np.int64)
+    at += 8 * (nt + 2)
     masses = vector(buffer, at, nv * wide, np.float64)
     at += 8 * nv * wide
     J = matrix(buffer, at, 6 * nk, wide, np.float64)
@@ -120,8 +123,9 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     best = matrix(buffer, at + 48 * nk, nk, 3, np.float64)
     held = matrix(buffer, at + 72 * nk, nk, 3, np.float64)
     kept = matrix(buffer, at + 96 * nk, nk, 3, np.float64)
-    trial = matrix(buffer, at + 120 * nk, nk, 3, np.float64)
-    at += 144 * nk
+    inelastic = matrix(buffer, at + 120 * nk, nk, 3, np.float64)
+    trial = matrix(buffer, at + 144 * nk, nk, 3, np.float64)
+    at += 168 * nk
     path = matrix(buffer, at, 8, nk * (2 + h.directions), np.float64)
     at += 64 * nk * (2 + h.directions)
     eliminated = vector(buffer, at, nk, ELIMINATED)
@@ -129,13 +133,14 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     slip = vector(buffer, at, nk, np.float64)
     at += 8 * nk
     free = vector(buffer, at, nv, np.float64)
-    v = vector(buffer, at + 8 * nv, nv, np.float64)
-    off = vector(buffer, at + 16 * nv, nv, np.float64)
-    step = vector(buffer, at + 24 * nv, nv, np.float64)
-    start = vector(buffer, at + 32 * nv, nv, np.float64)
-    coordinates = vector(buffer, at + 40 * nv, nv, np.int64)
-    swaps = vector(buffer, at + 48 * nv, nv, np.int64)
-    at += 56 * nv
+    before = vector(buffer, at + 8 * nv, nv, np.float64)
+    v = vector(buffer, at + 16 * nv, nv, np.float64)
+    off = vector(buffer, at + 24 * nv, nv, np.float64)
+    step = vector(buffer, at + 32 * nv, nv, np.float64)
+    start = vector(buffer, at + 40 * nv, nv, np.float64)
+    coordinates = vector(buffer, at + 48 * nv, nv, np.int64)
+    swaps = vector(buffer, at + 56 * nv, nv, np.int64)
+    at += 64 * nv
     block = matrix(buffer, at, nt, nt, np.int64)
     later = matrix(buffer, at + 8 * nt * nt, nt, nt, np.int64)
     at += 16 * nt * nt
@@ -146,6 +151,6 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     factor = vector(buffer, at, words, np.float64)
     return SparseView(
         trees, constraints, islands, members, trees_of, masses, J, Z, G, W, bias, p, best, held,
-        kept, trial, path, eliminated, slip, free, v, off, step, start, coordinates, swaps, block,
-        later, laters, degree, factor,
+        kept, inelastic, trial, path, eliminated, slip, free, before, v, off, step, start,
+        coordinates, swaps, block, later, laters, degree, factor,
     )  # fmt: skip

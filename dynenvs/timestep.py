@@ -48,7 +48,6 @@ from dynenvs.undo import is_full, keep_state, may_fill, restore_state
 from dynenvs.views import raw
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
-PIECES = 200  # parts of a step that end at impacts with restitution
 HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
 PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
 
@@ -65,77 +64,122 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
-    w.answer[0].wanted = w.answer[0].blocks = 0
-    remaining = dt
-    part = dt
-    middle = m.header[0].integrator == MIDPOINT
-    halvings, pieces = 0, 0
+    w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
+    remaining, part, halvings = dt, dt, 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
-        piece, sunk = part, False
         known = free != 0 and part == dt
-        if not (known or middle):
-            _pose(m, s, w)
-        bounces = m.header[0].restitution != INELASTIC and pieces < PIECES
-        if bounces and collide(packed, row, buffer, dt) not in (CERTIFIED, DEGRADED):
-            s.status[0].degraded += 1  # the step stops what should have bounced
-        if middle:
-            done = go_halfway(packed, row, buffer, tau, part) == HALFWAY
-        else:
-            done = known or free_motion(m, s, w, tau, part)
-        if done:
-            piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
-            if piece < part and middle:
+        _bounce(packed, row, buffer, m, s, w, dt, part, known)
+        piece = _set_out(packed, row, buffer, m, s, w, tau, part, known)
+        placed = ASTRAY
+        if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
+            placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
+        if placed == PLACED and not _arrive(packed, row, buffer, m, s, w, piece):
+            placed = ASTRAY
+        if placed != PLACED:
+            w.answer[0].posed = 0
+            if m.header[0].integrator == MIDPOINT:
                 turn_back(m, s, buffer)
-                done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
-            elif piece < part:
-                if known:  # four abreast have handed over what contact reads, and no more
-                    _pose(m, s, w)
-                done = free_motion(m, s, w, tau, piece)
-        if done and bounces:
-            done = find_impact(packed, row, buffer, piece) == CERTIFIED
-            if done and w.answer[0].until < piece:
-                piece = w.answer[0].until
-                pieces += 1
-                done = free_motion(m, s, w, tau, piece)
-        if done:
-            if is_constrained(m):
-                status = resolve_contacts(packed, row, buffer, piece, 0, 0.0)
-            else:
-                status = move_freely(m, s, w, piece)
-            done = status in (CERTIFIED, DEGRADED)
-            answer = w.answer[0]
-            s.status[0].pivots += answer.pivots
-            if done:
-                s.status[0].residual = max(s.status[0].residual, answer.residual)
-                answer.posed = 1  # or not: `project` leaves out what nobody asks
-                placed = PLACED
-                if is_constrained(m):
-                    placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
-                done = placed == PLACED
-                if done and middle:
-                    done = arrive(packed, row, buffer, piece) == ARRIVED
-                elif done:
-                    done = commit(m, s, w)
-                if done:
-                    add_totals(s, w)
-                sunk = placed == SUNK
-                answer.posed = answer.posed if done else 0
-        if middle and not done:
-            turn_back(m, s, buffer)
         if is_full(w):
             return STEP_FULL
-        if done:
+        if placed == PLACED:
+            add_totals(s, w)
             s.status[0].time += piece
             remaining -= piece
         elif halvings < HALVINGS:
             halvings += 1
             part *= 0.5
-            s.status[0].degraded += 0 if sunk else 1
+            s.status[0].degraded += 0 if placed == SUNK else 1
         else:
             s.status[0].failed += 1
             return STEP_FAILED
     return DONE
+
+
+@inlined
+def _bounce(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    dt: float,
+    part: float,
+    known: bool,
+) -> None:
+    """Poses at the start of a part, and the impacts of what bounces and touches there."""
+    if not (known or m.header[0].integrator == MIDPOINT):
+        _pose(m, s, w)
+    if m.header[0].restitution != INELASTIC:
+        status = collide(packed, row, buffer, dt, part)
+        if status not in (CERTIFIED, DEGRADED):
+            s.status[0].degraded += 1  # the step stops what should have bounced
+
+
+@inlined
+def _set_out(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    tau: Floats,
+    part: float,
+    known: bool,
+) -> float:
+    """Motion without contacts, for as much of the part as nothing cuts short.
+
+    Returns that length; 0.0 where there is no such motion.
+    """
+    middle = m.header[0].integrator == MIDPOINT
+    if middle:
+        done = go_halfway(packed, row, buffer, tau, part) == HALFWAY
+    else:
+        done = known or free_motion(m, s, w, tau, part)
+    if not done:
+        return 0.0
+    piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
+    if piece < part:
+        if middle:
+            turn_back(m, s, buffer)
+            done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
+        else:
+            if known:  # four abreast have handed over what contact reads, and no more
+                _pose(m, s, w)
+            done = free_motion(m, s, w, tau, piece)
+    if done and m.header[0].restitution != INELASTIC:
+        done = find_impact(packed, row, buffer, piece) == CERTIFIED
+        if done and w.answer[0].until < piece:
+            piece = w.answer[0].until
+            w.answer[0].cuts += 1
+            done = free_motion(m, s, w, tau, piece)
+    return piece if done else 0.0
+
+
+@inlined
+def _meet(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    piece: float,
+) -> bool:
+    """Contacts and limits over a part: velocities and where they lead; False without an answer."""
+    if is_constrained(m):
+        status = resolve_contacts(packed, row, buffer, piece, 0, 0.0)
+    else:
+        status = move_freely(m, s, w, piece)
+    answer = w.answer[0]
+    s.status[0].pivots += answer.pivots
+    if status not in (CERTIFIED, DEGRADED):
+        return False
+    s.status[0].residual = max(s.status[0].residual, answer.residual)
+    answer.posed = 1  # or not: `project` leaves out what nobody asks
+    return True
 
 
 @inlined
@@ -173,6 +217,8 @@ def _move(
     Returns PLACED; SUNK where something sank in, unless that is to be taken anyway; or ASTRAY
     where loops do not close.
     """
+    if not is_constrained(m):
+        return PLACED
     closed = m.header[0].ne > 0
     if closed:
         close_loops(packed, buffer, dt)
@@ -243,6 +289,22 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
         done = refine_free(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
         return bool(done == REFINED)
     return True
+
+
+@inlined
+def _arrive(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    piece: float,
+) -> bool:
+    """Take over what a part has led to; False if it is nowhere."""
+    if m.header[0].integrator == MIDPOINT:
+        return bool(arrive(packed, row, buffer, piece) == ARRIVED)
+    return commit(m, s, w)
 
 
 @inlined

@@ -12,22 +12,25 @@ Poisson:  compression, an inelastic impact with impulses p_c; then decompression
 Either can gain energy where friction acts.  The guard then goes only so far from the inelastic
 answer, which always loses some, towards the elastic one that none is gained; both obey the
 inequalities u_n >= 0 and |p_t| <= mu p_n, and so does what lies between.
+
+Scenes of many bodies are solved island by island (`sparse/impacts.py`), and guarded so.  Here
+stands what one problem for all is enough for: one tree of bodies, closed loops, long chains.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.contact.detect import look_for_spots, select_contacts
-from dynenvs.contact.exact_cones import solve_on_cones
-from dynenvs.contact.friction_lcp import solve_lcp_of_rows
 from dynenvs.contact.impulses import apply_impulses
 from dynenvs.contact.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.memory import remember_impulses
 from dynenvs.contact.problem import least_speed, velocity_scale
-from dynenvs.contact.rows import contact_rows, couple
-from dynenvs.contact.solve import solve_contacts
+from dynenvs.contact.rows import TOUCH, contact_rows, couple, limit_rows, normal_velocity
+from dynenvs.contact.solve import solve_contacts, solve_with_reserves
+from dynenvs.contact.sparse.impacts import SEQUENCE, collide_islands
 from dynenvs.contact.spots import FOUND
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
@@ -44,22 +47,27 @@ from dynenvs.layout import (
     open_workspace,
 )
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.records import CONE, POISSON, SEQUENTIAL
+from dynenvs.records import POISSON, SEQUENTIAL
 
-TOUCH = 1e-8  # gap from which two parts are apart [m]
+CUTS = 4  # impacts of a step that have each its own time; of more ...
+PARTS = 4  # ... those of each of so many parts of the step happen together, at its start
 STILL = 1e-9  # slowest approach that is an impact, where there is no gravity [m/s]
-SEQUENCE = 2000  # impacts one by one before all are ended at once, without restitution
 
 # Rows of `w.H`, which an impact has no other use for
 BEFORE, COMPRESSED = range(2)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "impacts", seconds=12)
-def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, float64)", "impacts", seconds=12)
+def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, part: float) -> int:
     """Change the velocities by the impacts of parts that touch and approach each other now.
 
     Parts that approach by no more than g dt, what they gain in a step, are left to the step.
     Needs the poses.  Returns the worst status of the contact problems solved.
+
+    `w.answer.window` tells within which time what bounces and would touch has had its impact
+    now, too: none, but where many impacts lie ahead.
+
+    dt, part: lengths of the whole step and of the part of it that begins now [s]
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
@@ -78,19 +86,26 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     if m.header[0].ne > 0 and not _hold(m, s, w, packed, buffer):
         return FAILED
     slowest = max(least_speed(m.header, dt), STILL)
+    answer = w.answer[0]
+    many = answer.cuts >= CUTS or _count_ahead(m, s, w, part, slowest) > CUTS
+    window = dt / PARTS if many else 0.0
+    answer.window = window
+    count = _touching(m, s, w, window, slowest)
+    if not _fastest(m, s, w, count, slowest) >= 0:
+        return CERTIFIED
+    if m.header[0].sparse != 0:
+        return int(collide_islands(packed, row, buffer, count, dt, slowest))
     if m.header[0].impacts != SEQUENTIAL:
-        count = _touching(m, s, w)
-        if not _fastest(m, s, w, count, slowest) >= 0:
-            return CERTIFIED
         return _impact(m, s, w, packed, row, buffer, count, dt, slowest, 1.0)
     worst = CERTIFIED
     for _ in range(SEQUENCE):
-        i = _fastest(m, s, w, _touching(m, s, w), slowest)
+        i = _fastest(m, s, w, _touching(m, s, w, window, slowest), slowest)
         if i < 0:
             return worst
         w.contacts[0] = w.contacts[i]
         worst = max(worst, _impact(m, s, w, packed, row, buffer, 1, dt, slowest, 1.0))
-    count = _touching(m, s, w)
+    s.status[0].degraded += 1  # without end, as far as can be seen
+    count = _touching(m, s, w, window, slowest)
     return max(worst, _impact(m, s, w, packed, row, buffer, count, dt, slowest, 0.0))
 
 
@@ -110,6 +125,7 @@ def _hold(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: B
 def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     """Time until the first impact with restitution, or dt, into `w.answer[0].until` [s].
 
+    No less than `w.answer.window`: sooner ones had their turn in `collide`.
     In a step of length t parts close in with the velocity v + t (v_free - v) / dt: the time is a
     root of a quadratic in which the directions of contacts stay those of now.  Needs `free_motion`.
     """
@@ -126,23 +142,17 @@ def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         w.answer[0].wanted = count
         return FAILED
     slowest = max(least_speed(m.header, dt), STILL)
-    contact_rows(
-        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, w.v_free, dt,
-        w.active, w.block, w.J, w.bias_row,
-    )  # fmt: skip
     for i in range(count):
         contact = w.contacts[i]
         if contact.gap <= TOUCH or s.coefficients[contact.source].restitution == 0.0:
             continue
-        now, then = 0.0, 0.0
-        for j in range(m.header[0].nv):
-            now += w.J[contact.row, j] * s.v[j]
-            then += w.J[contact.row, j] * w.v_free[j]
+        now = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, s.v)
+        then = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, w.v_free)
         rate = (then - now) / dt
         time = _first_root(rate, now, contact.gap)
         if time < until and now + rate * time < -slowest:
             until = time
-    w.answer[0].until = until
+    w.answer[0].until = min(max(until, w.answer[0].window), dt)
     return CERTIFIED
 
 
@@ -162,14 +172,44 @@ def _first_root(a: float, b: float, c: float) -> float:
 
 
 @kernel
-def _touching(m: ModelView, s: StateView, w: WorkspaceView) -> int:
-    """The contacts of parts that touch, first in `w.contacts`; returns their number."""
-    found = select_contacts(m, s, w, 0.0)
+def _count_ahead(m: ModelView, s: StateView, w: WorkspaceView, part: float, slowest: float) -> int:
+    """How many pairs of bodies will bounce off each other within a part, as far as can be seen."""
+    if m.header[0].sparse == 0:
+        return 0
+    count, last = 0, -1
+    for i in range(min(select_contacts(m, s, w, part), m.header[0].nc)):
+        contact = w.contacts[i]
+        new = contact.gap > TOUCH and contact.group != last
+        if new and _meets(m, s, w, contact, part, slowest):
+            count, last = count + 1, contact.group
+    return count
+
+
+@inlined
+def _meets(
+    m: ModelView, s: StateView, w: WorkspaceView, contact: Any, time: float, slowest: float
+) -> bool:
+    """Whether a contact that bounces closes within some time, if it gains no more than slowest."""
+    if s.coefficients[contact.source].restitution == 0.0:
+        return False
+    speed = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, s.v)
+    return bool(speed < 0.0 and contact.gap < time * (slowest - speed))
+
+
+@kernel
+def _touching(m: ModelView, s: StateView, w: WorkspaceView, window: float, slowest: float) -> int:
+    """The contacts of parts that touch, first in `w.contacts`; returns their number.
+
+    And of parts that bounce and will touch within the window, if they gain no more than `slowest`
+    till then.
+    """
+    found = select_contacts(m, s, w, window)
     if found > m.header[0].nc:  # the step is repeated with more room
         w.answer[0].wanted = found
     count = 0
     for i in range(min(found, m.header[0].nc)):
-        if w.contacts[i].gap <= TOUCH:
+        contact = w.contacts[i]
+        if contact.gap <= TOUCH or (window > 0.0 and _meets(m, s, w, contact, window, slowest)):
             w.contacts[count] = w.contacts[i]
             w.contacts[count].target = 0.0
             count += 1
@@ -180,22 +220,10 @@ def _touching(m: ModelView, s: StateView, w: WorkspaceView) -> int:
 def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met."""
     rows = contact_rows(
-        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, s.v, 1.0,
+        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, s.v, 0.0,
         w.active, w.block, w.J, w.bias_row,
     )  # fmt: skip
-    for i in range(m.header[0].nv):
-        dof = m.dofs[i]
-        if dof.limited == 0:
-            continue
-        low, high = s.q[dof.q_at] - dof.lower, dof.upper - s.q[dof.q_at]
-        if min(low, high) <= TOUCH:
-            for j in range(m.header[0].nv):
-                w.J[rows, j] = 0.0
-            w.J[rows, i] = 1.0 if low < high else -1.0
-            w.active[i], w.block[i] = min(w.active[i], rows), rows + 1  # its span, for `couple`
-            w.bias_row[rows] = w.J[rows, i] * s.v[i]
-            rows += 1
-    return rows
+    return int(limit_rows(m.dofs, s.q, rows, s.v, 0.0, w.active, w.block, w.J, w.bias_row))
 
 
 @kernel
@@ -204,11 +232,10 @@ def _fastest(m: ModelView, s: StateView, w: WorkspaceView, count: int, slowest: 
 
     One by one, every contact has its turn, inelastic ones too: they pass impacts on.
     """
-    _rows(m, s, w, count)
     worst, found, elastic = -slowest, -1, False
     for i in range(count):
         contact = w.contacts[i]
-        speed = w.bias_row[contact.row]
+        speed = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, s.v)
         if speed < -slowest and s.coefficients[contact.source].restitution > 0.0:
             elastic = True
         if speed < worst:
@@ -319,11 +346,9 @@ def _decompress(
     for i in range(count):
         n -= w.contacts[i].tangents  # a block for each contact and for each limit
         w.blocks[i].reserve = w.contacts[i].target
-    polygon = open_polygon(m, s)
+    polygon, cone = open_polygon(m, s), s.status[0].cone
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
-    status = solve_lcp_of_rows(packed, row, buffer, n, rows, scale)
-    if s.status[0].cone == CONE:
-        status = solve_on_cones(packed, row, buffer, n, rows, scale)
+    status = solve_with_reserves(packed, row, buffer, n, rows, cone, scale)
     for r in range(rows):
         p[r] += compressed[r]
     for i in range(count):

@@ -52,7 +52,7 @@ def start_block(
             slip = polygon[0].cosines[k] * x + polygon[0].sines[k] * y
             w[v + 1 + k] = slip + sigma
         z[v + 1 + directions] = sigma
-        w[v + 1 + directions] = 0.5 * block.friction * z[v]
+        w[v + 1 + directions] = block.friction * (0.5 * z[v] + block.reserve)
 
 
 @inlined

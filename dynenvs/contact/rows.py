@@ -23,6 +23,47 @@ from dynenvs.spatial import dot3
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 # Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
 REACH = 0.05  # [rad, m]
+TOUCH = 1e-8  # gap up to which parts meet in an impact, which takes no time [m, rad]
+
+
+@inlined
+def closing_speed(gap: float, dt: float) -> float:
+    """Speed at which a gap closes within a step of length dt; an impact (dt = 0) closes none."""
+    return gap / dt if dt > 0.0 else 0.0
+
+
+@inlined
+def is_limit_near(gap: float, speed: float, dt: float) -> bool:
+    """Whether a joint limit belongs to the problem of a step of length dt, or of an impact (0)."""
+    return bool(gap + dt * speed < REACH if dt > 0.0 else gap <= TOUCH)
+
+
+@inlined
+def normal_velocity(
+    bodies: Records, dofs: Records, poses: Records, S: Floats, contact: Any, v: Floats
+) -> float:
+    """Velocity [m/s] at which a contact opens along its normal where coordinates move with v.
+
+    The entry of the contact's row of J times v, without the row: the work is that of the bodies on
+    the way to the root.
+    """
+    n, at = contact.normal, contact.point
+    u = 0.0
+    for side in range(2):
+        body = contact.body_a if side == 0 else contact.body_b
+        if body == 0:
+            continue
+        origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
+        x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
+        j = bodies[body].last
+        while j >= 0:
+            w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
+            vx = S[j, 3] + w1 * z - w2 * y
+            vy = S[j, 4] + w2 * x - w0 * z
+            vz = S[j, 5] + w0 * y - w1 * x
+            u += sign * v[j] * (n[0] * vx + n[1] * vy + n[2] * vz)
+            j = dofs[j].parent
+    return u
 
 
 @merged
@@ -145,6 +186,7 @@ def contact_rows(
 
     `v` is the velocity without contact impulses, shape (nv,): it gives the right-hand side and
     the predicted slip.  All rows that coordinate j moves are `first[j]` to `after[j] - 1`, (nv,).
+    dt: length of the step, or 0 in an impact, in which no gap closes
     """
     planar = header[0].directions == 2
     nv = header[0].nv
@@ -169,7 +211,7 @@ def contact_rows(
                     bodies, dofs, S, body, origin, contact, sign, v, first, after, J
                 )
                 un, u1, u2 = un + a, u1 + b, u2 + c
-        bias[r] = un + contact.target / dt
+        bias[r] = un + closing_speed(contact.target, dt)
         if contact.drifts:
             u1, u2 = u1 + dot3(contact.t1, contact.drift), u2 + dot3(contact.t2, contact.drift)
         if contact.tangents > 0:
@@ -210,12 +252,12 @@ def limit_rows(
         low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
         sign = 1.0 if low < high else -1.0
         gap = min(low, high)
-        if gap + dt * sign * v[i] < REACH:
+        if is_limit_near(gap, sign * v[i], dt):
             for j in range(nv):
                 J[r, j] = 0.0
             J[r, i] = sign
             first[i], after[i] = min(first[i], r), r + 1
-            bias[r] = sign * v[i] + max(gap, 0.0) / dt
+            bias[r] = sign * v[i] + closing_speed(max(gap, 0.0), dt)
             r += 1
     return r
 

@@ -2,7 +2,7 @@
 
 Each rung is dearer than the one before, and is asked where that has not answered.  `World.
 diagnostics.rungs` counts how often each was asked and how often it answered.  Islands of loose
-parts have a ladder of their own (`sparse/solve.py`), in which this one is a rung.
+parts have a ladder of their own (`sparse/ladder.py`), in which this one is a rung.
 
 ======== ================================================= =======================================
 rung     what it does                                      why it is there
@@ -129,3 +129,24 @@ def solve_rows(
         status = solve_on_cones(packed, row, buffer, n, rows, scale)
         answer.answered[CONES] += 1 if status == CERTIFIED else 0
     return status
+
+
+@inlined
+def solve_with_reserves(
+    packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, law: int, scale: float
+) -> int:
+    """The same for blocks with impulses in reserve, the second half of an impact by Poisson's law.
+
+    These bound friction, too, and modes know nothing of that: Lemke's method begins.
+
+    law: PYRAMID or CONE; scale: the certificate's velocity scale [m/s]
+    """
+    status = open_state(open_model(packed), row).status[0]
+    status.asked[LEMKE] += 1
+    done = solve_lcp_of_rows(packed, row, buffer, n, rows, scale)
+    status.answered[LEMKE] += 1 if done == CERTIFIED else 0
+    if law == CONE:
+        status.asked[CONES] += 1
+        done = solve_on_cones(packed, row, buffer, n, rows, scale)
+        status.answered[CONES] += 1 if done == CERTIFIED else 0
+    return int(done)

@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined
-from dynenvs.contact.modes import sector
+from dynenvs.contact.modes import SLIP, STICK, nearest, sector
 from dynenvs.layout import Floats, Records
 from dynenvs.records import CONE
 
@@ -39,8 +39,10 @@ def project_contact(
         a = p[0] - rho * u[0]
         out[0], out[1], out[2] = max(a, 0.0), 0.0, 0.0
         W[0] = rho if a > 0.0 else 0.0
-    elif cone == CONE and c.reserve > 0.0:
+    elif c.reserve > 0.0 and (cone == CONE or c.tangents == 1):
         _project_cut(c, rho, p, u, held, out, W)
+    elif c.reserve > 0.0:
+        _project_cut_pyramid(polygon, c, rho, p, u, held, out, W)
     elif c.tangents == 1:
         _project_line(c.friction, rho, p, u, held, out, W)
     elif cone == CONE:
@@ -180,6 +182,38 @@ def _project_cut(
 
 
 @inlined
+def _project_cut_pyramid(
+    polygon: Records, c: Any, rho: float, p: Floats, u: Triple, held: float, out: Floats, W: Floats
+) -> None:
+    """The pyramid with a normal impulse in reserve, cut off at its flat face.
+
+    The nearest point of the whole pyramid, if that lies above the face; else the point of the face,
+    a polygon, that is nearest to the tangential part.
+    """
+    reserve = c.reserve
+    above = (p[0] + reserve, p[1], p[2])
+    _project_pyramid(polygon, c.friction, rho, above, u, held, out, W)
+    out[0] -= reserve
+    if out[0] >= 0.0:
+        return
+    for k in range(9):
+        W[k] = 0.0
+    x, y = p[1] - rho * u[1], p[2] - rho * u[2]
+    mode, out[1], out[2] = nearest(polygon, c.friction * reserve, x, y)
+    out[0] = 0.0
+    if mode == STICK:
+        W[4] = W[8] = rho
+    elif mode >= SLIP + polygon[0].directions:  # along an edge of the polygon
+        k = mode - SLIP - polygon[0].directions
+        after = k + 1 if k + 1 < polygon[0].directions else 0
+        ex = polygon[0].cosines[after] - polygon[0].cosines[k]
+        ey = polygon[0].sines[after] - polygon[0].sines[k]
+        share = rho / (ex * ex + ey * ey)
+        W[4], W[8] = share * ex * ex, share * ey * ey
+        W[5] = W[7] = share * ex * ey
+
+
+@inlined
 def steepest(polygon: Records, x: float, y: float) -> int:
     """The direction k with the largest -d_k . (x, y)."""
     best, most = 0, -math.inf
@@ -192,9 +226,8 @@ def steepest(polygon: Records, x: float, y: float) -> int:
 
 @inlined
 def _project_pyramid(
-    polygon: Records, mu: float, rho: float, p: Floats, u: Triple, held: float, out: Floats,
-    W: Floats,
-) -> None:  # fmt: skip
+    polygon: Records, mu: float, rho: float, p: Any, u: Triple, held: float, out: Floats, W: Floats
+) -> None:
     own = held < 0.0
     cosines, sines = polygon[0].cosines, polygon[0].sines
     k = steepest(polygon, u[1], u[2])

@@ -228,6 +228,8 @@ def _bring_in(x: SparseView, island: Any, polygon: Records) -> None:
         c, p = x.constraints[i], x.p[i]
         p[0] = max(p[0], 0.0)
         if c.tangents == 1:
-            p[1] = min(max(p[1], -c.friction * p[0]), c.friction * p[0])
+            bound = c.friction * (p[0] + c.reserve)
+            p[1] = min(max(p[1], -bound), bound)
         elif c.tangents == 2:
-            _, p[1], p[2] = nearest(polygon, c.friction * p[0], p[1], p[2])
+            bound = c.friction * (p[0] + c.reserve)
+            _, p[1], p[2] = nearest(polygon, bound, p[1], p[2])

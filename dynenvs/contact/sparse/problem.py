@@ -11,9 +11,10 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.modes import strongest
-from dynenvs.contact.rows import REACH, SLIP, reference_tangents
+from dynenvs.contact.rows import SLIP, closing_speed, is_limit_near, reference_tangents
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
 from dynenvs.lcp.workspace import integer
+from dynenvs.records import INELASTIC
 from dynenvs.sparse_view import SparseView
 from dynenvs.spatial import dot3
 
@@ -74,17 +75,23 @@ def pose_problem(
 ) -> int:
     """Constraints of the first `count` contacts and of all limits; returns their number.
 
+    dt: length of the step, or 0 in an impact, in which no gap closes
     Impulses start from those of the last step, by feature.
     """
     planar = m.header[0].directions == 2
+    # Where impacts cut steps, parts are of many lengths; forces go on through all of them
+    last, part = s.status[0].part, 1.0
+    if m.header[0].restitution != INELASTIC and last > 0.0:
+        part = dt / last
     for i in range(count):
         _pose_contact(m, s, w, x, i, planar, dt)
     if not planar:
         _align_tangents(w.contacts, count, x)
     for i in range(count):
-        offset = w.contacts[i].target / dt if w.contacts[i].target > SNUG else 0.0
+        gap = w.contacts[i].target
+        offset = closing_speed(gap, dt) if gap > SNUG else 0.0
         _keep_offset(x, i, open_polygon(m, s), w.contacts[i], offset)
-        _recall(s.memory, w.contacts[i], x.p[i])
+        _recall(s.memory, w.contacts[i], part, x.p[i])
     return _pose_limits(m.dofs, s.q, w.v_free, x, count, dt)
 
 
@@ -111,7 +118,7 @@ def _pose_contact(
         _swap_sides(x.J, c, i)
     for r in range(3):
         x.bias[i, r] = row_velocity(x, i, r, x.free)
-    x.bias[i, 0] += contact.target / dt
+    x.bias[i, 0] += closing_speed(contact.target, dt)
     if c.drifts:
         x.bias[i, 0] += dot3(contact.normal, c.drift)
         x.bias[i, 1] += dot3(contact.t1, c.drift)
@@ -246,11 +253,7 @@ def _turn(contact: Any, x: SparseView, i: int, c: float, s: float) -> None:
 def _keep_offset(x: SparseView, i: int, polygon: Records, contact: Any, offset: float) -> None:
     """A contact's largest predicted velocity; the bias is what adds to J v from here on."""
     bias, c = x.bias[i], x.constraints[i]
-    c.speed = abs(bias[0])
-    if c.rows == 2:
-        c.speed = max(c.speed, abs(bias[1]))
-    elif c.rows == 3:
-        c.speed = max(c.speed, strongest(polygon, bias[1], bias[2]))
+    set_speed(c, polygon, (bias[0], bias[1], bias[2]))
     bias[0], bias[1], bias[2] = offset, 0.0, 0.0
     if c.drifts:
         bias[0] += dot3(contact.normal, c.drift)
@@ -259,8 +262,18 @@ def _keep_offset(x: SparseView, i: int, polygon: Records, contact: Any, offset: 
 
 
 @inlined
-def _recall(memory: Records, contact: Any, p: Floats) -> None:
-    """Impulses of the last step along this step's normal and tangents."""
+def set_speed(c: Any, polygon: Records, u: tuple[float, float, float]) -> None:
+    """A constraint's largest predicted velocity, for the certificate's scale; u: of its rows."""
+    c.speed = abs(u[0])
+    if c.rows == 2:
+        c.speed = max(c.speed, abs(u[1]))
+    elif c.rows == 3:
+        c.speed = max(c.speed, strongest(polygon, u[1], u[2]))
+
+
+@inlined
+def _recall(memory: Records, contact: Any, part: float, p: Floats) -> None:
+    """This part of the last step's impulses, along this step's normal and tangents."""
     last = memory[contact.candidate].impulse
     n, t1, t2 = contact.normal, contact.t1, contact.t2
     p[0] = p[1] = p[2] = 0.0
@@ -268,6 +281,8 @@ def _recall(memory: Records, contact: Any, p: Floats) -> None:
         p[0] += n[k] * last[k]
         p[1] += t1[k] * last[k] if contact.tangents > 0 else 0.0
         p[2] += t2[k] * last[k] if contact.tangents > 1 else 0.0
+    for r in range(3):
+        p[r] *= part
 
 
 @inlined
@@ -280,7 +295,7 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
         low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
         sign = 1.0 if low < high else -1.0
         gap = min(low, high)
-        if gap + dt * sign * v[j] < REACH:
+        if is_limit_near(gap, sign * v[j], dt):
             c = x.constraints[n]
             c.contact, c.coordinate, c.rows, c.friction = -1, j, 1, 0.0
             c.drifts = 0
@@ -289,7 +304,7 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
                 for k in range(x.J.shape[1]):
                     x.J[6 * n + r, k] = 0.0
             x.J[6 * n, dof.place] = sign
-            x.bias[n, 0] = max(gap, 0.0) / dt
+            x.bias[n, 0] = closing_speed(max(gap, 0.0), dt)
             c.speed = abs(sign * v[j] + x.bias[n, 0])
             x.bias[n, 1] = x.bias[n, 2] = 0.0
             x.p[n, 0] = x.p[n, 1] = x.p[n, 2] = 0.0
@@ -301,22 +316,39 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
 def weigh(dofs: Records, L: Floats, x: SparseView, n: int) -> None:
     """Z = J M^-1 of n constraints, and each one's own G = J M^-1 J^T."""
     for i in range(n):
-        c = x.constraints[i]
-        c.row, c.tangents, c.reserve = 3 * i, c.rows - 1, 0.0
-        for k in range(9):
-            x.G[i, k] = 0.0
-        for side in range(2 if c.b >= 0 else 1):
-            tree = x.trees[c.b if side else c.a]
-            row = 6 * i + 3 * side
-            for r in range(c.rows):
-                _divide(dofs, L, x, tree, row + r)
-            for a in range(c.rows):
-                for b in range(c.rows):
-                    for k in range(tree.nv):
-                        x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
-        c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
-        if not x.G[i, 0] > 0.0:
-            _leave_out(x, i)
+        _weigh_one(dofs, L, x, i)
+
+
+@inlined
+def _weigh_one(dofs: Records, L: Floats, x: SparseView, i: int) -> None:
+    c = x.constraints[i]
+    c.row, c.tangents, c.reserve = 3 * i, c.rows - 1, 0.0
+    for k in range(9):
+        x.G[i, k] = 0.0
+    for side in range(2 if c.b >= 0 else 1):
+        tree = x.trees[c.b if side else c.a]
+        row = 6 * i + 3 * side
+        for r in range(c.rows):
+            _divide(dofs, L, x, tree, row + r)
+        for a in range(c.rows):
+            for b in range(c.rows):
+                for k in range(tree.nv):
+                    x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
+    c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
+    if not x.G[i, 0] > 0.0:
+        _leave_out(x, i)
+
+
+@kernel
+def align_with_slip(dofs: Records, L: Floats, contacts: Records, x: SparseView, i: int) -> None:
+    """Turn the tangents of contact i, alone, along its slip now (at `free`)."""
+    if x.constraints[i].rows < 3:
+        return
+    a, b = predicted_velocity(x, i, 1), predicted_velocity(x, i, 2)
+    speed = math.sqrt(a * a + b * b)
+    if speed > SLIP:
+        _turn(contacts[i], x, i, a / speed, b / speed)
+        _weigh_one(dofs, L, x, i)
 
 
 @inlined

@@ -110,7 +110,7 @@ def copy_impulses(x: SparseView, island: Any, source: Floats, target: Floats) ->
 
 
 @inlined
-def _respond(x: SparseView, island: Any, p: Floats, v: Floats) -> None:
+def respond(x: SparseView, island: Any, p: Floats, v: Floats) -> None:
     """v = v_free + M^-1 J^T p of the island's trees."""
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = x.trees[x.trees_of[k]]
@@ -128,13 +128,14 @@ def update_velocities(
     x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records
 ) -> float:
     """Velocities that the impulses give, and the certificate's residual of both; inf for NaN."""
-    _respond(x, island, x.p, x.v)
+    respond(x, island, x.p, x.v)
     worst = 0.0
     block = blocks[0]
     for k in range(island.first, island.first + island.count):
         i = x.members[k]
         c = x.constraints[i]
-        block.row, block.tangents, block.friction, block.reserve = 0, c.rows - 1, c.friction, 0.0
+        block.row, block.tangents = 0, c.rows - 1
+        block.friction, block.reserve = c.friction, c.reserve
         u = x.trial[i]
         for r in range(3):
             u[r] = row_velocity(x, i, r, x.v) + x.bias[i, r] if r < c.rows else 0.0
@@ -196,7 +197,7 @@ def _miss(x: SparseView, island: Any, cone: int, polygon: Records, penalty: floa
             row_velocity(x, i, 2, x.v) + x.bias[i, 2] if c.rows > 2 else 0.0,
         )
         project_contact(cone, polygon, c, penalty / c.g, x.p[i], u, x.slip[i], x.trial[i], x.W[i])
-    _respond(x, island, x.trial, x.off)
+    respond(x, island, x.trial, x.off)
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = x.trees[x.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):

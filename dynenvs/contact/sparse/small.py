@@ -12,7 +12,7 @@ from typing import Any
 
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.modes import OPEN, STICK
-from dynenvs.contact.solve import QUICK, solve_rows
+from dynenvs.contact.solve import QUICK, solve_rows, solve_with_reserves
 from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.layout import (
@@ -46,7 +46,11 @@ def solve_small(packed: Bytes, row: Bytes, buffer: Bytes, number: int, rungs: in
     if rows > w.G.shape[0]:
         return NOT_DONE
     _fill(x, island, w)
-    done = solve_rows(packed, row, buffer, island.count, rows, cone, rungs, 0, island.scale)
+    n, scale = island.count, island.scale
+    if has_reserves(x, island):
+        done = solve_with_reserves(packed, row, buffer, n, rows, cone, scale)
+    else:
+        done = solve_rows(packed, row, buffer, n, rows, cone, rungs, 0, scale)
     if rungs == QUICK and done != CERTIFIED:
         return NOT_DONE
     _exchange(x, island, w)
@@ -85,10 +89,19 @@ def _list_blocks(x: SparseView, island: Any, w: WorkspaceView) -> int:
         i = x.members[island.first + k]
         c, block = x.constraints[i], w.blocks[k]
         block.row, block.tangents, block.friction = r, c.rows - 1, c.friction
-        block.reserve, block.corners = 0.0, 0
+        block.reserve, block.corners = x.constraints[i].reserve, 0
         block.mode = STICK if x.p[i, 0] > 0.0 else OPEN
         r += c.rows
     return r
+
+
+@inlined
+def has_reserves(x: SparseView, island: Any) -> bool:
+    """Whether friction is bounded by more than the unknown impulses (Poisson's law of impact)."""
+    for k in range(island.first, island.first + island.count):
+        if x.constraints[x.members[k]].reserve > 0.0:
+            return True
+    return False
 
 
 @inlined

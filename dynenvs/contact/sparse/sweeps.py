@@ -35,7 +35,7 @@ def _relax(x: SparseView, i: int, cone: int, polygon: Records) -> None:
     add_impulse(x, i, 0, max(p[0] - u / G[0], 0.0) - p[0])
     if c.rows == 1:
         return
-    bound = c.friction * p[0]
+    bound = c.friction * (p[0] + c.reserve)
     g = G[4] if c.rows == 2 else max(G[4], G[8])
     g = max(g, 1e-9 * G[0])
     y1 = p[1] - (row_velocity(x, i, 1, x.v) + x.bias[i, 1]) / g

@@ -1,0 +1,88 @@
+"""THE LADDER of an island's contact problem: what is tried, in which order, and when it is enough.
+
+Steps and impacts climb the same one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.compiled import apart, inlined
+from dynenvs.contact.penalty import ENOUGH
+from dynenvs.contact.solve import ALL, QUICK
+from dynenvs.contact.sparse.large import solve_island
+from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
+from dynenvs.layout import (
+    Bytes,
+    open_model,
+    open_polygon,
+    open_state,
+    open_workspace,
+)
+from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
+from dynenvs.records import KEPT, PYRAMID
+from dynenvs.sparse_view import SparseView, open_sparse
+
+SMALL = 16  # constraints of an island up to which the dense method is tried first ...
+RESERVED = 4  # ... the same, where impulses are in reserve (Poisson's law of impact) ...
+EXACT = 1e-13  # ... where the last step's impulses leave more than this
+RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
+USELESS = 0.1  # residual above which an answer is none
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64)", "sparse", seconds=18)
+def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
+    """Island k from the impulses `p`, whose residual is known, to an answer with the certificate.
+
+    Each rung is dearer than the one before, and is taken where that has left too much.  `p`, `v`
+    and the island's residual end as those of the best answer; returns its status (`judge`).
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    x, polygon = open_sparse(m.header, buffer), open_polygon(m, s)
+    island, status = x.islands[k], s.status[0]
+    # Things at rest: nothing is new
+    status.asked[KEPT] += 1
+    if island.residual <= EXACT:
+        status.answered[KEPT] += 1
+        return judge(island)
+    # A few contacts: their modes are quickly found, and exact to rounding; so are Lemke's pivots of
+    # very few where impulses in reserve bound friction, too, of which modes know nothing
+    most = RESERVED if has_reserves(x, island) else SMALL
+    few = island.count <= most and status.cone == PYRAMID
+    if few and solve_small(packed, row, buffer, k, QUICK) == DONE and island.residual <= ENOUGH:
+        return judge(island)
+    if island.residual <= ENOUGH:
+        status.answered[KEPT] += 1
+        return judge(island)
+    # Many, or modes that do not settle
+    island.residual = solve_island(x, island, status, polygon, w.blocks)
+    if island.residual <= CERTIFIED_RESIDUAL:
+        return judge(island)
+    # A few that are wedged, or touch nearly along a line
+    solve_small(packed, row, buffer, k, ALL)
+    return judge(island)
+
+
+@inlined
+def judge(island: Any) -> int:
+    """CERTIFIED, DEGRADED or FAILED, by the island's residual."""
+    if not island.residual <= USELESS:
+        return FAILED
+    return DEGRADED if island.residual > CERTIFIED_RESIDUAL else CERTIFIED
+
+
+@inlined
+def velocity_scale(x: SparseView, island: Any, floor: float) -> float:
+    """The certificate's velocity scale, as `dynenvs.contact.problem.velocity_scale`.
+
+    And no less than what rounding leaves of the difference of speeds.
+    """
+    scale = floor
+    for k in range(island.first, island.first + island.count):
+        scale = max(scale, x.constraints[x.members[k]].speed)
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for j in range(tree.first, tree.first + tree.nv):
+            scale = max(scale, RELATIVE * abs(x.free[j]))
+    return scale if scale > 0.0 else 1.0
