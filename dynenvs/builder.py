@@ -299,13 +299,26 @@ class ModelBuilder(GeomBuilder):
         *,
         friction: float | None = None,
         restitution: float | None = None,
+        torsional_friction: float | None = None,
+        rolling_friction: float | None = None,
     ) -> ModelBuilder:
-        """Let two geoms touch (also of one robot), with their own coefficients if given."""
+        """Let two geoms touch (also of one robot), with their own coefficients if given.
+
+        Torsional and rolling friction are lengths [m], see `sphere`.
+        """
         pair = _two(geom_a, geom_b)
-        for what, value in (("friction", friction), ("restitution", restitution)):
+        said = {
+            "friction": friction,
+            "restitution": restitution,
+            "torsional_friction": torsional_friction,
+            "rolling_friction": rolling_friction,
+        }
+        for what, value in said.items():
             if value is not None:
                 coefficient(value, f"pair {geom_a!r}, {geom_b!r}: {what}")
-        self._rules[pair] = PairRule(True, friction, restitution)
+        self._rules[pair] = PairRule(
+            True, friction, restitution, torsional_friction, rolling_friction
+        )
         return self
 
     def self_contact(self, *geoms: str) -> ModelBuilder:

@@ -44,6 +44,9 @@ class GeomBuilder:
         `surface_velocity`, shape (3,) [m/s]: how fast the surface runs along the geom, as the belt
         of a conveyor does, in the axes of its body (of the world for its own geoms).  At a contact
         the part of it along the contact's plane counts; `World.surface_velocity` changes it.
+        `torsional_friction` and `rolling_friction` (0.0) [m]: what moments about a contact's normal
+        and along its plane may be, over its normal force (of both geoms by the model's rule for
+        `friction`).
         """
         radius = positive(radius, f"geom {name!r}: radius")
         return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
@@ -172,6 +175,8 @@ class GeomBuilder:
         mass: float | None = None,
         density: float | None = None,
         surface_velocity: Vector | None = None,
+        torsional_friction: float = 0.0,
+        rolling_friction: float = 0.0,
     ) -> Self:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
@@ -193,6 +198,8 @@ class GeomBuilder:
             None
             if surface_velocity is None
             else vector3(surface_velocity, f"geom {name!r}: surface_velocity"),
+            coefficient(torsional_friction, f"geom {name!r}: torsional_friction"),
+            coefficient(rolling_friction, f"geom {name!r}: rolling_friction"),
         )
         return self
 

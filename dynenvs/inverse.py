@@ -278,7 +278,7 @@ def inverse_dynamics(
 
     Raises:
         ValueError: wrong shape, not finite, more contacts in reach than the model's limit, or a
-            model with closed loops.
+            model with closed loops, or with torsional or rolling friction.
     """
     if not (np.isfinite(period) and period > 0):
         raise ValueError(f"period must be positive and finite [s], got {period}")
@@ -286,6 +286,11 @@ def inverse_dynamics(
         raise ValueError(f"lookahead must lie in [0, period] = [0, {period}] s, got {lookahead}")
     if model.closures.loops:
         raise ValueError("inverse dynamics of models with closed loops is not available")
+    if model.header.moments:
+        raise ValueError(
+            "inverse dynamics with torsional or rolling friction is not available: build a model "
+            "without them for the controller"
+        )
     rows, buffer = prepare(model, q, v)
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")

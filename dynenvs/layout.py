@@ -225,6 +225,7 @@ def fill_offsets(header: Any) -> None:
             ("mass_scale_at", 8 * nb),
             ("surface_at", 24 * header.nsurfaces),
             ("last_at", 8 * nv if header.nkinematic else 0),
+            ("moments_at", 24 * nk if header.moments else 0),
         ],
     )
     header.workspace_bytes = place(
@@ -333,6 +334,16 @@ def open_last(m: ModelView, s: StateView) -> Floats:
     """
     h = m.header[0]
     return vector(raw(s.status, h.state_bytes), h.last_at, h.nv, np.float64)
+
+
+@inlined
+def open_moments(m: ModelView, s: StateView) -> Floats:
+    """Impulse moment of each contact candidate in the last step on A, world axes [N m s], (nk, 3).
+
+    Of models with torsional or rolling friction alone.
+    """
+    h = m.header[0]
+    return matrix(raw(s.status, h.state_bytes), h.moments_at, h.nk, 3, np.float64)
 
 
 @inlined

@@ -300,6 +300,8 @@ class Model:
             sections.append(("surface", ("f8", (int(h.nsurfaces), 3)), h.surface_at))
         if h.nkinematic:
             sections.append(("last", ("f8", (self.nv,)), h.last_at))
+        if h.moments:
+            sections.append(("moments", ("f8", (int(h.nk), 3)), h.moments_at))
         return np.dtype(
             {
                 "names": [name for name, _, _ in sections],

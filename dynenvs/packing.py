@@ -74,6 +74,7 @@ def allocate(
     bounces = any(feature.restitution > 0.0 for feature in contacts.points)
     if bounces or (pairs.restitution > 0.0).any():
         header.restitution = laws.restitution
+    header.moments = has_moments(contacts)
     header.integrator = integrator_code(
         integrator_name(laws.integrator), header.restitution != INELASTIC
     )
@@ -83,11 +84,18 @@ def allocate(
     # Recursion pays for the deepest tree or for none; loops are taken out by factors
     header.nkinematic = sum(body.kinematic for body in bodies)  # the recursion does not know them
     costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
-    header.recursive = costly and not (header.ne or header.nkinematic)
+    header.recursive = costly and not (header.ne or header.nkinematic or header.moments)
     # Free and spherical joints are not refined
     simple = all(JOINT_NV[kind] <= 1 for kind in kinds) and not (header.ne or header.recursive)
+    simple = simple and not header.moments  # nor are moments
     header.refined = simple and max(map(max, trees), default=0) > DEEP
-    header.sparse = len(trees) > 1 and not (header.ne or header.recursive or header.refined)
+    several = len(trees) > 1 or header.moments
+    header.sparse = several and not (header.ne or header.recursive or header.refined)
+    if header.moments and (header.ne or header.restitution != INELASTIC):
+        raise ModelError(
+            f"{'closed loops' if header.ne else 'restitution'} and torsional or rolling friction "
+            "are not available in one model: leave out the one or the other"
+        )
     header.npolygons = len(direction_counts(directions))
     header.abreast = _goes_abreast(header, bodies)
     header.limit = 0 if max_contacts is None else max_contacts
@@ -96,6 +104,13 @@ def allocate(
     packed = np.zeros(header.model_bytes, np.uint8)
     packed[: HEADER.itemsize].view(HEADER)[0] = header
     return packed
+
+
+def has_moments(contacts: Contacts) -> bool:
+    """Whether any contact knows torsional or rolling friction."""
+    pairs = contacts.pairs
+    solid = bool((pairs.torsional > 0.0).any() or (pairs.rolling > 0.0).any())
+    return solid or any(f.torsional > 0.0 or f.rolling > 0.0 for f in contacts.points)
 
 
 def _list_trees(bodies: list[Body]) -> list[list[int]]:
@@ -121,6 +136,7 @@ def size_rows(header: Any, contacts: int) -> None:
     """Make room for so many contacts at once: counts that follow from it, and all places."""
     header.nc = contacts
     header.nd = min(contacts, MOST_DENSE) if header.sparse else contacts
+    header.nmoments = contacts if header.moments else 0
     tangents = 1 if header.directions == 2 else 2
     # Rounded up: loops along rows then have whole vector registers to work on
     header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
@@ -283,6 +299,7 @@ def _fill_pair_features(
     records["body_a"], records["body_b"] = body[pairs.geom_a], body[pairs.geom_b]
     records["kind"], records["group"] = kinds[pairs.geom_b], pairs.group
     records["friction"], records["restitution"] = pairs.friction, pairs.restitution
+    records["spin"], records["roll"] = pairs.torsional, pairs.rolling
 
 
 def _fill_points(
@@ -302,6 +319,7 @@ def _fill_points(
         record.target_normal[:] = b.rotation[:, 2]
         record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
         record.friction, record.restitution = feature.friction, feature.restitution
+        record.spin, record.roll = feature.torsional, feature.rolling
         record.apart = _apart(a, b)
 
 

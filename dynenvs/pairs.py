@@ -49,6 +49,8 @@ class PairRule:
     collide: bool
     friction: float | None = None
     restitution: float | None = None
+    torsional: float | None = None
+    rolling: float | None = None
 
 
 class Feature(NamedTuple):
@@ -61,6 +63,8 @@ class Feature(NamedTuple):
     radius: float
     friction: float
     restitution: float
+    torsional: float  # friction [m]
+    rolling: float
 
 
 class SolidPairs(NamedTuple):
@@ -74,6 +78,8 @@ class SolidPairs(NamedTuple):
     parts: Ints  # of a box or capsule over a field, as PAIR's, shape (pairs, 3)
     friction: Floats
     restitution: Floats
+    torsional: Floats  # friction [m]
+    rolling: Floats
 
 
 class Contacts(NamedTuple):
@@ -106,7 +112,7 @@ def collect_contacts(
     place = {both: k for k, both in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
     for both, rule in ruled.items():
         if both in place:
-            _prevail(rule, place[both], *coefficients)
+            _prevail(rule, place[both], coefficients)
     _check_restitution(geoms, a, b, coefficients[1])
     kind_a, kind_b = kinds[a], kinds[b]
     pointwise = np.isin(kind_a, ROUND) & np.isin(kind_b, ROUND)
@@ -118,7 +124,7 @@ def collect_contacts(
         for k in np.flatnonzero(pointwise)
         for c, r in _points(geoms[a[k]])
     ]
-    pairs = _solid_pairs(geoms, kinds, a, b, np.flatnonzero(~pointwise), *coefficients)
+    pairs = _solid_pairs(geoms, kinds, a, b, np.flatnonzero(~pointwise), coefficients)
     at_once = len(points) + min(int(pairs.at_once.sum()), SLOTS_AT_ONCE)
     return Contacts(points, pairs, at_once)
 
@@ -135,8 +141,7 @@ def _solid_pairs(
     a: Ints,
     b: Ints,
     groups: Ints,
-    friction: Floats,
-    restitution: Floats,
+    coefficients: tuple[Floats, ...],
 ) -> SolidPairs:
     """The pairs of solids among all that touch: those of the groups."""
     a, b = a[groups], b[groups]
@@ -149,7 +154,9 @@ def _solid_pairs(
         one, field = geoms[a[k]], geoms[b[k]]
         parts[k] = _parts(one, field)
         slots[k], at_once[k] = _slots(one, field, tuple(parts[k].tolist()))
-    return SolidPairs(a, b, groups, slots, at_once, parts, friction[groups], restitution[groups])
+    return SolidPairs(
+        a, b, groups, slots, at_once, parts, *(values[groups] for values in coefficients)
+    )
 
 
 def self_contacts(
@@ -310,22 +317,26 @@ def _ordered(geoms: list[Geom], kinds: Ints, a: Ints, b: Ints) -> tuple[Ints, In
     return np.where(later, b, a), np.where(later, a, b)
 
 
-def _coefficients(geoms: list[Geom], a: Ints, b: Ints, law: str) -> tuple[Floats, Floats]:
-    """Friction: by one of `FRICTION_RULES`; restitution: maximum."""
-    friction = np.array([geom.friction for geom in geoms], dtype=np.float64)
-    restitution = np.array([geom.restitution for geom in geoms], dtype=np.float64)
-    return (
-        FRICTION_RULES[law](friction[a], friction[b]),
-        np.maximum(restitution[a], restitution[b]),
+def _coefficients(geoms: list[Geom], a: Ints, b: Ints, law: str) -> tuple[Floats, ...]:
+    """Of friction, restitution, torsional and rolling friction.
+
+    Friction of all kinds: by one of `FRICTION_RULES`; restitution: maximum.
+    """
+    names = ("friction", "restitution", "torsional_friction", "rolling_friction")
+    own = [np.array([getattr(geom, name) for geom in geoms], dtype=np.float64) for name in names]
+    rule = FRICTION_RULES[law]
+    return tuple(
+        np.maximum(values[a], values[b]) if name == "restitution" else rule(values[a], values[b])
+        for name, values in zip(names, own, strict=True)
     )
 
 
-def _prevail(rule: PairRule, k: int, friction: Floats, restitution: Floats) -> None:
+def _prevail(rule: PairRule, k: int, coefficients: tuple[Floats, ...]) -> None:
     """What the user said of pair number k."""
-    if rule.friction is not None:
-        friction[k] = rule.friction
-    if rule.restitution is not None:
-        restitution[k] = rule.restitution
+    said = (rule.friction, rule.restitution, rule.torsional, rule.rolling)
+    for values, value in zip(coefficients, said, strict=True):
+        if value is not None:
+            values[k] = value
 
 
 def _check_restitution(geoms: list[Geom], a: Ints, b: Ints, restitution: Floats) -> None:

@@ -240,6 +240,8 @@ class Geom:
     density: float | None = None  # of which it does [kg/m^3]
     # With which its surface runs along it, as a belt does, in the body's frame [m/s]; None: never
     surface_velocity: NDArray[np.float64] | None = None
+    torsional_friction: float = 0.0  # bound of the moment about the normal, over its force [m]
+    rolling_friction: float = 0.0  # bound of the moment along the contact's plane [m]
 
     @property
     def kind(self) -> int:

@@ -38,13 +38,13 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
-    "integrator", "nbases", "nsurfaces", "nkinematic",
+    "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
     "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at",
     "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "surface_at",
-    "last_at", "state_bytes",
+    "last_at", "moments_at", "state_bytes",
     "pose_at", "pose_new_at", "body_work_at", "lanes_at", "kept_at", "gaps_at", "spots_at",
     "shapes_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
     "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at", "Y_at", "G_at",
@@ -128,6 +128,8 @@ FEATURE = record_type(
         ("target_radius", "f8"),
         ("friction", "f8"),
         ("restitution", "f8"),
+        ("spin", "f8"),  # torsional and rolling friction [m]
+        ("roll", "f8"),
         ("corner", "i8"),  # whether it is one of a solid foot's: see `detect.locate`
         # Of the first one of a group on a plane of the world: how many there are, or 0, and a ball
         # in body A's frame that holds them all [m]
@@ -353,6 +355,8 @@ CONTACT = record_type(
         ("gap", "f8"),
         ("target", "f8"),  # gap of the group's rigid target motion, not negative
         ("friction", "f8"),
+        ("spin", "f8"),  # torsional and rolling friction [m]
+        ("roll", "f8"),
         ("slip", "f8"),  # sigma of the answer [m/s]
         ("impulse", "f8", (3,)),
         # Velocity of A's surface from B's besides that of their bodies, as of belts: along the
@@ -395,6 +399,13 @@ CONSTRAINT = record_type(
         ("offset", "f8"),  # of its normal velocity, but for restitution [m/s]
         ("speed", "f8"),  # largest predicted velocity of its rows, bias included [m/s]
         ("slip", "f8"),  # of the answer [m/s]
+        # Number of the constraint of its moments, or -1 (`dynenvs.contact.sparse.moment_rows`), and
+        # what they add to mu times the slip [m/s].  Of such a one: rolling friction (`friction` is
+        # the torsional one), and the length [m] in units of which it has moments and turns
+        ("moments", "i8"),
+        ("turning", "f8"),
+        ("roll", "f8"),
+        ("length", "f8"),
         ("g", "f8"),  # what a unit of impulse changes: mean of the diagonal of G [1/kg]
     ]
 )
@@ -405,6 +416,7 @@ ISLAND = record_type(
         ("first_tree", "i8"),  # in `trees_of`, and their number
         ("trees", "i8"),
         ("words", "i8"),  # of its factor
+        ("moments", "i8"),  # whether some contact has moments
         ("scale", "f8"),  # the certificate's velocity scale [m/s]
         ("residual", "f8"),
         ("newtons", "i8"),

@@ -65,6 +65,10 @@ class SparseView(NamedTuple):
     laters: Ints  # how many these are, shape (nt,)
     degree: Ints  # scratch, shape (nt,)
     factor: Floats  # blocks of the factor
+    # Of contacts with moments: derivatives of the impulse by the turns, and of the moments by the
+    # velocity, row by row, by the number of the moments' constraint, shape (nk, 18) (or (0, 18))
+    cross: Floats
+    projected: Floats  # scratch of the certificate, shape (2, 3)
 
 
 def factor_words(header: Any) -> int:
@@ -76,7 +80,7 @@ def factor_words(header: Any) -> int:
 def sparse_parts(header: Any) -> list[int]:
     """Sizes of the views in bytes, in their order, for the counts in the header."""
     nt, nv = int(header.ntrees), int(header.nv)
-    nk = int(header.nc + header.nlimited)
+    nk = int(header.nc + header.nlimited + header.nmoments)
     wide = int(header.widest)
     words = [
         nt * TREE.itemsize // 8, nk * CONSTRAINT.itemsize // 8, (nt + 1) * ISLAND.itemsize // 8, nk,
@@ -84,20 +88,21 @@ def sparse_parts(header: Any) -> list[int]:
         3 * nk, 3 * nk, 3 * nk, 3 * nk, 8 * nk * (2 + int(header.directions)),
         nk * ELIMINATED.itemsize // 8, nk,
         nv, nv, nv, nv, nv, nv, nv, nv, nt * nt, nt * nt, nt, nt, factor_words(header),
+        18 * nk if header.moments else 0, 6,
     ]  # fmt: skip
     return [8 * word for word in words]
 
 
 def sparse_bytes(header: Any) -> int:
     """Size of all of them."""
-    return sum(sparse_parts(header)) if header.ntrees > 1 else 0
+    return sum(sparse_parts(header)) if header.sparse else 0
 
 
 @inlined
 def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     """Views of the sparse solver's part of a workspace, for a model's header, shape (1,)."""
     h = header[0]
-    nt, nv, nk, wide = h.ntrees, h.nv, h.nc + h.nlimited, h.widest
+    nt, nv, nk, wide = h.ntrees, h.nv, h.nc + h.nlimited + h.nmoments, h.widest
     at = h.sparse_at
     trees = vector(buffer, at, nt, TREE)
     at += nt * TREE_BYTES
@@ -149,8 +154,12 @@ def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     at += 16 * nt
     words = min(nv * nv, ROOM + ROOM_PER_COORDINATE * nv)
     factor = vector(buffer, at, words, np.float64)
+    at += 8 * words
+    crossed = nk if h.moments else 0
+    cross = matrix(buffer, at, crossed, 18, np.float64)
+    projected = matrix(buffer, at + 144 * crossed, 2, 3, np.float64)
     return SparseView(
         trees, constraints, islands, members, trees_of, masses, J, Z, G, W, bias, p, best, held,
         kept, inelastic, trial, path, eliminated, slip, free, before, v, off, step, start,
-        coordinates, swaps, block, later, laters, degree, factor,
+        coordinates, swaps, block, later, laters, degree, factor, cross, projected,
     )  # fmt: skip

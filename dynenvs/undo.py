@@ -10,7 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from dynenvs.compiled import inlined
-from dynenvs.layout import Bytes, ModelView, StateView, WorkspaceView, open_last, open_state
+from dynenvs.layout import (
+    Bytes,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_last,
+    open_moments,
+    open_state,
+)
 from dynenvs.views import vector
 
 
@@ -47,6 +55,8 @@ def restore_state(m: ModelView, s: StateView, buffer: Bytes) -> None:
         memory.mode = memory.listed = 0
         for k in range(3):
             memory.impulse[k] = memory.total[k] = 0.0
+        for k in range(3 if m.header[0].moments > 0 else 0):
+            open_moments(m, s)[s.touched[i], k] = 0.0
     _copy(m, _kept(m, buffer), s)
 
 
@@ -69,3 +79,5 @@ def _copy(m: ModelView, source: StateView, target: StateView) -> None:
         f = source.touched[i]
         target.touched[i] = f
         target.memory[f] = source.memory[f]
+        for k in range(3 if h.moments > 0 else 0):
+            open_moments(m, target)[f, k] = open_moments(m, source)[f, k]

@@ -44,6 +44,8 @@ class Contact(NamedTuple):
     normal: Floats  # unit, from the second to the first body, shape (3,)
     gap: float  # [m], negative inside
     impulse: Floats  # of the second on the first body in the last step, world axes [N s], (3,)
+    # The same of torsional and rolling friction about the position [N m s], (3,)
+    moment: Floats
 
 
 class World:
@@ -365,6 +367,8 @@ class World:
         found = []
         measure_own_gaps(self.model.packed, self._row, self._buffer)
         impulses = self._rows["memory"]["impulse"][0]
+        turned = self.model.header.moments
+        moments = self._rows["moments"][0] if turned else np.zeros_like(impulses)
         loaded = impulses.any(axis=1)
         for k, i, at, slot in candidates_of(m, w):
             gap = w.gaps[k]
@@ -381,6 +385,7 @@ class World:
                         record.normal.copy(),
                         float(gap),
                         impulse.copy(),
+                        moments[k].copy(),
                     )
                 )
         return found

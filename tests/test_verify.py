@@ -22,6 +22,7 @@ from dynenvs.agents.verify import (
     groove,
     impacts,
     isotropy,
+    moments,
     piles,
     pinched,
     precision,
@@ -52,7 +53,19 @@ from dynenvs.agents.verify.scene import (
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
 @pytest.mark.parametrize(
     "family",
-    [sliding, isotropy, rolling, impacts, bouncing, piles, groove, pinched, corners, conveyor],
+    [
+        sliding,
+        isotropy,
+        rolling,
+        impacts,
+        bouncing,
+        piles,
+        groove,
+        pinched,
+        corners,
+        conveyor,
+        moments,
+    ],
 )
 def test_scenes_meet_their_bars(
     family: families.Family, cone: str, monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,8 @@ class PinocchioStep:
             )
         if world.model.header.restitution:
             raise MissingPeer("its solvers have no law of restitution")
+        if world.model.header.moments:
+            raise MissingPeer("its solvers have no torsional or rolling friction")
         if world.model.header.nsurfaces or world.model.dofs["kinematic"].any():
             raise MissingPeer("this step on its solvers knows no belts and no kinematic bodies")
         self._world, self._detector = world, Detector(world)

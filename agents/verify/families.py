@@ -23,6 +23,7 @@ from dynenvs.agents.verify import (
     groove,
     impacts,
     isotropy,
+    moments,
     piles,
     pinched,
     precision,
@@ -53,6 +54,7 @@ FAMILIES: dict[str, Family] = {
     "pinched": pinched.readings,
     "corners": corners.readings,
     "conveyor": conveyor.readings,
+    "moments": moments.readings,
 }
 SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
 PRECISION = "precision"  # no table: curves of what an error costs

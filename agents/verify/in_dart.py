@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from dynenvs.agents.bench.peers import MissingPeer, peer
-from dynenvs.agents.verify.scene import NO_BELT, Plane, Scene, Solid, State
+from dynenvs.agents.verify.scene import NO_BELT, NO_MOMENTS, Plane, Scene, Solid, State
 
 
 class InDart:
@@ -19,6 +19,8 @@ class InDart:
         self._dart = dart = peer("dartpy")
         if any(scene.belt):
             raise MissingPeer(NO_BELT)
+        if scene.torsional or scene.rolling:
+            raise MissingPeer(NO_MOMENTS)
         self._world = world = dart.simulation.World()
         world.setGravity(list(scene.gravity))
         world.setTimeStep(scene.timestep)

@@ -45,10 +45,13 @@ class InMujoco:
         )
         # At two steps, the least that is allowed, sliding bodies hop
         stiff = f'solref="{5 * scene.timestep!r} 1" solimp="0.99 0.9999 0.0001"' if hard else ""
+        condim, friction = 3, f"{scene.friction!r} 0.005 0.0001"
+        if scene.torsional or scene.rolling:
+            condim, friction = 6, f"{scene.friction!r} {scene.torsional!r} {scene.rolling!r}"
         text = (
             f'<mujoco><option timestep="{scene.timestep!r}" gravity="{_words(scene.gravity)}" '
             f'cone="elliptic" tolerance="1e-12" {HARDER if hard else SOFTER}/>'
-            f'<default><geom condim="3" friction="{scene.friction!r} 0.005 0.0001" {stiff}/>'
+            f'<default><geom condim="{condim}" friction="{friction}" {stiff}/>'
             "</default>"
             f"<worldbody>{ground}{''.join(roots)}</worldbody>"
             f"<equality>{pins}</equality></mujoco>"

@@ -25,10 +25,10 @@ class Ours:
         builder = ModelBuilder(gravity=scene.gravity, **options)
         if scene.floor:
             belt = scene.belt if any(scene.belt) else None
-            builder.half_space("floor", friction=scene.friction, surface_velocity=belt)
+            builder.half_space("floor", surface_velocity=belt, **_frictions(scene))
         for k, plane in enumerate(scene.planes):
             builder.half_space(
-                f"plane{k}", position=plane.point, normal=plane.normal, friction=scene.friction
+                f"plane{k}", position=plane.point, normal=plane.normal, **_frictions(scene)
             )
         self._names = [f"solid{i}" for i in range(len(scene.solids))]
         for name, solid in zip(self._names, scene.solids, strict=True):
@@ -68,7 +68,7 @@ class Ours:
                      inertia=solid.inertia)  # fmt: skip
         for k, offset in enumerate(solid.offsets):
             skin = f"{name}_skin{k}"
-            options = {"friction": scene.friction, "restitution": scene.restitution}
+            options = {"restitution": scene.restitution, **_frictions(scene)}
             place = np.add(com, offset)
             if solid.box:
                 builder.box(skin, name, half_size=solid.box, position=place, **options)
@@ -99,3 +99,12 @@ class Ours:
     def troubles(self) -> int | None:
         """Solves above the certificate's 1e-9, and steps that were halved."""
         return self.world.diagnostics.degraded + self.world.diagnostics.failed
+
+
+def _frictions(scene: Scene) -> dict[str, Any]:
+    """Coefficients of every geom."""
+    return {
+        "friction": scene.friction,
+        "torsional_friction": scene.torsional,
+        "rolling_friction": scene.rolling,
+    }

@@ -69,7 +69,8 @@ slow it down over some twenty. "Solves above tolerance" are the solvers' own wor
 degraded and failed solves, those of ADMM that did not converge, and PGS's that end with a residual
 above 1e-9; the others keep no count. The pinched capsule is in equilibrium from the start, but its
 ends may share the load in many ways: a solver whose impulses wander among them comes to one that
-cannot hold.
+cannot hold. MuJoCo's frictions share one bound: what a ball does that slides and spins at once is
+not its law.
 
 The polar figures: how far a block slides whatever its heading (1 is exact), and by how much of its
 way a tripod that spins as it slides ends in the wrong place, on pyramids of several numbers of

@@ -10,6 +10,7 @@ import numpy as np
 from dynenvs.layout import Floats
 
 G = 9.81  # [m/s^2]
+NO_MOMENTS = "it has no torsional or rolling friction"
 NO_BELT = "it has no velocity of surfaces"  # what a simulator says that cannot run a belt
 Triple = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -71,6 +72,8 @@ class Scene(NamedTuple):
     pins: tuple[Pin, ...] = ()
     planes: tuple[Plane, ...] = ()  # beside the floor
     belt: Triple = (0.0, 0.0, 0.0)  # velocity of the floor's surface [m/s]
+    torsional: float = 0.0  # friction [m]
+    rolling: float = 0.0
 
 
 class State(NamedTuple):

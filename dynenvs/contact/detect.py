@@ -290,6 +290,7 @@ def add_contact(
     contact.group, contact.kind, contact.corner = feature.group, feature.kind, feature.corner
     contact.gap = gap
     contact.friction = s.coefficients[f].friction
+    contact.spin, contact.roll = feature.spin, feature.roll
     contact.stick = 0
     # The distance that the contact may close within the step.  Candidates of one body against one
     # geom share a rigid target motion: their gaps, affine over the body, all shifted by the depth

@@ -49,7 +49,7 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     # A few contacts: their modes are quickly found, and exact to rounding; so are Lemke's pivots of
     # very few where impulses in reserve bound friction, too, of which modes know nothing
     most = RESERVED if has_reserves(x, island) else SMALL
-    few = island.count <= most and status.cone == PYRAMID
+    few = island.count <= most and status.cone == PYRAMID and island.moments == 0
     if few and solve_small(packed, row, buffer, k, QUICK) == DONE and island.residual <= ENOUGH:
         return judge(island)
     if island.residual <= ENOUGH:
@@ -59,8 +59,9 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     island.residual = solve_island(x, island, status, polygon, w.blocks)
     if island.residual <= CERTIFIED_RESIDUAL:
         return judge(island)
-    # A few that are wedged, or touch nearly along a line
-    solve_small(packed, row, buffer, k, ALL)
+    # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments
+    if island.moments == 0:
+        solve_small(packed, row, buffer, k, ALL)
     return judge(island)
 
 

@@ -65,5 +65,9 @@ def solve_island(
 @inlined
 def _clear(x: SparseView, island: Any) -> None:
     for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        j = x.constraints[i].moments
         for r in range(3):
-            x.p[x.members[k], r] = 0.0
+            x.p[i, r] = 0.0
+            if j >= 0:
+                x.p[j, r] = 0.0

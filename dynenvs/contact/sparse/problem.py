@@ -104,6 +104,7 @@ def _pose_contact(
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
     c.contact, c.rows, c.friction = i, 1 + contact.tangents, contact.friction
+    c.moments = -1
     c.a, c.b = m.bodies[contact.body_a].tree, m.bodies[contact.body_b].tree
     for r in range(6):
         for k in range(x.J.shape[1]):
@@ -194,6 +195,17 @@ def row_velocity(x: SparseView, i: int, r: int, v: Floats) -> float:
         for k in range(b.nv):
             u += x.J[6 * i + 3 + r, k] * v[b.first + k]
     return u
+
+
+@inlined
+def row_velocities(x: SparseView, i: int, v: Floats) -> tuple[float, float, float]:
+    """Velocities [m/s] of all rows of constraint i, right-hand sides included; zero of no row."""
+    rows = x.constraints[i].rows
+    return (
+        row_velocity(x, i, 0, v) + x.bias[i, 0],
+        row_velocity(x, i, 1, v) + x.bias[i, 1] if rows > 1 else 0.0,
+        row_velocity(x, i, 2, v) + x.bias[i, 2] if rows > 2 else 0.0,
+    )
 
 
 @inlined
@@ -298,7 +310,7 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
         if is_limit_near(gap, sign * v[j], dt):
             c = x.constraints[n]
             c.contact, c.coordinate, c.rows, c.friction = -1, j, 1, 0.0
-            c.drifts = 0
+            c.drifts, c.moments = 0, -1
             c.a, c.b = dof.tree, -1
             for r in range(6):
                 for k in range(x.J.shape[1]):
@@ -321,20 +333,7 @@ def weigh(dofs: Records, L: Floats, x: SparseView, n: int) -> None:
 
 @inlined
 def _weigh_one(dofs: Records, L: Floats, x: SparseView, i: int) -> None:
-    c = x.constraints[i]
-    c.row, c.tangents, c.reserve = 3 * i, c.rows - 1, 0.0
-    for k in range(9):
-        x.G[i, k] = 0.0
-    for side in range(2 if c.b >= 0 else 1):
-        tree = x.trees[c.b if side else c.a]
-        row = 6 * i + 3 * side
-        for r in range(c.rows):
-            _divide(dofs, L, x, tree, row + r)
-        for a in range(c.rows):
-            for b in range(c.rows):
-                for k in range(tree.nv):
-                    x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
-    c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
+    weigh_rows(dofs, L, x, i)
     if not x.G[i, 0] > 0.0:
         _leave_out(x, i)
 
@@ -349,6 +348,25 @@ def align_with_slip(dofs: Records, L: Floats, contacts: Records, x: SparseView, 
     if speed > SLIP:
         _turn(contacts[i], x, i, a / speed, b / speed)
         _weigh_one(dofs, L, x, i)
+
+
+@kernel
+def weigh_rows(dofs: Records, L: Floats, x: SparseView, i: int) -> None:
+    """Z and G of constraint i."""
+    c = x.constraints[i]
+    c.row, c.tangents, c.reserve = 3 * i, c.rows - 1, 0.0
+    for k in range(9):
+        x.G[i, k] = 0.0
+    for side in range(2 if c.b >= 0 else 1):
+        tree = x.trees[c.b if side else c.a]
+        row = 6 * i + 3 * side
+        for r in range(c.rows):
+            _divide(dofs, L, x, tree, row + r)
+        for a in range(c.rows):
+            for b in range(c.rows):
+                for k in range(tree.nv):
+                    x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
+    c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
 
 
 @inlined

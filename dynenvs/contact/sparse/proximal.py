@@ -42,7 +42,8 @@ from dynenvs.contact.penalty import (
 from dynenvs.contact.pyramid_law import certify_block
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.laws import project_contact
-from dynenvs.contact.sparse.problem import row_velocity
+from dynenvs.contact.sparse.moment_law import certify_moments, project_moments
+from dynenvs.contact.sparse.problem import row_velocities, row_velocity
 from dynenvs.contact.sparse.sweeps import add_response, sweep
 from dynenvs.layout import Floats, Records
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
@@ -105,8 +106,11 @@ def multiply(
 def copy_impulses(x: SparseView, island: Any, source: Floats, target: Floats) -> None:
     for k in range(island.first, island.first + island.count):
         i = x.members[k]
+        j = x.constraints[i].moments
         for r in range(3):
             target[i, r] = source[i, r]
+            if j >= 0:
+                target[j, r] = source[j, r]
 
 
 @inlined
@@ -121,6 +125,10 @@ def respond(x: SparseView, island: Any, p: Floats, v: Floats) -> None:
         for r in range(x.constraints[i].rows):
             if p[i, r] != 0.0:
                 add_response(x, i, r, p[i, r], v)
+        j = x.constraints[i].moments
+        for r in range(x.constraints[j].rows if j >= 0 else 0):
+            if p[j, r] != 0.0:
+                add_response(x, j, r, p[j, r], v)
 
 
 @kernel
@@ -140,7 +148,11 @@ def update_velocities(
         for r in range(3):
             u[r] = row_velocity(x, i, r, x.v) + x.bias[i, r] if r < c.rows else 0.0
         G = matrix(raw(x.G[i], 72), 0, 3, 3, np.float64)
-        if cone == CONE and c.rows == 3:
+        if c.moments >= 0:
+            w = row_velocities(x, c.moments, x.v)
+            residual = certify_moments(x, i, (u[0], u[1], u[2]), w) / island.scale
+            block.slip = c.slip
+        elif cone == CONE and c.rows == 3:
             residual = certify_cones(blocks, 1, G, island.scale, x.p[i], u)
         else:
             residual = certify_block(polygon, block, G, island.scale, x.p[i], u)
@@ -160,7 +172,8 @@ def _round(
         i = x.members[k]
         x.slip[i] = -1.0
         if residual > FAR:
-            x.slip[i] = x.constraints[i].friction * x.constraints[i].slip
+            c = x.constraints[i]
+            x.slip[i] = c.friction * c.slip + (c.turning if c.moments >= 0 else 0.0)
     target = 0.05 * min(residual, 1.0) * island.scale
     off = _miss(x, island, cone, polygon, penalty)
     least, idle = off, 0
@@ -168,6 +181,8 @@ def _round(
         if off <= target or idle >= PATIENCE or island.newtons >= budget:
             break
         assemble(x, island)
+        if island.moments != 0:
+            _add_moments(x, island)
         island.newtons += 1
         if not factorise(x, island):
             break
@@ -190,13 +205,13 @@ def _miss(x: SparseView, island: Any, cone: int, polygon: Records, penalty: floa
     """
     for k in range(island.first, island.first + island.count):
         i = x.members[k]
-        c = x.constraints[i]
-        u = (
-            row_velocity(x, i, 0, x.v) + x.bias[i, 0],
-            row_velocity(x, i, 1, x.v) + x.bias[i, 1] if c.rows > 1 else 0.0,
-            row_velocity(x, i, 2, x.v) + x.bias[i, 2] if c.rows > 2 else 0.0,
-        )
-        project_contact(cone, polygon, c, penalty / c.g, x.p[i], u, x.slip[i], x.trial[i], x.W[i])
+        c, held = x.constraints[i], x.slip[i]
+        u = row_velocities(x, i, x.v)
+        if c.moments >= 0:
+            w = row_velocities(x, c.moments, x.v)
+            project_moments(x, i, penalty / c.g, u, w, held, x.trial[i], x.trial[c.moments])
+        else:
+            project_contact(cone, polygon, c, penalty / c.g, x.p[i], u, held, x.trial[i], x.W[i])
     respond(x, island, x.trial, x.off)
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = x.trees[x.trees_of[k]]
@@ -207,6 +222,9 @@ def _miss(x: SparseView, island: Any, cone: int, polygon: Records, penalty: floa
         i = x.members[k]
         for r in range(x.constraints[i].rows):
             worst = max(worst, abs(row_velocity(x, i, r, x.off)))
+        j = x.constraints[i].moments
+        for r in range(x.constraints[j].rows if j >= 0 else 0):
+            worst = max(worst, abs(row_velocity(x, j, r, x.off)))
     return worst
 
 
@@ -248,6 +266,48 @@ def _add_weighted(
                 weight += J[left + k, i] * W[3 * k + r]
             for j in range(columns):
                 F[at + columns * i + j] += weight * J[right + r, j]
+
+
+@kernel
+def _add_moments(x: SparseView, island: Any) -> None:
+    """What moments add to J^T W J, alone and with the impulses of their contacts."""
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        j = x.constraints[i].moments
+        if j < 0 or x.W[i, 0] == 0.0:  # open
+            continue
+        for row in range(6):
+            for column in range(6):
+                if row < 3 and column < 3:
+                    continue  # the contact's own
+                if row < 3:
+                    weight = x.cross[j, 3 * row + column - 3]
+                elif column < 3:
+                    weight = x.cross[j, 9 + 3 * (row - 3) + column]
+                else:
+                    weight = x.W[j, 3 * (row - 3) + column - 3]
+                if weight != 0.0:
+                    left = (i, row) if row < 3 else (j, row - 3)
+                    right = (i, column) if column < 3 else (j, column - 3)
+                    _add_product(x, left, right, weight)
+
+
+@inlined
+def _add_product(
+    x: SparseView, left: tuple[int, int], right: tuple[int, int], weight: float
+) -> None:
+    """Factor's blocks += weight J_left^T J_right, for one row each of the same trees."""
+    c = x.constraints[left[0]]
+    for side in range(2 if c.b >= 0 else 1):
+        a = x.trees[c.b if side else c.a]
+        own = 6 * left[0] + 3 * side + left[1]
+        for other in range(2 if c.b >= 0 else 1):
+            b = x.trees[c.b if other else c.a]
+            to = 6 * right[0] + 3 * other + right[1]
+            at = x.block[a.node, b.node]
+            for r in range(a.nv):
+                for k in range(b.nv):
+                    x.factor[at + b.nv * r + k] += weight * x.J[own, r] * x.J[to, k]
 
 
 @inlined

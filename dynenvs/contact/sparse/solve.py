@@ -11,13 +11,16 @@ from dynenvs.contact.memory import forget, remember_contact
 from dynenvs.contact.problem import least_speed
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.ladder import climb, velocity_scale
+from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_moments
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.layout import (
     Bytes,
+    ModelView,
     StateView,
     WorkspaceView,
     open_model,
+    open_moments,
     open_polygon,
     open_state,
     open_workspace,
@@ -44,8 +47,12 @@ def pose_islands(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     read_masses(m.dofs, w.L, x)
     n = pose_problem(m, s, w, x, count, dt)
     weigh(m.dofs, w.L, x, n)
+    if m.header[0].moments:
+        pose_moments(m, s, w, x, count, n)
     islands = find_islands(x, n)
     x.islands[islands].count = 0
+    for k in range(islands):
+        x.islands[k].moments = has_moments(x, x.islands[k])
     return int(n)
 
 
@@ -83,9 +90,25 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     for i in range(count, n):
         x.constraints[i].pressed = 1 if x.p[i, 0] > 0.0 else 0
     _remember(s, w, x, count)
+    if m.header[0].moments:
+        _remember_moments(m, s, w, x, count)
     answer.residual, answer.sweeps, answer.pivots = worst, newtons, 0
     answer.rows, answer.sparse, s.status[0].part = n, 1, dt
     return int(status)
+
+
+@inlined
+def _remember_moments(
+    m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, count: int
+) -> None:
+    """Keep moments by feature, as `_remember` keeps impulses and after it."""
+    moments, planar = open_moments(m, s), m.header[0].directions == 2
+    for k in range(s.status[0].touched):
+        for r in range(3):
+            moments[s.touched[k], r] = 0.0
+    for i in range(count):
+        contact = w.contacts[i]
+        keep_moments(x, i, contact, planar, moments[contact.candidate])
 
 
 @inlined

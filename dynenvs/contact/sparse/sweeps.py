@@ -22,7 +22,12 @@ def sweep(x: SparseView, island: Any, cone: int, polygon: Records, rounds: int) 
     """Change `p` of an island, and `v` with it: v = free + Z^T p before and after."""
     for _ in range(rounds):
         for k in range(island.first, island.first + island.count):
-            _relax(x, x.members[k], cone, polygon)
+            i = x.members[k]
+            if x.constraints[i].moments < 0:
+                _relax(x, i, cone, polygon)
+            else:
+                _relax(x, i, CONE, polygon)
+                _relax_moments(x, i)
 
 
 @inlined
@@ -51,6 +56,27 @@ def _relax(x: SparseView, i: int, cone: int, polygon: Records) -> None:
         _, y1, y2 = nearest(polygon, bound, y1, y2)
     add_impulse(x, i, 1, y1 - p[1])
     add_impulse(x, i, 2, y2 - p[2])
+
+
+@inlined
+def _relax_moments(x: SparseView, i: int) -> None:
+    """The moments nearest to what stops the turns, for the normal impulse as it is."""
+    j = x.constraints[i].moments
+    d, q, G = x.constraints[j], x.p[j], x.G[j]
+    least = 1e-9 * d.g
+    bound = d.friction * x.p[i, 0]
+    y0 = q[0] - (row_velocity(x, j, 0, x.v) + x.bias[j, 0]) / max(G[0], least)
+    add_impulse(x, j, 0, min(max(y0, -bound), bound) - q[0])
+    if d.rows == 1:
+        return
+    bound = d.roll * x.p[i, 0]
+    g = max(max(G[4], G[8]), least)
+    y1 = q[1] - (row_velocity(x, j, 1, x.v) + x.bias[j, 1]) / g
+    y2 = q[2] - (row_velocity(x, j, 2, x.v) + x.bias[j, 2]) / g
+    size = math.sqrt(y1 * y1 + y2 * y2)
+    share = bound / size if size > bound else 1.0
+    add_impulse(x, j, 1, share * y1 - q[1])
+    add_impulse(x, j, 2, share * y2 - q[2])
 
 
 @inlined
