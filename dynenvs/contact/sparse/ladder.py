@@ -10,7 +10,7 @@ from typing import Any
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.penalty import ENOUGH
 from dynenvs.contact.solve import ALL, QUICK
-from dynenvs.contact.sparse.large import solve_island
+from dynenvs.contact.sparse.large import go_on, start_anew
 from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
 from dynenvs.layout import (
     Bytes,
@@ -56,12 +56,16 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
         status.answered[KEPT] += 1
         return judge(island)
     # Many, or modes that do not settle
-    island.residual = solve_island(x, island, status, polygon, w.blocks)
+    island.residual = go_on(x, island, status, polygon, w.blocks)
     if island.residual <= CERTIFIED_RESIDUAL:
         return judge(island)
     # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments
     if island.moments == 0:
         solve_small(packed, row, buffer, k, ALL)
+    if island.residual <= CERTIFIED_RESIDUAL:
+        return judge(island)
+    # Many that are thrown together, and whose last impulses mislead
+    island.residual = start_anew(x, island, status, polygon, w.blocks)
     return judge(island)
 
 

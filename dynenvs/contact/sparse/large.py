@@ -23,23 +23,29 @@ FIRST_SWEEPS, NO_SWEEPS, MORE_SWEEPS = 20, 0, 60  # of Gauss-Seidel before them
 
 
 @kernel
-def solve_island(
-    x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records
-) -> float:
-    """Impulses `p` and velocities `v` of an island, from those that stand there.
-
-    Returns the residual: of the best answer, where none is certified.
+def go_on(x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records) -> float:
+    """Multipliers from the impulses that stand in `p`; returns the residual of the best.
 
     status: the world's STATUS; blocks: scratch, one BLOCK
     """
-    cone, budget, first = status.cone, status.budget, island.residual
+    cone, first = status.cone, island.residual
     if first <= ENOUGH or not order_trees(x, island):
         return first
     status.asked[MULTIPLIERS] += 1
-    warm = multiply(x, island, cone, polygon, blocks, first, FIRST_SWEEPS, int(WARM * budget))
-    if warm <= CERTIFIED_RESIDUAL:
-        status.answered[MULTIPLIERS] += 1
-        return warm
+    warm = multiply(
+        x, island, cone, polygon, blocks, first, FIRST_SWEEPS, int(WARM * status.budget)
+    )
+    status.answered[MULTIPLIERS] += 1 if warm <= CERTIFIED_RESIDUAL else 0
+    return warm
+
+
+@kernel
+def start_anew(x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records) -> float:
+    """From the central path, then from no impulses; arguments and answer as of `go_on`, after it.
+
+    What `p` holds stays where that gives nothing better.
+    """
+    cone, budget, warm = status.cone, status.budget, island.residual
     copy_impulses(x, island, x.p, x.kept)
     status.asked[PATH] += 1
     # The pyramids' central path leads near the exact cones' answer, too
