@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.parts import (
+    GEOM_TYPES,
     Geom,
     ModelError,
     Vector,
@@ -20,6 +21,8 @@ from dynenvs.parts import (
 )
 
 WORLD = "world"
+FIELDS = ("height_field", "block_field")
+SIZES = {"sphere": 1, "capsule": 2, "box": 3, "height_field": 2, "block_field": 2}  # all positive
 SOLIDS = ("sphere", "capsule", "box")  # types of geoms that have a volume
 
 
@@ -146,14 +149,19 @@ class GeomBuilder:
         position: Vector,
         **options: Any,
     ) -> Self:
+        grid = self._checked_heights(name, heights)
+        x, y = _pair(half_size, name)
+        return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
+
+    @staticmethod
+    def _checked_heights(name: str, heights: Any) -> NDArray[np.float64]:
         grid = _grid(heights)
         if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
             raise ModelError(
                 f"geom {name!r}: heights must be finite, of shape (nx, ny), both at least 2; got "
                 f"shape {grid.shape}"
             )
-        x, y = _pair(half_size, name)
-        return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
+        return grid
 
     def _geom(
         self,
@@ -195,6 +203,23 @@ class GeomBuilder:
             else vector3(surface_velocity, f"geom {name!r}: surface_velocity"),
         )
         return self
+
+    def _add_geom(self, geom: Geom) -> Self:
+        """Add a geom of another model's description, checked as if it were new."""
+        what = f"geom {geom.name!r}"
+        if geom.type not in GEOM_TYPES:
+            known = ", ".join(GEOM_TYPES)
+            raise ModelError(f"{what}: unknown type {geom.type!r}; choose from: {known}")
+        options = dict(vars(geom))
+        name, body, kind = (options.pop(key) for key in ("name", "body", "type"))
+        size, position, rotation = (options.pop(key) for key in ("size", "position", "rotation"))
+        for i in range(SIZES.get(kind, 0)):
+            positive(np.ravel(size)[i], f"{what}: size[{i}]")
+        if (kind in FIELDS) != (geom.heights is not None):
+            raise ModelError(f"{what}: heights are for {' and '.join(FIELDS)}, and needed there")
+        if kind in FIELDS:
+            options["heights"] = self._checked_heights(name, geom.heights)
+        return self._geom(name, body, kind, size, position, rotation, **options)
 
     @staticmethod
     def _check_weight(

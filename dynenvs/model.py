@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.annotations import Actuator, Keyframe, Site
 from dynenvs.closures import Closures, fill_envelope, fill_loops
+from dynenvs.description import Description
 from dynenvs.laws import Laws, integrator_code, integrator_name
 from dynenvs.layout import Bytes, Floats
 from dynenvs.packing import (
@@ -65,6 +67,8 @@ class Model:
         body_names: the world first.  joint_names: joints that move, in order of `v`.
         geoms: the geoms as described.
         closures: the closed loops as described.
+        description: all that the model was built from (`dynenvs.description`).
+        sites, keyframes: of the description, by name; actuators: in order (`dynenvs.annotations`).
         max_contacts: the user's limit to contacts at once, or None.
         bodies, dofs, features, pairs, solids, loops: read-only record arrays, see `dynenvs.layout`.
         packed: the buffer that kernels read, uint8.
@@ -84,8 +88,10 @@ class Model:
         laws: Laws,
         max_contacts: int | None,
         closures: Closures | None = None,
+        description: Description | None = None,
     ) -> None:
         self.closures = closures or Closures()
+        self.description = description or Description()
         self.max_contacts = max_contacts
         self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
         self.geoms: tuple[Geom, ...] = tuple(geoms)
@@ -246,6 +252,21 @@ class Model:
         return tuple(name for name, needed in wanted.items() if needed)
 
     # Names
+
+    @property
+    def sites(self) -> dict[str, Site]:
+        """Named frames, by name."""
+        return {site.name: site for site in self.description.sites}
+
+    @property
+    def keyframes(self) -> dict[str, Keyframe]:
+        """Named states, by name."""
+        return {frame.name: frame for frame in self.description.keyframes}
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """Motors, in the order of their controls."""
+        return self.description.actuators
 
     def body_id(self, name: str) -> int:
         """Index of a body."""
