@@ -74,7 +74,7 @@ class Model:
         packed: the buffer that kernels read, uint8.
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
-        velocity_limit, effort_limit, damping, armature: shape (nv,).
+        velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
     """
 
     def __init__(
@@ -160,6 +160,7 @@ class Model:
         self.lower, self.upper = self.dofs["lower"], self.dofs["upper"]
         self.velocity_limit, self.effort_limit = self.dofs["velocity"], self.dofs["effort"]
         self.damping, self.armature = self.dofs["damping"], self.dofs["armature"]
+        self.stiffness = self.dofs["stiffness"]
         # One world's row, field by field (the layout that kernels open), and such a row at rest
         self.state_dtype = self._state_dtype()
         self._at_rest = self._state_at_rest()
@@ -193,7 +194,8 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         views = {"header", "bodies", "dofs", "features", "pairs", "solids", "loops"}
-        derived = {"lower", "upper", "velocity_limit", "effort_limit", "damping", "armature"}
+        derived = {"lower", "upper", "velocity_limit", "effort_limit"}
+        derived |= {"damping", "armature", "stiffness"}
         made = {"state_dtype", "_at_rest", "_workspace_bytes"}
         return {k: v for k, v in vars(self).items() if k not in views | derived | made}
 

@@ -81,11 +81,15 @@ def allocate(
     trees = _list_trees(bodies)
     header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
     # Recursion pays for the deepest tree or for none; loops are taken out by factors
-    header.nkinematic = sum(body.kinematic for body in bodies)  # the recursion does not know them
+    header.nkinematic = sum(body.kinematic for body in bodies)
+    header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
+    special = header.ne or header.nkinematic or header.sprung  # recursion knows none of them
     costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
-    header.recursive = costly and not (header.ne or header.nkinematic)
+    header.recursive = costly and not special
     # Free and spherical joints are not refined
-    simple = all(JOINT_NV[kind] <= 1 for kind in kinds) and not (header.ne or header.recursive)
+    simple = all(JOINT_NV[kind] <= 1 for kind in kinds) and not (
+        header.ne or header.sprung or header.recursive
+    )
     header.refined = simple and max(map(max, trees), default=0) > DEEP
     header.sparse = len(trees) > 1 and not (header.ne or header.recursive or header.refined)
     header.npolygons = len(direction_counts(directions))
@@ -129,9 +133,10 @@ def size_rows(header: Any, contacts: int) -> None:
 
 
 def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
-    """Whether `dynenvs.abreast` knows the model: all trees float, no loops, nothing bounces.
+    """Whether `dynenvs.abreast` knows the model: all trees float, nothing bounces.
 
-    And it is not too large: what lanes need grows with the square of the number of coordinates.
+    There are no loops and no springs.  And it is not too large: what lanes need grows with the
+    square of the number of coordinates.
     """
     floating = all(
         body.joint.type in FLOATING and not body.kinematic
@@ -140,7 +145,7 @@ def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
     )
     inelastic = header.restitution == INELASTIC
     known = floating and inelastic and header.nv <= LANES
-    return bool(known and not (header.ne or header.recursive))
+    return bool(known and not (header.ne or header.recursive or header.sprung))
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -228,6 +233,7 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
             previous = j
             dof.actuated = body.joint.actuated and not body.kinematic
             dof.damping, dof.armature = body.joint.damping, body.joint.armature
+            dof.stiffness, dof.reference = body.joint.stiffness, body.joint.reference
             dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
             dof.lower, dof.upper = body.joint.limits
             dof.q_at = record.q_at

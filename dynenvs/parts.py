@@ -167,6 +167,8 @@ class Joint:
     damping: float = 0.0  # [N m s/rad] or [N s/m]
     armature: float = 0.0  # reflected rotor inertia [kg m^2] or [kg]
     actuated: bool = True
+    stiffness: float = 0.0  # of a spring, hinges and slides alone [N m/rad] or [N/m]
+    reference: float = 0.0  # position at which the spring does not pull [rad] or [m]
 
     def check(self, body: str) -> None:
         """Raise a ModelError that names the joint if it cannot be."""
@@ -184,6 +186,11 @@ class Joint:
             raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
         coefficient(self.damping, f"{name}: damping")
         coefficient(self.armature, f"{name}: armature")
+        coefficient(self.stiffness, f"{name}: stiffness")
+        if not math.isfinite(number(self.reference, f"{name}: reference")):
+            raise ModelError(f"{name}: reference must be finite, got {self.reference}")
+        if self.stiffness and self.type not in ("revolute", "prismatic"):
+            raise ModelError(f"{name}: only revolute and prismatic joints have a stiffness")
         for what, value in (("velocity", self.velocity), ("effort", self.effort)):
             if not number(value, f"{name}: {what} limit") > 0.0:
                 raise ModelError(f"{name}: {what} limit must be positive, got {value}")

@@ -38,7 +38,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
-    "integrator", "nbases", "nsurfaces", "nkinematic",
+    "integrator", "nbases", "nsurfaces", "nkinematic", "sprung",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
@@ -106,6 +106,8 @@ DOF = record_type(
         ("effort", "f8"),
         ("damping", "f8"),
         ("armature", "f8"),
+        ("stiffness", "f8"),  # of a spring, and where it does not pull
+        ("reference", "f8"),
     ]
 )
 

@@ -44,7 +44,6 @@ def twin(name: str) -> tuple[Model, Any]:
         theirs = mujoco.MjModel.from_xml_path(str(path))
         ours = dynenvs.load(path)
     theirs.opt.density = theirs.opt.viscosity = 0.0
-    theirs.jnt_stiffness[:] = 0.0  # not carried over
     return ours, theirs
 
 

@@ -107,6 +107,9 @@ def _joint(
         at = at - zero * (turn @ axis)
     if kind in (HINGE, SLIDE):
         options["axis"] = axis
+        if m.jnt_stiffness[j] and not disabled(m, "spring"):
+            options["stiffness"] = float(m.jnt_stiffness[j])
+            options["reference"] = float(m.qpos_spring[m.jnt_qposadr[j]])
         if m.jnt_limited[j] and not disabled(m, "limit"):
             options["limits"] = (float(m.jnt_range[j, 0]), float(m.jnt_range[j, 1]))
     return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
@@ -148,7 +151,9 @@ def _note_losses(source: Source, own: list[str], joints: list[str], losses: Loss
     scalar = (m.jnt_type == HINGE) | (m.jnt_type == SLIDE)
     if not disabled(m, "spring"):
         losses.add(
-            "stiffness of joints", where(m.jnt_stiffness != 0, joints), "they do not spring back"
+            "stiffness of ball and free joints",
+            where((m.jnt_stiffness != 0) & ~scalar, joints),
+            "they do not spring back",
         )
     if not disabled(m, "frictionloss"):
         losses.add(
