@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.hulls import hull_corners
 from dynenvs.parts import (
     GEOM_TYPES,
     Geom,
@@ -77,6 +78,30 @@ class GeomBuilder:
         size = vector3(half_size, f"half_size of {name!r}")
         positive(size.min(), f"geom {name!r}: half_size")
         return self._geom(name, body, "box", size, position, rotation, **options)
+
+    def convex(
+        self,
+        name: str,
+        body: str,
+        *,
+        points: Any,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Add the convex hull of points [m], shape (n, 3), in axes at `position` with `rotation`.
+
+        It meets half spaces alone (exactly, at its corners).  `build` refuses a model in which it
+        could meet another shape: exclude such pairs, or add boxes, spheres or capsules for them.
+        It has no mass or density of its own.
+
+        Raises:
+            ModelError: the points are fewer than four, or lie in a plane.
+        """
+        corners = hull_corners(_grid(points), f"geom {name!r}")
+        size = (float(np.linalg.norm(corners, axis=1).max()), 0.0, 0.0)
+        options["corners"] = corners
+        return self._geom(name, body, "convex", size, position, rotation, **options)
 
     def half_space(
         self,
@@ -180,6 +205,7 @@ class GeomBuilder:
         mass: float | None = None,
         density: float | None = None,
         surface_velocity: Vector | None = None,
+        corners: NDArray[np.float64] | None = None,
     ) -> Self:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
@@ -201,6 +227,7 @@ class GeomBuilder:
             None
             if surface_velocity is None
             else vector3(surface_velocity, f"geom {name!r}: surface_velocity"),
+            corners,
         )
         return self
 
@@ -213,6 +240,14 @@ class GeomBuilder:
         options = dict(vars(geom))
         name, body, kind = (options.pop(key) for key in ("name", "body", "type"))
         size, position, rotation = (options.pop(key) for key in ("size", "position", "rotation"))
+        if (kind == "convex") != (geom.corners is not None):
+            raise ModelError(f"{what}: corners are for convex, and needed there")
+        if kind == "convex":
+            points = options.pop("corners")
+            del options["heights"]
+            return self.convex(
+                name, body, points=points, position=position, rotation=rotation, **options
+            )
         for i in range(SIZES.get(kind, 0)):
             positive(np.ravel(size)[i], f"{what}: size[{i}]")
         if (kind in FIELDS) != (geom.heights is not None):

@@ -15,6 +15,7 @@ from dynenvs.records import (
     BLOCK_FIELD,
     BOX,
     CAPSULE,
+    CONVEX,
     FIXED,
     FREE,
     HALF_SPACE,
@@ -43,6 +44,7 @@ GEOM_TYPES = {
     "half_space": HALF_SPACE,
     "height_field": HEIGHT_FIELD,
     "block_field": BLOCK_FIELD,
+    "convex": CONVEX,
 }
 
 
@@ -230,6 +232,7 @@ class Geom:
     half edges of a box.  A half space is solid below its local z = 0, a height field below its
     `heights` [m] at a regular grid, shape (nx, ny), that spans +-size[:2]; a block field is made of
     upright blocks, nx by ny, with flat tops at `heights`, that together span the same.
+    A convex solid is the hull of its `corners` (its `size` is how far they reach from its origin).
     """
 
     name: str
@@ -247,6 +250,7 @@ class Geom:
     density: float | None = None  # of which it does [kg/m^3]
     # With which its surface runs along it, as a belt does, in the body's frame [m/s]; None: never
     surface_velocity: NDArray[np.float64] | None = None
+    corners: NDArray[np.float64] | None = None  # of a convex solid, its axes [m], shape (n, 3)
 
     @property
     def kind(self) -> int:

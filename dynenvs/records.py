@@ -14,7 +14,7 @@ FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
 # What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
 ROOTED, ALONE, BASE = range(3)
 # Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
-POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD = range(7)
+POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD, CONVEX = range(8)
 # Friction cones
 PYRAMID, CONE = range(2)
 # Laws of restitution (none where nothing bounces), and what happens where several parts meet

@@ -128,14 +128,16 @@ def test_same_geoms_may_touch(name: str) -> None:
         frozenset((ours.geoms[f.geom_a].name, ours.geoms[f.geom_b].name)): f.friction
         for f in ours.features
     }
-    known = {geom.name for geom in ours.geoms if geom.collide}
+    known = {geom.name: geom.type for geom in ours.geoms if geom.collide}
     for q, v in states(theirs):
         if theirs.jnt_type[0] == 0:
             q[2] = 0.1
         data = forwarded(theirs, q, v)
         for contact in data.contact:
             a, b = ((theirs.geom(g).name or f"geom {g}") for g in contact.geom)
-            if {a, b} <= known:
+            types = {known.get(a), known.get(b)}
+            named = "convex" in types and "half_space" not in types  # in the warning
+            if None not in types and not named:
                 assert frozenset((a, b)) in tested, (a, b)
                 friction = contact.friction[0] if contact.dim > 1 else 0.0
                 close(tested[frozenset((a, b))], friction)

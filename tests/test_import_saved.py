@@ -29,6 +29,11 @@ def everything() -> Model:
     builder.capsule("shin", "leg", start=(0, 0, 0), end=(0, 0, -0.5), radius=0.05, restitution=0.1)
     builder.body("ball", parent="leg", joint=spherical(), mass=0.1, inertia=(0.1, 0.1, 0.1))
     builder.sphere("toe", "ball", radius=0.07)
+    builder.body("gem", joint=free("fly"), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    corners = [[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0, 0, 1 / 3], [0.01, 0.01, 0.01]]
+    builder.convex("cut", "gem", points=corners, position=(0, 0, 3.0), rotation=np.eye(3))
+    for other in ("stairs", "skin", "shin", "toe"):
+        builder.exclude("cut", other)
     builder.body("rail", joint=prismatic("slide", armature=0.2), mass=2.0, com=(0, 0.1, 0))
     builder.dh_link("arm", parent="rail", a=0.3, alpha=0.2, joint=revolute("elbow"), mass=1.0)
     builder.body("hand", parent="arm", joint=revolute("wrist"), mass=1.0, inertia=(0.1, 0.1, 0.1))
@@ -104,7 +109,7 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "radius": (lambda c: c["geoms"][4]["size"].__setitem__(0, -1.0), r"size\[0\] must be positive"),
     "type": (lambda c: c["geoms"][4].update(type="torus"), "unknown type 'torus'"),
     "joint": (lambda c: c["actuators"][0]["gears"][0].__setitem__(0, "x"), "unknown joint 'x'"),
-    "keyframe": (lambda c: c["keyframes"][0]["q"].pop(), "q must have 15 entries, got 14"),
+    "keyframe": (lambda c: c["keyframes"][0]["q"].pop(), "q must have 22 entries, got 21"),
     "site": (lambda c: c["sites"][0].update(body="head"), "unknown body 'head'"),
     "mass": (lambda c: c["bodies"][1].update(mass=-1.0), "mass must be finite and not negative"),
 }

@@ -125,7 +125,7 @@ def _is_planar(builder: ModelBuilder, m: Any) -> bool:
     grounds = [geom for geom in geoms if geom.type == "half_space"]
     if any(abs(geom.rotation[1, 2]) > OUT_OF_PLANE for geom in grounds):
         return False
-    if any(geom.type in ("height_field", "box") for geom in geoms):
+    if any(geom.type in ("height_field", "box", "convex") for geom in geoms):
         return False
     try:
         check_plane(bodies)

@@ -8,12 +8,14 @@ or none, by condim 1) is given its own.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.builder import ModelBuilder
+from dynenvs.hulls import fewer_corners, hull_corners, prism
 from dynenvs.importing.bodies import Bodies, unusual
 from dynenvs.importing.compiled import Source, any_of, disabled, names, rotation
 from dynenvs.importing.losses import Losses
@@ -21,6 +23,8 @@ from dynenvs.layout import Floats
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 TYPES = {FIELD: "height field", ELLIPSOID: "ellipsoid", CYLINDER: "cylinder", MESH: "mesh"}
+HULLS = (CYLINDER, MESH)  # become convex solids, which meet planes alone
+MOST_CORNERS = 64
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
 
@@ -29,12 +33,13 @@ class Shapes(NamedTuple):
 
     names: list[str]
     carried: NDArray[np.bool_]  # whether the model has it, shape (ngeom,)
+    missed: Floats  # how far it reaches out of what the model has of it [m], shape (ngeom,)
 
 
 def add_shapes(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> Shapes:
     """Add all geoms that have a counterpart, and all sites."""
     m = source.m
-    shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool))
+    shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
     touching = _touching(m)
     for g in range(m.ngeom):
         b = int(m.geom_bodyid[g])
@@ -44,13 +49,20 @@ def add_shapes(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Lo
             "color": _color(m, g),
         }
         place = m.geom_pos[g] - bodies.offsets[b]
-        shapes.carried[g] = _add(builder, m, g, shapes.names[g], bodies.names[b], place, options)
+        name, body = shapes.names[g], bodies.names[b]
+        if touching[g] and m.geom_type[g] in HULLS:
+            points, shapes.missed[g] = _corners(m, g, name)
+            turn = rotation(m.geom_quat[g])
+            builder.convex(name, body, points=points, position=place, rotation=turn, **options)
+            shapes.carried[g] = True
+        else:
+            shapes.carried[g] = _add(builder, m, g, name, body, place, options)
     for s, name in enumerate(names(m, "site", m.nsite)):
         b = int(m.site_bodyid[s])
         place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
         builder.site(name, bodies.names[b], position=place, rotation=turn)
     _note_losses(m, shapes, touching, losses)
-    _add_pairs(builder, m, shapes, touching)
+    _add_pairs(builder, m, shapes, touching, losses)
     return shapes
 
 
@@ -91,6 +103,18 @@ def _add(
     return True
 
 
+def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
+    """Corners of the hull of a mesh or cylinder in its own axes, and what they leave out [m]."""
+    if m.geom_type[g] == CYLINDER:
+        radius, half_length, _ = m.geom_size[g].tolist()
+        sides = MOST_CORNERS // 2
+        return prism(radius, half_length, sides), radius * (1.0 - math.cos(math.pi / sides))
+    mesh = int(m.geom_dataid[g])
+    at, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+    points = np.asarray(m.mesh_vert[at : at + count], dtype=np.float64)
+    return fewer_corners(hull_corners(points, f"geom {name!r}"), MOST_CORNERS)
+
+
 def _color(m: Any, g: int) -> tuple[int, int, int]:
     """Of the geom's material if it has one."""
     material = int(m.geom_matid[g])
@@ -111,13 +135,23 @@ def _touching(m: Any) -> NDArray[np.bool_]:
 # Pairs
 
 
-def _add_pairs(builder: ModelBuilder, m: Any, shapes: Shapes, touching: NDArray[np.bool_]) -> None:
+def _add_pairs(
+    builder: ModelBuilder, m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses
+) -> None:
     """Tell the builder of all pairs that it would judge otherwise."""
     chosen = np.flatnonzero(shapes.carried & touching)
     first, second = (chosen[k] for k in np.triu_indices(len(chosen), 1))
     theirs, friction = _rules(m, first, second)
     grounds = np.isin(m.geom_type, (PLANE, FIELD))
     theirs &= ~(grounds[first] & grounds[second])
+    untested = _untested(m, first, second)
+    dropped = np.union1d(first[theirs & untested], second[theirs & untested])
+    losses.add(
+        "contact of meshes and cylinders with other shapes than planes",
+        [shapes.names[g] for g in dropped if m.geom_type[g] in HULLS],
+        "they pass through each other",
+    )
+    theirs &= ~untested
     tree = m.body_treeid[m.geom_bodyid]
     ours = tree[first] != tree[second]
     own = np.where(m.geom_condim > 1, m.geom_friction[:, 0], 0.0)
@@ -128,6 +162,12 @@ def _add_pairs(builder: ModelBuilder, m: Any, shapes: Shapes, touching: NDArray[
             builder.exclude(a, b)
         else:
             builder.pair(a, b, friction=float(friction[k]) if friction[k] != usual[k] else None)
+
+
+def _untested(m: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which pairs of geoms have no contact test here."""
+    hull, plane = np.isin(m.geom_type, HULLS), m.geom_type == PLANE
+    return np.asarray((hull[first] & ~plane[second]) | (hull[second] & ~plane[first]))
 
 
 def _rules(
@@ -176,6 +216,11 @@ def _note_losses(m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Lo
         here = touching & ~shapes.carried & (m.geom_type == kind)
         turned = "turned " if kind == FIELD else ""
         losses.add(f"{turned}{TYPES.get(kind, 'shape')} geoms", where(here), "they touch nothing")
+    for kind, what in ((CYLINDER, "roundness of cylinders"), (MESH, "all corners of meshes")):
+        here = (m.geom_type == kind) & (shapes.missed > 0.0)
+        most = 1000.0 * float(shapes.missed.max(where=here, initial=0.0))
+        change = f"they have {MOST_CORNERS} corners; up to {most:.2g} mm are missing"
+        losses.add(what, where(here), change)
     fields = shapes.carried & (m.geom_type == FIELD)
     losses.add(
         "triangles of height fields",
