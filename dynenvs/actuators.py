@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.layout import Floats
 from dynenvs.model import Model
+
+_GATHERED: WeakKeyDictionary[Model, tuple[Floats, ...]] = WeakKeyDictionary()
 
 
 def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike) -> Floats:
@@ -39,8 +43,7 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
             raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")
     if np.isnan(given).any():
         raise ValueError("control must not be NaN")
-    gears, lengths = _gears(model)
-    gain, bias, limits, clips = _laws(model)
+    gears, lengths, gain, bias, limits, clips = _arrays(model)
     length, speed = qs @ lengths.T, vs @ gears.T
     given = np.clip(given, limits[:, 0], limits[:, 1])
     force = (gain[:, 0] + gain[:, 1] * length + gain[:, 2] * speed) * given
@@ -49,6 +52,13 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
     effort = model.effort_limit[model.actuated]
     joint: Floats = np.clip((force @ gears)[..., model.actuated], -effort, effort)
     return joint
+
+
+def _arrays(model: Model) -> tuple[Floats, ...]:
+    """All numbers of a model's actuators, gathered at the first call."""
+    if model not in _GATHERED:
+        _GATHERED[model] = (*_gears(model), *_laws(model))
+    return _GATHERED[model]
 
 
 def _gears(model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

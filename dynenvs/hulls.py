@@ -40,14 +40,22 @@ def hull_corners(points: Floats, what: str) -> Floats:
 def fewer_corners(corners: Floats, most: int) -> tuple[Floats, float]:
     """At most so many of a hull's corners, and how far the hull reaches out of theirs [m].
 
-    The corners are those that reach farthest in `most` directions, spread evenly over all.
+    One by one that corner is taken which reaches farthest out of the hull of those before it.
     """
     if len(corners) <= most:
         return corners, 0.0
-    kept = corners[np.unique(np.argmax(corners @ directions(most).T, axis=0))]
     looks = directions(LOOKS)
-    lost = (corners @ looks.T).max(axis=0) - (kept @ looks.T).max(axis=0)
-    return kept, float(lost.max())
+    reach = (corners @ looks.T).max(axis=0)
+    kept = [int(np.argmax(corners @ looks[0]))]
+    within = corners[kept[0]] @ looks.T
+    while len(kept) < most:
+        look = int(np.argmax(reach - within))
+        kept.append(int(np.argmax(corners @ looks[look])))
+        within = np.maximum(within, corners[kept[-1]] @ looks.T)
+    found = corners[np.sort(kept)]
+    fresh = directions(3 * LOOKS)  # others than those by which the corners were chosen
+    missing = (corners @ fresh.T).max(axis=0) - (found @ fresh.T).max(axis=0)
+    return found, float(missing.max())
 
 
 def directions(count: int) -> Floats:

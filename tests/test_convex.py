@@ -67,11 +67,11 @@ def test_fewer_corners_say_how_much_is_missing() -> None:
     points = rng.normal(size=(2000, 3))
     points /= np.linalg.norm(points, axis=1)[:, None]
     kept, missing = fewer_corners(points, 64)
-    assert 32 <= len(kept) <= 64
+    assert len(kept) == 64
     looks = rng.normal(size=(500, 3))
     looks /= np.linalg.norm(looks, axis=1)[:, None]
     lost = (points @ looks.T).max(axis=0) - (kept @ looks.T).max(axis=0)
-    assert 0.5 * missing < lost.max() < 1.05 * missing
+    assert 0.5 * missing < lost.max() < 1.1 * missing
     assert fewer_corners(CORNERS, 64) == (pytest.approx(CORNERS), 0.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,9 @@ from dynenvs.model import Model
 def everything() -> Model:
     """A model with every kind of part."""
     builder = ModelBuilder(gravity=(0.1, 0.0, -9.8), directions=6, cone="exact", max_contacts=40)
-    builder.half_space("floor", normal=(0.1, 0.0, 1.0), friction=0.7)
+    belt = (0.1, 0.2, 0.0)
+    builder.half_space("floor", normal=(0.1, 0.0, 1.0), friction=0.7, surface_velocity=belt)
+    builder.body("lift", joint=prismatic("shaft"), kinematic=True)
     hills = np.array([[0.0, 0.1, 0.2], [0.3, 1 / 3, 0.5]])
     builder.block_field("stairs", heights=hills, half_size=(2.0, 3.0), position=(5.0, 0.0, 0.0))
     builder.body("hull", joint=free(), density=300.0)
@@ -64,6 +67,12 @@ def test_round_trip_keeps_every_bit(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
+def test_every_option_of_a_builder_is_described() -> None:
+    """So that a file cannot forget one that is added later."""
+    known = set(inspect.signature(ModelBuilder).parameters)
+    assert set(ModelBuilder().description().options) == known
+
+
 def test_the_integrator_of_now_is_kept(tmp_path: Path) -> None:
     """Also one that was chosen after the model was built."""
     builder = ModelBuilder()
@@ -81,37 +90,37 @@ def test_more_can_be_added_to_a_model() -> None:
 
 
 def _drop(content: Any) -> None:
-    del content["bodies"][1]["joint"]["damping"]
+    del content["bodies"][2]["joint"]["damping"]
 
 
 FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "version": (lambda c: c.update(version=99), "version 99 of the format is unknown"),
     "format": (lambda c: c.update(format="urdf"), '"format" must be'),
-    "missing field": (_drop, r"bodies\[1\].joint: 'damping' is missing"),
+    "missing field": (_drop, r"bodies\[2\].joint: 'damping' is missing"),
     "missing part": (lambda c: c.pop("geoms"), "'geoms' is missing"),
     "unknown field": (lambda c: c["geoms"][0].update(colour=1), "'colour' is unknown; known: name"),
     "missing option": (lambda c: c["options"].pop("cone"), "options: 'cone' is missing"),
     "unknown option": (lambda c: c["options"].update(x=1), "options: 'x' is unknown"),
     "nan": (
-        lambda c: c["bodies"][1]["inertia"][0].__setitem__(1, float("nan")),
-        r"bodies\[1\].inertia\[0\]\[1\] must be a number, got nan",
+        lambda c: c["bodies"][2]["inertia"][0].__setitem__(1, float("nan")),
+        r"bodies\[2\].inertia\[0\]\[1\] must be a number, got nan",
     ),
     "infinite": (
-        lambda c: c["bodies"][1]["com"].__setitem__(2, "inf"),
-        r"bodies\[1\].com\[2\] must be finite",
+        lambda c: c["bodies"][2]["com"].__setitem__(2, "inf"),
+        r"bodies\[2\].com\[2\] must be finite",
     ),
-    "text": (lambda c: c["bodies"][1].update(mass="1 kg"), r"bodies\[1\].mass must be a number"),
-    "number": (lambda c: c["bodies"][1].update(name=3), r"bodies\[1\].name must be a text"),
+    "text": (lambda c: c["bodies"][2].update(mass="1 kg"), r"bodies\[2\].mass must be a number"),
+    "number": (lambda c: c["bodies"][2].update(name=3), r"bodies\[2\].name must be a text"),
     "list": (lambda c: c.update(sites={}), "sites must be a list"),
-    "shape": (lambda c: c["bodies"][1].update(com=[1.0]), "com of 'leg' must be three finite"),
-    "ragged": (lambda c: c["bodies"][1].update(inertia=[[1.0], [1.0, 2.0]]), "different lengths"),
+    "shape": (lambda c: c["bodies"][2].update(com=[1.0]), "com of 'leg' must be three finite"),
+    "ragged": (lambda c: c["bodies"][2].update(inertia=[[1.0], [1.0, 2.0]]), "different lengths"),
     "pair": (lambda c: c["actuators"][0].update(force_range=[1.0]), "must have 2 entries"),
     "radius": (lambda c: c["geoms"][4]["size"].__setitem__(0, -1.0), r"size\[0\] must be positive"),
     "type": (lambda c: c["geoms"][4].update(type="torus"), "unknown type 'torus'"),
     "joint": (lambda c: c["actuators"][0]["gears"][0].__setitem__(0, "x"), "unknown joint 'x'"),
-    "keyframe": (lambda c: c["keyframes"][0]["q"].pop(), "q must have 22 entries, got 21"),
+    "keyframe": (lambda c: c["keyframes"][0]["q"].pop(), "q must have 23 entries, got 22"),
     "site": (lambda c: c["sites"][0].update(body="head"), "unknown body 'head'"),
-    "mass": (lambda c: c["bodies"][1].update(mass=-1.0), "mass must be finite and not negative"),
+    "mass": (lambda c: c["bodies"][2].update(mass=-1.0), "mass must be finite and not negative"),
 }
 
 
