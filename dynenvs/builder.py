@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.annotations import AnnotationBuilder
 from dynenvs.closures import ROWS, Closures, Loop
+from dynenvs.description import Description, Rule, checked
 from dynenvs.geoms import WORLD, GeomBuilder
 from dynenvs.inertia import weighed
 from dynenvs.laws import friction_rule, laws
@@ -35,7 +37,7 @@ from dynenvs.parts import (
 )
 
 
-class ModelBuilder(GeomBuilder):
+class ModelBuilder(GeomBuilder, AnnotationBuilder):
     """Collects the parts of a model in any order; `build()` checks them and makes the Model.
 
     Args:
@@ -82,7 +84,8 @@ class ModelBuilder(GeomBuilder):
         max_contacts: int | None = None,
         sparse_loops: bool = True,
     ) -> None:
-        super().__init__()
+        GeomBuilder.__init__(self)
+        AnnotationBuilder.__init__(self)
         self.gravity = vector3(gravity, "gravity")
         self.directions = whole(directions, "directions")
         if self.directions not in range(2, 65, 2):
@@ -93,10 +96,44 @@ class ModelBuilder(GeomBuilder):
         self.friction = friction_rule(friction)
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops
+        self._options: dict[str, Any] = {
+            "gravity": tuple(self.gravity.tolist()),
+            "directions": self.directions,
+            "cone": cone,
+            "restitution": restitution,
+            "impacts": impacts,
+            "integrator": integrator,
+            "friction": friction,
+            "max_contacts": max_contacts,
+            "sparse_loops": sparse_loops,
+        }
         self._loops: dict[str, Loop] = {}
         self._bodies: dict[str, Body] = {}
         self._rules: dict[frozenset[str], PairRule] = {}
         self._selves: list[tuple[str, ...]] = []
+
+    @classmethod
+    def of(cls, described: Description) -> ModelBuilder:
+        """A builder that holds all that a model was built from (`model.description`).
+
+        More can be added to it: ground under a loaded robot, or things beside it.
+
+        Raises:
+            ModelError: a part cannot be.
+        """
+        builder = cls(**described.options)
+        for body in described.bodies:
+            builder._add_body(_checked(body))
+        for geom in described.geoms:
+            builder._add_geom(geom)
+        for loop in described.loops:
+            builder.close(**vars(loop))
+        for rule in described.rules:
+            builder._rule(rule.geom_a, rule.geom_b, rule.rule)
+        for group in described.self_contacts:
+            builder.self_contact(*group)
+        builder._add_annotations(described.sites, described.keyframes, described.actuators)
+        return builder
 
     # Bodies and joints
 
@@ -306,19 +343,21 @@ class ModelBuilder(GeomBuilder):
 
         Torsional and rolling friction are lengths [m], see `sphere`.
         """
+        rule = PairRule(True, friction, restitution, torsional_friction, rolling_friction)
+        return self._rule(geom_a, geom_b, rule)
+
+    def _rule(self, geom_a: str, geom_b: str, rule: PairRule) -> ModelBuilder:
         pair = _two(geom_a, geom_b)
         said = {
-            "friction": friction,
-            "restitution": restitution,
-            "torsional_friction": torsional_friction,
-            "rolling_friction": rolling_friction,
+            "friction": rule.friction,
+            "restitution": rule.restitution,
+            "torsional_friction": rule.torsional,
+            "rolling_friction": rule.rolling,
         }
         for what, value in said.items():
             if value is not None:
                 coefficient(value, f"pair {geom_a!r}, {geom_b!r}: {what}")
-        self._rules[pair] = PairRule(
-            True, friction, restitution, torsional_friction, rolling_friction
-        )
+        self._rules[pair] = rule
         return self
 
     def self_contact(self, *geoms: str) -> ModelBuilder:
@@ -337,8 +376,7 @@ class ModelBuilder(GeomBuilder):
 
     def exclude(self, geom_a: str, geom_b: str) -> ModelBuilder:
         """Let two geoms pass through each other."""
-        self._rules[_two(geom_a, geom_b)] = PairRule(False)
-        return self
+        return self._rule(geom_a, geom_b, PairRule(False))
 
     # Building
 
@@ -357,6 +395,23 @@ class ModelBuilder(GeomBuilder):
             laws=self.laws,
             max_contacts=self.max_contacts,
             closures=Closures(tuple(self._loops.values()), self.sparse_loops),
+            description=self.description(),
+        )
+
+    def description(self) -> Description:
+        """All that was said so far; a ModelError names what does not fit together."""
+        return checked(
+            Description(
+                dict(self._options),
+                tuple(self._bodies.values()),
+                tuple(self._geoms.values()),
+                tuple(self._loops.values()),
+                tuple(Rule(min(pair), max(pair), rule) for pair, rule in self._rules.items()),
+                tuple(self._selves),
+                tuple(self._sites.values()),
+                tuple(self._keyframes.values()),
+                tuple(self._actuators.values()),
+            )
         )
 
     def sorted_parts(self) -> tuple[list[Body], list[Geom], Contacts]:
@@ -415,6 +470,19 @@ class ModelBuilder(GeomBuilder):
                     f"joint of body {body.name!r} moves no mass: give the body, or one that it "
                     "carries, a mass or a density, or the joint an armature"
                 )
+
+
+def _checked(body: Body) -> Body:
+    """A body whose numbers have the right shapes, or a ModelError."""
+    name = body.name
+    return replace(
+        body,
+        com=vector3(body.com, f"com of {name!r}"),
+        inertia=inertia_matrix(body.inertia, name),
+        tip_rotation=rotation3(body.tip_rotation, f"tip_rotation of {name!r}"),
+        tip_position=vector3(body.tip_position, f"tip_position of {name!r}"),
+        density=None if body.density is None else positive(body.density, f"body {name!r}: density"),
+    )
 
 
 def _two(geom_a: str, geom_b: str) -> frozenset[str]:

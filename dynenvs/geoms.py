@@ -7,7 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.hulls import hull_corners
 from dynenvs.parts import (
+    GEOM_TYPES,
     Geom,
     ModelError,
     Vector,
@@ -20,6 +22,8 @@ from dynenvs.parts import (
 )
 
 WORLD = "world"
+FIELDS = ("height_field", "block_field")
+SIZES = {"sphere": 1, "capsule": 2, "box": 3, "height_field": 2, "block_field": 2}  # all positive
 SOLIDS = ("sphere", "capsule", "box")  # types of geoms that have a volume
 
 
@@ -77,6 +81,30 @@ class GeomBuilder:
         size = vector3(half_size, f"half_size of {name!r}")
         positive(size.min(), f"geom {name!r}: half_size")
         return self._geom(name, body, "box", size, position, rotation, **options)
+
+    def convex(
+        self,
+        name: str,
+        body: str,
+        *,
+        points: Any,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Add the convex hull of points [m], shape (n, 3), in axes at `position` with `rotation`.
+
+        It meets half spaces alone (exactly, at its corners).  `build` refuses a model in which it
+        could meet another shape: exclude such pairs, or add boxes, spheres or capsules for them.
+        It has no mass or density of its own.
+
+        Raises:
+            ModelError: the points are fewer than four, or lie in a plane.
+        """
+        corners = hull_corners(_grid(points), f"geom {name!r}")
+        size = (float(np.linalg.norm(corners, axis=1).max()), 0.0, 0.0)
+        options["corners"] = corners
+        return self._geom(name, body, "convex", size, position, rotation, **options)
 
     def half_space(
         self,
@@ -149,14 +177,19 @@ class GeomBuilder:
         position: Vector,
         **options: Any,
     ) -> Self:
+        grid = self._checked_heights(name, heights)
+        x, y = _pair(half_size, name)
+        return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
+
+    @staticmethod
+    def _checked_heights(name: str, heights: Any) -> NDArray[np.float64]:
         grid = _grid(heights)
         if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
             raise ModelError(
                 f"geom {name!r}: heights must be finite, of shape (nx, ny), both at least 2; got "
                 f"shape {grid.shape}"
             )
-        x, y = _pair(half_size, name)
-        return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
+        return grid
 
     def _geom(
         self,
@@ -177,6 +210,7 @@ class GeomBuilder:
         surface_velocity: Vector | None = None,
         torsional_friction: float = 0.0,
         rolling_friction: float = 0.0,
+        corners: NDArray[np.float64] | None = None,
     ) -> Self:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
@@ -200,8 +234,34 @@ class GeomBuilder:
             else vector3(surface_velocity, f"geom {name!r}: surface_velocity"),
             coefficient(torsional_friction, f"geom {name!r}: torsional_friction"),
             coefficient(rolling_friction, f"geom {name!r}: rolling_friction"),
+            corners,
         )
         return self
+
+    def _add_geom(self, geom: Geom) -> Self:
+        """Add a geom of another model's description, checked as if it were new."""
+        what = f"geom {geom.name!r}"
+        if geom.type not in GEOM_TYPES:
+            known = ", ".join(GEOM_TYPES)
+            raise ModelError(f"{what}: unknown type {geom.type!r}; choose from: {known}")
+        options = dict(vars(geom))
+        name, body, kind = (options.pop(key) for key in ("name", "body", "type"))
+        size, position, rotation = (options.pop(key) for key in ("size", "position", "rotation"))
+        if (kind == "convex") != (geom.corners is not None):
+            raise ModelError(f"{what}: corners are for convex, and needed there")
+        if kind == "convex":
+            points = options.pop("corners")
+            del options["heights"]
+            return self.convex(
+                name, body, points=points, position=position, rotation=rotation, **options
+            )
+        for i in range(SIZES.get(kind, 0)):
+            positive(np.ravel(size)[i], f"{what}: size[{i}]")
+        if (kind in FIELDS) != (geom.heights is not None):
+            raise ModelError(f"{what}: heights are for {' and '.join(FIELDS)}, and needed there")
+        if kind in FIELDS:
+            options["heights"] = self._checked_heights(name, geom.heights)
+        return self._geom(name, body, kind, size, position, rotation, **options)
 
     @staticmethod
     def _check_weight(

@@ -27,6 +27,7 @@ from dynenvs.compiled import apart, inlined, kernel, prepare_once
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.dynamics.springs import add_stretch
 from dynenvs.edge import finite_vector, prepare
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses, update_velocities
@@ -111,6 +112,8 @@ def solve_inverse(
     integrate(m, s.q, s.v, lookahead, w.q_new)
     update_poses(m, w.q_new, w.pose)
     equations_of_motion(m, s, w, ahead, h - lookahead, w.M)
+    if m.header[0].sprung:  # springs act as they are in the mean of the steps' ends
+        add_stretch(m, s.v, w.bias, h - lookahead)
     for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
         if m.dofs[j].actuated:
             w.bias[j] -= m.dofs[j].damping * lookahead / h * (v_des[j] - s.v[j])

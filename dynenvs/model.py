@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.annotations import Actuator, Keyframe, Site
 from dynenvs.closures import Closures, fill_envelope, fill_loops
+from dynenvs.description import Description
 from dynenvs.laws import Laws, integrator_code, integrator_name
 from dynenvs.layout import Bytes, Floats
 from dynenvs.packing import (
@@ -65,12 +67,14 @@ class Model:
         body_names: the world first.  joint_names: joints that move, in order of `v`.
         geoms: the geoms as described.
         closures: the closed loops as described.
+        description: all that the model was built from (`dynenvs.description`).
+        sites, keyframes: of the description, by name; actuators: in order (`dynenvs.annotations`).
         max_contacts: the user's limit to contacts at once, or None.
         bodies, dofs, features, pairs, solids, loops: read-only record arrays, see `dynenvs.layout`.
         packed: the buffer that kernels read, uint8.
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
-        velocity_limit, effort_limit, damping, armature: shape (nv,).
+        velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
     """
 
     def __init__(
@@ -84,8 +88,10 @@ class Model:
         laws: Laws,
         max_contacts: int | None,
         closures: Closures | None = None,
+        description: Description | None = None,
     ) -> None:
         self.closures = closures or Closures()
+        self.description = description or Description()
         self.max_contacts = max_contacts
         self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
         self.geoms: tuple[Geom, ...] = tuple(geoms)
@@ -154,6 +160,7 @@ class Model:
         self.lower, self.upper = self.dofs["lower"], self.dofs["upper"]
         self.velocity_limit, self.effort_limit = self.dofs["velocity"], self.dofs["effort"]
         self.damping, self.armature = self.dofs["damping"], self.dofs["armature"]
+        self.stiffness = self.dofs["stiffness"]
         # One world's row, field by field (the layout that kernels open), and such a row at rest
         self.state_dtype = self._state_dtype()
         self._at_rest = self._state_at_rest()
@@ -187,7 +194,8 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         views = {"header", "bodies", "dofs", "features", "pairs", "solids", "loops"}
-        derived = {"lower", "upper", "velocity_limit", "effort_limit", "damping", "armature"}
+        derived = {"lower", "upper", "velocity_limit", "effort_limit"}
+        derived |= {"damping", "armature", "stiffness"}
         made = {"state_dtype", "_at_rest", "_workspace_bytes"}
         return {k: v for k, v in vars(self).items() if k not in views | derived | made}
 
@@ -246,6 +254,21 @@ class Model:
         return tuple(name for name, needed in wanted.items() if needed)
 
     # Names
+
+    @property
+    def sites(self) -> dict[str, Site]:
+        """Named frames, by name."""
+        return {site.name: site for site in self.description.sites}
+
+    @property
+    def keyframes(self) -> dict[str, Keyframe]:
+        """Named states, by name."""
+        return {frame.name: frame for frame in self.description.keyframes}
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """Motors, in the order of their controls."""
+        return self.description.actuators
 
     def body_id(self, name: str) -> int:
         """Index of a body."""

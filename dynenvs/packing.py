@@ -82,12 +82,16 @@ def allocate(
     trees = _list_trees(bodies)
     header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
     # Recursion pays for the deepest tree or for none; loops are taken out by factors
-    header.nkinematic = sum(body.kinematic for body in bodies)  # the recursion does not know them
+    header.nkinematic = sum(body.kinematic for body in bodies)
+    header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
+    special = (
+        header.ne or header.nkinematic or header.sprung or header.moments
+    )  # recursion knows none of them
     costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
-    header.recursive = costly and not (header.ne or header.nkinematic or header.moments)
-    # Free and spherical joints are not refined
-    simple = all(JOINT_NV[kind] <= 1 for kind in kinds) and not (header.ne or header.recursive)
-    simple = simple and not header.moments  # nor are moments
+    header.recursive = costly and not special
+    # Free and spherical joints are not refined, nor are springs and moments
+    simple = all(JOINT_NV[kind] <= 1 for kind in kinds)
+    simple = simple and not (header.ne or header.sprung or header.moments or header.recursive)
     header.refined = simple and max(map(max, trees), default=0) > DEEP
     several = len(trees) > 1 or header.moments
     header.sparse = several and not (header.ne or header.recursive or header.refined)
@@ -145,9 +149,10 @@ def size_rows(header: Any, contacts: int) -> None:
 
 
 def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
-    """Whether `dynenvs.abreast` knows the model: all trees float, no loops, nothing bounces.
+    """Whether `dynenvs.abreast` knows the model: all trees float, nothing bounces.
 
-    And it is not too large: what lanes need grows with the square of the number of coordinates.
+    There are no loops and no springs.  And it is not too large: what lanes need grows with the
+    square of the number of coordinates.
     """
     floating = all(
         body.joint.type in FLOATING and not body.kinematic
@@ -156,7 +161,7 @@ def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
     )
     inelastic = header.restitution == INELASTIC
     known = floating and inelastic and header.nv <= LANES
-    return bool(known and not (header.ne or header.recursive))
+    return bool(known and not (header.ne or header.recursive or header.sprung))
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -244,6 +249,7 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
             previous = j
             dof.actuated = body.joint.actuated and not body.kinematic
             dof.damping, dof.armature = body.joint.damping, body.joint.armature
+            dof.stiffness, dof.reference = body.joint.stiffness, body.joint.reference
             dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
             dof.lower, dof.upper = body.joint.limits
             dof.q_at = record.q_at

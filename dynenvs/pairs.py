@@ -12,14 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.parts import Body, Geom, ModelError
-from dynenvs.records import BLOCK_FIELD, BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, POINT, SPHERE
+from dynenvs.records import (
+    BLOCK_FIELD,
+    BOX,
+    CAPSULE,
+    CONVEX,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    POINT,
+    SPHERE,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ROUND = (POINT, SPHERE)
 GROUND = {HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD}
-RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, **dict.fromkeys(GROUND, 3)}
+RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, CONVEX: 2, **dict.fromkeys(GROUND, 3)}
 # Slots of each pair of solids (what they are: `dynenvs.contact.geometry`), and how many of them
 # touch at once
 SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
@@ -305,7 +314,9 @@ def _ordered(geoms: list[Geom], kinds: Ints, a: Ints, b: Ints) -> tuple[Ints, In
     Two round geoms stay in the order in which they were added.
     """
     ground, ranks = np.isin(kinds, list(GROUND)), np.array([RANK[kind] for kind in kinds.tolist()])
-    for k in np.flatnonzero(ground[a] & ground[b])[:1]:
+    convex, level = kinds == CONVEX, kinds == HALF_SPACE  # the one meets the other, nothing else
+    untested = (convex[a] & ~level[b]) | (convex[b] & ~level[a])
+    for k in np.flatnonzero((ground[a] & ground[b]) | untested)[:1]:
         one, other = geoms[a[k]], geoms[b[k]]
         raise ModelError(
             f"no contact test of {one.type} {one.name!r} against {other.type} {other.name!r}; "
@@ -354,5 +365,7 @@ def _points(geom: Geom) -> list[tuple[NDArray[np.float64], float]]:
     if geom.kind == CAPSULE:
         half = geom.rotation[:, 2] * geom.size[1]
         return [(geom.position - half, geom.size[0]), (geom.position + half, geom.size[0])]
+    if geom.corners is not None:
+        return [(geom.position + geom.rotation @ corner, 0.0) for corner in geom.corners]
     corners = itertools.product((-1.0, 1.0), repeat=3)
     return [(geom.position + geom.rotation @ (geom.size * np.array(c)), 0.0) for c in corners]

@@ -15,6 +15,7 @@ from dynenvs.records import (
     BLOCK_FIELD,
     BOX,
     CAPSULE,
+    CONVEX,
     FIXED,
     FREE,
     HALF_SPACE,
@@ -43,6 +44,7 @@ GEOM_TYPES = {
     "half_space": HALF_SPACE,
     "height_field": HEIGHT_FIELD,
     "block_field": BLOCK_FIELD,
+    "convex": CONVEX,
 }
 
 
@@ -167,6 +169,8 @@ class Joint:
     damping: float = 0.0  # [N m s/rad] or [N s/m]
     armature: float = 0.0  # reflected rotor inertia [kg m^2] or [kg]
     actuated: bool = True
+    stiffness: float = 0.0  # of a spring, hinges and slides alone [N m/rad] or [N/m]
+    reference: float = 0.0  # position at which the spring does not pull [rad] or [m]
 
     def check(self, body: str) -> None:
         """Raise a ModelError that names the joint if it cannot be."""
@@ -184,6 +188,11 @@ class Joint:
             raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
         coefficient(self.damping, f"{name}: damping")
         coefficient(self.armature, f"{name}: armature")
+        coefficient(self.stiffness, f"{name}: stiffness")
+        if not math.isfinite(number(self.reference, f"{name}: reference")):
+            raise ModelError(f"{name}: reference must be finite, got {self.reference}")
+        if self.stiffness and self.type not in ("revolute", "prismatic"):
+            raise ModelError(f"{name}: only revolute and prismatic joints have a stiffness")
         for what, value in (("velocity", self.velocity), ("effort", self.effort)):
             if not number(value, f"{name}: {what} limit") > 0.0:
                 raise ModelError(f"{name}: {what} limit must be positive, got {value}")
@@ -223,6 +232,7 @@ class Geom:
     half edges of a box.  A half space is solid below its local z = 0, a height field below its
     `heights` [m] at a regular grid, shape (nx, ny), that spans +-size[:2]; a block field is made of
     upright blocks, nx by ny, with flat tops at `heights`, that together span the same.
+    A convex solid is the hull of its `corners` (its `size` is how far they reach from its origin).
     """
 
     name: str
@@ -242,6 +252,7 @@ class Geom:
     surface_velocity: NDArray[np.float64] | None = None
     torsional_friction: float = 0.0  # bound of the moment about the normal, over its force [m]
     rolling_friction: float = 0.0  # bound of the moment along the contact's plane [m]
+    corners: NDArray[np.float64] | None = None  # of a convex solid, its axes [m], shape (n, 3)
 
     @property
     def kind(self) -> int:

@@ -14,7 +14,7 @@ FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
 # What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
 ROOTED, ALONE, BASE = range(3)
 # Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
-POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD = range(7)
+POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD, CONVEX = range(8)
 # Friction cones
 PYRAMID, CONE = range(2)
 # Laws of restitution (none where nothing bounces), and what happens where several parts meet
@@ -38,7 +38,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
-    "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments",
+    "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
@@ -106,6 +106,8 @@ DOF = record_type(
         ("effort", "f8"),
         ("damping", "f8"),
         ("armature", "f8"),
+        ("stiffness", "f8"),  # of a spring, and where it does not pull
+        ("reference", "f8"),
     ]
 )
 

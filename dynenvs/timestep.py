@@ -28,6 +28,7 @@ from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_free
+from dynenvs.dynamics.springs import add_stretch
 from dynenvs.joints import integrate
 from dynenvs.kinematics import copy_poses, update_poses
 from dynenvs.layout import (
@@ -277,6 +278,8 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
         return bool(done == PASSED)
     w.answer[0].recursive = 0
     equations_of_motion(m, s, w, s.v, dt, w.L)
+    if h.sprung:
+        add_stretch(m, s.v, w.bias, dt)
     if not factor_in_place(m.dofs, w.L):
         return False
     for j in range(m.header[0].nv):

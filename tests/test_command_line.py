@@ -13,8 +13,9 @@ from learning import HUMANOID, run
 from rich.console import Console
 
 from dynenvs.agents.evaluate import Evaluation, References, as_json, evaluate, table
-from dynenvs.agents.files import check_writable, folders_above, written_whole
+from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
+from dynenvs.files import folders_above, written_whole
 
 COMMANDS = ("demo", "list", "collect", "replay", "export", "clone", "train", "evaluate", "results")
 

@@ -18,9 +18,9 @@ from dynenvs.agents.data.journal import Journal
 from dynenvs.agents.data.origin import code_permalink
 from dynenvs.agents.episode import step_limit
 from dynenvs.agents.evaluate import evaluate, has_expert
-from dynenvs.agents.files import folders_above
 from dynenvs.agents.options import plain_options, spec_with, spoken
 from dynenvs.agents.rollout import make_batch, rollout
+from dynenvs.files import folders_above
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
 LONGEST_WORD = 40  # letters of an option's value in a dataset's name

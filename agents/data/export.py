@@ -10,7 +10,7 @@ from minari import MinariDataset
 from numpy.typing import NDArray
 
 from dynenvs.agents.data.dataset import plain_infos, recorded
-from dynenvs.agents.files import written_whole
+from dynenvs.files import written_whole
 
 
 def transitions(dataset: MinariDataset) -> dict[str, NDArray[Any]]:

@@ -21,8 +21,8 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
-from dynenvs.agents.files import written_whole
 from dynenvs.envs.task import Task
+from dynenvs.files import written_whole
 
 ALGORITHMS = {"ppo": "PPO", "sac": "SAC", "td3": "TD3"}
 NOTE = "dynenvs.json"

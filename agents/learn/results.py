@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.files import written_whole
 from dynenvs.agents.options import spoken
+from dynenvs.files import written_whole
 from dynenvs.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
 

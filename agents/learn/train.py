@@ -17,7 +17,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger
 
 from dynenvs.agents.evaluate import evaluate, references, summary
-from dynenvs.agents.files import folders_above, write_json
+from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
 from dynenvs.agents.learn.machine import machine
@@ -31,6 +31,7 @@ from dynenvs.agents.learn.watch import Beside, End, Watch
 from dynenvs.agents.options import check_options
 from dynenvs.agents.rollout import make_batch, run_all
 from dynenvs.agents.sb3 import make_sb3_vec_env
+from dynenvs.files import folders_above
 
 FIRST_LOOK = 64  # episodes of random actions that the observations' scale is taken from
 

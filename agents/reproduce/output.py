@@ -13,8 +13,8 @@ from typing import Any
 from PIL import Image
 
 from dynenvs.agents.bench.peers import peer
-from dynenvs.agents.files import written_whole
 from dynenvs.agents.reproduce.experiment import Cell, Experiment, Outcome, Table, number
+from dynenvs.files import written_whole
 
 DPI = 80
 

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from dynenvs.agents.files import written_whole
 from dynenvs.agents.reproduce.experiment import Experiment, Outcome
 from dynenvs.agents.reproduce.output import ready, save, section, write_picture
+from dynenvs.files import written_whole
 
 HOMES = (  # modules with a tuple EXPERIMENTS, in the page's order
     "operations",

@@ -101,6 +101,8 @@ def _aba(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, a: Floats) -> No
     update_kinematics(m, s, w)
     for j in range(m.header[0].nv):
         w.tau[j] = tau[j] - m.dofs[j].damping * s.v[j]
+        if m.dofs[j].stiffness != 0.0:
+            w.tau[j] -= m.dofs[j].stiffness * (s.q[m.dofs[j].q_at] - m.dofs[j].reference)
     aba_passes(m, s, w, w.tau, 0.0, a)
 
 
@@ -112,7 +114,7 @@ def aba(
     *,
     wrenches: ArrayLike | None = None,
 ) -> Floats:
-    """Accelerations of (M + armature) a + h + damping v = tau + J^T wrenches, shape (nv,).
+    """Accelerations of (M + armature) a + h + damping v + springs = tau + J^T wrenches, (nv,).
 
     Forward dynamics without contact, cost linear in the number of bodies.
 

@@ -12,6 +12,7 @@ from typing import Any
 from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import move_body
 from dynenvs.dynamics.planar import planar_passes
+from dynenvs.dynamics.springs import add_springs
 from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
 from dynenvs.records import POSE_WORDS, WORK_WORDS
 from dynenvs.rotation import rotate
@@ -21,9 +22,9 @@ from dynenvs.views import words
 
 @inlined
 def bias_forces(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None:
-    """h + D v - J^T wrench into `w.bias`, for velocities v, after `equations_of_motion`.
+    """h + D v + K (q - r) - J^T wrench into `w.bias`, for velocities v.
 
-    Leaves `w.M` in disorder.
+    Comes after `equations_of_motion`.  Leaves `w.M` in disorder.
     """
     if m.header[0].planar:
         planar_passes(
@@ -32,6 +33,8 @@ def bias_forces(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None
         )  # fmt: skip
     else:
         _passes(m, s, w, v)
+    if m.header[0].sprung:
+        add_springs(m, s, w.M, w.bias, 0.0)
 
 
 @kernel

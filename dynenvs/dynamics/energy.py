@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynenvs.compiled import kernel
+from dynenvs.dynamics.springs import spring_energy
 from dynenvs.edge import prepare
 from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import (
@@ -87,6 +88,8 @@ def _measure(
     kinetic, potential = energies(m, w)
     for j in range(m.header[0].nv):
         kinetic += 0.5 * m.dofs[j].armature * s.v[j] * s.v[j]
+    if m.header[0].sprung:
+        potential += spring_energy(m, s)
     momentum(m, w, h)
     return kinetic, potential, center_of_mass(m, w, c)
 
@@ -95,7 +98,7 @@ class Totals(NamedTuple):
     """Mechanical totals of a state."""
 
     kinetic: float  # [J], rotor inertia (armature) included
-    potential: float  # [J], zero at the world's origin
+    potential: float  # [J], zero at the world's origin, springs included
     momentum: Floats  # (angular about the world's origin [N m s]; linear [N s]), shape (6,)
     center_of_mass: Floats  # [m], shape (3,)
     mass: float  # [kg]

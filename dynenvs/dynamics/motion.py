@@ -15,6 +15,7 @@ from typing import Any
 
 from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.dynamics.planar import planar_passes
+from dynenvs.dynamics.springs import add_springs
 from dynenvs.lanes import get, like, nil, put
 from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
 from dynenvs.records import (
@@ -43,7 +44,10 @@ Six = tuple[Any, Any, Any, Any, Any, Any]
 def equations_of_motion(
     m: ModelView, s: StateView, w: WorkspaceView, v: Floats, dt: float, M: Floats
 ) -> None:
-    """M^ into `M` and h + D v - J^T wrench into `w.bias`, for velocities v.  Needs the poses."""
+    """M^ into `M` and h + D v + K (q - r) - J^T wrench into `w.bias`, for velocities v.
+
+    M^ = M + armature + dt D + dt^2 K (see `springs.py`).  Needs the poses.
+    """
     if m.header[0].planar:
         planar_passes(
             m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, dt, M,
@@ -56,6 +60,8 @@ def equations_of_motion(
             words(w.pose, POSE_WORDS * nb), words(w.body, WORK_WORDS * nb), words(w.S, 6 * nv), dt,
             words(M, nv * nv), w.bias,
         )  # fmt: skip
+    if m.header[0].sprung:
+        add_springs(m, s, M, w.bias, dt)
 
 
 @kernel

@@ -45,7 +45,7 @@ METHODS: dict[str, Callable[[Tree], Array]] = {
 def forward_dynamics(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, method: str = "abm"
 ) -> Floats:
-    """Accelerations of (M + armature) a + h + damping v = tau, shape (nv,), without contact.
+    """Accelerations of (M + armature) a + h + damping v + springs = tau, shape (nv,), no contact.
 
     Args:
         model: the model.

@@ -70,6 +70,12 @@ class Tree:
         return self.X[i] @ above
 
 
+def _pulls(model: Model, positions: Array, scalars: Scalars) -> Array:
+    """Forces against which the joints' springs pull, K (q - r), shape (nv,)."""
+    stretch = positions[model.dofs["q_at"]] - scalars.array(model.dofs["reference"])
+    return scalars.array(model.stiffness) * stretch
+
+
 def tree_of(
     model: Model,
     q: ArrayLike,
@@ -111,7 +117,7 @@ def tree_of(
         center=[np.array(body.com) for body in bodies],
         moments=[np.array(body.inertia) for body in bodies],
         base=scalars.array([0.0, 0.0, 0.0, *(-model.header.gravity)]),
-        tau=forces - scalars.array(model.damping) * speeds,
+        tau=forces - scalars.array(model.damping) * speeds - _pulls(model, positions, scalars),
         armature=scalars.array(model.armature),
         dof_parent=[int(dof.parent) for dof in model.dofs],
         scalars=scalars,

@@ -14,7 +14,15 @@ from dynenvs.envs.render.backdrop import round_step
 from dynenvs.envs.render.cast import BALL, BLOCK, PIECE, ROD, cast
 from dynenvs.envs.render.develop import COARSE, HAZE, paint_background, paint_pieces
 from dynenvs.envs.render.orbit import FIELD, OrbitCamera
-from dynenvs.envs.render.scene import LEVEL, POINT_RADIUS, Frame, Scene, color_of, drawn_bodies
+from dynenvs.envs.render.scene import (
+    LEVEL,
+    POINT_RADIUS,
+    Frame,
+    Scene,
+    boxed,
+    color_of,
+    drawn_bodies,
+)
 from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
 from dynenvs.envs.render.terrain import Surface, draw_surface
 from dynenvs.model import Model
@@ -27,7 +35,7 @@ RISE = 0.24  # the camera looks so far above the ground, in heights of the view
 TILE = 0.42  # least size of a tile, in heights of the view
 BEVEL = 0.30  # rounding of a box's edges, as a share of its smallest half edge
 NOSE = 0.006  # of what is fixed in the world [m]
-KINDS = {"sphere": BALL, "point": BALL, "capsule": ROD, "box": BLOCK}
+KINDS = {"sphere": BALL, "point": BALL, "capsule": ROD, "box": BLOCK, "convex": BLOCK}
 
 
 class PerspectiveView:
@@ -117,6 +125,7 @@ def _pieces(model: Model, unit: float) -> Iterator[Any]:
 
 
 def _piece(model: Model, geom: Geom, unit: float) -> Any:
+    geom = boxed(geom)
     piece = np.zeros(1, PIECE)[0]
     piece.kind, piece.body = KINDS[geom.type], model.body_id(geom.body)
     piece.center[:], piece.R[:], piece.half[:] = geom.position, geom.rotation, geom.size

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -134,6 +135,7 @@ def _solids(model: Model, point_radius: float) -> Iterator[Solid]:
     for geom in model.geoms:
         body = model.body_id(geom.body)
         color = geom.color or color_of(model, geom, body)
+        geom = boxed(geom)
         z = geom.rotation[:, 2]
         if geom.type == "box":
             yield from _faces(geom, body, color)
@@ -144,6 +146,15 @@ def _solids(model: Model, point_radius: float) -> Iterator[Solid]:
             yield Solid(body, geom.position[None], float(geom.size[0]), color)
         elif geom.type == "point":
             yield Solid(body, geom.position[None], point_radius, geom.color or palette.JOINT)
+
+
+def boxed(geom: Geom) -> Geom:
+    """What is drawn of a geom: of a convex solid the box around its corners, else itself."""
+    if geom.corners is None:
+        return geom
+    low, high = geom.corners.min(axis=0), geom.corners.max(axis=0)
+    middle = geom.position + geom.rotation @ ((low + high) / 2)
+    return replace(geom, type="box", size=(high - low) / 2, position=middle)
 
 
 def _faces(geom: Geom, body: int, color: palette.Color) -> Iterator[Solid]:

@@ -1,0 +1,206 @@
+"""What `load` makes of files that are not what they should be, and what it says of the rest."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from trees import close
+
+import dynenvs
+from dynenvs import ModelError
+from dynenvs.importing import NotCarriedOver
+from dynenvs.world import World
+
+pytest.importorskip("mujoco")
+
+BALL = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="ball" pos="0 0 1"><freejoint/><geom name="skin" size="0.1"/></body>
+  </worldbody>
+</mujoco>
+"""
+LINK = """<link name="{}"><inertial><mass value="1"/>
+<inertia ixx="{}" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="elbow" type="revolute"><parent link="a"/><child link="b"/>
+<axis xyz="0 0 1"/><limit effort="7" velocity="2" lower="-1" upper="1"/></joint>"""
+
+
+def urdf(*parts: str) -> str:
+    return f'<robot name="arm">{"".join(parts)}</robot>'
+
+
+def body(inner: str, outer: str = "") -> str:
+    """A body on a hinge, with more in it and beside it."""
+    return (
+        '<mujoco><worldbody><body name="arm"><joint name="hinge" axis="0 1 0"/>'
+        f'<geom name="rod" size="0.1"/>{inner}</body></worldbody>{outer}</mujoco>'
+    )
+
+
+MESH = '<asset><mesh name="hull" file="none.stl"/></asset>'
+FAULTS = {
+    "broken XML": ("<mujoco><worldbody>", "XML parse error"),
+    "no model": ("<html/>", "XML text: "),
+    "unknown element": ("<mujoco><worldbody><boody/></worldbody></mujoco>", "boody"),
+    "missing mesh": (body('<geom type="mesh" mesh="hull"/>', MESH), "none.stl.*put the file there"),
+    "no inertia": (urdf(LINK.format("a", 1), '<link name="b"/>', JOINT), "'b'.*give this link an"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_told_in_one_line(fault: str) -> None:
+    text, message = FAULTS[fault]
+    with pytest.raises(ModelError, match=message) as raised:
+        dynenvs.load(text)
+    assert "\n" not in str(raised.value)
+
+
+def test_files_are_named_by_errors(tmp_path: Path) -> None:
+    """One that is missing, and one that is broken."""
+    file = tmp_path / "robot.xml"
+    with pytest.raises(ModelError, match=r"cannot read .*robot\.xml.*No such file"):
+        dynenvs.load(file)
+    file.write_text("<mujoco><worldbody>")
+    with pytest.raises(ModelError, match=r"robot\.xml: XML parse error"):
+        dynenvs.load(file)
+
+
+LOSSES = {
+    "frictionloss": (
+        body('<joint frictionloss="1" axis="1 0 0"/>'),
+        "they move without dry friction",
+    ),
+    "cylinder": (
+        body('<geom name="can" type="cylinder" size="1 1"/>'),
+        r"roundness of cylinders \(can\): they have 64 corners; up to 4.8 mm are missing",
+    ),
+    "mesh on a box": (
+        body(
+            '<geom name="gem" type="mesh" mesh="gem"/>',
+            '<asset><mesh name="gem" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>',
+        ).replace("<worldbody>", '<worldbody><geom name="step" type="box" size="1 1 1"/>'),
+        r"contact of meshes and cylinders with other shapes than planes \(gem\): they pass",
+    ),
+    "ellipsoid": (body('<geom name="egg" type="ellipsoid" size="1 1 2"/>'), r"ellipsoid.*egg"),
+    "margin": (body('<geom name="fur" size="1" margin="0.1"/>'), r"margins of geoms \(fur\)"),
+    "soft contact": (
+        body('<geom name="gum" size="1" solref="0.1 1"/>'),
+        r"gum\): contact is rigid",
+    ),
+    "condim": (body('<geom name="disk" size="1" condim="4"/>'), "spin and roll without"),
+    "soft limit": (
+        body('<joint name="knee" range="0 1" solreflimit="0.1 1" limited="true"/>'),
+        r"limits \(knee\): limits are hard stops",
+    ),
+    "weightless": (body("").replace('name="arm"', 'name="arm" gravcomp="1"'), r"gravcomp.*\(arm\)"),
+    "fluid": (body("", '<option density="1"/>'), r"fluid \(density\)"),
+    "muscle": (
+        body("", '<actuator><muscle name="calf" joint="hinge" lengthrange="0 1"/></actuator>'),
+        r"actuators of this kind \(calf\)",
+    ),
+    "tendon": (
+        body(
+            "",
+            '<tendon><fixed name="t" stiffness="1"><joint joint="hinge" coef="1"/></fixed>'
+            "</tendon>",
+        ),
+        r"tendons \(t\): nothing pulls there",
+    ),
+    "coupling": (
+        body(
+            '<joint name="b" axis="1 0 0"/>',
+            '<equality><joint name="e" joint1="hinge" joint2="b"/></equality>',
+        ),
+        r"equality constraints of this kind \(e\)",
+    ),
+    "inertia": (urdf(LINK.format("a", 1), LINK.format("b", 3), JOINT), r"no rigid body has.*\(b\)"),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_is_left_out_is_named(loss: str) -> None:
+    """In one warning, or as an error on request."""
+    text, message = LOSSES[loss]
+    with pytest.warns(NotCarriedOver, match=message) as told:
+        dynenvs.load(text)
+    assert len(told) == 1
+    with pytest.raises(ModelError, match=message):
+        dynenvs.load(text, strict=True)
+
+
+def test_what_is_carried_over_needs_no_warning() -> None:
+    """A ball falls onto the floor and lies there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NotCarriedOver)
+        model = dynenvs.load(BALL, strict=True)
+    world = World(model, timestep=0.005)
+    world.reset(model.keyframes["qpos0"].q)
+    for _ in range(200):
+        world.step(np.zeros(0))
+    np.testing.assert_allclose(world.q[2], 0.1, atol=1e-9)
+
+
+def test_urdf_joints_are_driven_up_to_their_effort() -> None:
+    """A URDF has no motors; its root stands on the ground unless it is to float."""
+    text = urdf(LINK.format("a", 1), LINK.format("b", 1), JOINT)
+    model = dynenvs.load(text)
+    assert (model.nv, model.nu) == (1, 1)
+    assert model.effort_limit[0] == 7.0
+    floating = dynenvs.load(text, floating=True)
+    assert (floating.nv, floating.nu) == (7, 1)
+
+
+def test_a_urdf_is_what_pinocchio_makes_of_it() -> None:
+    """Mass matrix and bias of an arm with turned and shifted joints, at 1e-10."""
+    pin = pytest.importorskip("pinocchio")
+    link = """<link name="l{0}"><inertial><origin xyz="0.1 {0} 0.2" rpy="0.3 0.1 {0}"/>
+    <mass value="1.{0}"/><inertia ixx="0.3{0}" iyy="0.5" izz="0.4" ixy="0.01" ixz="0.02"
+    iyz="0.03"/></inertial></link>"""
+    joint = """<joint name="j{0}" type="{2}"><parent link="l{0}"/><child link="l{1}"/>
+    <origin xyz="0.{1} 0.2 0.3" rpy="0.1 0.{1} -0.7"/><axis xyz="0.6 0 0.8"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>"""
+    kinds = ("revolute", "prismatic", "fixed", "continuous", "revolute")
+    links = [link.format(i) for i in range(1, len(kinds) + 2)]
+    text = urdf(*links, *(joint.format(i, i + 1, kind) for i, kind in enumerate(kinds, 1)))
+    ours, theirs = dynenvs.load(text), pin.buildModelFromXML(text)
+    data, rng = theirs.createData(), np.random.default_rng(0)
+    for _ in range(5):
+        angles, v = rng.uniform(-2, 2, 4), rng.normal(size=4)
+        turned = [*angles[:2], np.cos(angles[2]), np.sin(angles[2]), angles[3]]
+        upper = np.triu(pin.crba(theirs, data, np.array(turned)))
+        close(dynenvs.crba(ours, angles), upper + np.triu(upper, 1).T)
+        close(dynenvs.bias_force(ours, angles, v), pin.nle(theirs, data, np.array(turned), v))
+
+
+def test_planar_robots_get_two_directions_of_friction() -> None:
+    """Unless the user wants more."""
+    assert dynenvs.load(body("")).header.directions == 2
+    assert dynenvs.load(body(""), directions=8).header.directions == 8
+    assert dynenvs.load(BALL).header.directions == 8
+
+
+def test_loops_hold() -> None:
+    """`connect` becomes a closed loop: two rods that meet stay together."""
+    rod = '<geom type="capsule" fromto="0 0 0 {} 0 0" size="0.01" contype="0"/>'
+    model = dynenvs.load(
+        '<mujoco><worldbody><body name="a"><joint axis="0 1 0"/>'
+        + rod.format(1)
+        + '</body><body name="b" pos="2 0 0"><joint axis="0 1 0" pos="0 0 0"/>'
+        + rod.format(-1)
+        + '</body></worldbody><equality><connect body1="a" body2="b" anchor="1 0 0"/></equality>'
+        "</mujoco>"
+    )
+    assert len(model.closures.loops) == 1
+    world = World(model, timestep=0.002)
+    for _ in range(100):
+        world.step(np.zeros(0))
+    found = dynenvs.frames(model, world.q)
+    ends = [
+        found.positions[i] + found.rotations[i] @ x for i, x in ((1, [1, 0, 0]), (2, [-1, 0, 0]))
+    ]
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
