@@ -11,7 +11,7 @@ from scenes import G
 from test_impacts import LAWS, names
 from trees import Array
 
-from dynenvs import ModelBuilder, World, free
+from dynenvs import ModelBuilder, World, free, prismatic
 from dynenvs.contact.impact import CUTS, PARTS
 from dynenvs.layout import open_model, open_workspace
 from dynenvs.records import HEADER
@@ -274,3 +274,27 @@ def test_a_hundred_boxes_bounce(law: dict[str, str]) -> None:
     assert (found.degraded, found.failed) == (0, 0)
     assert answer(world).cuts <= CUTS + PARTS
     assert spent < 0.1, f"{1e3 * spent:.1f} ms a step, {1e3 * worst:.0f} at most"
+
+
+@pytest.mark.parametrize("law", LAWS, ids=names)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_racket_hits_balls(law: dict[str, str], count: int) -> None:
+    """A heavy wall at V strikes balls at rest: (1 + e) V, of one tree (dense) or two (islands)."""
+    speed, e = 2.0, 0.6
+    builder = ModelBuilder(gravity=(0, 0, 0), **law)
+    builder.body("racket", joint=prismatic(axis=(1, 0, 0)), kinematic=True)
+    builder.box("face", "racket", half_size=(0.05, 3.0, 3.0), friction=0.5, restitution=e)
+    for i in range(count):
+        builder.body(f"b{i}", joint=free(), mass=1.0 + i, inertia=[0.004] * 3)
+        builder.sphere(f"g{i}", f"b{i}", radius=0.1, friction=0.5, restitution=e)
+    world = World(builder.build(), timestep=1e-3)
+    balls = world.q[1:].reshape(-1, 7)
+    balls[:, 0] = 0.1503 + 0.0004 * np.arange(count)
+    balls[:, 1] = np.arange(count)
+    world.v[0] = speed
+    world.step(steps=3)
+    assert world.v[0] == speed
+    expected = np.zeros((count, 6))
+    expected[:, 0] = (1 + e) * speed
+    np.testing.assert_allclose(world.v[1:].reshape(-1, 6), expected, atol=1e-9)
+    assert world.diagnostics.degraded == 0

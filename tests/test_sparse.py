@@ -167,8 +167,8 @@ def test_w_is_the_derivative_of_the_law(law: tuple[int, int], held: bool, polygo
     assert checked > 200
 
 
-@pytest.mark.parametrize("rows", [2, 3])
-def test_a_reserve_cuts_the_cone_off(rows: int, polygon: Any) -> None:
+@pytest.mark.parametrize(("rows", "cone"), [(2, CONE), (3, CONE), (3, PYRAMID)])
+def test_a_reserve_cuts_the_cone_off(rows: int, cone: int, polygon: Any) -> None:
     """The nearest point of |p_t| <= mu (p_n + r), p_n >= 0, by its variational inequality; and W.
 
     Oracle: a convex set's nearest point P of y has (y - P).(z - P) <= 0 for all points z of it.
@@ -176,14 +176,18 @@ def test_a_reserve_cuts_the_cone_off(rows: int, polygon: Any) -> None:
     rng = np.random.default_rng(5)
     angles = np.linspace(0, 2 * np.pi, 361)
     circle = np.c_[np.cos(angles), np.sin(angles)] if rows == 3 else np.array([[1, 0], [-1.0, 0]])
+    if cone == PYRAMID:
+        k = polygon[0].directions
+        circle = np.c_[polygon[0].cosines[:k], polygon[0].sines[:k]]
     flat = checked = 0
     for _ in range(300):
         mu, rho, p, u = draw(rng, rows)
         reserve = rng.uniform(0.1, 1.0)
-        P, W = apply((rows, CONE), polygon, mu, rho, p, u, 0.0, reserve)
+        P, W = apply((rows, cone), polygon, mu, rho, p, u, 0.0, reserve)
         flat += P[0] == 0.0
         assert P[0] >= 0.0
-        assert np.hypot(P[1], P[2]) <= mu * (P[0] + reserve) * (1 + 1e-12)
+        size = _gauge(circle, P[1:]) if cone == PYRAMID else np.hypot(P[1], P[2])
+        assert size <= mu * (P[0] + reserve) * (1 + 1e-12)
         y = p - rho * u
         for height in (0.0, 0.5, 1.0, 30.0):
             points = np.c_[np.full(len(circle), height), mu * (height + reserve) * circle]
@@ -193,8 +197,8 @@ def test_a_reserve_cuts_the_cone_off(rows: int, polygon: Any) -> None:
             ahead, behind = u.copy(), u.copy()
             ahead[k] += step
             behind[k] -= step
-            one, W1 = apply((rows, CONE), polygon, mu, rho, p, ahead, 0.0, reserve)
-            two, W2 = apply((rows, CONE), polygon, mu, rho, p, behind, 0.0, reserve)
+            one, W1 = apply((rows, cone), polygon, mu, rho, p, ahead, 0.0, reserve)
+            two, W2 = apply((rows, cone), polygon, mu, rho, p, behind, 0.0, reserve)
             kink = kink or np.abs(W1 - W2).max() > 1e-3 * rho
             slopes[:, k] = (two - one) / (2 * step)
         if not kink:

@@ -279,7 +279,7 @@ def _answer(
     island.scale, island.newtons = velocity_scale(x, island, least_speed(m.header, dt)), 0
     island.residual = update_velocities(x, island, cone, polygon, w.blocks)
     status = climb(packed, row, buffer, k)
-    if status == CERTIFIED:
+    if status != FAILED:
         s.status[0].residual = max(s.status[0].residual, island.residual)
     return int(status) if status >= 0 else FAILED
 
