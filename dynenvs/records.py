@@ -422,13 +422,16 @@ ISLAND = record_type(
         ("scale", "f8"),  # the certificate's velocity scale [m/s]
         ("residual", "f8"),
         ("newtons", "i8"),
-        # Of what floats, about the world's origin: mass, first moment (then: centre of mass),
-        # inertia, and the angular momentum that it lacks (then: the spin that gives it)
+        # Of what floats (`dynenvs.contact.sparse.momentum`), about the world's origin
         ("floats", "i8"),
         ("mass", "f8"),
         ("moment", "f8", (3,)),
         ("inertia", "f8", (3, 3)),
-        ("spin", "f8", (3,)),
+        ("linear", "f8", (3,)),
+        ("angular", "f8", (3,)),
+        ("kinetic", "f8"),
+        ("kept", "f8", (3,)),  # angular momentum and energy that it is to have
+        ("energy", "f8"),
     ]
 )
 

@@ -1,37 +1,48 @@
-"""The angular momentum of islands that float, kept where positions are corrected.
+"""The momenta of islands that float, kept where positions are corrected, at no gain of energy.
 
 Moving a body by dx at a given velocity v changes its angular momentum by dx x m v.  Where bodies
 meet in empty space nothing outside could have given them that: the island as a whole is given the
-spin that takes it back.  A rigid motion of the whole changes no velocity at a contact.
+spin that takes it back.  That changes no velocity at a contact, but may add to the kinetic energy,
+which the island then loses again from its inner motion: what is left of each velocity besides the
+motion of the whole as one rigid body is shrunk by one factor.  It carries no momentum, and contacts
+that hold or part go on doing so.
 
 For islands of free bodies that touch nothing that stands still.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import ModelView, StateView, WorkspaceView
+from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
 from dynenvs.records import FREE
 from dynenvs.rotation import rotate
 from dynenvs.sparse_view import SparseView
+from dynenvs.triples import cross, dot, entries
+
+INNER = 1e-12  # of the energy: less than this is none
 
 
 @kernel
 def begin_momentum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView) -> int:
-    """Note the momenta of floating islands at `w.pose_new` and `w.v_new`; returns their number."""
+    """Note momenta and energy of floating islands at `w.pose_new`; returns how many there are."""
     count = 0
     k = 0
     while k < x.trees.shape[0] and x.islands[k].count > 0:
-        island = x.islands[k]
-        island.floats = 1 if _floats(m, x, island) else 0
-        count += island.floats
-        for i in range(3):
-            island.spin[i] = 0.0
+        x.islands[k].floats = 1 if _floats(m, x, x.islands[k]) else 0
+        count += x.islands[k].floats
         k += 1
     if count > 0:
-        _add(m, s, w, x, -1.0)
+        _sum(m, s, w, x)
+        for k in range(x.trees.shape[0]):
+            if x.islands[k].count == 0:
+                break
+            island = x.islands[k]
+            island.energy = island.kinetic
+            for i in range(3):
+                island.kept[i] = island.angular[i]
     return count
 
 
@@ -51,106 +62,138 @@ def _floats(m: ModelView, x: SparseView, island: Any) -> bool:
 @kernel
 def restore_momentum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView) -> None:
     """Change `w.v_new` of floating islands: their momenta at `w.pose_new` are those noted."""
-    k = 0
-    while k < x.trees.shape[0] and x.islands[k].count > 0:
-        island = x.islands[k]
-        k += 1
-        island.mass = 0.0
-        for i in range(3):
-            island.moment[i] = 0.0
-            for j in range(3):
-                island.inertia[i, j] = 0.0
-    _add(m, s, w, x, 1.0)
+    _sum(m, s, w, x)
     for k in range(x.trees.shape[0]):
         if x.islands[k].count == 0:
             break
         if x.islands[k].floats != 0:
-            _find_spin(x.islands[k])
+            _find_motion(x.islands[k])
     for t in range(x.trees.shape[0]):
         tree = x.trees[t]
         if tree.island >= 0 and x.islands[tree.island].floats != 0:
             i = m.dofs[x.coordinates[tree.first]].body
-            _turn(w, x.islands[tree.island], i, m.bodies[i].v_at)
+            _move(w, x.islands[tree.island], i, m.bodies[i].v_at)
+
+
+@inlined
+def _clear(island: Any) -> None:
+    island.mass = island.kinetic = 0.0
+    for a in range(3):
+        island.moment[a] = island.linear[a] = island.angular[a] = 0.0
+        for b in range(3):
+            island.inertia[a, b] = 0.0
 
 
 @kernel
-def _add(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, sign: float) -> None:
-    """Add sign times each body's angular momentum about the world's origin to its island's.
-
-    And mass, first moment and inertia, all about the world's origin.
-    """
+def _sum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView) -> None:
+    """Mass, first moment, inertia, momenta (about the world's origin) and energy of islands."""
+    k = 0
+    while k < x.trees.shape[0] and x.islands[k].count > 0:
+        _clear(x.islands[k])
+        k += 1
     for i in range(1, m.header[0].nb):
         body = m.bodies[i]
         if body.tree < 0 or body.mass == 0.0 or x.trees[body.tree].island < 0:
             continue
         island = x.islands[x.trees[body.tree].island]
-        if island.floats == 0:
-            continue
-        root, pose = w.pose_new[body.root], w.pose_new[i]
-        at = m.bodies[body.root].v_at
-        mass = body.mass * s.mass_scale[i]
-        vx, vy, vz = rotate(root.frame, w.v_new[at : at + 3])
-        wx, wy, wz = rotate(root.R, w.v_new[at + 3 : at + 6])
-        cx, cy, cz = rotate(pose.R, body.com)
-        cx, cy, cz = cx + pose.p[0], cy + pose.p[1], cz + pose.p[2]
-        dx, dy, dz = cx - root.p[0], cy - root.p[1], cz - root.p[2]
-        vx += wy * dz - wz * dy
-        vy += wz * dx - wx * dz
-        vz += wx * dy - wy * dx
-        island.spin[0] += sign * mass * (cy * vz - cz * vy)
-        island.spin[1] += sign * mass * (cz * vx - cx * vz)
-        island.spin[2] += sign * mass * (cx * vy - cy * vx)
-        c, omega = (cx, cy, cz), (wx, wy, wz)
-        square = cx * cx + cy * cy + cz * cz
-        island.mass += mass
-        for a in range(3):
-            island.moment[a] += mass * c[a]
-            for b in range(3):
-                own = 0.0
-                for k in range(3):
-                    for n in range(3):
-                        own += pose.R[a, k] * body.inertia[k, n] * pose.R[b, n]
-                own *= s.mass_scale[i]
-                island.spin[a] += sign * own * omega[b]
-                island.inertia[a, b] += own - mass * c[a] * c[b]
-            island.inertia[a, a] += mass * square
+        if island.floats != 0:
+            _add_body(w, island, i, m.bodies[body.root].v_at, body, s.mass_scale[i])
 
 
 @inlined
-def _find_spin(island: Any) -> None:
-    """`spin` from what is missing [N m s] to the angular velocity that gives it [rad/s].
+def _add_body(w: WorkspaceView, island: Any, i: int, at: int, body: Any, scale: float) -> None:
+    """Add what a body has to its island's sums.
 
-    And `moment` to the centre of mass.
+    at: of the velocity of its tree's free joint; scale: of its mass
     """
-    c, I, spin = island.moment, island.inertia, island.spin
+    root, pose, mass = w.pose_new[body.root], w.pose_new[i], body.mass * scale
+    vx, vy, vz = rotate(root.frame, w.v_new[at : at + 3])
+    omega = rotate(root.R, w.v_new[at + 3 : at + 6])
+    cx, cy, cz = rotate(pose.R, body.com)
+    c = cx + pose.p[0], cy + pose.p[1], cz + pose.p[2]
+    dx, dy, dz = cross(omega, (c[0] - root.p[0], c[1] - root.p[1], c[2] - root.p[2]))
+    v = vx + dx, vy + dy, vz + dz
+    arm, square = cross(c, v), dot(c, c)
+    island.mass += mass
+    island.kinetic += 0.5 * mass * dot(v, v)
     for a in range(3):
-        c[a] /= island.mass
-    square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2]
+        island.moment[a] += mass * c[a]
+        island.linear[a] += mass * v[a]
+        island.angular[a] += mass * arm[a]
+        island.inertia[a, a] += mass * square
+        for b in range(3):
+            own = 0.0
+            for k in range(3):
+                for n in range(3):
+                    own += pose.R[a, k] * body.inertia[k, n] * pose.R[b, n]
+            own *= scale
+            island.angular[a] += own * omega[b]
+            island.kinetic += 0.5 * own * omega[a] * omega[b]
+            island.inertia[a, b] += own - mass * c[a] * c[b]
+
+
+@inlined
+def _find_motion(island: Any) -> None:
+    """The island's motion as one rigid body, now and as it is to be, and the factor of the rest.
+
+    `moment` becomes the centre of mass, `linear` its velocity, `angular` and `kept` the angular
+    velocities now and then, `energy` the factor.
+    """
+    I, now, then = island.inertia, island.angular, island.kept
+    for a in range(3):
+        island.moment[a] /= island.mass
+        island.linear[a] /= island.mass
+    c, V = entries(island.moment, 0), entries(island.linear, 0)
+    square, arm = dot(c, c), cross(c, V)
     for a in range(3):
         for b in range(3):
             I[a, b] += island.mass * c[a] * c[b]
         I[a, a] -= island.mass * square
-    # The inverse by cofactors: a group of bodies has inertia about every axis
-    yz = I[1, 1] * I[2, 2] - I[1, 2] * I[1, 2]
-    xz = I[0, 2] * I[1, 2] - I[0, 1] * I[2, 2]
-    xy = I[0, 1] * I[1, 2] - I[0, 2] * I[1, 1]
-    zz = I[0, 0] * I[1, 1] - I[0, 1] * I[0, 1]
-    yy = I[0, 0] * I[2, 2] - I[0, 2] * I[0, 2]
-    yx = I[0, 1] * I[0, 2] - I[0, 0] * I[1, 2]
-    det = I[0, 0] * yz + I[0, 1] * xz + I[0, 2] * xy
-    sx, sy, sz = -spin[0] / det, -spin[1] / det, -spin[2] / det
-    spin[0] = yz * sx + xz * sy + xy * sz
-    spin[1] = xz * sx + yy * sy + yx * sz
-    spin[2] = xy * sx + yx * sy + zz * sz
+        now[a] -= island.mass * arm[a]
+        then[a] -= island.mass * arm[a]
+    as_one = 0.5 * island.mass * dot(V, V)
+    inner = island.kinetic - as_one - _divide(I, now)
+    left = island.energy - as_one - _divide(I, then)
+    island.energy = 1.0
+    if left < inner and inner > INNER * island.kinetic:
+        island.energy = math.sqrt(max(left, 0.0) / inner)
 
 
 @inlined
-def _turn(w: WorkspaceView, island: Any, root: int, at: int) -> None:
-    """Add the island's spin about its centre of mass to a free body, whose velocity begins at."""
-    pose, c, s = w.pose_new[root], island.moment, island.spin
-    dx, dy, dz = pose.p[0] - c[0], pose.p[1] - c[1], pose.p[2] - c[2]
-    moved = (s[1] * dz - s[2] * dy, s[2] * dx - s[0] * dz, s[0] * dy - s[1] * dx)
+def _divide(I: Floats, spin: Floats) -> float:
+    """Angular momentum to angular velocity, in place; returns the energy of that turn.
+
+    By cofactors: a group of bodies has inertia about every axis.
+    """
+    rows = entries(I[0], 0), entries(I[1], 0), entries(I[2], 0)
+    momentum = entries(spin, 0)
+    minors = cross(rows[1], rows[2]), cross(rows[2], rows[0]), cross(rows[0], rows[1])
+    det = dot(rows[0], minors[0])
+    for a in range(3):  # I is symmetric, and so are its cofactors
+        spin[a] = dot(minors[a], momentum) / det
+    return 0.5 * dot(momentum, entries(spin, 0))
+
+
+@inlined
+def _move(w: WorkspaceView, island: Any, root: int, at: int) -> None:
+    """Give a free body, whose velocity begins at `at`, its part of the island's new motion."""
+    pose, c, part = w.pose_new[root], entries(island.moment, 0), island.energy
+    arm = pose.p[0] - c[0], pose.p[1] - c[1], pose.p[2] - c[2]
+    now, then = entries(island.angular, 0), entries(island.kept, 0)
+    moved, moves = cross(now, arm), cross(then, arm)
+    spin = rotate(pose.R, w.v_new[at + 3 : at + 6])
+    speed = rotate(pose.frame, w.v_new[at : at + 3])
+    change = (
+        moves[0] - moved[0] - (1.0 - part) * (speed[0] - island.linear[0] - moved[0]),
+        moves[1] - moved[1] - (1.0 - part) * (speed[1] - island.linear[1] - moved[1]),
+        moves[2] - moved[2] - (1.0 - part) * (speed[2] - island.linear[2] - moved[2]),
+    )
+    turn = (
+        then[0] - now[0] - (1.0 - part) * (spin[0] - now[0]),
+        then[1] - now[1] - (1.0 - part) * (spin[1] - now[1]),
+        then[2] - now[2] - (1.0 - part) * (spin[2] - now[2]),
+    )
     for a in range(3):
         for b in range(3):
-            w.v_new[at + a] += pose.frame[b, a] * moved[b]
-            w.v_new[at + 3 + a] += pose.R[b, a] * s[b]
+            w.v_new[at + a] += pose.frame[b, a] * change[b]
+            w.v_new[at + 3 + a] += pose.R[b, a] * turn[b]

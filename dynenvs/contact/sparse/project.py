@@ -63,7 +63,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         _add_carried(w, x, i)
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
-    floating = begin_momentum(m, s, w, x)
+    floating, corrected = begin_momentum(m, s, w, x), False
     for attempt in range(2):
         worst = _mark_errors(m, w, x, n, dt)
         if worst < ROUNDOFF:
@@ -75,6 +75,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         dq = w.v_next
         if not _correct(m, x, dq):
             break
+        corrected = True
         last = worst < SMALL or worst > PUSH_OUT or attempt > 0
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
@@ -89,7 +90,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
                 return 1 if bare >= least else 0
         if last:
             break
-    if floating > 0:
+    if floating > 0 and corrected:
         restore_momentum(m, s, w, x)
     return 1 if lowest >= least else 0
 
