@@ -25,9 +25,9 @@ _HOMES = {
     "fixed": "dynenvs.parts",
     "World": "dynenvs.world",
     "SimulationError": "dynenvs.world",
-    "frames": "dynenvs.frames",
-    "point_jacobian": "dynenvs.frames",
-    "point_bias": "dynenvs.frames",
+    "frames": "dynenvs.jacobians",
+    "point_jacobian": "dynenvs.jacobians",
+    "point_bias": "dynenvs.jacobians",
     "rnea": "dynenvs.dynamics.rnea",
     "bias_force": "dynenvs.dynamics.rnea",
     "crba": "dynenvs.dynamics.crba",
@@ -49,9 +49,7 @@ __all__ = [*_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dynenvs' has no attribute {name!r}")
-    home = importlib.import_module(_HOMES[name])
-    # All names of that module: importing it has put the module itself in the place of `frames`
-    globals().update({k: getattr(home, k) for k, v in _HOMES.items() if v == _HOMES[name]})
+    globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
     return globals()[name]
 
 

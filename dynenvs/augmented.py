@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from dynenvs.builder import ModelBuilder
 from dynenvs.closures import Closures, Loop
-from dynenvs.frames import frames, point_bias
+from dynenvs.jacobians import frames, point_bias
 from dynenvs.layout import Floats, open_loops, open_model
 from dynenvs.model import Model
 from dynenvs.parts import Body, ModelError, free, rotation3, rotation_to, unit3, vector3

@@ -26,7 +26,7 @@ from dynenvs.envs.chain import PRESSED
 from dynenvs.envs.chain_pendulum import FEWEST, MOST, ON_FLOOR, ON_WALL, ChainPendulumEnv
 from dynenvs.envs.codes import END_WORDS
 from dynenvs.envs.robots import chain as robot
-from dynenvs.frames import frames
+from dynenvs.jacobians import frames
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats
 

@@ -9,7 +9,7 @@ from trees import Array, random_tree
 from dynenvs.contact.formulations import by_kind, minimal_coordinates, stewart_trinkle
 from dynenvs.dynamics.compliance import compliance
 from dynenvs.dynamics.crba import crba
-from dynenvs.frames import point_jacobian
+from dynenvs.jacobians import point_jacobian
 from dynenvs.lcp import LcpStatus, solve_lcp
 from dynenvs.model import Model
 

@@ -92,7 +92,13 @@ LOSSES = {
         body('<geom name="gum" size="1" solref="0.1 1"/>'),
         r"gum\): contact is rigid",
     ),
-    "condim": (body('<geom name="disk" size="1" condim="4"/>'), "spin and roll without"),
+    "condim beside a loop": (
+        body(
+            '<geom name="disk" size="1" condim="4"/>',
+            '<equality><connect body1="arm" body2="world" anchor="0 0 0"/></equality>',
+        ),
+        r"friction of geoms \(disk\): .*spin and roll without",
+    ),
     "soft limit": (
         body('<joint name="knee" range="0 1" solreflimit="0.1 1" limited="true"/>'),
         r"limits \(knee\): limits are hard stops",
@@ -175,6 +181,22 @@ def test_a_urdf_is_what_pinocchio_makes_of_it() -> None:
         upper = np.triu(pin.crba(theirs, data, np.array(turned)))
         close(dynenvs.crba(ours, angles), upper + np.triu(upper, 1).T)
         close(dynenvs.bias_force(ours, angles, v), pin.nle(theirs, data, np.array(turned), v))
+
+
+def test_moments_of_contact_are_carried_over() -> None:
+    """A ball of condim 6 on a floor of condim 3: all five bounds are the larger ones of the two."""
+    text = BALL.replace('size="0.1"', 'size="0.1" condim="6" friction="0.5 0.02 0.003"')
+    world = World(dynenvs.load(text), timestep=0.002)
+    world.q[2], world.v[5] = 0.1, 40.0  # it spins on its spot: torque 0.02 m g
+    world.step(steps=50)
+    inertia = 0.4 * 0.1**2
+    assert world.v[5] == pytest.approx(40.0 - 0.1 * 0.02 * 9.81 / inertia, rel=1e-6)
+    with pytest.warns(NotCarriedOver, match="spin and roll without"):
+        model = dynenvs.load(text, moments=False)
+    world = World(model, timestep=0.002)
+    world.q[2], world.v[5] = 0.1, 4.0
+    world.step(steps=50)
+    assert world.v[5] == pytest.approx(4.0, rel=1e-9)
 
 
 def test_planar_robots_get_two_directions_of_friction() -> None:

@@ -95,10 +95,13 @@ def test_a_heap_keeps_newtons_and_coulombs_laws(cone: str, seed: int) -> None:
     friction = (0.3, 0.6, 0.9)[seed]
     world = thrown(10, seed, friction, cone)
     mass = world.model.bodies["mass"][1]
-    checked = 0
+    checked = cut = 0
     for _ in range(300):
         before = world.v.reshape(-1, 6)[:, :3].copy()
         world.step()
+        if world.get_state()["status"]["part"] < 0.002:  # the last problem is not all of the step
+            cut += 1
+            continue
         gained = np.zeros((11, 3))  # the floor first
         for contact in solved(world):
             p, axes = contact.impulse, np.array([contact.normal, contact.t1, contact.t2])
@@ -120,6 +123,7 @@ def test_a_heap_keeps_newtons_and_coulombs_laws(cone: str, seed: int) -> None:
         assert min((contact.gap for contact in world.contacts), default=0.0) > -1e-4
     assert world.diagnostics.failed == 0
     assert checked > 1000
+    assert cut < 5
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
@@ -209,7 +213,7 @@ def test_fifty_boxes_far_apart_are_fifty_islands() -> None:
 
 
 def test_cubes_that_meet_in_empty_space_keep_their_momentum() -> None:
-    """Linear and angular, at each state: free rotation of cubes is exact, contact adds nothing."""
+    """Linear and angular, at each state, and never gain energy: free rotation of cubes is exact."""
     builder = ModelBuilder(gravity=(0, 0, 0))
     for i in range(6):
         builder.body(f"b{i}", joint=free(), density=600.0)
@@ -228,7 +232,7 @@ def test_cubes_that_meet_in_empty_space_keep_their_momentum() -> None:
         world.step()
         after = totals(world.model, world.q, world.v)
         np.testing.assert_allclose(after.momentum, before.momentum, atol=1e-11)
-        assert after.kinetic < before.kinetic * (1 + 1e-5)
+        assert after.kinetic < before.kinetic * (1 + 1e-12)
         met += sum(bool(contact.impulse.any()) for contact in world.contacts)
     assert met > 50
     assert after.kinetic < 0.7 * start.kinetic

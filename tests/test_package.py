@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import pkgutil
 import subprocess
 import sys
 import tomllib
@@ -51,9 +52,15 @@ def test_it_is_found_next_to_its_checkout(tmp_path: Path) -> None:
 
 
 def test_names_do_not_depend_on_which_was_used_first(tmp_path: Path) -> None:
-    """`frames` is the function, although a module of that name holds it and another."""
+    """Each is loaded when first used, and so are others of its module."""
     code = "import dynenvs; dynenvs.point_jacobian; print(callable(dynenvs.frames))"
     assert python(code, tmp_path).strip() == "True"
+
+
+def test_no_public_name_is_a_module_of_the_package() -> None:
+    """Importing that module anywhere would put it in the place of what the name stands for."""
+    modules = {found.name for found in pkgutil.iter_modules(dynenvs.__path__)}
+    assert not modules & set(dynenvs.__all__)
 
 
 def test_version_is_the_distribution_s() -> None:

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from dynenvs import inverse_dynamics
 from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.frames import frames
+from dynenvs.jacobians import frames
 from dynenvs.parts import ModelError, free, prismatic, revolute
 from dynenvs.world import World
 

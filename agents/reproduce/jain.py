@@ -10,7 +10,7 @@ from dynenvs.agents.reproduce.experiment import Check, Experiment, Outcome, Tabl
 from dynenvs.augmented import freed_state, fully_augmented
 from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.frames import frames
+from dynenvs.jacobians import frames
 from dynenvs.layout import Floats, Ints
 from dynenvs.model import Model
 from dynenvs.parts import revolute

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynenvs.agents.verify.scene import Scene, Solid, State
 from dynenvs.builder import ModelBuilder
-from dynenvs.frames import frames
+from dynenvs.jacobians import frames
 from dynenvs.parts import free, revolute
 from dynenvs.world import World
 

@@ -24,7 +24,7 @@ FAR_BACK = 0.01  # where rounds were lost
 @inlined
 def first_penalty(residual: float, stiff: float) -> float:
     """What to begin with: stiffer near an answer, `stiff` at most."""
-    return min(max(0.1 / residual, SOFT), stiff)
+    return min(max(0.1 / residual, SOFT), stiff) if residual > 0.0 else stiff
 
 
 @inlined

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dynenvs.contact.detect import candidates_of, measure_gaps, place
 from dynenvs.edge import prepare
-from dynenvs.frames import point_jacobian
+from dynenvs.jacobians import point_jacobian
 from dynenvs.kinematics import update_poses
 from dynenvs.layout import Floats, open_model, open_state, open_workspace
 from dynenvs.model import Model

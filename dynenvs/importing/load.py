@@ -29,6 +29,7 @@ def load(
     strict: bool = False,
     floating: bool = False,
     directions: int | None = None,
+    moments: bool = True,
 ) -> Model:
     """A model from a file, or from XML text.
 
@@ -42,6 +43,9 @@ def load(
         floating: give bodies at the top that have no joint a free one (a URDF has none).
         directions: of friction, see `ModelBuilder`.  None: 2 where all moves in the x-z plane, else
             8.
+        moments: whether torsional and rolling friction (condim 4 and 6) are carried over. Models
+            that have them cannot be given to `inverse_dynamics`; beside closed loops they are left
+            out in any case.
 
     Returns:
         The model; with `sites`, `keyframes` ("qpos0" is the pose of the file) and `actuators`
@@ -60,12 +64,14 @@ def load(
     else:
         path = Path(text)
         if _is_saved(path):
-            if floating or directions is not None:
-                raise ModelError(f"{path}: floating and directions are for MJCF and URDF alone")
+            if floating or directions is not None or not moments:
+                raise ModelError(
+                    f"{path}: floating, directions and moments are for MJCF and URDF alone"
+                )
             return read(path)
         found = compile_xml(None, path, floating, losses)
     try:
-        model = _model(found, directions, losses)
+        model = _model(found, directions, moments, losses)
     except ModelError as error:
         raise ModelError(f"{found.label}: {error}") from None
     losses.tell(found.label, strict)
@@ -86,7 +92,7 @@ def _is_saved(path: Path) -> bool:
     return False
 
 
-def _model(source: Source, directions: int | None, losses: Losses) -> Model:
+def _model(source: Source, directions: int | None, moments: bool, losses: Losses) -> Model:
     """The model of a compiled file."""
     m = source.m
     gravity = np.zeros(3) if disabled(m, "gravity") else np.array(m.opt.gravity)
@@ -96,18 +102,18 @@ def _model(source: Source, directions: int | None, losses: Losses) -> Model:
         "friction": "maximum",
     }
     builder = ModelBuilder(**options, directions=directions or 8)
-    _fill(builder, source, losses)
+    _fill(builder, source, moments, losses)
     if directions is None and _is_planar(builder, m):
         builder = ModelBuilder(**options, directions=2)
-        _fill(builder, source, Losses())
+        _fill(builder, source, moments, Losses())
     return builder.build()
 
 
-def _fill(builder: ModelBuilder, source: Source, losses: Losses) -> None:
+def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) -> None:
     """All parts of a compiled file into a builder."""
     m = source.m
     bodies = add_bodies(builder, source, driven(source), losses)
-    add_shapes(builder, source, bodies, losses)
+    add_shapes(builder, source, bodies, losses, moments)
     add_loops(builder, source, bodies, losses)
     add_motors(builder, source, bodies, losses)
     add_keyframes(builder, source)

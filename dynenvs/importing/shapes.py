@@ -19,6 +19,7 @@ from dynenvs.hulls import fewer_corners, hull_corners, prism
 from dynenvs.importing.bodies import Bodies, unusual
 from dynenvs.importing.compiled import Source, any_of, disabled, names, rotation
 from dynenvs.importing.losses import Losses
+from dynenvs.importing.motors import CONNECT, WELD
 from dynenvs.layout import Floats
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
@@ -36,15 +37,25 @@ class Shapes(NamedTuple):
     missed: Floats  # how far it reaches out of what the model has of it [m], shape (ngeom,)
 
 
-def add_shapes(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> Shapes:
-    """Add all geoms that have a counterpart, and all sites."""
+def add_shapes(
+    builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses, moments: bool
+) -> Shapes:
+    """Add all geoms that have a counterpart, and all sites.
+
+    moments: whether torsional and rolling friction are wanted
+    """
     m = source.m
     shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
     touching = _touching(m)
+    moments = moments and not _has_loops(m)
+    own = _frictions(m.geom_friction, m.geom_condim, moments)
     for g in range(m.ngeom):
         b = int(m.geom_bodyid[g])
+        slides, spins, rolls = own[g].tolist()
         options = {
-            "friction": float(m.geom_friction[g, 0]) if m.geom_condim[g] > 1 else 0.0,
+            "friction": slides,
+            "torsional_friction": spins,
+            "rolling_friction": rolls,
             "collide": bool(touching[g]),
             "color": _color(m, g),
         }
@@ -61,8 +72,8 @@ def add_shapes(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Lo
         b = int(m.site_bodyid[s])
         place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
         builder.site(name, bodies.names[b], position=place, rotation=turn)
-    _note_losses(m, shapes, touching, losses)
-    _add_pairs(builder, m, shapes, touching, losses)
+    _note_losses(m, shapes, touching, losses, moments)
+    _add_pairs(builder, m, shapes, touching, losses, moments)
     return shapes
 
 
@@ -136,12 +147,17 @@ def _touching(m: Any) -> NDArray[np.bool_]:
 
 
 def _add_pairs(
-    builder: ModelBuilder, m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses
+    builder: ModelBuilder,
+    m: Any,
+    shapes: Shapes,
+    touching: NDArray[np.bool_],
+    losses: Losses,
+    moments: bool,
 ) -> None:
     """Tell the builder of all pairs that it would judge otherwise."""
     chosen = np.flatnonzero(shapes.carried & touching)
     first, second = (chosen[k] for k in np.triu_indices(len(chosen), 1))
-    theirs, friction = _rules(m, first, second)
+    theirs, friction = _rules(m, first, second, moments)
     grounds = np.isin(m.geom_type, (PLANE, FIELD))
     theirs &= ~(grounds[first] & grounds[second])
     untested = _untested(m, first, second)
@@ -154,14 +170,29 @@ def _add_pairs(
     theirs &= ~untested
     tree = m.body_treeid[m.geom_bodyid]
     ours = tree[first] != tree[second]
-    own = np.where(m.geom_condim > 1, m.geom_friction[:, 0], 0.0)
+    own = _frictions(m.geom_friction, m.geom_condim, moments)
     usual = np.maximum(own[first], own[second])
-    for k in np.flatnonzero((theirs != ours) | (theirs & (friction != usual))):
+    other = (friction != usual).any(axis=1)
+    for k in np.flatnonzero((theirs != ours) | (theirs & other)):
         a, b = shapes.names[first[k]], shapes.names[second[k]]
         if not theirs[k]:
             builder.exclude(a, b)
         else:
-            builder.pair(a, b, friction=float(friction[k]) if friction[k] != usual[k] else None)
+            said = friction[k].tolist() if other[k] else (None, None, None)
+            slides, spins, rolls = said
+            builder.pair(a, b, friction=slides, torsional_friction=spins, rolling_friction=rolls)
+
+
+def _frictions(coefficients: Any, dims: Any, moments: bool) -> Floats:
+    """Sliding [-], torsional and rolling friction [m] that count by condim, shape (..., 3)."""
+    counts = np.asarray(dims)[..., None] > np.array([1, 3, 5])
+    counts &= np.array([True, moments, moments])
+    return np.where(counts, np.asarray(coefficients)[..., :3], 0.0)
+
+
+def _has_loops(m: Any) -> bool:
+    """Whether bodies are held together in closed loops, which no moments of contact go with."""
+    return bool(np.isin(m.eq_type, (CONNECT, WELD)).any())
 
 
 def _untested(m: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -171,9 +202,9 @@ def _untested(m: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDAr
 
 
 def _rules(
-    m: Any, first: NDArray[np.intp], second: NDArray[np.intp]
+    m: Any, first: NDArray[np.intp], second: NDArray[np.intp], moments: bool
 ) -> tuple[NDArray[np.bool_], Floats]:
-    """Whether MuJoCo lets two geoms touch, and with which friction, shapes (pairs,).
+    """Whether MuJoCo lets two geoms touch, shape (pairs,), and with which frictions, (pairs, 3).
 
     (MuJoCo documentation, Computation, "Collision detection"; Modeling, "Contact parameters".)
     """
@@ -190,25 +221,29 @@ def _rules(
     low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
     excluded = np.asarray(m.exclude_signature, dtype=np.int64)
     touch &= ~np.isin((low << 16) + high, excluded) & ~np.isin((high << 16) + low, excluded)
-    dims, own = m.geom_condim, m.geom_friction[:, 0]
+    dims, own = m.geom_condim, m.geom_friction
     before, after = m.geom_priority[first], m.geom_priority[second]
     dim = np.maximum(dims[first], dims[second])
     friction = np.maximum(own[first], own[second])
     for wins, one in ((before > after, first), (after > before, second)):
-        dim, friction = np.where(wins, dims[one], dim), np.where(wins, own[one], friction)
-    friction = np.where(dim > 1, friction, 0.0)
+        dim = np.where(wins, dims[one], dim)
+        friction = np.where(wins[:, None], own[one], friction)
+    friction = _frictions(friction, dim, moments)
     for p in range(m.npair):
         both = sorted((int(m.pair_geom1[p]), int(m.pair_geom2[p])))
         here = (first == both[0]) & (second == both[1])
         touch |= here
-        friction[here] = m.pair_friction[p, 0] if m.pair_dim[p] > 1 else 0.0
+        slides, _, spins, rolls, _ = m.pair_friction[p]
+        friction[here] = _frictions([slides, spins, rolls], m.pair_dim[p], moments)
     return touch, friction
 
 
 # What is left out
 
 
-def _note_losses(m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses) -> None:
+def _note_losses(
+    m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses, moments: bool
+) -> None:
     def where(flags: Any) -> list[str]:
         return [shapes.names[g] for g in np.flatnonzero(flags)]
 
@@ -240,7 +275,7 @@ def _note_losses(m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Lo
     )
     losses.add(
         "torsional and rolling friction of geoms",
-        where(active & (m.geom_condim > 3)),
+        where(active & (m.geom_condim > 3) & (not moments)),
         "they slide with friction, and spin and roll without",
     )
     for field, what in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surface velocity")):

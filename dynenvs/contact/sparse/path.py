@@ -32,7 +32,7 @@ from dynenvs.contact.interior import (
 )
 from dynenvs.contact.modes import nearest
 from dynenvs.contact.sparse.factor import factorise, substitute
-from dynenvs.contact.sparse.problem import predicted_velocity, row_velocity
+from dynenvs.contact.sparse.problem import add_pull, predicted_velocity, row_velocity
 from dynenvs.contact.sparse.proximal import assemble, update_velocities
 from dynenvs.layout import Floats, Records
 from dynenvs.sparse_view import SparseView
@@ -207,16 +207,8 @@ def _respond(x: SparseView, island: Any, e: Floats) -> None:
             x.step[j] = 0.0
     for k in range(island.first, island.first + island.count):
         i = x.members[k]
-        c = x.constraints[i]
-        for r in range(c.rows):
-            pull = e[3 * i + r]
-            a = x.trees[c.a]
-            for j in range(a.nv):
-                x.step[a.first + j] += pull * x.J[6 * i + r, j]
-            if c.b >= 0:
-                b = x.trees[c.b]
-                for j in range(b.nv):
-                    x.step[b.first + j] += pull * x.J[6 * i + 3 + r, j]
+        for r in range(x.constraints[i].rows):
+            add_pull(x, i, r, e[3 * i + r], x.step)
     substitute(x, island, x.step)
 
 

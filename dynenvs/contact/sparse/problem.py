@@ -198,6 +198,19 @@ def row_velocity(x: SparseView, i: int, r: int, v: Floats) -> float:
 
 
 @inlined
+def add_pull(x: SparseView, i: int, r: int, impulse: float, out: Floats) -> None:
+    """out += J^T of row r of constraint i times an impulse along it; out is ordered by trees."""
+    c = x.constraints[i]
+    a = x.trees[c.a]
+    for k in range(a.nv):
+        out[a.first + k] += impulse * x.J[6 * i + r, k]
+    if c.b >= 0:
+        b = x.trees[c.b]
+        for k in range(b.nv):
+            out[b.first + k] += impulse * x.J[6 * i + 3 + r, k]
+
+
+@inlined
 def row_velocities(x: SparseView, i: int, v: Floats) -> tuple[float, float, float]:
     """Velocities [m/s] of all rows of constraint i, right-hand sides included; zero of no row."""
     rows = x.constraints[i].rows

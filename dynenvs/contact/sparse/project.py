@@ -26,7 +26,7 @@ from dynenvs.contact.project import (
 )
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
 from dynenvs.contact.sparse.momentum import begin_momentum, restore_momentum
-from dynenvs.contact.sparse.problem import row_velocity
+from dynenvs.contact.sparse.problem import add_pull, row_velocity
 from dynenvs.contact.sparse.proximal import assemble
 from dynenvs.joints import integrate
 from dynenvs.kinematics import update_poses
@@ -203,19 +203,11 @@ def _add_step(x: SparseView, island: Any) -> None:
             x.step[j] = 0.0
     for k in range(island.first, island.first + island.count):
         i = x.members[k]
-        c = x.constraints[i]
-        for r in range(c.rows):
+        for r in range(x.constraints[i].rows):
             weight = x.W[i, 4 * r]
-            if weight == 0.0:
-                continue
-            pull = weight * (x.p[i, r] - row_velocity(x, i, r, x.off))
-            a = x.trees[c.a]
-            for j in range(a.nv):
-                x.step[a.first + j] += pull * x.J[6 * i + r, j]
-            if c.b >= 0:
-                b = x.trees[c.b]
-                for j in range(b.nv):
-                    x.step[b.first + j] += pull * x.J[6 * i + 3 + r, j]
+            if weight != 0.0:
+                pull = weight * (x.p[i, r] - row_velocity(x, i, r, x.off))
+                add_pull(x, i, r, pull, x.step)
     substitute(x, island, x.step)
     for a in range(island.first_tree, island.first_tree + island.trees):
         tree = x.trees[x.trees_of[a]]
