@@ -15,7 +15,6 @@ from dynenvs.contact.memory import touch
 from dynenvs.contact.problem import least_speed
 from dynenvs.contact.sparse.ladder import climb, velocity_scale
 from dynenvs.contact.sparse.problem import (
-    align_with_slip,
     predicted_velocity,
     row_velocity,
     set_speed,
@@ -23,6 +22,7 @@ from dynenvs.contact.sparse.problem import (
 from dynenvs.contact.sparse.proximal import copy_impulses, respond, update_velocities
 from dynenvs.contact.sparse.solve import pose_islands
 from dynenvs.contact.sparse.sweeps import add_response
+from dynenvs.contact.sparse.weights import align_with_slip
 from dynenvs.layout import (
     Bytes,
     Floats,

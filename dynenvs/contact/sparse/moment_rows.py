@@ -12,7 +12,8 @@ import math
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.sparse.problem import row_velocity, weigh_rows
+from dynenvs.contact.sparse.problem import row_velocity
+from dynenvs.contact.sparse.weights import weigh_rows
 from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView, open_moments
 from dynenvs.sparse_view import SparseView
 from dynenvs.spatial import dot3

@@ -252,12 +252,12 @@ def _align_tangents(contacts: Records, count: int, x: SparseView) -> None:
                 s = sx * t2[0] + sy * t2[1] + sz * t2[2]
                 speed = math.sqrt(c * c + s * s)
                 if speed > SLIP:
-                    _turn(contacts[i], x, i, c / speed, s / speed)
+                    turn_rows(contacts[i], x, i, c / speed, s / speed)
         first = last
 
 
 @inlined
-def _turn(contact: Any, x: SparseView, i: int, c: float, s: float) -> None:
+def turn_rows(contact: Any, x: SparseView, i: int, c: float, s: float) -> None:
     """Turn a contact's tangents, with their rows and right-hand sides."""
     for k in range(3):
         a, b = contact.t1[k], contact.t2[k]
@@ -335,85 +335,3 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
             x.p[n, 0] = x.p[n, 1] = x.p[n, 2] = 0.0
             n += 1
     return n
-
-
-@kernel
-def weigh(dofs: Records, L: Floats, x: SparseView, n: int) -> None:
-    """Z = J M^-1 of n constraints, and each one's own G = J M^-1 J^T."""
-    for i in range(n):
-        _weigh_one(dofs, L, x, i)
-
-
-@inlined
-def _weigh_one(dofs: Records, L: Floats, x: SparseView, i: int) -> None:
-    weigh_rows(dofs, L, x, i)
-    if not x.G[i, 0] > 0.0:
-        _leave_out(x, i)
-
-
-@kernel
-def align_with_slip(dofs: Records, L: Floats, contacts: Records, x: SparseView, i: int) -> None:
-    """Turn the tangents of contact i, alone, along its slip now (at `free`)."""
-    if x.constraints[i].rows < 3:
-        return
-    a, b = predicted_velocity(x, i, 1), predicted_velocity(x, i, 2)
-    speed = math.sqrt(a * a + b * b)
-    if speed > SLIP:
-        _turn(contacts[i], x, i, a / speed, b / speed)
-        _weigh_one(dofs, L, x, i)
-
-
-@kernel
-def weigh_rows(dofs: Records, L: Floats, x: SparseView, i: int) -> None:
-    """Z and G of constraint i."""
-    c = x.constraints[i]
-    c.row, c.tangents, c.reserve = 3 * i, c.rows - 1, 0.0
-    for k in range(9):
-        x.G[i, k] = 0.0
-    for side in range(2 if c.b >= 0 else 1):
-        tree = x.trees[c.b if side else c.a]
-        row = 6 * i + 3 * side
-        for r in range(c.rows):
-            _divide(dofs, L, x, tree, row + r)
-        for a in range(c.rows):
-            for b in range(c.rows):
-                for k in range(tree.nv):
-                    x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
-    c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
-
-
-@inlined
-def _leave_out(x: SparseView, i: int) -> None:
-    """A contact that no coordinate can part (a cart's on a rail) carries nothing, nor friction.
-
-    Any normal impulse would do; none is the answer of the dense solvers, too.
-    """
-    c = x.constraints[i]
-    c.rows, c.tangents, c.g, c.speed = 1, 0, 1.0, 0.0
-    for k in range(9):
-        x.G[i, k] = 0.0
-    for r in range(3):
-        x.p[i, r] = 0.0
-
-
-@inlined
-def _divide(dofs: Records, L: Floats, x: SparseView, tree: Any, row: int) -> None:
-    """One row of Z: the tree's factors L^T D L solved for the same row of J."""
-    Z, order = x.Z, x.coordinates
-    for k in range(tree.nv):
-        Z[row, k] = x.J[row, k]
-    for k in range(tree.nv - 1, -1, -1):  # L^-T: tips to base
-        i = order[tree.first + k]
-        value = Z[row, k]
-        j = dofs[i].parent
-        while j >= 0:
-            Z[row, dofs[j].place] -= L[i, j] * value
-            j = dofs[j].parent
-    for k in range(tree.nv):  # D^-1, then L^-1: base to tips
-        i = order[tree.first + k]
-        value = Z[row, k] * L[i, i]
-        j = dofs[i].parent
-        while j >= 0:
-            value -= L[i, j] * Z[row, dofs[j].place]
-            j = dofs[j].parent
-        Z[row, k] = value

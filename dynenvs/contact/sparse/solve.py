@@ -12,8 +12,9 @@ from dynenvs.contact.problem import least_speed
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.ladder import climb, velocity_scale
 from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_moments
-from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses, weigh
+from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses
 from dynenvs.contact.sparse.proximal import update_velocities
+from dynenvs.contact.sparse.weights import weigh
 from dynenvs.layout import (
     Bytes,
     ModelView,

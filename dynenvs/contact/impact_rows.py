@@ -1,0 +1,215 @@
+"""One impact of all contacts at hand, as one problem in rows with its Delassus matrix.
+
+The laws, Newton's and Poisson's, are those of `impact.py`, which says when they act.  Scenes of
+many bodies are solved island by island instead (`sparse/impacts.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.compiled import kernel
+from dynenvs.contact.impulses import apply_impulses
+from dynenvs.contact.loops import HELD, respect_loops
+from dynenvs.contact.memory import remember_impulses
+from dynenvs.contact.problem import least_speed, velocity_scale
+from dynenvs.contact.rows import contact_rows, couple, limit_rows
+from dynenvs.contact.solve import solve_contacts, solve_with_reserves
+from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
+from dynenvs.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_polygon,
+)
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.records import POISSON
+
+# Rows of `w.H`, which an impact has no other use for
+BEFORE, COMPRESSED = range(2)
+
+
+@kernel
+def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
+    """Rows of the contacts with their velocities now, and of stops that are met."""
+    rows = contact_rows(
+        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, s.v, 0.0,
+        w.active, w.block, w.J, w.bias_row,
+    )  # fmt: skip
+    return int(limit_rows(m.dofs, s.q, rows, s.v, 0.0, w.active, w.block, w.J, w.bias_row))
+
+
+@kernel
+def collide_rows(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    dt: float,
+    slowest: float,
+    share: float,
+) -> int:
+    """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
+    rows = _rows(m, s, w, count)
+    if w.answer[0].recursive == 0:
+        couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
+    elif couple_by_recursion(packed, buffer, rows) != PASSED:
+        return FAILED
+    if m.header[0].ne > 0 and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
+        return FAILED
+    before, compressed = w.H[BEFORE], w.H[COMPRESSED]
+    p = w.impulse_row
+    for r in range(rows):
+        before[r] = w.bias_row[r]
+    poisson = m.header[0].restitution == POISSON
+    if not poisson:
+        for i in range(count):
+            contact = w.contacts[i]
+            if before[contact.row] < -slowest:
+                e = share * s.coefficients[contact.source].restitution
+                w.bias_row[contact.row] += e * before[contact.row]
+    status = _solve(m, s, w, packed, row, buffer, count, rows, dt)
+    if status == FAILED:
+        return FAILED
+    if poisson:
+        for r in range(rows):
+            compressed[r] = p[r]
+        status = max(status, _decompress(m, s, w, packed, row, buffer, count, rows, dt, share))
+        if status == FAILED:
+            return FAILED
+    if _work(w.G, before, p, rows) > 0.0:
+        status = max(status, _guard(m, s, w, packed, row, buffer, count, rows, dt, poisson))
+        if status == FAILED:
+            return FAILED
+    remember_impulses(s, w, count)
+    for i in range(count):
+        memory = s.memory[w.contacts[i].candidate]
+        for k in range(3):
+            memory.total[k] += memory.impulse[k]
+    apply_impulses(m.dofs, w.Y, w.L, p, rows, w.rhs, s.v)
+    s.status[0].solves += 1
+    if status == DEGRADED:
+        s.status[0].degraded += 1
+    else:
+        s.status[0].residual = max(s.status[0].residual, w.answer[0].residual)
+    return status
+
+
+@kernel
+def _solve(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    dt: float,
+) -> int:
+    """The contact problem of the rows on the world's own cone."""
+    return solve_contacts(m, s, w, packed, row, buffer, count, rows, s.status[0].cone, dt)
+
+
+@kernel
+def _decompress(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    dt: float,
+    share: float,
+) -> int:
+    """Add Poisson's second half to the impulses of compression in `w.H`; into `w.impulse_row`."""
+    p, compressed = w.impulse_row, w.H[COMPRESSED]
+    for i in range(count):
+        contact = w.contacts[i]
+        e = share * s.coefficients[contact.source].restitution
+        contact.target = e * compressed[contact.row]
+        p[contact.row] += contact.target
+    for r in range(rows):
+        w.bias_row[r] = w.H[BEFORE, r]
+        for c in range(rows):
+            w.bias_row[r] += w.G[r, c] * p[c]
+    n = rows
+    for i in range(count):
+        n -= w.contacts[i].tangents  # a block for each contact and for each limit
+        w.blocks[i].reserve = w.contacts[i].target
+    polygon, cone = open_polygon(m, s), s.status[0].cone
+    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
+    status = solve_with_reserves(packed, row, buffer, n, rows, cone, scale)
+    for r in range(rows):
+        p[r] += compressed[r]
+    for i in range(count):
+        contact = w.contacts[i]
+        p[contact.row] += contact.target
+        contact.target = 0.0
+    return int(status)
+
+
+@kernel
+def _guard(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    count: int,
+    rows: int,
+    dt: float,
+    compressed: bool,
+) -> int:
+    """Impulses between those of the inelastic impact and `w.impulse_row` that gain no energy.
+
+    compressed: whether the former stand in `w.H`.  With d their difference, the energy gained on
+    the way is the quadratic f(x) = work(p_c) + x slope + x^2 d.G d / 2, and f(0) <= 0 < f(1).
+    """
+    p, inelastic, before = w.impulse_row, w.H[COMPRESSED], w.H[BEFORE]
+    status = CERTIFIED
+    if not compressed:
+        for r in range(rows):
+            inelastic[r] = p[r]
+            w.bias_row[r] = before[r]
+        status = _solve(m, s, w, packed, row, buffer, count, rows, dt)
+        for r in range(rows):
+            elastic = inelastic[r]
+            inelastic[r] = p[r]
+            p[r] = elastic
+    start = _work(w.G, before, inelastic, rows)
+    slope, bend = 0.0, 0.0
+    for r in range(rows):
+        d, along, across = p[r] - inelastic[r], before[r], 0.0
+        for c in range(rows):
+            along += w.G[r, c] * inelastic[c]
+            across += w.G[r, c] * (p[c] - inelastic[c])
+        slope += d * along
+        bend += 0.5 * d * across
+    x = 0.0
+    if start < 0.0 and bend > 0.0:
+        x = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)
+    x = min(max(x * (1.0 - 1e-12), 0.0), 1.0)  # not even by roundoff
+    for r in range(rows):
+        p[r] = inelastic[r] + x * (p[r] - inelastic[r])
+    return status
+
+
+@kernel
+def _work(G: Floats, before: Floats, p: Floats, rows: int) -> float:
+    """Kinetic energy gained by the impulses p, p.u- + p.G p / 2 [J]."""
+    total = 0.0
+    for r in range(rows):
+        speed = 0.0
+        for c in range(rows):
+            speed += G[r, c] * p[c]
+        total += p[r] * (before[r] + 0.5 * speed)
+    return total
