@@ -180,14 +180,18 @@ def test_oblique_spheres_collide_along_their_centres() -> None:
     world.step()
     common = (1.0 * v0 @ n + 3.0 * v1 @ n) / 4.0
     # They go on past each other, and their positions are corrected by how far the line between them
-    # has turned; the pair's spin, which keeps its angular momentum, is of that order and no more.
+    # has turned; the pair's spin, which keeps its angular momentum, is of that order and no more,
+    # and so is what their inner motion loses for it, that no energy is gained.
     past = v0 - v1 - (v0 - v1) @ n * n
     angle = np.linalg.norm(past) * world.timestep / 0.2
     turn = np.linalg.norm(past) * angle**2 / 2
     np.testing.assert_allclose(world.v[:3], v0 + (common - v0 @ n) * n, atol=1e-12 + turn)
     np.testing.assert_allclose(world.v[6:9], v1 + (common - v1 @ n) * n, atol=1e-12 + turn)
     apart = (world.v[:3] - world.v[6:9]) @ n
-    assert apart == pytest.approx(0.0, abs=1e-12 + turn * angle)
+    assert apart == pytest.approx(0.0, abs=1e-12 + 2 * turn * angle)
+    gained = 0.5 * (world.v[:3] @ world.v[:3] + 3 * world.v[6:9] @ world.v[6:9])
+    gained -= 0.5 * (v0 @ v0 + 3 * v1 @ v1) - 0.375 * ((v0 - v1) @ n) ** 2  # all that n loses
+    assert -3 * turn < gained < 1e-12
     np.testing.assert_allclose(world.v[:3] + 3 * world.v[6:9], v0 + 3 * v1, atol=1e-12)
 
 
