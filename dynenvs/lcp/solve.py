@@ -237,6 +237,8 @@ def solve_by_lemke(
 ) -> tuple[int, float, int]:
     """Solve the same as the step does: by Lemke's method, and if need be by the careful one.
 
+    That may end on a ray from one covering vector and not from another: it has three.
+
     basis: shape (>= n,), receives 1 where z is basic, else 0; other arguments as for `solve`
     Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots).
     """
@@ -247,8 +249,10 @@ def solve_by_lemke(
     _prepare(A, n, LEMKE, work)
     _, pivots = tableau_lemke(matrix, offset, cover, n, limit, trial, found, work)
     best = _judge(A, b, n, beta, False, math.inf, z, basis, work)
-    if best > CERTIFIED_RESIDUAL:
-        _prepare(A, n, CAREFUL_LEMKE, work)
+    for rung in range(CAREFUL_LEMKE, INTERIOR_POINT):  # each from another covering vector
+        if best <= CERTIFIED_RESIDUAL:
+            break
+        _prepare(A, n, rung, work)
         _, more = lemke(matrix, offset, cover, n, limit, trial, found, work)
         pivots += more
         best = min(best, _judge(A, b, n, beta, False, best, z, basis, work))
