@@ -84,9 +84,8 @@ def allocate(
     # Recursion pays for the deepest tree or for none; loops are taken out by factors
     header.nkinematic = sum(body.kinematic for body in bodies)
     header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
-    special = (
-        header.ne or header.nkinematic or header.sprung or header.moments
-    )  # recursion knows none of them
+    # What the recursion does not know
+    special = header.ne or header.nkinematic or header.sprung or header.moments
     costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
     header.recursive = costly and not special
     # Free and spherical joints are not refined, nor are springs and moments

@@ -477,7 +477,7 @@ ELIMINATED = record_type(
     ]
 )
 
-BUDGET = 300  # of a world that is not told another one
+BUDGET = 600  # of a world that is not told another one
 
 # One column of the LCP: which rows of the contact problem it combines.
 NORMAL, DIRECTION, SLACK = range(3)
@@ -494,7 +494,6 @@ VARIABLE = record_type(
 # What a solve of the contact problem reports.
 ANSWER = record_type(
     [
-        ("status", "i8"),  # CERTIFIED, DEGRADED or FAILED
         ("residual", "f8"),
         ("pivots", "i8"),
         ("sweeps", "i8"),  # of Newton's method

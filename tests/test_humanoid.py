@@ -284,7 +284,7 @@ def test_takes_pushes() -> None:
 
 
 def test_the_main_solver_solves_walking() -> None:
-    """From noisy starts, touchdowns and all: the cascade is not called once."""
+    """From noisy starts, touchdowns and all: Lemke's method is not asked once."""
     envs = gym.make_vec("dynenvs/Humanoid-v0", num_envs=16)
     observations, _ = envs.reset(seed=3)
     expert = reference_controller(envs)

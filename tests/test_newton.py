@@ -311,7 +311,7 @@ def test_nan_is_never_certified() -> None:
         assert not answer.residual <= 1e-9 or answer.p[0] == 0.0
 
 
-def test_the_cascade_is_rarely_needed() -> None:
+def test_lemkes_method_is_rarely_needed() -> None:
     """A humanoid's torques at random: 97 of 100 problems are solved without it."""
     from dynenvs.envs.robots import planar_humanoid
 

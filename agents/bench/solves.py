@@ -1,7 +1,7 @@
 """The solve of a step's contact problem alone: problems recorded from walkers and a free robot.
 
 Assembly (Jacobians, G, right-hand sides) and the motion that follows are left out; what is timed is
-what lies between: modes recalled, Newton's method, the cascade where that fails, the certificate,
+what lies between: modes recalled, Newton's method, the ladder where that fails, the certificate,
 and what the next step is to remember.  Each problem is solved from the memory that its step had.
 """
 
@@ -50,7 +50,7 @@ class Problem(NamedTuple):
     buffer: Bytes
     contacts: int
     rows: int
-    by_newton: bool  # whether it was solved without the cascade
+    by_newton: bool  # whether it was solved by Newton's method
     pressing: int  # contacts that carry an impulse
 
 
@@ -81,9 +81,9 @@ class Solves:
             f"free base, 21 hinges, pyramids of 8 directions, {CORNERS} contacts in each problem"
         )
         notes = [
-            "Recall of modes, Newton's method, certificate, and the cascade where it is needed; "
-            "without the assembly and the factors of the mass matrix. The spread is that of the "
-            "problems. A solve's time is the median of "
+            "Recall of modes, Newton's method, certificate, and the ladder's other rungs where they "
+            "are needed; without the assembly and the factors of the mass matrix. The spread is that "
+            "of the problems. A solve's time is the median of "
             f"{PASSES} passes over all problems of its row, less that of a call that only restores "
             "the problem.",
             f"Robot: {robot}; a stiff posture, and random torques on all joints, new ones every "

@@ -1,8 +1,9 @@
 """Contact problems recorded from the environments: `python -m dynenvs.agents.verify.recorded`.
 
 Each environment that has contact, with random actions and with its expert: problems spread over an
-episode, and those that the step's main solver left to the cascade.  What is kept is the rows'
-matrix G and right-hand side; the LCP is made of them here as `contact/friction_lcp.py` makes it.
+episode, and those that Newton's method, the step's main solver, did not settle.  What is kept is
+the rows' matrix G and right-hand side; the LCP is made of them here as `contact/friction_lcp.py`
+makes it.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ Lemke's method needs 2^n pivots for Murty's family; it is given 100 + 10 n. Kost
 among the textbook problems. Contact with friction is copositive: Lemke's method is proved to solve
 it, and none of the others is. Games are outside of Lemke's class (it ends on a ray at once), and no
 method here is proved to solve them; the cascade's reserves solve the smaller ones. The recorded
-problems are those of `recorded.npz`: twelve for each environment and actor, those that the step
-left to the cascade among them.
+problems are those of `recorded.npz`: twelve for each environment and actor, those that Newton's
+method did not settle among them.
 """
 
 

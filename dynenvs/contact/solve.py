@@ -50,7 +50,7 @@ from dynenvs.layout import (
 from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
 from dynenvs.records import CONE, CONES, LEMKE, PATH
 
-QUICK, ALL = range(2)  # the first three rungs, or as many as it takes
+QUICK, INSIDE, ALL = range(3)  # the first three rungs, all but Lemke's, or as many as it takes
 
 
 @inlined
@@ -96,7 +96,7 @@ def solve_rows(
     """Up the ladder with the first n blocks of a workspace and their rows; returns the status.
 
     law: PYRAMID or CONE
-    rungs: QUICK or ALL
+    rungs: QUICK, INSIDE or ALL
     mixed: whether the blocks' modes are not worth a try
     floor: least velocity scale of the certificate, g dt [m/s]
     Writes impulses and velocities of the rows, modes and slips of the blocks, and `w.answer`.
@@ -120,7 +120,7 @@ def solve_rows(
         answer.asked[PATH] += 1
         status = solve_from_inside(packed, row, buffer, n, rows, scale)
         answer.answered[PATH] += 1 if status == CERTIFIED else 0
-    if status != CERTIFIED:
+    if status != CERTIFIED and rungs == ALL:
         answer.asked[LEMKE] += 1
         status = solve_lcp_of_rows(packed, row, buffer, n, rows, scale)
         answer.answered[LEMKE] += 1 if status == CERTIFIED else 0

@@ -17,6 +17,7 @@ JOINT, JOINT_IN_PARENT, _CRANK, TENDON = range(4)  # transmissions, as in mjtTrn
 FIXED, AFFINE = 0, 1  # gains, as in mjtGain
 NO_BIAS, AFFINE_BIAS = 0, 1  # as in mjtBias
 CONNECT, WELD = 0, 1  # as in mjtEq
+BODY = 1  # as in mjtObj
 SIZES = {FREE: 6, BALL: 3, SLIDE: 1, HINGE: 1}
 
 
@@ -144,17 +145,23 @@ def add_keyframes(builder: ModelBuilder, source: Source) -> None:
         builder.keyframe(name, m.key_qpos[k], m.key_qvel[k], m.key_ctrl[k][kept])
 
 
+def is_loop(m: Any, e: int) -> bool:
+    """Whether constraint e holds two bodies together, and is in force."""
+    if disabled(m, "equality") or not m.eq_active0[e]:
+        return False
+    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) == BODY
+
+
 def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> None:
     """Add constraints of type connect and weld between bodies as closed loops."""
     m = source.m
-    called, lost, off = names(m, "equality", m.neq), [], []
+    called = names(m, "equality", m.neq)
+    lost: list[str] = []
+    off: list[str] = []
     for e in range(m.neq):
-        if disabled(m, "equality") or not m.eq_active0[e]:
-            off.append(called[e])
-            continue
-        of_bodies = int(m.eq_objtype[e]) == 1  # mjOBJ_BODY
-        if int(m.eq_type[e]) not in (CONNECT, WELD) or not of_bodies:
-            lost.append(called[e])
+        if not is_loop(m, e):
+            idle = disabled(m, "equality") or not m.eq_active0[e]
+            (off if idle else lost).append(called[e])
             continue
         a, b = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         data = m.eq_data[e]

@@ -19,7 +19,7 @@ from dynenvs.hulls import fewer_corners, hull_corners, prism
 from dynenvs.importing.bodies import Bodies, unusual
 from dynenvs.importing.compiled import Source, any_of, disabled, names, rotation
 from dynenvs.importing.losses import Losses
-from dynenvs.importing.motors import CONNECT, WELD
+from dynenvs.importing.motors import is_loop
 from dynenvs.layout import Floats
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
@@ -192,7 +192,7 @@ def _frictions(coefficients: Any, dims: Any, moments: bool) -> Floats:
 
 def _has_loops(m: Any) -> bool:
     """Whether bodies are held together in closed loops, which no moments of contact go with."""
-    return bool(np.isin(m.eq_type, (CONNECT, WELD)).any())
+    return any(is_loop(m, e) for e in range(m.neq))
 
 
 def _untested(m: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:

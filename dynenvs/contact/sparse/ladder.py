@@ -9,7 +9,7 @@ from typing import Any
 
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.penalty import ENOUGH
-from dynenvs.contact.solve import ALL, QUICK
+from dynenvs.contact.solve import ALL, INSIDE, QUICK
 from dynenvs.contact.sparse.large import go_on, start_anew
 from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
 from dynenvs.layout import (
@@ -61,11 +61,15 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
         return judge(island)
     # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments
     if island.moments == 0:
-        solve_small(packed, row, buffer, k, ALL)
+        solve_small(packed, row, buffer, k, INSIDE)
     if island.residual <= CERTIFIED_RESIDUAL:
         return judge(island)
     # Many that are thrown together, and whose last impulses mislead
     island.residual = start_anew(x, island, status, polygon, w.blocks)
+    if island.residual <= CERTIFIED_RESIDUAL or island.moments != 0:
+        return judge(island)
+    # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
+    solve_small(packed, row, buffer, k, ALL)
     return judge(island)
 
 

@@ -20,13 +20,12 @@ from dynenvs.compiled import inlined
 from dynenvs.contact.modes import SLIP, STICK, nearest, sector
 from dynenvs.layout import Floats, Records
 from dynenvs.records import CONE
-
-Triple = tuple[float, float, float]
+from dynenvs.triples import Three
 
 
 @inlined
 def project_contact(
-    cone: int, polygon: Records, c: Any, rho: float, p: Floats, u: Triple, held: float, out: Floats,
+    cone: int, polygon: Records, c: Any, rho: float, p: Floats, u: Three, held: float, out: Floats,
     W: Floats,
 ) -> None:  # fmt: skip
     """P(p - rho (u + mu s e_n)) into `out`, shape (3,), and W, shape (9,).
@@ -60,7 +59,7 @@ def _stick(rho: float, a: float, x: float, y: float, rows: int, W: Floats, out: 
 
 @inlined
 def _project_line(
-    mu: float, rho: float, p: Floats, u: Triple, held: float, out: Floats, W: Floats
+    mu: float, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
 ) -> None:
     """In the plane: two directions."""
     own = held < 0.0
@@ -101,7 +100,7 @@ def _along(
 
 
 @inlined
-def _slope_of_slip(own: bool, u: Triple) -> tuple[float, float]:
+def _slope_of_slip(own: bool, u: Three) -> tuple[float, float]:
     """Derivative of |u_t| by u_t; zero where the slip is not its own, or nothing slips."""
     slip = math.sqrt(u[1] * u[1] + u[2] * u[2]) if own else 0.0
     return (u[1] / slip, u[2] / slip) if slip > 0.0 else (0.0, 0.0)
@@ -109,7 +108,7 @@ def _slope_of_slip(own: bool, u: Triple) -> tuple[float, float]:
 
 @inlined
 def _project_cone(
-    mu: float, rho: float, p: Floats, u: Triple, held: float, out: Floats, W: Floats
+    mu: float, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
 ) -> None:
     own = held < 0.0
     slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
@@ -143,7 +142,7 @@ def _project_cone(
 
 @inlined
 def _project_cut(
-    c: Any, rho: float, p: Floats, u: Triple, held: float, out: Floats, W: Floats
+    c: Any, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
 ) -> None:
     """The cone with a normal impulse in reserve, cut off at its flat face (`cone_law.py`)."""
     mu, reserve, own = c.friction, c.reserve, held < 0.0
@@ -183,7 +182,7 @@ def _project_cut(
 
 @inlined
 def _project_cut_pyramid(
-    polygon: Records, c: Any, rho: float, p: Floats, u: Triple, held: float, out: Floats, W: Floats
+    polygon: Records, c: Any, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
 ) -> None:
     """The pyramid with a normal impulse in reserve, cut off at its flat face.
 
@@ -226,7 +225,7 @@ def steepest(polygon: Records, x: float, y: float) -> int:
 
 @inlined
 def _project_pyramid(
-    polygon: Records, mu: float, rho: float, p: Any, u: Triple, held: float, out: Floats, W: Floats
+    polygon: Records, mu: float, rho: float, p: Any, u: Three, held: float, out: Floats, W: Floats
 ) -> None:
     own = held < 0.0
     cosines, sines = polygon[0].cosines, polygon[0].sines

@@ -27,8 +27,8 @@ import math
 from dynenvs.compiled import inlined, kernel
 from dynenvs.layout import Floats
 from dynenvs.sparse_view import SparseView
+from dynenvs.triples import Three
 
-Triple = tuple[float, float, float]
 # One friction: coefficient; y = p - rho u and its length; u and its length, the slip; and
 # mu (|y| - rho |u|)
 Friction = tuple[float, float, float, float, float, float, float, float]
@@ -48,7 +48,7 @@ def _friction(mu: float, rho: float, px: float, py: float, ux: float, uy: float)
 
 @inlined
 def _frictions(
-    x: SparseView, i: int, rho: float, u: Triple, w: Triple
+    x: SparseView, i: int, rho: float, u: Three, w: Three
 ) -> tuple[Friction, Friction, Friction]:
     """Sliding, torsional and rolling friction of contact i; zeros where a row is not there."""
     c, p = x.constraints[i], x.p[i]
@@ -114,7 +114,7 @@ def _rate(f: Friction, own: bool) -> tuple[float, float]:
 
 @kernel
 def project_moments(
-    x: SparseView, i: int, rho: float, u: Triple, w: Triple, held: float, out: Floats,
+    x: SparseView, i: int, rho: float, u: Three, w: Three, held: float, out: Floats,
     moment: Floats,
 ) -> None:  # fmt: skip
     """P of contact i and of its moments into `out` and `moment`, shapes (3,), and W.
@@ -170,7 +170,7 @@ def _add_own(W: Floats, f: Friction, slips: bool, rho: float, height: float, row
 
 
 @kernel
-def certify_moments(x: SparseView, i: int, u: Triple, w: Triple) -> float:
+def certify_moments(x: SparseView, i: int, u: Three, w: Three) -> float:
     """Natural residual of the law at contact i and its moments [m/s]; NaN stays.
 
     As `dynenvs.contact.cone_law.certify_cones`: the largest |p - P(p - w / g)| g.  Writes the slip,

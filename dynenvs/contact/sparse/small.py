@@ -33,7 +33,7 @@ DONE, NOT_DONE = 0, 1
 def solve_small(packed: Bytes, row: Bytes, buffer: Bytes, number: int, rungs: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 
-    rungs: QUICK or ALL of the dense ladder's
+    rungs: QUICK, INSIDE or ALL of the dense ladder's
     `x.p` and the island's residual are then of that answer; else they stay.
     """
     m = open_model(packed)
