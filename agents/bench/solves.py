@@ -81,9 +81,9 @@ class Solves:
             f"free base, 21 hinges, pyramids of 8 directions, {CORNERS} contacts in each problem"
         )
         notes = [
-            "Recall of modes, Newton's method, certificate, and the ladder's other rungs where they "
-            "are needed; without the assembly and the factors of the mass matrix. The spread is that "
-            "of the problems. A solve's time is the median of "
+            "Recall of modes, Newton's method, certificate, and the ladder's other rungs where "
+            "they are needed; without the assembly and the factors of the mass matrix. The spread "
+            "is that of the problems. A solve's time is the median of "
             f"{PASSES} passes over all problems of its row, less that of a call that only restores "
             "the problem.",
             f"Robot: {robot}; a stiff posture, and random torques on all joints, new ones every "
