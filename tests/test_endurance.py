@@ -16,10 +16,13 @@ import pytest
 from batches import make_batch
 from rollouts import FREE, IDS, PLANAR, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
 
+from dynenvs.agents.reference import reference_controller
 from dynenvs.contact.project import LARGE
 from dynenvs.envs.codes import END_WORDS
+from dynenvs.envs.objects import box, capsule, sphere
 from dynenvs.model import Model
 from dynenvs.parts import Geom
+from dynenvs.records import MIDPOINT
 from dynenvs.timestep import HALVINGS
 
 STEPS, MANY = 3_000, 100_000
@@ -47,11 +50,15 @@ def explained(model: Model, timestep: float, fastest: float) -> float:
     What turns at omega about a point at the distance L leaves its tangent by L (omega dt)^2 / 2.
     A step in which something sinks in is cut in half, HALVINGS times at most; LARGE is what counts
     as sinking in.  L: a limb's reach from its joint, twice where limbs meet each other.
+    The midpoint rule sees to the middles of steps: their ends are half a step on, of any length.
     """
     reach = max(_reach(geom) for geom in model.geoms if geom.body != "world")
-    meet = np.any(model.features["body_b"] > 0)
+    arm = 2.0 * reach if np.any(model.features["body_b"] > 0) else reach
     turned = fastest * timestep / 2**HALVINGS
-    return float(LARGE + 0.5 * (2.0 if meet else 1.0) * reach * turned**2)
+    depth = LARGE + 0.5 * arm * turned**2
+    if model.header.integrator == MIDPOINT:
+        depth += 0.125 * arm * (fastest * timestep) ** 2
+    return float(depth)
 
 
 def _reach(geom: Geom) -> float:
@@ -188,20 +195,24 @@ def test_endures_other_time_steps_for_long(
 WORLDS = 64
 
 
-def endure_batch(name: str, steps: int, seed: int, **options: Any) -> Tally:
-    """As `endure`, in a batch, all actions uniform; every world is looked at in every step."""
+def endure_batch(name: str, steps: int, seed: int, expert: bool = False, **options: Any) -> Tally:
+    """As `endure`, in a batch; all actions are uniform, or the expert's."""
     envs = make_batch(name, WORLDS, **options)
+    controller = reference_controller(envs) if expert else None
     depths = [Depth(env) for env in envs.envs]
     low, high = envs.observation_space.low, envs.observation_space.high
     rng = np.random.default_rng(seed)
-    envs.reset(seed=seed)
+    observations, _ = envs.reset(seed=seed)
     ends: Counter[str] = Counter()
     total = np.zeros(4, int)
     residual, deepest, fastest, spent = 0.0, -np.inf, 0.0, 0.0
     done = 0
     over = np.zeros(WORLDS, np.bool_)
     while done < steps:
-        actions = rng.uniform(-1, 1, (WORLDS, envs.task.model.nu)).astype(np.float32)
+        if controller is None:
+            actions = rng.uniform(-1, 1, (WORLDS, envs.task.model.nu)).astype(np.float32)
+        else:
+            actions = controller.predict(observations)[0]
         started = time.perf_counter()
         observations, rewards, terminated, truncated, _ = envs.step(actions)
         spent += time.perf_counter() - started
@@ -251,3 +262,32 @@ def test_batches_endure(name: str, options: dict[str, Any]) -> None:
 def test_endures_a_million_steps(name: str, options: dict[str, Any]) -> None:
     """With falls that end episodes, and lying and thrashing on for a thousand steps each."""
     _check(endure_batch(name, 1_000_000, 5, **options), name, f"{WORLDS} worlds {options}")
+
+
+AROUND = ((-1.5, 1.5), (-1.5, 1.5))  # the robot's start [m]
+EIGHT = [
+    box(half_size=((0.05, 0.15), (0.05, 0.15), (0.02, 0.1)), count=4, position=AROUND),
+    sphere(radius=(0.05, 0.1), count=2, position=AROUND),
+    capsule(radius=(0.03, 0.06), half_length=(0.05, 0.1), count=2, position=AROUND),
+]
+
+
+@pytest.mark.parametrize("expert", [False, True])
+@pytest.mark.parametrize("name", FREE)
+def test_batches_endure_among_objects(name: str, expert: bool) -> None:
+    """As many steps; the robot lies and thrashes among them, or walks through."""
+    _check(among_objects(name, STEPS, expert), name, f"among objects, expert {expert}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expert", [False, True])
+@pytest.mark.parametrize("name", FREE)
+def test_endures_a_million_physics_steps_among_objects(name: str, expert: bool) -> None:
+    """The same for long; a control step has two."""
+    _check(among_objects(name, 500_000, expert), name, f"among objects, expert {expert}")
+
+
+def among_objects(name: str, steps: int, expert: bool) -> Tally:
+    """Eight loose objects, sizes and places drawn."""
+    options: dict[str, Any] = {} if expert else {"terminate_on_fall": False}
+    return endure_batch(name, steps, 6, expert, objects=EIGHT, **options)
