@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from dynenvs.agents.reference import reference_controller
 
-__all__ = ["make_sb3_vec_env", "reference_controller"]
+_OF_SB3 = "as_sb3", "make_sb3_vec_env"  # stable-baselines3 brings torch: seconds
+__all__ = [*_OF_SB3, "reference_controller"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "make_sb3_vec_env":
+    if name not in _OF_SB3:
         raise AttributeError(f"module 'dynenvs.agents' has no attribute {name!r}")
-    from dynenvs.agents.sb3 import make_sb3_vec_env  # stable-baselines3 brings torch: seconds
-
-    return make_sb3_vec_env
+    return getattr(importlib.import_module("dynenvs.agents.sb3"), name)

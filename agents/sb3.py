@@ -1,4 +1,4 @@
-"""A batch of worlds as stable-baselines3 wants it; imported only where it is asked for."""
+"""Batches of worlds as stable-baselines3 wants them; imported only where they are asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import load_env_creator
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from dynenvs.agents.errors import install_hint
@@ -78,23 +78,104 @@ def _options(id: str) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name not in TAKEN]
 
 
-class WorldsVecEnv(VecEnv):
-    """A dynenvs vector environment in mode "SameStep" as a stable-baselines3 VecEnv.
+def as_sb3(envs: VectorEnv[Any, Any, Any]) -> VecEnv:
+    """A vector environment of Gymnasium's, your own for instance, to train on directly.
 
-    Its infos are those of the single environments, with `TimeLimit.truncated` and, at the end of
-    an episode, `terminal_observation`.  Attributes and methods are those of the single
-    environments that the vector environment shows (`DynVectorEnv.envs`).
+    Episodes' returns and lengths come with `info["episode"]` at their ends.
+
+    Args:
+        envs: begins an ended episode's successor in the same step, and says so in
+            `metadata["autoreset_mode"]`.
+
+    Raises:
+        ValueError: it does not.
+    """
+    return VecMonitor(SameStepVecEnv(envs))
+
+
+class SameStepVecEnv(VecEnv):
+    """A vector environment of Gymnasium's in mode "SameStep" as a stable-baselines3 VecEnv.
+
+    Its infos are those of the single worlds, with `TimeLimit.truncated` and, at the end of an
+    episode, `terminal_observation`.  Attributes and methods are the vector environment's, the same
+    for all worlds.
     """
 
-    def __init__(self, envs: DynVectorEnv) -> None:
-        if envs.autoreset_mode != AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f'stable-baselines3 needs autoreset_mode="SameStep", got {envs.autoreset_mode}'
-            )
-        self.envs = envs
+    def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
+        mode = envs.metadata.get("autoreset_mode")
+        if mode != AutoresetMode.SAME_STEP:
+            raise ValueError(f'stable-baselines3 needs autoreset_mode="SameStep", got {mode}')
+        self.envs: Any = envs
         self._actions: Any = None
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
         self.metadata = {**envs.metadata}
+
+    def reset(self) -> NDArray[Any]:
+        """First observations, shape (n, observations); uses the seed up."""
+        # World i has been given the first one's seed + i, as Gymnasium's own environments count
+        observations, infos = self.envs.reset(seed=self._seeds[0])
+        self.reset_infos = _split(infos, self.num_envs)
+        self._reset_seeds()
+        return np.asarray(observations)
+
+    def step_async(self, actions: NDArray[np.float32]) -> None:
+        """Take the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(
+        self,
+    ) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Observations, rewards, dones and infos of the step."""
+        observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
+        dones = terminated | truncated
+        told = _split(infos, self.num_envs)
+        for i in np.flatnonzero(dones).tolist():
+            self.reset_infos[i] = told[i]
+            told[i] = _entry(infos.get("final_info", {}), i)
+            told[i]["terminal_observation"] = infos["final_obs"][i]
+        for info, limit in zip(told, (truncated & ~terminated).tolist(), strict=True):
+            info["TimeLimit.truncated"] = limit
+        return observations, rewards.astype(np.float32), dones, told
+
+    def close(self) -> None:
+        """Close the batch."""
+        self.envs.close()
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the vector environment, once for each of the chosen worlds."""
+        return [getattr(self.envs, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute of the vector environment."""
+        if indices is not None:
+            raise ValueError("the worlds of a vector environment have no attributes of their own")
+        setattr(self.envs, attr_name, value)
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """What a method of the vector environment returns."""
+        if indices is not None:
+            raise ValueError("the worlds of a vector environment have no methods of their own")
+        answer = getattr(self.envs, method_name)(*method_args, **method_kwargs)
+        return [answer] * self.num_envs
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """No world is wrapped."""
+        return [False for _ in self._get_indices(indices)]
+
+
+class WorldsVecEnv(SameStepVecEnv):
+    """A dynenvs vector environment as a stable-baselines3 VecEnv.
+
+    Attributes and methods are those of the single environments that it shows (`DynVectorEnv.envs`).
+    """
 
     def reset(self) -> NDArray[np.float64]:
         """First observations, shape (n, observations); uses seeds and options up."""
@@ -105,33 +186,10 @@ class WorldsVecEnv(VecEnv):
                 raise ValueError(f"option {name!r} must be given to all worlds or to none")
             options[name] = np.array(values)
         observations, infos = self.envs.reset(seed=self._seeds, options=options)
-        self.reset_infos = _split(infos)
+        self.reset_infos = _split(infos, self.num_envs)
         self._reset_seeds()
         self._reset_options()
-        return observations
-
-    def step_async(self, actions: NDArray[np.float32]) -> None:
-        """Take the actions for `step_wait`."""
-        self._actions = actions
-
-    def step_wait(
-        self,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Observations, rewards, dones and infos of the step."""
-        observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
-        dones = terminated | truncated
-        told = _split(infos)
-        for i in np.flatnonzero(dones).tolist():
-            self.reset_infos[i] = told[i]
-            told[i] = _entry(infos["final_info"], i)
-            told[i]["terminal_observation"] = infos["final_obs"][i]
-        for info, limit in zip(told, (truncated & ~terminated).tolist(), strict=True):
-            info["TimeLimit.truncated"] = limit
-        return observations, rewards.astype(np.float32), dones, told
-
-    def close(self) -> None:
-        """Close the batch."""
-        self.envs.close()
+        return np.asarray(observations)
 
     # The single environments
 
@@ -163,25 +221,20 @@ class WorldsVecEnv(VecEnv):
             for env in self._chosen(indices)
         ]
 
-    def env_is_wrapped(
-        self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
-    ) -> list[bool]:
-        """No world is wrapped."""
-        return [False for _ in self._get_indices(indices)]
-
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """A picture of every world."""
         if self.render_mode != "rgb_array":
             warnings.warn('no pictures: make it with render_mode="rgb_array"', stacklevel=2)
             return [None] * self.num_envs
-        pictures = self.envs.render()
-        assert pictures is not None
+        pictures: Sequence[NDArray[np.uint8]] = self.envs.render()
         return pictures
 
 
-def _split(infos: dict[str, Any]) -> list[dict[str, Any]]:
+def _split(infos: dict[str, Any], count: int) -> list[dict[str, Any]]:
     """Infos of a vector environment as one dictionary a world, as the single environment's."""
     names = [name for name in infos if not name.startswith(("_", "final_"))]
+    if not names:
+        return [{} for _ in range(count)]
     columns = [
         list(infos[name]) if infos[name].ndim > 1 else infos[name].tolist() for name in names
     ]

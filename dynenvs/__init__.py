@@ -24,6 +24,8 @@ _HOMES = {
     "free": "dynenvs.parts",
     "fixed": "dynenvs.parts",
     "World": "dynenvs.world",
+    "Worlds": "dynenvs.worlds",
+    "WorldsError": "dynenvs.worlds",
     "SimulationError": "dynenvs.world",
     "frames": "dynenvs.jacobians",
     "point_jacobian": "dynenvs.jacobians",

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.layout import Bytes, Floats
 from dynenvs.model import Model
 
+MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
+
 
 def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
     """A copy of `value` as `size` finite float64 numbers; a ValueError says what is wrong."""
@@ -52,6 +54,29 @@ def prepare(
             raise ValueError(f"wrenches must be finite with shape ({size}, 6), got {flat.shape}")
         rows["wrench"][0] = flat
     return rows.view(np.uint8), model.workspace()
+
+
+def check_parameters(model: Model, rows: NDArray[Any]) -> None:
+    """Refuse parameters that were written into worlds' views and cannot be.
+
+    rows: shape (n,), dtype `Model.state_dtype`
+
+    Raises:
+        ValueError: friction, restitution, a factor on a mass or a surface's velocity.
+    """
+    own = rows["coefficients"]
+    for name, values, least, most in (
+        ("friction", own["friction"], 0.0, MOST),
+        ("restitution", own["restitution"], 0.0, 1.0),
+        ("mass_scale", rows["mass_scale"], 1.0 / MOST, MOST),
+    ):
+        # Not the other way round: NaN must not pass
+        if values.size and not (values.min() >= least and values.max() <= most):
+            n, k = np.argwhere(~((values >= least) & (values <= most)))[0].tolist()
+            where = f"{name}[{k}] of the world" if len(rows) == 1 else f"{name}[{n}, {k}]"
+            raise ValueError(f"{where} is {values[n, k]}; it must be from {least} to {most}")
+    if model.header.nsurfaces and not np.isfinite(rows["surface"]).all():
+        raise ValueError("surface_velocity of the world must be finite")
 
 
 def refuse_kinematic(model: Model) -> None:

@@ -12,7 +12,7 @@ from dynenvs.compiled import prepare
 from dynenvs.contact.detect import candidates_of, measure_own_gaps, place
 from dynenvs.contact.loops import closure
 from dynenvs.diagnostics import Diagnostics, read_diagnostics
-from dynenvs.edge import finite_vector, mend_lists, start_totals
+from dynenvs.edge import check_parameters, finite_vector, mend_lists, start_totals
 from dynenvs.kinematics import update_poses
 from dynenvs.laws import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.layout import Floats, open_model, open_workspace
@@ -22,7 +22,6 @@ from dynenvs.records import BUDGET, CONTACT, FAR
 from dynenvs.room import most_contacts, move_rows, with_room, with_room_for
 from dynenvs.timestep import DONE, STEP_FULL, step
 
-MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
 TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
 
 
@@ -290,7 +289,7 @@ class World:
             raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
         model = self.model
         if self._written:
-            self._check()
+            check_parameters(self.model, self._rows)
         forces = 0.0 if tau is None else finite_vector(tau, model.nu, "tau")
         limit = model.effort_limit[model.actuated]
         self._tau[model.actuated] = np.clip(forces, -limit, limit)
@@ -310,23 +309,6 @@ class World:
                     f"no solution of the step at t = {self.time:.6g} s (timestep "
                     f"{self.timestep} s, q = {self.q}, v = {self.v}); try a shorter timestep"
                 )
-
-    def _check(self) -> None:
-        """Refuse parameters that were written into this world's views and cannot be."""
-        own = self._rows["coefficients"]
-        for name, values, least, most in (
-            ("friction", own["friction"][0], 0.0, MOST),
-            ("restitution", own["restitution"][0], 0.0, 1.0),
-            ("mass_scale", self._rows["mass_scale"][0], 1.0 / MOST, MOST),
-        ):
-            # Not the other way round: NaN must not pass
-            if values.size and not (values.min() >= least and values.max() <= most):
-                k = np.flatnonzero(~((values >= least) & (values <= most)))[0]
-                raise ValueError(
-                    f"{name}[{k}] of the world is {values[k]}; it must be from {least} to {most}"
-                )
-        if self.model.header.nsurfaces and not np.isfinite(self._rows["surface"]).all():
-            raise ValueError("surface_velocity of the world must be finite")
 
     def _call(self) -> tuple[Any, ...]:
         """Arguments of the step's kernel."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.abreast import free_abreast
+from dynenvs.batch import hold_torques
 from dynenvs.compiled import inlined
 from dynenvs.envs.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
 from dynenvs.layout import (
@@ -35,8 +35,7 @@ from dynenvs.layout import (
     open_torques,
 )
 from dynenvs.progress import APART, claim, leave
-from dynenvs.records import EULER
-from dynenvs.timestep import DONE, STEP_FULL, clear_totals, step_apart
+from dynenvs.timestep import clear_totals
 from dynenvs.undo import keep_state, may_fill, restore_state
 from dynenvs.views import copy_words, vector
 
@@ -106,7 +105,9 @@ def carry_out(
                 clear_totals(s)
                 moving |= 1 << (i - first)
         theirs = vector(rows, first * h.state_bytes, count * h.state_bytes, np.uint8)
-        solved, full = _hold_torques(packed, m, theirs, buffers, stride, count, moving, o)
+        solved, full = hold_torques(
+            packed, m, theirs, buffers, stride, count, moving, o.timestep, o.frame_skip
+        )
         for i in range(first, first + count):
             if chosen[i]:
                 row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
@@ -146,43 +147,6 @@ def _moves(order: int, end: int) -> bool:
     """Whether a world whose last step ended so takes a control step."""
     again = order == STEP_OR_BEGIN and end != RUNNING
     return order not in (OBSERVE, BEGIN) and not again
-
-
-@inlined
-def _hold_torques(
-    packed: Bytes,
-    m: ModelView,
-    rows: Bytes,
-    buffers: Bytes,
-    stride: int,
-    count: int,
-    moving: int,
-    o: Any,
-) -> tuple[int, int]:
-    """Let the moving ones of `count` worlds pass a control period.
-
-    Returns which were solved, and which need more room for their contacts.
-    moving, and the answers: bit k for world k, of row k and workspace k, where its torques are
-    """
-    h = m.header[0]
-    # Two worlds or more; the midpoint rule takes them one by one
-    abreast = h.abreast != 0 and h.integrator == EULER and moving & (moving - 1) != 0
-    solved, full = moving, 0
-    for _ in range(o.frame_skip):
-        free = 0
-        if abreast:
-            free = max(free_abreast(packed, rows, buffers, stride, count, o.timestep), 0)
-        for k in range(count):
-            if (solved >> k) & 1:
-                row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
-                buffer = vector(buffers, k * stride, h.workspace_bytes, np.uint8)
-                tau = open_torques(m, buffer)
-                done = step_apart(packed, row, buffer, tau, o.timestep, (free >> k) & 1)
-                if done != DONE:
-                    solved &= ~(1 << k)
-                if done == STEP_FULL:
-                    full |= 1 << k
-    return solved, full
 
 
 @inlined

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -104,3 +105,28 @@ def test_clone_from_minari_reaches_its_teacher(
     pytest.importorskip("torch")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     assert example("clone_from_minari").main() > 0.8
+
+
+def test_ball_on_tray() -> None:
+    """PPO learns to keep the ball on the tray; the batch is the same whoever shares it out."""
+    pytest.importorskip("stable_baselines3")
+    module = example("ball_on_tray")
+    assert len((FOLDER / "ball_on_tray.py").read_text().splitlines()) < 120
+    seen = []
+    for threads in (1, 2):
+        envs = module.BallOnTray(32, threads)
+        found = [envs.reset(seed=3)[0]]
+        actions = np.random.default_rng(4).uniform(-1, 1, (120, 32, 2))
+        ended = 0
+        for action in actions:
+            observations, rewards, terminated, truncated, info = envs.step(action)
+            found.append(observations)
+            assert np.all((rewards >= 0.0) & (rewards <= 1.0))
+            over = terminated | truncated
+            ended += over.sum()
+            assert over.any() == ("final_obs" in info)
+        assert ended > 0
+        assert envs.worlds.diagnostics["degraded"].sum() == 0
+        seen.append(np.concatenate(found).tobytes())
+    assert seen[0] == seen[1]
+    assert module.main(60_000) > 150.0

@@ -1,0 +1,270 @@
+"""Many worlds in one call: each is what `World` makes of it, bit for bit."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynenvs import ModelBuilder, World, Worlds, WorldsError, free, prismatic, revolute
+from dynenvs.envs.robots import planar_humanoid, quadruped
+from dynenvs.jacobians import frames
+from dynenvs.model import Model
+
+COUNT, STEPS = 6, 40
+
+
+def box_on_ground(boxes: int = 1, **options: Any) -> Model:
+    """Boxes on a half space."""
+    builder = ModelBuilder(**options)
+    builder.half_space("ground")
+    for k in range(boxes):
+        builder.body(f"box{k}", joint=free(), density=500.0)
+        builder.box(f"box{k}", f"box{k}", half_size=(0.1, 0.08, 0.06))
+    return builder.build()
+
+
+def on_a_table() -> Model:
+    """A robot that swings beside a box, an island of its own: no four of these go abreast."""
+    builder = ModelBuilder(gravity=(0, 0, -9.81))
+    builder.half_space("ground")
+    builder.body("arm", joint=revolute(axis=(0, 1, 0), position=(0, 0, 0.5), effort=3.0),
+                 mass=1.0, com=(0, 0, -0.2), inertia=(0.02, 0.02, 0.01))  # fmt: skip
+    builder.sphere("fist", "arm", radius=0.05, position=(0, 0, -0.4))
+    builder.body("box", joint=free(), density=500.0)
+    builder.box("box", "box", half_size=(0.1, 0.08, 0.06))
+    return builder.build()
+
+
+MODELS = {
+    "planar humanoid": planar_humanoid.build,
+    "quadruped": quadruped.build,
+    "box": box_on_ground,
+    "two boxes": lambda: box_on_ground(2),
+    "arm and box": on_a_table,
+}
+
+
+def starts(model: Model, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions near the neutral ones, raised a little, and velocities."""
+    rng = np.random.default_rng(seed)
+    q = np.tile(model.neutral(), (count, 1))
+    for body in model.bodies[1:]:
+        if body.nv == 6:
+            q[:, body.q_at + 2] += rng.uniform(0.05, 0.4, count)
+            q[:, body.q_at] += 0.3 * body.q_at
+    return q, rng.normal(0.0, 0.5, (count, model.nv))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_each_is_a_world(name: str, threads: int) -> None:
+    """Same positions, velocities, forces and counts after forty steps of random torques."""
+    model, count = MODELS[name](), 32 if threads > 1 else COUNT
+    q, v = starts(model, count, 1)
+    rng = np.random.default_rng(2)
+    tau = rng.normal(0.0, 5.0, (STEPS, count, model.nu))
+    many = Worlds(model, count, timestep=0.004, threads=threads)
+    many.reset(q, v)
+    assert many.threads == threads
+    for k in range(STEPS):
+        many.step(tau[k], steps=1 + k % 2)
+    for i in range(0, count, 5):
+        one = World(model, timestep=0.004)
+        one.q, one.v = q[i], v[i]
+        for k in range(STEPS):
+            one.step(tau[k, i], steps=1 + k % 2)
+        assert one.q.tobytes() == many.q[i].tobytes()
+        assert one.v.tobytes() == many.v[i].tobytes()
+        assert one.tau.tobytes() == many.tau[i].tobytes()
+        assert one.time == many.time[i]
+        for key, values in many.diagnostics.items():
+            assert getattr(one.diagnostics, key) == values[i]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_impulses_are_those_of_the_contacts(name: str) -> None:
+    """Of one step: what `World.contacts` lists, summed over each body."""
+    model = MODELS[name]()
+    q, v = starts(model, COUNT, 3)
+    many = Worlds(model, COUNT, timestep=0.005)
+    many.reset(q, v)
+    many.step(steps=80)
+    state = many.get_state()
+    many.step()
+    touched = 0
+    for i in range(COUNT):
+        one = World(model, timestep=0.005)
+        one.set_state(state[i])
+        one.step()
+        expected = np.zeros((len(model.body_names), 3))
+        for contact in one.contacts:
+            a, b = (model.body_id(body) if body != "world" else 0 for body in contact.bodies)
+            expected[a] += contact.impulse
+            expected[b] -= contact.impulse
+            touched += 1
+        np.testing.assert_allclose(many.impulses[i], expected, atol=1e-12)
+    assert touched > 0
+
+
+def test_impulses_hold_what_lies_still() -> None:
+    """A box at rest for a hundred steps: its weight times the time."""
+    model = box_on_ground()
+    many = Worlds(model, 3, timestep=0.002)
+    many.q[:, 2] = 0.06
+    many.step(steps=200)
+    many.step(steps=100)
+    body = model.body_id("box0")
+    weight = 9.81 * float(model.bodies[body].mass) * 0.2
+    np.testing.assert_allclose(many.impulses[:, body], np.tile((0, 0, weight), (3, 1)), atol=1e-9)
+    np.testing.assert_allclose(many.impulses[:, 0], -many.impulses[:, body], atol=1e-15)
+
+
+def test_frames_are_those_of_each_state() -> None:
+    """As `dynenvs.frames` gives them."""
+    model = quadruped.build()
+    many = Worlds(model, COUNT)
+    many.reset(*starts(model, COUNT, 4))
+    found = many.frames
+    for i in range(COUNT):
+        for mine, expected in zip(found, frames(model, many.q[i], many.v[i]), strict=True):
+            assert mine[i].tobytes() == expected.tobytes()
+
+
+def test_parameters_are_each_world_s_own() -> None:
+    """Friction, masses and pushes differ from world to world; what follows differs with them."""
+    model = box_on_ground()
+    many = Worlds(model, 3, timestep=0.005)
+    many.q[:, 2] = 0.06
+    many.v[:, 0] = 1.0
+    many.friction[:] = np.array([0.0, 0.2, 0.8])[:, None]
+    many.step(steps=10)
+    left = 1.0 - 9.81 * np.array([0.0, 0.2, 0.8]) * 0.05
+    np.testing.assert_allclose(many.v[:, 0], left, atol=1e-9)
+    many.reset()
+    many.q[:, 2] = 1.0
+    many.wrenches[:, 1, 3] = 2.0
+    many.mass_scale[:] = np.array([1.0, 2.0, 4.0])[:, None]
+    many.step(steps=10)
+    np.testing.assert_allclose(many.v[:, 0] * [1.0, 2.0, 4.0], many.v[0, 0], rtol=1e-12)
+
+
+def test_only_the_chosen_are_stepped_and_reset() -> None:
+    """The others keep every bit; what they are asked for is not read."""
+    model = planar_humanoid.build()
+    many = Worlds(model, COUNT)
+    many.reset(*starts(model, COUNT, 5))
+    before = many.get_state()
+    chosen = np.array([True, False, True, False, False, True])
+    tau = np.full((COUNT, model.nu), np.nan)
+    tau[chosen] = 0.5
+    many.step(tau, chosen=chosen)
+    after = many.get_state()
+    for i in range(COUNT):
+        assert (after[i].tobytes() == before[i].tobytes()) == (not chosen[i])
+    many.reset(chosen=~chosen)
+    assert many.time.tolist() == [0.005, 0.0, 0.005, 0.0, 0.0, 0.005]
+    many.set_state(before, chosen=chosen)
+    restored = many.get_state()
+    assert all(restored[i].tobytes() == before[i].tobytes() for i in np.flatnonzero(chosen))
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
+def test_copies_go_their_own_way(way: Any) -> None:
+    """Same future, other memory."""
+    model = quadruped.build()
+    many = Worlds(model, COUNT, cone="exact")
+    many.reset(*starts(model, COUNT, 6))
+    many.step(steps=20)
+    other = way(many)
+    many.step(steps=20)
+    assert other.time[0] < many.time[0]
+    other.step(steps=20)
+    assert other.get_state().tobytes() == many.get_state().tobytes()
+    other.reset()
+    many.reset()
+    assert other.get_state().tobytes() == many.get_state().tobytes()
+
+
+def test_saved_states_have_the_same_future() -> None:
+    """Bit for bit."""
+    model = quadruped.build()
+    many = Worlds(model, COUNT)
+    many.reset(*starts(model, COUNT, 7))
+    many.step(steps=15)
+    state = many.get_state()
+    many.step(steps=15)
+    end = many.get_state()
+    many.set_state(state)
+    many.step(steps=15)
+    assert many.get_state().tobytes() == end.tobytes()
+
+
+def test_room_is_made_where_it_is_wanted() -> None:
+    """Forty boxes that come to lie in each world: the same bits as in `World`, one by one."""
+    model = box_on_ground(40)
+    rng = np.random.default_rng(8)
+    q = np.tile(model.neutral(), (3, 1))
+    places = q.reshape(3, 40, 7)
+    places[:, :, :2] = 0.3 * np.stack(np.divmod(np.arange(40), 8), axis=1)
+    places[:, :, 2] = rng.uniform(0.07, 0.1, (3, 40))
+    many = Worlds(model, 3, timestep=0.005)
+    room = int(many.model.header.nc)
+    many.reset(q)
+    many.step(steps=30)
+    assert int(many.model.header.nc) > room
+    for i in range(3):
+        one = World(model, timestep=0.005)
+        one.q = q[i]
+        one.step(steps=30)
+        assert one.q.tobytes() == many.q[i].tobytes()
+
+
+def test_worlds_that_are_lost_are_named_and_the_others_go_on() -> None:
+    """Too many contacts in one of three worlds."""
+    model = box_on_ground(2, max_contacts=4)
+    many = Worlds(model, 3, timestep=0.005)
+    places = many.q.reshape(3, 2, 7)
+    places[:, :, 0] = [0.0, 1.0]
+    places[:, :, 2] = [[0.5, 0.5], [0.06, 0.06], [0.06, 0.5]]
+    kept = many.get_state()[1]
+    with pytest.raises(WorldsError, match=r"1 of 3 worlds \(numbers \[1\]") as caught:
+        many.step()
+    assert caught.value.worlds.tolist() == [1]
+    assert many.time.tolist() == [0.005, 0.0, 0.005]
+    assert many.get_state()[1]["q"].tobytes() == kept["q"].tobytes()
+    alive = np.array([True, False, True])
+    many.step(chosen=alive)
+    assert many.time.tolist() == [0.01, 0.0, 0.01]
+
+
+def test_what_cannot_be_is_refused_and_nothing_changes() -> None:
+    """Each with what would be right."""
+    builder = ModelBuilder()
+    builder.body("slider", joint=prismatic(axis=(1, 0, 0)), mass=1.0, inertia=(1, 1, 1))
+    model = builder.build()
+    many = Worlds(model, 2)
+    before = many.get_state().tobytes()
+    for call, match in (
+        (lambda: Worlds(model, 0), "count must be a whole number from 1 on, got 0"),
+        (lambda: Worlds(model, 2, threads=0), "threads must be a whole number from 1 on"),
+        (lambda: Worlds(model, 2, timestep=-1.0), "timestep"),
+        (lambda: Worlds(model, 2, cone="square"), "cone"),
+        (lambda: many.step(np.zeros(1)), r"tau must have shape \(2, 1\), got \(1,\)"),
+        (lambda: many.step([[np.nan], [0.0]]), r"tau must be finite; entries \[\[0, 0\]\]"),
+        (lambda: many.step([["a"], ["b"]]), "tau must be real numbers"),
+        (lambda: many.step(steps=-1), "steps must be a whole number from 0 on"),
+        (lambda: many.step(chosen=[0, 1]), r"chosen must be booleans of shape \(2,\)"),
+        (lambda: many.reset(q=[0.0, 1.0]), r"q must have shape \(1,\)"),
+        (lambda: many.reset(v=[[np.inf], [0.0]]), "v must be finite"),
+        (lambda: many.set_state(many.get_state()[:1]), "state must be the 2 records"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
+    assert many.get_state().tobytes() == before
+    many.mass_scale[1, 1] = -1.0
+    with pytest.raises(ValueError, match=r"mass_scale\[1, 1\] is -1.0"):
+        many.step()
