@@ -15,6 +15,7 @@ from dynenvs.edge import check_parameters, finite_vector, mend_lists
 from dynenvs.jacobians import Frames
 from dynenvs.layout import Bytes, Floats
 from dynenvs.model import Model
+from dynenvs.parts import positive
 from dynenvs.progress import APART, begin_round, new_progress
 from dynenvs.room import most_contacts, move_rows, with_room
 from dynenvs.simd import WIDTH
@@ -107,6 +108,15 @@ class Worlds:
     def __len__(self) -> int:
         return self.count
 
+    @property
+    def timestep(self) -> float:
+        """Length of a step [s]; may be set at any time."""
+        return self._timestep
+
+    @timestep.setter
+    def timestep(self, value: float) -> None:
+        self._timestep = positive(value, "timestep [s]")
+
     # What they are: views, which can be written into.  In scenes of so many parts that pairs share
     # their slots, a step may move the states to make room for more: ask again after each.
 
@@ -161,7 +171,7 @@ class Worlds:
 
     @property
     def tau(self) -> Floats:
-        """Actuator forces of the last step, clipped to effort limits, shape (count, nu)."""
+        """Actuator forces of each world's last step, clipped to effort limits, (count, nu)."""
         applied: Floats = self._tau[:, self.model.actuated]
         return applied
 
@@ -220,31 +230,28 @@ class Worlds:
                 bad = np.argwhere(~np.isfinite(forces))[:8].tolist()
                 raise ValueError(f"tau must be finite; entries {bad} are not")
         limit = model.effort_limit[model.actuated]
-        self._tau[:, model.actuated] = np.clip(forces, -limit, limit)
+        applied = self._tau[who]
+        applied[:, model.actuated] = np.clip(forces[who], -limit, limit)
+        self._tau[who] = applied
         self._outcomes[:] = 0
         self._outcomes[who, 0] = WAITING
         self._step_all(steps)
 
     def _step_all(self, steps: int) -> None:
         """Step who is waiting; make room where that is wanted, and ask again."""
-        self._run(steps)
-        outcomes = self._outcomes
-        full = outcomes[:, 0] == STEP_FULL
-        lost = outcomes[:, 0] == STEP_FAILED
-        most = most_contacts(self.model)
-        while full.any():
+        outcomes, most = self._outcomes, most_contacts(self.model)
+        while True:
+            self._run(steps)
+            full = outcomes[:, 0] == STEP_FULL
             beyond = full & (outcomes[:, 1] > most)
-            lost |= beyond
+            outcomes[beyond, 0] = STEP_FAILED
             full &= ~beyond
             if not full.any():
                 break
             self._make_room(*outcomes[full, 1:].max(axis=0).tolist())
             outcomes[full, 0] = WAITING
-            self._run(steps)
-            lost |= outcomes[:, 0] == STEP_FAILED
-            full = outcomes[:, 0] == STEP_FULL
-        if lost.any():
-            which = np.flatnonzero(lost)
+        which = np.flatnonzero(outcomes[:, 0] == STEP_FAILED)
+        if which.size:
             raise WorldsError(
                 f"the step has no solution in {len(which)} of {self.count} worlds (numbers "
                 f"{which[:8].tolist()}...), or needs more than max_contacts={most} contacts there; "
@@ -283,6 +290,8 @@ class Worlds:
         chosen: ArrayLike | None = None,
     ) -> None:
         """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
+
+        Friction, restitution, masses and wrenches are the model's again, too.
 
         Args:
             q: shape (nq,) for all alike, or (count, nq), of which those of the chosen are read.
