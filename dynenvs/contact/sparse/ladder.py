@@ -49,9 +49,8 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     # A few contacts: their modes are quickly found, and exact to rounding; so are Lemke's pivots of
     # very few where impulses in reserve bound friction, too, of which modes know nothing
     most = RESERVED if has_reserves(x, island) else SMALL
-    few = island.count <= most and island.moments == 0
-    rungs = QUICK if status.cone == PYRAMID else INSIDE
-    if few and solve_small(packed, row, buffer, k, rungs) == DONE and island.residual <= ENOUGH:
+    few = island.count <= most and status.cone == PYRAMID and island.moments == 0
+    if few and solve_small(packed, row, buffer, k, QUICK) == DONE and island.residual <= ENOUGH:
         return judge(island)
     if island.residual <= ENOUGH:
         status.answered[KEPT] += 1
