@@ -176,6 +176,7 @@ def plot(path: Path, found: Sequence[Point], colors: dict[str, str]) -> None:
                     )
                     names.setdefault(name, line)
             panel.set_xscale("log")
+            _label_decades(panel)
             panel.set_yscale("log")
             panel.set_title(title, fontsize="medium")
             panel.set_xlabel(across)
@@ -184,6 +185,15 @@ def plot(path: Path, found: Sequence[Point], colors: dict[str, str]) -> None:
     figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=4, frameon=False)
     with draft(path) as file:
         figure.savefig(file, dpi=80)
+
+
+def _label_decades(panel: Any) -> None:
+    """Labels at whole decades alone, two of them at least: those between would overlap."""
+    low, high = panel.get_xlim()
+    if high < 100.0 * low:
+        middle = (low * high) ** 0.5
+        panel.set_xlim(middle / 10.0, middle * 10.0)
+    panel.xaxis.set_minor_formatter(peer("matplotlib.ticker").NullFormatter())
 
 
 def markdown(picture: str | None) -> str:
