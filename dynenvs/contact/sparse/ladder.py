@@ -24,6 +24,7 @@ from dynenvs.records import KEPT, PYRAMID
 from dynenvs.sparse_view import SparseView, open_sparse
 
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
+SMALL_ON_CONES = 8  # ... on exact cones, whose own method is dear among very unequal masses ...
 RESERVED = 4  # ... the same, where impulses are in reserve (Poisson's law of impact) ...
 EXACT = 1e-13  # ... where the last step's impulses leave more than this
 RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
@@ -49,8 +50,11 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     # A few contacts: their modes are quickly found, and exact to rounding; so are Lemke's pivots of
     # very few where impulses in reserve bound friction, too, of which modes know nothing
     most = RESERVED if has_reserves(x, island) else SMALL
-    few = island.count <= most and status.cone == PYRAMID and island.moments == 0
-    if few and solve_small(packed, row, buffer, k, QUICK) == DONE and island.residual <= ENOUGH:
+    rungs = QUICK
+    if status.cone != PYRAMID:
+        most, rungs = min(most, SMALL_ON_CONES), INSIDE
+    few = island.count <= most and island.moments == 0
+    if few and solve_small(packed, row, buffer, k, rungs) == DONE and island.residual <= ENOUGH:
         return judge(island)
     if island.residual <= ENOUGH:
         status.answered[KEPT] += 1
