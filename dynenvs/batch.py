@@ -6,7 +6,6 @@ import numpy as np
 
 from dynenvs.abreast import free_abreast
 from dynenvs.compiled import inlined, kernel
-from dynenvs.kinematics import update_kinematics
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -16,7 +15,6 @@ from dynenvs.layout import (
     open_model,
     open_state,
     open_torques,
-    open_workspace,
 )
 from dynenvs.progress import APART, claim, leave
 from dynenvs.records import EULER
@@ -24,6 +22,7 @@ from dynenvs.timestep import DONE, STEP_FAILED, STEP_FULL, clear_totals, step_ap
 from dynenvs.undo import keep_state, may_fill, restore_state
 from dynenvs.views import vector
 
+LEAST_SHARE = 16  # worlds that are worth waking up another thread
 WAITING = -1  # outcome of a world that is to be stepped; others are left alone
 
 
@@ -122,32 +121,6 @@ def step_worlds(
                     outcome[0], outcome[1], outcome[2] = STEP_FULL, answer.wanted, answer.blocks
         group = claim(progress, thread, groups)
     leave(progress, thread)
-
-
-@kernel
-def read_frames(
-    packed: Bytes, rows: Bytes, buffer: Bytes, R: Floats, p: Floats, omega: Floats, v: Floats
-) -> None:
-    """Poses and velocities of all bodies of all worlds, as `jacobians.Frames` has them of one."""
-    m = open_model(packed)
-    h = m.header[0]
-    for k in range(p.shape[0]):
-        s = open_state(m, vector(rows, k * h.state_bytes, h.state_bytes, np.uint8))
-        w = open_workspace(m, buffer)
-        w.answer[0].posed = 0
-        update_kinematics(m, s, w)
-        for i in range(h.nb):
-            pose, twist = w.pose[i], w.body[i].v
-            origin = w.pose[m.bodies[i].root].p
-            x, y, z = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
-            for r in range(3):
-                p[k, i, r] = pose.p[r]
-                omega[k, i, r] = twist[r]
-                for c in range(3):
-                    R[k, i, r, c] = pose.R[r, c]
-            v[k, i, 0] = twist[3] + twist[1] * z - twist[2] * y
-            v[k, i, 1] = twist[4] + twist[2] * x - twist[0] * z
-            v[k, i, 2] = twist[5] + twist[0] * y - twist[1] * x
 
 
 @kernel

@@ -12,6 +12,7 @@ from dynenvs.edge import finite_vector, prepare
 from dynenvs.kinematics import add_point_row, point_bias_acceleration, update_kinematics
 from dynenvs.layout import Bytes, Floats, open_model, open_state, open_workspace
 from dynenvs.model import Model
+from dynenvs.views import vector
 
 
 class Frames(NamedTuple):
@@ -24,24 +25,32 @@ class Frames(NamedTuple):
 
 
 @kernel
-def _frames(
-    packed: Bytes, row: Bytes, buffer: Bytes, R: Floats, p: Floats, omega: Floats, v: Floats
+def read_frames(
+    packed: Bytes, rows: Bytes, buffer: Bytes, R: Floats, p: Floats, omega: Floats, v: Floats
 ) -> None:
+    """Poses and velocities of all bodies of some worlds, as `Frames`, with one entry a world.
+
+    rows: states, one after the other; buffer: one workspace
+    """
     m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
-    for i in range(m.header[0].nb):
-        pose, twist = w.pose[i], w.body[i].v
-        origin = w.pose[m.bodies[i].root].p
-        x, y, z = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
-        for r in range(3):
-            p[i, r] = pose.p[r]
-            omega[i, r] = twist[r]
-            for c in range(3):
-                R[i, r, c] = pose.R[r, c]
-        v[i, 0] = twist[3] + twist[1] * z - twist[2] * y
-        v[i, 1] = twist[4] + twist[2] * x - twist[0] * z
-        v[i, 2] = twist[5] + twist[0] * y - twist[1] * x
+    h = m.header[0]
+    for k in range(p.shape[0]):
+        s = open_state(m, vector(rows, k * h.state_bytes, h.state_bytes, np.uint8))
+        w = open_workspace(m, buffer)
+        w.answer[0].posed = 0
+        update_kinematics(m, s, w)
+        for i in range(h.nb):
+            pose, twist = w.pose[i], w.body[i].v
+            origin = w.pose[m.bodies[i].root].p
+            x, y, z = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
+            for r in range(3):
+                p[k, i, r] = pose.p[r]
+                omega[k, i, r] = twist[r]
+                for c in range(3):
+                    R[k, i, r, c] = pose.R[r, c]
+            v[k, i, 0] = twist[3] + twist[1] * z - twist[2] * y
+            v[k, i, 1] = twist[4] + twist[2] * x - twist[0] * z
+            v[k, i, 2] = twist[5] + twist[0] * y - twist[1] * x
 
 
 def frames(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Frames:
@@ -58,7 +67,7 @@ def frames(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Frames:
     row, buffer = prepare(model, q, v)
     nb = len(model.body_names)
     result = Frames(np.zeros((nb, 3, 3)), np.zeros((nb, 3)), np.zeros((nb, 3)), np.zeros((nb, 3)))
-    _frames(model.packed, row, buffer, *result)
+    read_frames(model.packed, row, buffer, *(array[np.newaxis] for array in result))
     return result
 
 

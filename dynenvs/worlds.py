@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.batch import WAITING, read_frames, read_impulses, step_worlds
+from dynenvs.batch import LEAST_SHARE, WAITING, read_impulses, step_worlds
 from dynenvs.compiled import prepare
 from dynenvs.diagnostics import COUNTERS
 from dynenvs.edge import check_parameters, finite_vector, mend_lists
-from dynenvs.jacobians import Frames
+from dynenvs.jacobians import Frames, read_frames
 from dynenvs.layout import Bytes, Floats
 from dynenvs.model import Model
 from dynenvs.parts import positive
@@ -24,8 +24,6 @@ from dynenvs.timestep import STEP_FAILED, STEP_FULL
 from dynenvs.world import SimulationError, World
 
 Flags = NDArray[np.bool_]
-
-LEAST_SHARE = 16  # worlds that are worth waking up another thread
 
 
 class WorldsError(SimulationError):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.batch import LEAST_SHARE
 from dynenvs.compiled import kernel, prepare
 from dynenvs.edge import mend_lists
 from dynenvs.envs.checks import real_numbers
@@ -30,7 +31,6 @@ from dynenvs.threads import share
 Flags = NDArray[np.bool_]
 Info = dict[str, Any]
 
-LEAST_SHARE = 16  # worlds that are worth waking up another thread
 # Ends of which `info["end"]` says the word: all but the time limit.  That may be counted by
 # Gymnasium's TimeLimit wrapper around the environment, which says nothing in `info`; so that all
 # ways to run the same episode give the same `info`, the environment says nothing of it either.

@@ -10,7 +10,7 @@ from typing import Any
 from dynenvs.compiled import apart, inlined
 from dynenvs.contact.penalty import ENOUGH
 from dynenvs.contact.solve import ALL, INSIDE, QUICK
-from dynenvs.contact.sparse.large import go_on, start_anew
+from dynenvs.contact.sparse.large import solve_large
 from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
 from dynenvs.layout import (
     Bytes,
@@ -59,17 +59,13 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     if island.residual <= ENOUGH:
         status.answered[KEPT] += 1
         return judge(island)
-    # Many, or modes that do not settle
-    island.residual = go_on(x, island, status, polygon, w.blocks)
-    if island.residual <= CERTIFIED_RESIDUAL:
-        return judge(island)
     # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments
     if island.moments == 0:
         solve_small(packed, row, buffer, k, INSIDE)
     if island.residual <= CERTIFIED_RESIDUAL:
         return judge(island)
-    # Many that are thrown together, and whose last impulses mislead
-    island.residual = start_anew(x, island, status, polygon, w.blocks)
+    # Many, or modes that do not settle
+    island.residual = solve_large(x, island, status, polygon, w.blocks)
     if island.residual <= CERTIFIED_RESIDUAL or island.moments != 0:
         return judge(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row

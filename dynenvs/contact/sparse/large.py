@@ -1,11 +1,10 @@
-"""Large islands: multipliers from the last step's impulses, from the central path, from nothing."""
+"""Large islands: the method of multipliers, from the central path or from no impulses."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.penalty import ENOUGH
 from dynenvs.contact.sparse.factor import order_trees
 from dynenvs.contact.sparse.path import follow_path
 from dynenvs.contact.sparse.proximal import (
@@ -18,33 +17,22 @@ from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.records import MULTIPLIERS, PATH
 from dynenvs.sparse_view import SparseView
 
-WARM, NEAR = 0.08, 0.4  # parts of the budget after which multipliers of the first two end
-FIRST_SWEEPS, NO_SWEEPS, MORE_SWEEPS = 20, 0, 60  # of Gauss-Seidel before them
+NEAR = 0.4  # part of the budget after which multipliers end that began at the central path
+NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
 
 @kernel
-def go_on(x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records) -> float:
-    """Multipliers from the impulses that stand in `p`; returns the residual of the best.
+def solve_large(
+    x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records
+) -> float:
+    """Multipliers from the central path, then from no impulses; returns the residual of the best.
+
+    What `p` holds stays where they find nothing better.
 
     status: the world's STATUS; blocks: scratch, one BLOCK
     """
-    cone, first = status.cone, island.residual
-    if first <= ENOUGH or not order_trees(x, island):
-        return first
-    status.asked[MULTIPLIERS] += 1
-    warm = multiply(
-        x, island, cone, polygon, blocks, first, FIRST_SWEEPS, int(WARM * status.budget)
-    )
-    status.answered[MULTIPLIERS] += 1 if warm <= CERTIFIED_RESIDUAL else 0
-    return warm
-
-
-@kernel
-def start_anew(x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records) -> float:
-    """From the central path, then from no impulses; arguments and answer as of `go_on`, after it.
-
-    What `p` holds stays where that gives nothing better.
-    """
+    if not order_trees(x, island):
+        return float(island.residual)
     cone, budget, warm = status.cone, status.budget, island.residual
     copy_impulses(x, island, x.p, x.kept)
     status.asked[PATH] += 1
@@ -60,7 +48,7 @@ def start_anew(x: SparseView, island: Any, status: Any, polygon: Records, blocks
     status.asked[MULTIPLIERS] += 1
     _clear(x, island)
     cold = update_velocities(x, island, cone, polygon, blocks)
-    cold = multiply(x, island, cone, polygon, blocks, cold, MORE_SWEEPS, budget)
+    cold = multiply(x, island, cone, polygon, blocks, cold, SWEEPS, budget)
     if cold < min(warm, near):
         status.answered[MULTIPLIERS] += 1 if cold <= CERTIFIED_RESIDUAL else 0
         return cold
