@@ -39,12 +39,23 @@ def raw(view: NDArray[Any], size: int) -> NDArray[np.uint8]:
     return np.ctypeslib.as_array((ctypes.c_uint8 * int(size)).from_address(view.ctypes.data))
 
 
+def borrow(address: int, rows: int, kind: Any) -> NDArray[Any]:
+    """Elements of dtype `kind` from an address in memory on, shape (rows,)."""
+    size = int(rows) * np.dtype(kind).itemsize
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(address))).view(kind)
+
+
 def _borrow(context: Any, builder: Any, result: Any, buffer: Any, start: Any, shape: Any) -> Any:
     """LLVM code for an array struct of type `result` that points into `buffer`."""
+    address = builder.ptrtoint(buffer.data, ir.IntType(64))
+    return _point(context, builder, result, builder.add(address, start), shape)
+
+
+def _point(context: Any, builder: Any, result: Any, address: Any, shape: Any) -> Any:
+    """LLVM code for an array struct of type `result` that points to an address."""
     array = make_array(result)(context, builder)
     itemsize = context.get_abi_sizeof(context.get_data_type(result.dtype))
-    address = builder.ptrtoint(buffer.data, ir.IntType(64))
-    data = builder.inttoptr(builder.add(address, start), array.data.type)
+    data = builder.inttoptr(address, array.data.type)
     size = ir.Constant(ir.IntType(64), itemsize)
     strides = [size] if len(shape) == 1 else [builder.mul(shape[1], size), size]
     array.data = data
@@ -98,6 +109,19 @@ def _raw(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     source = make_array(sig.args[0])(context, builder, args[0])
     zero = ir.Constant(ir.IntType(64), 0)
     return _borrow(context, builder, sig.return_type, source, zero, [args[1]])
+
+
+@type_callable(borrow)
+def _type_borrow(context: Any) -> Any:
+    def infer(address: Any, rows: Any, kind: Any) -> Any:
+        return types.Array(kind.dtype, 1, "C")(types.int64, types.int64, kind)
+
+    return infer
+
+
+@lower_builtin(borrow, types.Integer, types.Integer, types.Any)
+def _from_address(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _point(context, builder, sig.return_type, args[0], [args[1]])
 
 
 _type(vector, 1)

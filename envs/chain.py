@@ -101,29 +101,16 @@ TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
 def run(
     packed: Bytes,
     options: Records,
-    fresh: Bytes,
-    rows: Bytes,
-    tasks: Bytes,
-    actions: Bytes,
-    observations: Bytes,
-    rewards: Floats,
-    ends: Ints,
-    readings: Bytes,
-    last_observations: Bytes,
-    last_readings: Bytes,
-    buffers: Bytes,
-    copied_observations: Bytes,
-    copied_readings: Bytes,
+    given: Any,
+    table: Ints,
     progress: Ints,
-    chosen: Bytes,
     thread: int,
     order: int,
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`."""
     carry_out(
-        _begin, set_torques, _finish, _tell, TASK, (), packed, options, fresh, rows, tasks,
-        actions, observations, rewards, ends, readings, last_observations, last_readings, buffers,
-        copied_observations, copied_readings, progress, chosen, thread, order,
+        _begin, set_torques, _finish, _tell, TASK, packed, options, given, table, progress,
+        thread, order,
     )  # fmt: skip
 
 

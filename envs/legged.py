@@ -40,37 +40,20 @@ FALL_TILT = 0.5  # cosine of the base's tilt below which it has fallen
 def run(
     packed: Bytes,
     options: Records,
-    standing: Floats,
-    feet: Ints,
-    objects: Records,
-    fresh: Bytes,
-    rows: Bytes,
-    tasks: Bytes,
-    actions: Bytes,
-    observations: Bytes,
-    rewards: Floats,
-    ends: Ints,
-    readings: Bytes,
-    last_observations: Bytes,
-    last_readings: Bytes,
-    buffers: Bytes,
-    copied_observations: Bytes,
-    copied_readings: Bytes,
+    given: Any,
+    table: Ints,
     progress: Ints,
-    chosen: Bytes,
     thread: int,
     order: int,
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
 
-    standing: the robot's pose [m, rad]; feet: each feature's leg, BODY, ITSELF or OBJECT; objects:
-    OBJECT of each, which are the model's last bodies.
+    given: the robot's standing pose [m, rad]; each feature's leg, BODY, ITSELF or OBJECT; OBJECT of
+    each loose object, which are the model's last bodies
     """
     carry_out(
-        _begin, _start, _finish, _tell, TASK, (standing, feet, objects), packed, options, fresh,
-        rows, tasks, actions, observations, rewards, ends, readings, last_observations,
-        last_readings, buffers, copied_observations, copied_readings, progress, chosen, thread,
-        order,
+        _begin, _start, _finish, _tell, TASK, packed, options, given, table, progress,
+        thread, order,
     )  # fmt: skip
 
 

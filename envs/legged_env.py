@@ -309,8 +309,8 @@ class LeggedTask(Task):
         return low, high
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """The options, the standing pose, the feet and the loose objects."""
-        return self.options, self.standing, self.foot_of_feature, self.object_table
+        """The standing pose, the feet and the loose objects."""
+        return self.standing, self.foot_of_feature, self.object_table
 
     def reading_arrays(self) -> dict[str, tuple[int, ...]]:
         """Torques, contact forces of the feet, mean speeds over the control step, and command.

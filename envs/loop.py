@@ -22,6 +22,7 @@ import numpy as np
 from dynenvs.batch import hold_torques
 from dynenvs.compiled import inlined
 from dynenvs.envs.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
+from dynenvs.envs.table import open_batch
 from dynenvs.layout import (
     Bytes,
     Floats,
@@ -47,37 +48,26 @@ def carry_out(
     finish: Any,
     tell: Any,
     kind: Any,
-    given: Any,
     packed: Bytes,
     options: Records,
-    fresh: Bytes,
-    rows: Bytes,
-    tasks: Bytes,
-    actions: Bytes,
-    observations: Bytes,
-    rewards: Floats,
-    ends: Ints,
-    readings: Bytes,
-    last_observations: Bytes,
-    last_readings: Bytes,
-    buffers: Bytes,
-    copied_observations: Bytes,
-    copied_readings: Bytes,
+    given: Any,
+    table: Ints,
     progress: Ints,
-    chosen: Bytes,
     thread: int,
     order: int,
 ) -> None:
     """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
 
-    Of the task: its kernels, the dtype of its records, what else they are given, the model, its
-    options and a `fresh` row.  Of each of n worlds, as bytes: row, task record, action (nu,),
-    observation, reading, and the last observation and reading of an episode that STEP_AND_BEGIN
-    followed by another; rewards and ends, shape (n,).  `buffers` holds some workspaces for each
-    thread, `progress` a round that has begun.  The copies are the caller's: what only this thread
+    Of the task: its kernels, the dtype of its records, the model, its options and what else it is
+    given.  `table` leads to the worlds' arrays (`BatchView`), `progress` is a round that has
+    begun.  The caller's copies of observations and readings are made here: what only this thread
     touches stays in its core's cache.  A world whose contacts find no room stays as it was before
     its control step, and its end is minus the number of contacts for which there must be room.
     """
+    batch = open_batch(table)
+    rows, tasks, chosen, readings = batch.rows, batch.tasks, batch.chosen, batch.readings
+    actions, observations, ends = batch.actions, batch.observations, batch.ends
+    buffers = batch.buffers
     m = open_model(packed)
     h, o = m.header[0], options[0]
     n = chosen.shape[0]
@@ -116,28 +106,29 @@ def carry_out(
                 action = vector(actions, 8 * i * nu, nu, np.float64)
                 moved = (moving >> (i - first)) & 1 != 0
                 well = (solved >> (i - first)) & 1 != 0
-                rewards[i] = 0.0
+                batch.rewards[i] = 0.0
                 if (full >> (i - first)) & 1:
                     restore_state(m, s, buffer)
                     wanted = open_answer(m, buffer)[0].wanted
                     if h.limit == 0 or wanted <= h.limit:  # as if it had never been asked to move
                         _keep_task(m, buffers, (i - first) * stride, tasks, i * kept, kept, False)
                         ends[i] = -max(wanted, 1)
+                        batch.full[0] = 1
                         continue
                     s.status[0].overflow += 1
                 if moved:
-                    rewards[i] = finish(packed, m, s, task, o, given, action, well)
-                observation = vector(last_observations, 8 * i * seen, seen, np.float64)
-                reading = vector(last_readings, i * told, told, np.uint8)
+                    batch.rewards[i] = finish(packed, m, s, task, o, given, action, well)
+                observation = vector(batch.last_observations, 8 * i * seen, seen, np.float64)
+                reading = vector(batch.last_readings, i * told, told, np.uint8)
                 ends[i] = _end_one(
-                    begin, tell, given, packed, m, s, row, buffer, task, o, fresh, action,
+                    begin, tell, given, packed, m, s, row, buffer, task, o, batch.fresh, action,
                     observation, reading, order, moved,
                 )  # fmt: skip
                 observation = vector(observations, 8 * i * seen, seen, np.float64)
                 reading = vector(readings, i * told, told, np.uint8)
                 tell(packed, m, s, task[0], o, given, action, observation, reading)
-            copy_words(observations, copied_observations, seen * i, seen)
-            copy_words(readings, copied_readings, told // 8 * i, told // 8)
+            copy_words(observations, batch.copied_observations, seen * i, seen)
+            copy_words(readings, batch.copied_readings, told // 8 * i, told // 8)
         group = claim(progress, thread, groups)
     leave(progress, thread)
 

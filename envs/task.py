@@ -104,8 +104,8 @@ class Task(ABC):
         """The observation space."""
 
     def constants(self) -> tuple[NDArray[Any], ...]:
-        """The arguments of `run` between the packed model and the worlds' arrays."""
-        return (self.options,)
+        """What the task's kernels are given beside the model and the options."""
+        return ()
 
     def reading_arrays(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the arrays that follow the scalars in `info`."""

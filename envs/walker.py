@@ -49,34 +49,19 @@ READING_BYTES = READING.itemsize
 def run(
     packed: Bytes,
     options: Records,
-    standing: Floats,
-    feet: Ints,
-    fresh: Bytes,
-    rows: Bytes,
-    tasks: Bytes,
-    actions: Bytes,
-    observations: Bytes,
-    rewards: Floats,
-    ends: Ints,
-    readings: Bytes,
-    last_observations: Bytes,
-    last_readings: Bytes,
-    buffers: Bytes,
-    copied_observations: Bytes,
-    copied_readings: Bytes,
+    given: Any,
+    table: Ints,
     progress: Ints,
-    chosen: Bytes,
     thread: int,
     order: int,
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
 
-    standing: pose [m, rad], shape (nq,); feet: each feature's leg or -1.
+    given: the standing pose [m, rad], shape (nq,), and each feature's leg or -1
     """
     carry_out(
-        _begin, set_torques, _finish, _tell, TASK, (standing, feet), packed, options, fresh, rows,
-        tasks, actions, observations, rewards, ends, readings, last_observations, last_readings,
-        buffers, copied_observations, copied_readings, progress, chosen, thread, order,
+        _begin, set_torques, _finish, _tell, TASK, packed, options, given, table, progress,
+        thread, order,
     )  # fmt: skip
 
 

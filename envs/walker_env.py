@@ -120,8 +120,8 @@ class WalkerTask(Task):
         return gym.spaces.Box(low, high, dtype=np.float64)
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """The options, the standing pose and the feet."""
-        return self.options, self.standing, self.foot_of_feature
+        """The standing pose and the feet."""
+        return self.standing, self.foot_of_feature
 
     def reading_arrays(self) -> dict[str, tuple[int, ...]]:
         """Torques and the contact forces of each leg's foot."""

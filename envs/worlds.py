@@ -20,6 +20,7 @@ from dynenvs.compiled import kernel, prepare
 from dynenvs.edge import mend_lists
 from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
+from dynenvs.envs.table import new_table, point
 from dynenvs.envs.task import Task
 from dynenvs.layout import Floats
 from dynenvs.progress import APART, begin_round, new_progress
@@ -104,25 +105,29 @@ class Worlds:
         self._step_limit = int(self.task.options["max_steps"][0])
         self._run = self.task.run
         self._prepared = False
-        self._arguments = (
-            self.model.packed,
-            *self.task.constants(),
-            _bytes(self._fresh),
-            _bytes(self.rows),
-            _bytes(self.tasks),
-            _bytes(self._actions),
-            _bytes(self.observations),
-            self.rewards,
-            self.ends,
-            _bytes(self.readings),
-            _bytes(self.last_observations),
-            _bytes(self.last_readings),
-            _bytes(self._buffers),
-        )
+        task = self.task
+        self._constants = (task.options, task.constants())
         # What the last call gave, for the caller: new arrays each time, written by the threads.
         # A single world is quicker copied afterwards.
         self._seen, self._told = self.observations, self.readings
-        self._copies = _bytes(self._seen), _bytes(self._told)
+        self._chosen, self._full = self._everyone, np.zeros(1, np.int64)
+        self._table = new_table(
+            rows=self.rows,
+            tasks=self.tasks,
+            actions=self._actions,
+            observations=self.observations,
+            rewards=self.rewards,
+            ends=self.ends,
+            readings=self.readings,
+            last_observations=self.last_observations,
+            last_readings=self.last_readings,
+            copied_observations=self._seen,
+            copied_readings=self._told,
+            chosen=self._everyone,
+            full=self._full,
+            buffers=self._buffers,
+            fresh=self._fresh,
+        )
         kind = self.readings.dtype
         self._names = kind.names or ()
         scalars = [name for name in self._names if kind[name].shape == ()]
@@ -142,10 +147,8 @@ class Worlds:
         self._prepare()
         who = self._everyone if chosen is None else chosen.view(np.uint8)
         self._run_all(order, who)
-        while True:
+        while self._full[0]:
             waiting = (self.ends < 0) & (who != 0)
-            if not waiting.any():
-                return
             self._make_room(int(-self.ends[waiting].min()))
             who = waiting.view(np.uint8)
             self._run_all(order, who)
@@ -157,30 +160,30 @@ class Worlds:
             raise RuntimeError("an environment's scene has so many pairs that they share slots")
         self.model = model
         self._buffers = self._workspaces()
-        self._arguments = (model.packed, *self._arguments[1:-1], _bytes(self._buffers))
+        point(self._table, buffers=self._buffers)
 
     def _run_all(self, order: int, who: NDArray[np.uint8]) -> None:
+        table, given = self._table, (self.model.packed, *self._constants, self._table)
         if self.count > 1:
             self._seen = np.empty(self.observations.shape)
             self._told = np.empty(self.count, self.readings.dtype)
-            self._copies = _bytes(self._seen), _bytes(self._told)
+            point(table, copied_observations=self._seen, copied_readings=self._told)
+        if who is not self._chosen:
+            self._chosen = who
+            point(table, chosen=who)
+        self._full[0] = 0
         if self.threads == 1:
             begin_round(self._progress, 1)
-            self._run(*self._arguments, *self._copies, self._progress, who, 0, order)
+            self._run(*given, self._progress, 0, order)
         else:
-            share(
-                lambda thread, progress: self._run(
-                    *self._arguments, *self._copies, progress, who, thread, order
-                ),
-                self.threads,
-            )
+            share(lambda thread, progress: self._run(*given, progress, thread, order), self.threads)
 
     def _prepare(self) -> None:
         """Have all compiled that the first call needs."""
         if self._prepared:
             return
-        call = (*self._arguments, *self._copies, self._progress, self._everyone, 0, BEGIN)
         model = self.task.model
+        call = (model.packed, *self._constants, self._table, self._progress, 0, BEGIN)
         batch = ("batch",) if self.count > 1 and model.goes_abreast else ()
         name = type(self.task).__name__.removesuffix("Task")
         prepare(f"the dynamics of {name}", [(self._run, call)], model.kernel_groups + batch)
@@ -293,8 +296,8 @@ class Worlds:
 
     def __getstate__(self) -> dict[str, Any]:
         # The kernel's arguments are views: a pickled one would no longer share memory
-        views = {"_arguments", "_arrays", "_packed_reading", "_run", "_unpack", "_buffers"}
-        views |= {"_seen", "_told", "_copies"}
+        views = {"_constants", "_table", "_arrays", "_packed_reading", "_run", "_unpack"}
+        views |= {"_buffers", "_seen", "_told", "_chosen", "_full"}
         return {name: value for name, value in vars(self).items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
