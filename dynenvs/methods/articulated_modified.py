@@ -1,4 +1,6 @@
-"""Modified articulated-body method (Pai, Ascher and Kry 2000, section 7).
+"""Modified articulated-body method.
+
+Source: Pai, Ascher and Kry 2000, section 7, after Ascher, Pai and Cloutier 1997.
 
 The pivot is summed from two quadratic forms, D = S^T I S + S^T I~ S, where I~ is what the children
 add: the body's own inertia is applied to the joint's axis before large entries of I~ can hide it.
