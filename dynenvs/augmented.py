@@ -1,10 +1,10 @@
 """The fully-augmented model: every body free, every joint of the tree a bilateral constraint.
 
-physics.md, section 1, 001 (Jain et al.).  Dynamics in minimal coordinates (and with loops on top:
-the tree-augmented model, `ModelBuilder.close`) has a coordinate for each freedom; here each body
-has six, and the joints are rows J_b V = 0 that the multipliers of equation 34 enforce.  Both
-describe the same motion: given the velocity products a_os = dJ/dt theta' of the tree as a force
-(see `carried`), the velocities of a step are equal from the same state.
+Dynamics in minimal coordinates (and with loops on top: the tree-augmented model,
+`ModelBuilder.close`) has a coordinate for each freedom; here each body has six, and the joints are
+rows J_b V = 0, which the multipliers of Jain et al. 2012, eq. (34) enforce.  Both describe the same
+motion: given the velocity products a_os = dJ/dt theta' of the tree as a force (see `carried`), the
+velocities of a step are equal from the same state (docs/theory.md, Fully augmented form).
 """
 
 from __future__ import annotations

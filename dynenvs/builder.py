@@ -241,7 +241,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
         The joint's coordinate adds to `theta` (revolute) or to `d` (prismatic); its own axis and
         placement are ignored.  Children attach to the link's far frame, in which `com` [m] and
         `inertia` [kg m^2] are given too; geoms lie in the near one, the joint's.  `density` as in
-        `body`.  (physics.md, section 1, 002: the product as corrected.)
+        `body`.  See docs/theory.md, Denavit-Hartenberg links.
         """
         kind = joint.type if isinstance(joint, Joint) else joint
         if kind not in ("revolute", "prismatic") or not isinstance(joint, Joint):
@@ -291,11 +291,11 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
     ) -> ModelBuilder:
         """Close a loop: hold a frame of one body to one of another by a joint outside the tree.
 
-        The joint is a bilateral constraint (physics.md, section 1, 001, equation 34), met exactly
-        in velocities and positions.  Redundant ones are welcome: in a planar mechanism each pin can
-        be `spherical` or `revolute`.  Set `q` so that the loop is closed; a small gap is closed by
-        the first step.  `World` holds loops; `aba`, `forward_dynamics`, `inverse_dynamics` and the
-        like are of the tree alone.
+        The joint is a bilateral constraint (docs/theory.md, Closed loops), met exactly in
+        velocities and positions.  Redundant ones are welcome: in a planar mechanism each pin can be
+        `spherical` or `revolute`.  Set `q` so that the loop is closed; a small gap is closed by the
+        first step.  `World` holds loops; `aba`, `forward_dynamics`, `inverse_dynamics` and the like
+        are of the tree alone.
 
         Args:
             name: unique among loops.

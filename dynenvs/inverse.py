@@ -1,7 +1,8 @@
 """Inverse dynamics with contact: torques that make the actuated joints move as desired.
 
-physics.md, section 1, 002, equation 7 as corrected.  Over one control period h the actuated
-velocities are prescribed, P v+ = v_des; the unactuated ones follow from their own rows of
+Bhargava's equation (7) as corrected (docs/theory.md, Prescribed velocities).  Over one control
+period h the actuated velocities are prescribed, P v+ = v_des; the unactuated ones follow from their
+own rows of
 
     M^ (v+ - v) = h (P^T tau - h_bias - D v) + J^T p,
 

@@ -2,7 +2,7 @@
 
 On flat ground a robot with a foot or two down can share its load in many ways, and the LCP's
 vertex solution loads few points and jumps between them from step to step.  At fixed v+ and fixed
-contact modes the impulses are chosen anew (physics.md, section 4, redistribution):
+contact modes the impulses are chosen anew (docs/theory.md, Torque distribution):
 
     min  sum_j (tau_j / effort_j)^2 + sum_f cost_f p_f^2   over impulses in their friction cones,
     tau = tau_0 - P J^T p / h,   unactuated rows of J^T p as before.

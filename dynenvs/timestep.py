@@ -2,7 +2,7 @@
 
 Semi-implicit Euler (first order; not symplectic where M depends on q) with the velocity-impulse
 LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inertia are implicit
-(physics.md, sections 3 and 4):
+(docs/theory.md, Semi-implicit Euler):
 
     M^ (v+ - v) = dt (tau - h - D v) + J^T p,    M^ = M + armature + dt D,
     0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
@@ -179,7 +179,7 @@ def _meet(
     if status not in (CERTIFIED, DEGRADED):
         return False
     s.status[0].residual = max(s.status[0].residual, answer.residual)
-    answer.posed = 1  # or not: `project` leaves out what nobody asks
+    answer.posed = 1  # `project` sets it to 0 where it leaves the poses out, which nobody asks for
     return True
 
 

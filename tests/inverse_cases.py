@@ -1,6 +1,6 @@
 """Random robots for inverse dynamics with contact, and equation 7 written out in numpy.
 
-physics.md, section 1, 002 (7, as corrected) and section 4 (gaps).
+Bhargava's equation (7) as corrected, with gaps: docs/theory.md, Prescribed velocities.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Momentum and energy without external forces (physics.md, section 2)."""
+"""Momentum and energy without external forces (docs/theory.md, Known answers)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Coulomb's law and unilateral contact on a stepped World, against closed forms.
 
-Numbers: physics.md, sections 2 and 3.  Time stepping is first order, so distances are compared
+Numbers: docs/theory.md, Known answers.  Time stepping is first order, so distances are compared
 with the exact sums of the scheme, which differ from the continuous law by a stated offset.
 """
 
@@ -289,7 +289,7 @@ def test_turntable(excess: float) -> None:
 
 
 def test_painleve_rod() -> None:
-    """No acceleration solves it, impulses do: physics.md, section 3 (mu = 2, tan theta = 2)."""
+    """No acceleration solves it, impulses do (mu = 2, tan theta = 2; docs/theory.md, Existence)."""
     g, dt, theta = 9.8, 1e-3, np.arctan(2.0)
     builder = ModelBuilder(gravity=(0, 0, -g), directions=2)
     builder.half_space("floor", friction=2.0)

@@ -1,4 +1,4 @@
-"""Identities that hold on every kinematic tree, whatever its joints (physics.md, section 2).
+"""Identities that hold on every kinematic tree, whatever its joints.
 
 Oracles: the algorithms against each other, Jacobians against motion, and finite differences.
 """
@@ -249,7 +249,7 @@ def test_momentum_is_the_sum_over_bodies(tree: Tree) -> None:
 
 
 def test_featherstones_branches_leave_zeros() -> None:
-    """lambda = [0,1,2,1,4,4] (source 004): H is zero on {2,3} x {4,5,6} and at (5,6)."""
+    """lambda = [0,1,2,1,4,4] (Featherstone 2024): H is zero on {2,3} x {4,5,6} and at (5,6)."""
     builder = ModelBuilder()
     rng = np.random.default_rng(4)
     for i, parent in enumerate([0, 1, 2, 1, 4, 4], 1):

@@ -49,7 +49,7 @@ def spheres(count: int, e: float, *, masses: tuple[float, ...] | None = None, **
 
 @pytest.mark.parametrize("law", LAWS, ids=names)
 def test_newtons_cradle_has_two_answers(law: dict[str, str]) -> None:
-    """All at once (-1/3, 2/3, 2/3); one by one the last alone goes on (physics.md, section 2)."""
+    """All at once (-1/3, 2/3, 2/3); one by one the last alone goes on."""
     world = spheres(3, 1.0, **law)
     world.step(steps=30)
     one_by_one = law.get("impacts") == "sequential"

@@ -1,6 +1,6 @@
 """Inverse dynamics with contact against equation 7, written out in numpy, and the forward step.
 
-physics.md, section 1, 002 (7, as corrected) and section 4 (gaps).
+Bhargava's equation (7) as corrected, with gaps: docs/theory.md, Prescribed velocities.
 """
 
 from __future__ import annotations

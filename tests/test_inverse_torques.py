@@ -1,6 +1,6 @@
 """Torques of inverse dynamics: of least norm where contact leaves a choice; without contact.
 
-physics.md, section 4 (redistribution).
+See docs/theory.md, Torque distribution.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Unilateral contact on a stepped World: landing, lying, colliding, joint limits.
 
-Against closed forms and the laws of conservation (physics.md, section 3).
+Against closed forms and the laws of conservation (docs/theory.md, Gaps).
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ def test_beyond_double_precision_is_called_degraded() -> None:
 
 
 def test_painleve_rod() -> None:
-    """A sliding rod that jams: only velocities can jump.  Oracle: physics.md, section 3."""
+    """A sliding rod that jams: only velocities can jump (docs/theory.md, Existence)."""
     cosine, sine, step = 1 / math.sqrt(5), 2 / math.sqrt(5), 9.8e-3
     W = np.diag([1.0, 1.0, 3.0])
     N = np.array([[0.0, 1.0, -cosine]]).T

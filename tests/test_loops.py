@@ -70,7 +70,7 @@ def energy(world: World) -> float:
 
 
 def acceleration(angle: float) -> float:
-    """Of the parallelogram's cranks (physics.md, section 2) [rad/s^2]."""
+    """Of the parallelogram's cranks (docs/theory.md, Known answers) [rad/s^2]."""
     inertia = 2 / 3 * CRANK_MASS * CRANK**2 + COUPLER_MASS * CRANK**2
     return -G * (CRANK_MASS + COUPLER_MASS) * CRANK * np.sin(angle) / inertia
 

@@ -105,7 +105,7 @@ def test_doubles_come_near_the_fifty_digit_answer(seed: int) -> None:
 
 @pytest.mark.parametrize("ratio", [1e4, 1e8, 1e12])
 def test_only_the_qr_form_bears_any_mass_ratio(ratio: float) -> None:
-    """Coaxial joints not along coordinate axes, light proximal links (physics.md, 1, 000)."""
+    """Coaxial joints off coordinate axes, light proximal links (docs/theory.md, Lost digits)."""
     pytest.importorskip("mpmath")
     errors: dict[str, list[float]] = {m: [] for m in ("qr", "crb_cholesky", "abm", "abm_modified")}
     for seed in range(6):
@@ -140,7 +140,7 @@ def test_the_qr_form_and_the_augmented_system_lose_last_bits_only(ratio: float) 
 
 
 def test_projecting_before_adding_saves_digits_along_coordinate_axes() -> None:
-    """Source 003, figure 5.7: the good articulated-body form is exact where the bad one is not."""
+    """Cloutier 1995, figure 5.7: the good articulated-body form is exact, the bad one is not."""
     pytest.importorskip("mpmath")
     model = ModelBuilder(gravity=(0.0, -9.8, 0.0))
     for i, size in enumerate((1.0, 1e5)):
@@ -182,7 +182,7 @@ def test_operations_of_the_articulated_body_method_are_linear() -> None:
 
 
 def test_operations_of_the_composite_method_are_cubic() -> None:
-    """Third differences of a Cholesky solve are n^3 / 6's, that is one (source 003, 3.4)."""
+    """Third differences of a Cholesky solve are n^3 / 6's, that is one (Cloutier 1995, 3.4)."""
     counts = [c.multiplications for c in _counts("crb_cholesky", range(3, 9))]
     assert set(np.diff(counts, 3)) == {1}
 
@@ -207,7 +207,7 @@ def test_every_method_says_cost_digits_and_source(method: str) -> None:
     text = sys.modules[METHODS[method].__module__].__doc__ or ""
     assert "\nCost: " in text
     assert "\nDigits: " in text
-    assert re.search(r"source 00\d|physics\.md", text)
+    assert re.search(r"Pai, Ascher and Kry 2000|Cloutier 1995|docs/theory\.md", text)
 
 
 def test_errors_say_what_would_be_right() -> None:

@@ -22,7 +22,7 @@ GRID = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
 
 
 def bowl() -> Bezier:
-    """Heights .35 x^2 + .5 y^2 at the control points, out downwards; physics.md, 1, 000."""
+    """Heights .35 x^2 + .5 y^2 at the control points, out downwards (docs/reproduction.md)."""
     control = np.zeros((4, 4, 3))
     for (i, y), (j, x) in product(enumerate(GRID), enumerate(GRID)):
         control[i, j] = x, y, 0.35 * x**2 + 0.5 * y**2
@@ -117,14 +117,14 @@ def test_energy_is_kept_and_the_wrench_is_purely_normal(name: str) -> None:
 
 
 def bowl_on_plane() -> SlidingContact:
-    """The patch of source 000, figure 2, as reconstructed."""
+    """The patch of Pai, Ascher and Kry 2000, figure 2, as reconstructed."""
     return SlidingContact(
         bowl(), Plane(), mass=1.0, com=(0, 0, 0.85 / 3 + 0.3), inertia=(0.25, 0.3, 0.4)
     )
 
 
 def test_bowl_falls_straight_with_an_error_of_order_five() -> None:
-    """Source 000, figure 2: from rest on a frictionless plane the centre moves only vertically."""
+    """Pai, Ascher and Kry 2000, figure 2: from rest without friction the centre falls straight."""
     contact, start = bowl_on_plane(), np.array([0.7, 0.65, 0.0, 0.0, 0.3])
     errors = []
     for dt in (0.02, 0.01, 0.005):

@@ -1,7 +1,7 @@
 """`dynenvs results`: a page of tables and learning curves from saved run logs.
 
-A folder of logs holds what `evaluate --json`, `clone` and `train` wrote, under any names, and
-`notes.md`, the words that follow the tables.
+A folder of logs holds what `evaluate --json`, `clone` and `train` wrote, under any names, and notes
+(as results/notes.md), the words that follow the tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Source 003, figures 5.9 and 5.10: long regular chains for a minute."""
+"""Cloutier 1995, figures 5.9 and 5.10: long regular chains for a minute."""
 
 from __future__ import annotations
 

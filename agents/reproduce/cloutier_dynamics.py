@@ -1,4 +1,4 @@
-"""Source 003, figures 5.3, 5.4, 5.5 and 5.7: one evaluation of the forward dynamics."""
+"""Cloutier 1995, figures 5.3, 5.4, 5.5 and 5.7: one evaluation of the forward dynamics."""
 
 from __future__ import annotations
 

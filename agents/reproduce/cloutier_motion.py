@@ -1,4 +1,4 @@
-"""Source 003, figures 5.2 and 5.8: what an adaptive integrator makes of the methods."""
+"""Cloutier 1995, figures 5.2 and 5.8: what an adaptive integrator makes of the methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 003, figure 5.6: formulation stiffness."""
+"""Cloutier 1995, figure 5.6: formulation stiffness."""
 
 from __future__ import annotations
 

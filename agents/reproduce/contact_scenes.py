@@ -1,4 +1,4 @@
-"""Contact models beside each other on scenes with known answers (source 003, chapter 6)."""
+"""Contact models beside each other on scenes with known answers (Cloutier 1995, chapter 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrators compared, and 002's figure 4: what each makes of a double pendulum's energy."""
+"""Integrators compared, and Bhargava's figure 4: what each makes of a double pendulum's energy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 001, figures 1 and 2 and table I: a pendulum of many links hits floor and wall."""
+"""Jain et al. 2012, figures 1 and 2 and table I: a pendulum of many links hits floor and wall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 001, table I: the pendulum in minimal coordinates and as free bodies held by hinges."""
+"""Jain et al. 2012, table I: the pendulum in minimal coordinates and as hinged free bodies."""
 
 from __future__ import annotations
 

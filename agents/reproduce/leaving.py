@@ -1,4 +1,4 @@
-"""Source 000, section 6: contact that breaks, seen in the wrench; the LCP takes over."""
+"""Contact breaks, seen in the wrench; the LCP takes over (Pai, Ascher and Kry 2000, section 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 003, section 3.4: operations of the methods, counted by running them."""
+"""Cloutier 1995, section 3.4: operations of the methods, counted by running them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Source 000, figure 2: a Bezier patch slides on a plane without friction, as a film strip."""
+"""A Bezier patch slides on a plane without friction, as a film strip.
+
+Source: Pai, Ascher and Kry 2000, figure 2.
+"""
 
 from __future__ import annotations
 

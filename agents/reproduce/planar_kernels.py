@@ -1,4 +1,4 @@
-"""Source 003's robot as compiled kernels: rectangular links in a vertical plane.
+"""Cloutier's robot (1995) as compiled kernels: rectangular links in a vertical plane.
 
 Spatial vectors of the plane are (turn; along the link, across it), in link frames at the proximal
 hinges.  As in the source, the bias b comes from the recursive Newton-Euler algorithm first, and
@@ -26,7 +26,7 @@ from dynenvs.compiled import kernel
 from dynenvs.layout import Floats
 
 ABM, CRBM, BAD_ABM, CRBM_FROM_BASE, CRBM_BY_HINGES, CRBM_BY_HINGES_FROM_BASE = range(6)
-GRAVITY = 9.8  # [m/s^2], source 003
+GRAVITY = 9.8  # [m/s^2], Cloutier 1995
 
 
 @kernel

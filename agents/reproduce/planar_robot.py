@@ -1,4 +1,4 @@
-"""Source 003's robot (figure 5.1): rectangular links hinged in a vertical plane.
+"""Cloutier's robot (1995, figure 5.1): rectangular links hinged in a vertical plane.
 
 Links of length l, width w and mass m, moment m (l^2 + w^2) / 12, hinged at the middles of their
 short edges; relative angles, zero along the horizontal.  Its dynamics: `planar_kernels.py`.

@@ -1,4 +1,4 @@
-"""Source 002, figures 1 and 5: the walk by inverse dynamics, and its torques replayed blindly."""
+"""Bhargava, figures 1 and 5: the walk by inverse dynamics, and its torques replayed blindly."""
 
 from __future__ import annotations
 

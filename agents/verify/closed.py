@@ -42,7 +42,9 @@ def _rod(mass: float, length: float, along: int, hinge: Hinge, **options: Any) -
 def _four_bar(make: Make) -> Iterator[Reading]:
     """A parallelogram let go at 0.6 rad, 1 ms; its one freedom is a pendulum's.
 
-    theta'' = -g (m_c + m_b) a sin(theta) / (2/3 m_c a^2 + m_b a^2)   (physics.md, section 2)
+    theta'' = -g (m_c + m_b) a sin(theta) / (2/3 m_c a^2 + m_b a^2)
+
+    (docs/theory.md, Known answers).
     """
     crank, coupler, a, c, angle, dt = 0.5, 1.0, 0.4, 0.6, 0.6, 1e-3
     down: Triple = (0.0, 0.0, -a / 2)

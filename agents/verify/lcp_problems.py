@@ -122,7 +122,7 @@ def infeasible(rng: np.random.Generator, n: int) -> Problem:
 def stewart_trinkle(
     W: Floats, N: Floats, B: Floats, mu: Floats, v: Floats, gap: Floats, floor: float = 0.0
 ) -> Problem:
-    """The contact LCP of physics.md, section 1, 002: normals N, directions B, inverse inertia W.
+    """The contact LCP (docs/theory.md, The LCP) of normals N, directions B and inverse inertia W.
 
     W: shape (nv, nv); N: shape (nv, nc); B: shape (nv, nc nd); mu, gap [m/s]: shape (nc,)
     """

@@ -95,7 +95,7 @@ def scores(console: Console) -> tuple[list[Score], list[str]]:
 
 
 def residual(problem: Problem, z: Floats) -> float:
-    """Natural residual in natural scales, written anew from the definition (physics.md, sec. 4)."""
+    """Natural residual, written anew from its definition (docs/theory.md, Certificate)."""
     A, b, x = (np.asarray(value, np.longdouble) for value in (problem.A, problem.b, z))
     if not np.isfinite(x).all():
         return math.inf

@@ -75,7 +75,7 @@ def locate(feature: Any, poses: Records, contact: Any) -> None:
 
     For features that are no slots.  The point is on A's surface, but those of corners are on the
     plane below: as on a lamina, so that the rows of a sole that touches down, tilted by a little,
-    ask for a motion that it can have (physics.md, section 4, consistent biases).
+    ask for a motion that it can have (docs/theory.md, Consistent biases).
     """
     A, B = poses[feature.body_a], poses[feature.body_b]
     c, n = contact.center, contact.normal
@@ -295,7 +295,7 @@ def add_contact(
     # The distance that the contact may close within the step.  Candidates of one body against one
     # geom share a rigid target motion: their gaps, affine over the body, all shifted by the depth
     # of the deepest.  A clamp of each alone would ask a rigid sole for a velocity field that it
-    # cannot have, and redundant contacts would squeeze (physics.md, section 4, consistent biases).
+    # cannot have, and redundant contacts would squeeze (docs/theory.md, Consistent biases).
     contact.target = gap - deepest
     set_drift(m, s, poses, contact)
     other = m.bodies[feature.body_b]

@@ -2,7 +2,7 @@
 
 Stewart and Trinkle sort by kind: all normal impulses, all friction impulses, all slips, with the
 mass matrix and the Jacobians of all contacts.  Jain's minimal coordinates sort by contact, with the
-operational-space compliance alone (physics.md, section 1: 002, equation 3, and 001, equation 28).
+operational-space compliance alone (Jain et al. 2012, eq. 28; see docs/theory.md, The LCP).
 One is a permutation of the other.  The step solves its own, leaner form of this problem
 (`rows.py`); these are references, written out.
 """

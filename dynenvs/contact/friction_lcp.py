@@ -7,7 +7,8 @@ sigma, all made of the rows' Delassus matrix and right-hand sides:
 
 with a normal impulse r in reserve in the second half of an impact by Poisson's law, else none.
 This is the reference; most problems are solved by Newton's method on modes and certified in the
-same units (`pyramid_law.py`).  Source: physics.md, section 1, 002, equation 3.
+same units (`pyramid_law.py`).  Sources: docs/theory.md, Friction pyramid, and docs/theory.md, The
+LCP.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Impacts with restitution: Newton's and Poisson's laws, all contacts at once or one by one.
 
 Velocities jump at a fixed configuration, so these are the contact problems of a step of length
-zero: no gaps, no forces.  With u- = J v- before and G = J M^-1 J^T (physics.md, section 1, 001):
+zero: no gaps, no forces.  With u- = J v- before and G = J M^-1 J^T (docs/theory.md, Restitution):
 
 Newton:   u_n+ >= -e u_n- where contacts approach, complementary to p_n, friction as ever.
 Poisson:  compression, an inelastic impact with impulses p_c; then decompression by at least

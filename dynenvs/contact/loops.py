@@ -1,8 +1,8 @@
 """Closed loops: bilateral constraints J_b v = 0, eliminated before the contact problem.
 
-physics.md, section 1, 001, equation 34.  The multipliers of the loops are free variables.  They are
-taken out of the mixed problem by a Cholesky factor of K = J_b M^-1 J_b^T, which leaves the contacts
-the LCP that they always have, with
+The multipliers of the loops are free variables of a mixed problem (Jain et al. 2012, eq. 34).  They
+are taken out of it by a Cholesky factor of K = J_b M^-1 J_b^T, which leaves the contacts the LCP
+that they always have (docs/theory.md, Elimination of loops), with
 
     W = M^-1 - M^-1 J_b^T K^+ J_b M^-1
 

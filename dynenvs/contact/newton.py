@@ -1,11 +1,11 @@
 """Newton's method on contact modes: the main solver of the contact problem.
 
 The contact LCP is piecewise linear: once it is known which contacts are open, stick or slip, and
-which way, what remains is one small linear system in the impulses that the modes leave free.
-Solve it, let every contact whose inequalities fail take the mode of its projection on the cone,
-and repeat: a semismooth Newton method (Alart and Curnier 1991; physics.md, section 4,
-formulation), started from the modes of the last step.  Often the first guess is right: where whole
-soles stick by it, it is tried in few unknowns (`soles.py`).
+which way, what remains is one small linear system in the impulses that the modes leave free.  Solve
+it, let every contact whose inequalities fail take the mode of its projection on the cone, and
+repeat: a semismooth Newton method (Alart and Curnier 1991; docs/theory.md, Solvers), started from
+the modes of the last step.  Often the first guess is right: where whole soles stick by it, it is
+tried in few unknowns (`soles.py`).
 
 Redundant contacts (heel and toe, the corners of a sole) make the system singular.  A proximal
 diagonal of 1e-9 makes it regular, and iterative refinement takes its effect out again: the

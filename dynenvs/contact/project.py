@@ -5,10 +5,10 @@ miss them by terms of second order, and a contact that was below ground stays th
 step in the kinetic metric, dq = W J^T lambda with G lambda = error, removes both: pressing contacts
 get exactly the gap (zero if it was negative) and sticking ones exactly the tangential displacement
 that their velocities announced.  Velocities, and so kinetic energy, are not touched
-(physics.md, section 4, gaps).  A correction that carries a feature into the ground that was not in
-the contact problem, or any feature deeper than it is without, is taken back.  Where something is
-then deeper in the ground than anything was before, the step was too long for its motion, and the
-caller hears of it.
+(docs/theory.md, Projection of positions).  A correction that carries a feature into the ground that
+was not in the contact problem, or any feature deeper than it is without, is taken back.  Where
+something is then deeper in the ground than anything was before, the step was too long for its
+motion, and the caller hears of it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Constraint rows of the contact problem: their Jacobians, right-hand sides and coupling.
 
-Rows: for each contact its normal and tangents, then one row for each joint limit in reach.
-W is M^-1 in the forward problem and Z (Z^T M Z)^-1 Z^T in the inverse one (physics.md, section 1,
-002, equation 7 as corrected); either comes as sparse factors L^T D L, and
+Rows: for each contact its normal and tangents, then one row for each joint limit in reach.  W is
+M^-1 in the forward problem and Z (Z^T M Z)^-1 Z^T in the inverse one (docs/theory.md, Delassus
+matrix); either comes as sparse factors L^T D L, and
 
     Y = L^-T J^T,   G = Y^T D^-1 Y,   b = J v_free + gap / dt on normal rows,
 

@@ -110,8 +110,8 @@ def solve_rows(
     report.residual, report.sweeps = 0.0, 0
     if rows == 0:
         return CERTIFIED
-    # A stale guess must not change the answer (physics.md, section 4, warm start): what Newton's
-    # method finds counts only if it is exact to rounding
+    # A stale guess must not change the answer (docs/theory.md, Warm starts): what Newton's method
+    # finds counts only if it is exact to rounding.
     report.residual, report.sweeps = newton(problem, answer, scratch, mixed != 0)
     status = CERTIFIED if report.residual <= WARM_RESIDUAL else FAILED
     if rungs == QUICK:

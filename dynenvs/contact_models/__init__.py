@@ -1,8 +1,9 @@
-"""Other models of contact, to be compared with the LCP (source 003, chapter 6).
+"""Other models of contact, to be compared with the LCP (Cloutier 1995, chapter 6).
 
 Springs and dampers (`penalty.py`), impulses integrated through an impact (`impulse.py`), and
-contact as a sequence of small impacts (`microcollisions.py`).  `docs/reproduction.md` runs them
-beside `dynenvs.World` and shows why hard contact by an LCP is the default.
+contact as a sequence of small impacts (`microcollisions.py`): docs/theory.md, Springs and impulses.
+`docs/reproduction.md` runs them beside `dynenvs.World` and shows why hard contact by an LCP is the
+default.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """One frictional impact, integrated over its normal impulse (Keller 1986; Mirtich and Canny 1995;
-source 003, section 6.4.2).
+Cloutier 1995, section 6.4.2).
 
 The relative velocity u at the contact changes with the normal impulse p_n as
 

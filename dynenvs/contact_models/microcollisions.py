@@ -1,5 +1,5 @@
-"""All contact as impacts, resting ones as many small ones (Mirtich and Canny 1995; source 003,
-section 6.5.3).
+"""All contact as impacts, resting ones as many small ones (Mirtich and Canny 1995; Cloutier
+1995, section 6.5.3).
 
 Velocities change as in free flight; what then approaches within a thin shell collides
 (`impulse.py`), one contact after the other until none approaches, and positions follow.

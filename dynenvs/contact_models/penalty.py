@@ -1,11 +1,11 @@
-"""Springs and dampers where bodies overlap (source 003, sections 6.4.1 and 6.5.1).
+"""Springs and dampers where bodies overlap (Cloutier 1995, sections 6.4.1 and 6.5.1).
 
 Depth d, its rate dd, normal force f >= 0 by one of three laws:
 
 * "linear":     f = k d + c dd                      (spring and damper)
 * "nonlinear":  f = k d^(3/2) (1 + a dd)            (Hunt and Crossley 1975)
-* "two_springs": f = k d while d grows, e^2 k d while it shrinks (Moore and Wilhelms 1988; the
-  source's e k gives a velocity ratio of sqrt(e): physics.md, section 1, 003)
+* "two_springs": f = k d while d grows, e^2 k d while it shrinks (Moore and Wilhelms 1988;
+  Cloutier's e k gives a velocity ratio of sqrt(e): docs/theory.md, Corrections to the sources)
 
 Friction is Coulomb's with its jump smoothed: f_t = -mu f v_t / max(|v_t|, s), so that what ought to
 stick creeps, at about s times the load over its limit.

@@ -1,7 +1,8 @@
-"""Articulated-body algorithm, O(n) (Featherstone 2008, table 7.1; physics.md, section 1, 000).
+"""Articulated-body algorithm, O(n) (Featherstone 2008, table 7.1).
 
 Joints with several coordinates are eliminated one coordinate at a time, last first: this is the
-block elimination of D = S^T IA S, done by its own LDL^T, and needs no small inverse.
+block elimination of D = S^T IA S, done by its own LDL^T, and needs no small inverse
+(docs/theory.md, Articulated bodies).
 """
 
 from __future__ import annotations

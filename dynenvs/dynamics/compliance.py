@@ -1,7 +1,7 @@
 """Operational-space compliance Lambda = J (M + armature)^-1 J^T without M and without J, O(n).
 
-Source: Jain's recursion (physics.md, section 1, 001): with psi = 1 - S D^-1 U^T, what a joint lets
-through of its parent's acceleration,
+Source: Jain et al. 2012, section V (docs/theory.md, Operational space): with psi = 1 - S D^-1 U^T,
+what a joint lets through of its parent's acceleration,
 
     Upsilon_i = psi_i Upsilon_parent psi_i^T + S D^-1 S^T        the compliance of body i,
     Omega_ii = Upsilon_i,  Omega_ij = psi_i Omega_parent(i),j    unless i is an ancestor of j,

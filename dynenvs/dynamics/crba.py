@@ -1,4 +1,7 @@
-"""Composite-rigid-body algorithm (Featherstone 2008, table 6.2; physics.md, section 1, 004)."""
+"""Composite-rigid-body algorithm (Featherstone 2008, table 6.2).
+
+See docs/theory.md, Composite rigid bodies.
+"""
 
 from __future__ import annotations
 

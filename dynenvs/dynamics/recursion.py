@@ -3,7 +3,7 @@
 Factors L^T D L of the mass matrix cost the cube of a chain's length.  Articulated inertias
 (`aba.py`) are another factorisation of the same M^ = M + armature + dt damping,
 
-    M^-1 = (1 - H psi K)^T D^-1 (1 - H psi K)   (Jain; physics.md, section 1, 001),
+    M^-1 = (1 - H psi K)^T D^-1 (1 - H psi K)   (Jain et al. 2012, eq. 42),
 
 whose parts are never written out: a column M^-1 J^T is a pass to the base and one back.  Neither M
 nor its factors are formed.  What the rest of the step knows as L^-1 D^-1 Y is Y itself here, with L

@@ -1,4 +1,7 @@
-"""Recursive Newton-Euler algorithm (Featherstone 2008, table 5.1; physics.md, section 1, 004)."""
+"""Recursive Newton-Euler algorithm (Featherstone 2008, table 5.1).
+
+See docs/theory.md, Recursive Newton-Euler.
+"""
 
 from __future__ import annotations
 

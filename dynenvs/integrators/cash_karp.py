@@ -1,4 +1,4 @@
-"""Adaptive Runge-Kutta of Cash and Karp, as source 003 used it.
+"""Adaptive Runge-Kutta of Cash and Karp, as Cloutier 1995 used it.
 
 Order five with an error estimate of order four embedded; step control by Press et al., Numerical
 Recipes (2nd ed.), `odeint` and `rkqs`: the largest error relative to |y| + |h y'| is kept below
@@ -21,7 +21,7 @@ from dynenvs.layout import Floats
 SAFETY, GROW, SHRINK = 0.9, -0.2, -0.25
 GROW_BELOW = 1.89e-4  # (5 / SAFETY)^(1 / GROW): smaller errors let the step grow fivefold
 TINY = 1e-30
-FIRST_STEP = 0.01  # [s], source 003
+FIRST_STEP = 0.01  # [s], Cloutier 1995
 
 NODES = (0.0, 1 / 5, 3 / 10, 3 / 5, 1.0, 7 / 8)
 STAGES = (

@@ -1,4 +1,4 @@
-"""Explicit and semi-implicit Euler (physics.md, section 2).
+"""Explicit and semi-implicit Euler (docs/theory.md, Orders and energy).
 
     explicit:       q+ = q (+) dt v,    v+ = v + dt a(t, q, v)
     semi-implicit:  v+ = v + dt a(t, q, v),    q+ = q (+) dt v+
@@ -6,7 +6,7 @@
 Both are of order one and cost one evaluation a step.  The explicit one gains energy without end.
 The semi-implicit one is symplectic where the mass matrix is constant: its energy then swings about
 the start's.  In joint coordinates, where M and the bias depend on the state, it drifts too, by an
-amount of order dt and of either sign (docs/reproduction.md, 002's figure 4).
+amount of order dt and of either sign (docs/reproduction.md, figure 4 of Bhargava's report).
 """
 
 from __future__ import annotations

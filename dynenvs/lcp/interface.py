@@ -83,7 +83,7 @@ def solve_lcp(
 ) -> LcpResult:
     """Find z >= 0 with w = A z + b >= 0 and w'z = 0, and say how good the answer is.
 
-    (Cottle, Pang, Stone, The Linear Complementarity Problem; the cascade of physics.md, sec. 3.)
+    (Cottle, Pang, Stone, The Linear Complementarity Problem; docs/theory.md, Solvers.)
 
     A: shape (n, n), any units; b: shape (n,)
     method: "cascade" (the default: one method after the other until an answer is certified), or one

@@ -1,7 +1,8 @@
 """The cascade: warm start, Lemke, careful Lemke, interior point, principal pivoting, and so on.
 
-Source: physics.md, section 3, but Lemke's method runs on an updated dictionary first (`tableau.py`)
-and, where its answer is not certified, with a basis refactored in twice the working precision
+Why contact problems have solutions, and what counts as one: docs/theory.md, Existence, and
+docs/theory.md, Certificate.  Lemke's method runs on an updated dictionary first (`tableau.py`) and,
+where its answer is not certified, with a basis refactored in twice the working precision
 (`lemke.py`), which decides near ties rightly where light bodies carry heavy ones.  Interior points
 and principal pivoting find answers that Lemke's method misses, for it ends on a ray; then come
 regularised problems and block Gauss-Seidel.  An answer is judged on the problem as given, never on

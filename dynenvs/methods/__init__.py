@@ -1,7 +1,8 @@
-"""Forward dynamics by every method of the sources, chosen by name.
+"""Forward dynamics by every method of the sources (docs/theory.md, References), chosen by name.
 
-All solve one linear system, the augmented one of `kkt.py`, by different eliminations (source 000):
-they agree where it is well conditioned, and differ in cost and in lost digits where it is not.
+All solve one linear system, the augmented one of `kkt.py`, by different eliminations (Pai, Ascher
+and Kry 2000): they agree where it is well conditioned, and differ in cost and in lost digits where
+it is not (docs/theory.md, Lost digits).
 Written for clarity, in NumPy; `dynenvs.aba` and `dynenvs.crba` are the compiled ones.
 """
 

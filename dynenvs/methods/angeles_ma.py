@@ -1,4 +1,4 @@
-"""First method of Angeles and Ma (1988; source 003, section 3.1.2): M = P^T P, then Cholesky.
+"""First method of Angeles and Ma (1988; Cloutier 1995, section 3.1.2): M = P^T P, then Cholesky.
 
 Cost: O(n^3), more than the composite-rigid-body method.
 Digits: M is formed after all, so the error is cond(M) eps; but a sum of squares cannot become

@@ -1,4 +1,4 @@
-"""Second method of Angeles and Ma (1988; source 003, section 3.1.2, eqs. 3.3 and 3.4).
+"""Second method of Angeles and Ma (1988; Cloutier 1995, section 3.1.2, eqs. 3.3 and 3.4).
 
 M is not formed: P^T y = tau - h is solved with the smallest y, then P qdd = y by least squares.
 With P = Q R, y = Q R^-T (tau - h) and qdd = R^-1 Q^T y.

@@ -1,4 +1,4 @@
-"""Articulated-body method (source 000, section 5; Featherstone 2008, table 7.1).
+"""Articulated-body method (Pai, Ascher and Kry 2000, section 5; Featherstone 2008, table 7.1).
 
 Block elimination of the augmented system (`kkt.py`) from the tips, body by body, which keeps it
 sparse.  With IA the inertia of a body and all that it carries as felt at its joint:
@@ -8,12 +8,12 @@ sparse.  With IA the inertia of a body and all that it carries as felt at its jo
     parent's pA += X^T (pA + IA c + U D^-1 u)
     back:  qdd = D^-1 (u - U^T X a_parent),  a = X a_parent + c + S qdd
 
-Cost: O(n); 300 n - 267 multiplications and 279 n - 259 additions at best (source 003, section 3.4),
-348 n - 446 multiplications as written here.
+Cost: O(n); 300 n - 267 multiplications and 279 n - 259 additions at best (Cloutier 1995, section
+3.4), 348 n - 446 multiplications as written here.
 Digits: the heavy part of a child is projected out before it meets the light parent, so the error
 of chains with a heavy tip stays near eps where the composite method has cond(M) eps.  Where the
 projection leaves all entries large (coaxial joints not along coordinate axes) digits go too:
-some 1e-9 at mass ratio 1e8 (physics.md, section 1, 000).
+some 1e-8 at mass ratio 1e8 (docs/theory.md, Lost digits).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Articulated-body method that adds before it subtracts (source 003, sections 4.3 and 5.3.1).
+"""Articulated-body method that adds before it subtracts (Cloutier 1995, 4.3 and 5.3.1).
 
 The same equations as `articulated.py`, evaluated as
 

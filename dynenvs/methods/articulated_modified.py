@@ -1,12 +1,14 @@
-"""Modified articulated-body method (source 000, section 7; Ascher, Pai and Cloutier 1997).
+"""Modified articulated-body method.
+
+Source: Pai, Ascher and Kry 2000, section 7, after Ascher, Pai and Cloutier 1997.
 
 The pivot is summed from two quadratic forms, D = S^T I S + S^T I~ S, where I~ is what the children
 add: the body's own inertia is applied to the joint's axis before large entries of I~ can hide it.
 
 Cost: another quadratic form a joint.
 Digits: meant for light bodies that carry heavy ones.  Measured, it gains no more than a small
-factor over `articulated.py` where joints are coaxial but not along coordinate axes (physics.md,
-section 1, 000): I~ S is zero in exact numbers, and its roundoff is as large as before.
+factor over `articulated.py` where joints are coaxial but not along coordinate axes (docs/theory.md,
+Lost digits): I~ S is zero in exact numbers, and its roundoff is as large as before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The natural orthogonal complement P with M = P^T P (Angeles and Ma 1988; source 003, 3.1.2).
+"""The natural orthogonal complement P with M = P^T P (Angeles and Ma 1988; Cloutier 1995, 3.1.2).
 
 Every body adds six rows: L^T J, where J maps qdd to its spatial acceleration about the centre of
 mass and L L^T is its inertia there, which is block diagonal: sqrt(m) 1 and a Cholesky factor of

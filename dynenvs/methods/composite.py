@@ -1,4 +1,4 @@
-"""Composite-rigid-body method (source 000, section 4; source 004; Featherstone 2008, table 6.2).
+"""Composite-rigid-body method (Pai, Ascher and Kry 2000, section 4; Featherstone 2008, table 6.2).
 
 The joint-space inertia M = S^T A^T I A S is formed from the inertias of each body and all that it
 carries, and M qdd = tau - h is solved by one of four factorisations:
@@ -8,9 +8,9 @@ carries, and M qdd = tau - h is solved by one of four factorisations:
 * `crb_lu`        partial pivoting, n^3/3: answers too where roundoff has made M indefinite;
 * `crb_svd`       singular values, some 12 n^3: shows how near to singular M is.
 
-Cost: O(n^2) for M, O(n^3) to solve; with few bodies the fastest in practice (source 003, 3.4).
+Cost: O(n^2) for M, O(n^3) to solve; with few bodies the fastest in practice (Cloutier 1995, 3.4).
 Digits: forming M adds a light body's inertia to a heavy one's, and the solve subtracts it again:
-the relative error grows as cond(M) eps, whatever the factorisation (source 003, section 4.2).
+the relative error grows as cond(M) eps, whatever the factorisation (Cloutier 1995, 4.2).
 """
 
 from __future__ import annotations

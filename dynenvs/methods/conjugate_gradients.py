@@ -1,4 +1,4 @@
-"""Conjugate gradients on M qdd = tau - h (Walker and Orin 1982, method 4; source 003, 3.2).
+"""Conjugate gradients on M qdd = tau - h (Walker and Orin 1982, method 4; Cloutier 1995, 3.2).
 
 M appears only in products with vectors, each of which is one pass of the recursive Newton-Euler
 algorithm; in exact numbers n of them suffice.

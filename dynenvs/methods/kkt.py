@@ -1,4 +1,6 @@
-"""Augmented system of bodies, joints and constraint forces, solved sparsely (source 000, eq. 5).
+"""Augmented system of bodies, joints and constraint forces, solved sparsely.
+
+Source: Pai, Ascher and Kry 2000, eq. (5); docs/theory.md, Augmented system.
 
 Unknowns of each body are its joint's wrench f, minus its spatial acceleration -a and the joint's
 qdd; its rows are Newton-Euler, the joint's kinematics and the joint's force (bodies from the tips):

@@ -1,4 +1,4 @@
-"""Recursive Newton-Euler algorithm in body frames (Featherstone 2008, table 5.1; source 004).
+"""Recursive Newton-Euler algorithm in body frames (Featherstone 2008, table 5.1).
 
 The O(n) passes through which other methods see a tree: the bias force h = RNEA(q, v, 0), and the
 product of the mass matrix with a vector, M y = RNEA(q, 0, y) without gravity.

@@ -1,4 +1,4 @@
-"""Accurate form: Householder QR of sorted rows and columns (physics.md, section 1, 000).
+"""Accurate form: Householder QR of sorted rows and columns (docs/theory.md, Accurate form).
 
 The rows of the orthogonal complement P (`complement.py`) are sorted by size, largest first, and
 P E = Q R with column pivoting E; then R^T R E^T qdd = E^T (tau - h).  So ordered, the reflections

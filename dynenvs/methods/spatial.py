@@ -1,8 +1,8 @@
-"""Spatial vectors in body frames, as matrices (Featherstone 2008, chapter 2; physics.md, 0).
+"""Spatial vectors in body frames, as matrices (Featherstone 2008, chapter 2).
 
 Motion vectors are (angular; linear), force vectors (moment; force).  The kernels of
 `dynenvs.spatial` work in world axes on preallocated memory; here clarity and any number type
-come first.
+come first (docs/theory.md, Spatial vectors).
 """
 
 from __future__ import annotations

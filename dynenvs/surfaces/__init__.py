@@ -1,8 +1,9 @@
-"""One smooth body slides on another without friction, in five contact coordinates (source 000).
+"""One smooth body slides on another without friction, in five contact coordinates.
 
 `Plane`, `Sphere`, `Torus` and `Bezier` are the surfaces; `SlidingContact` has the equations of
 motion; `slide` integrates them until time is up or they end: the contact breaks, a chart's edge
 is reached, or the surfaces lie flat on each other; `hand_over` then gives the motion to a `World`.
+Source: Pai, Ascher and Kry 2000, section 6 (docs/theory.md, Contact coordinates).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Motion in contact coordinates q = (s1, t1, s2, t2, psi) (source 000, section 6).
+"""Motion in contact coordinates q = (s1, t1, s2, t2, psi) (Pai, Ascher and Kry 2000, section 6).
 
 Body 1 slides on body 2, which stands still; psi turns one contact frame against the other.  With
-the corrections of physics.md (section 1, 000) to the printed equations:
+the corrections to the printed equations that docs/theory.md, Contact coordinates explains:
 
     H = [H1, -diag(R_psi, R_psi) H2, +H_psi],  H_psi = (0, 0, -1, 0, 0, 0)^T        (12)
     phi_1 = -Ad H qd = H~ qd: velocity of body 1, its own frame

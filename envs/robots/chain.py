@@ -1,10 +1,11 @@
 """Jain's pendulum made an arm: n balls on hinged links over a floor and before a wall.
 
-After Jain et al. (physics.md, section 1, 001, the variant `figure`): n spheres with a radius of
-half a link, links that together are longer than the pivot is high, floor and wall.  Ours: the chain
-is 1 m long and 3 kg heavy whatever its number of links, each ball sits at its link's far end (so
-that the last one's centre is the tip and next neighbours keep their distance), it grows no larger
-than a tenth of the chain, and every hinge has a motor, a rotor, damping and stops.
+After Jain et al. 2012, section V.E, in the variant that reaches the floor as their figure 1 does
+(docs/reproduction.md): n spheres with a radius of half a link, links that together are longer than
+the pivot is high, floor and wall.  Ours: the chain is 1 m long and 3 kg heavy whatever its number
+of links, each ball sits at its link's far end (so that the last one's centre is the tip and next
+neighbours keep their distance), it grows no larger than a tenth of the chain, and every hinge has a
+motor, a rotor, damping and stops.
 """
 
 from __future__ import annotations
