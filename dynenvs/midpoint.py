@@ -182,7 +182,7 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     for i in range(h.nq):
         w.q_posed[i] = w.q_new[i]
     if trees:
-        _fly_trees(m, s, w, start, dt)
+        _fly_trees(m, s, w, start, flown, dt)
     if h.ne > 0:
         _close(m, s, w, packed, buffer)
     for j in range(h.nv):
@@ -237,7 +237,9 @@ def _find_flying_trees(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
 
 
 @inlined
-def _fly_trees(m: ModelView, s: StateView, w: WorkspaceView, start: Floats, dt: float) -> None:
+def _fly_trees(
+    m: ModelView, s: StateView, w: WorkspaceView, start: Floats, flown: Floats, dt: float
+) -> None:
     """Bring the bases of the marked trees to where their momentum is kept."""
     h, flies = m.header[0], w.rhs
     update_poses(m, start, w.pose)
@@ -254,7 +256,7 @@ def _fly_trees(m: ModelView, s: StateView, w: WorkspaceView, start: Floats, dt: 
     for i in range(1, h.nb):
         if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
             sum_tree(m, w, i, END)
-            fly_tree(m, s, w, i, start, dt)
+            fly_tree(m, s, w, i, start, flown, dt)
 
 
 @inlined

@@ -54,6 +54,8 @@ LOW = 1e-8  # height from which the way of a point above another one is its own 
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
 PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
+MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
+LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
@@ -108,6 +110,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         for j in range(m.header[0].nv):
             dq[j] = 0.0
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
+        last = shorten(dq, worst) or last
         # Near a joint's axis a small error takes a far turn, which may end anywhere
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
@@ -137,6 +140,23 @@ def largest(x: Floats) -> float:
     for k in range(x.shape[0]):
         largest = max(largest, abs(x[k]))
     return largest
+
+
+@inlined
+def shorten(dq: Floats, worst: float) -> bool:
+    """Leave the rest of a far correction to the next steps; returns whether there is any.
+
+    Near a joint's axis, or where errors of nearly the same rows differ, a fraction of a millimetre
+    asks for a turn of half a radian; what is linear about it is right for a small part of that.
+
+    worst: the largest error [m]
+    """
+    most, allowed = largest(dq), MOST_TURN + worst / LEVER
+    if most > allowed:
+        for k in range(dq.shape[0]):
+            dq[k] *= allowed / most
+        return True
+    return False
 
 
 @inlined

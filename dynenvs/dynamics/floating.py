@@ -10,14 +10,16 @@ joints' own motion adds.  So the base's turn is that of a gyrostat,
 
 of which three steps of Newton's method find w+ to rounding.  The centre of mass moves with the mean
 of its velocities.  Joints, and impulses between parts of the tree, do not notice how the base moves
-as a whole.
+as a whole.  Where positions were corrected at the middle, because limbs of the tree touch each
+other, the base keeps the turn that the correction gave it: that and the joints' changes leave its
+momentum alone only together.
 """
 
 from __future__ import annotations
 
 from dynenvs.compiled import inlined, kernel
 from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.rotation import rotate, rotate_quaternion
+from dynenvs.rotation import rotate, rotate_quaternion, rotation_vector
 from dynenvs.spatial import inertia_times
 from dynenvs.triples import (
     Three,
@@ -46,6 +48,7 @@ ROUNDING = 1e-16  # relative change of the velocity, below which it is found
 # it, and inertia.
 MOMENT, FORCE, MASS, START, END = 0, 3, 6, 9, 18
 CENTER, VELOCITY, TURN, DIAGONAL, OFF = 0, 3, 6, 9, 12  # from START, or from END, on
+CORRECTION = 33  # by which the base was turned at the middle, a rotation vector in its own axes
 
 
 @inlined
@@ -130,13 +133,32 @@ def _spin_base(diagonal: Three, off: Three, own: Three, L: Three, w: Three, half
     return w
 
 
+@inlined
+def _correction(note: Floats, without: Floats, corrected: Floats) -> Three:
+    """The turn that leads from one orientation of the base to another; zero if they are equal."""
+    for k in range(4):
+        if without[k] != corrected[k]:
+            rotation_vector(without, corrected, note[CORRECTION : CORRECTION + 3])
+            return entries(note, CORRECTION)
+    return (0.0, 0.0, 0.0)
+
+
 @kernel
-def fly_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int, start: Floats, h: float) -> None:
+def fly_tree(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    i: int,
+    start: Floats,
+    flown: Floats,
+    h: float,
+) -> None:
     """Motion of the base, body i, at the end of a step in which nothing outside touched its tree.
 
-    start: positions at the start of the step, shape (nq,); `s.v` are the velocities there.  `s.q`
-    and `w.v_new` are what the step leads to: their parts of the base are corrected.  Needs the
-    notes of the tree at the start and the end, and the poses at the end.
+    start: positions at the start of the step, shape (nq,); `s.v` are the velocities there.
+    flown: positions at the next middle as the velocities have it; `w.q_new` is corrected.
+    `s.q` and `w.v_new` are what the step leads to: their parts of the base are corrected.  Needs
+    the notes of the tree at the start and the end, and the poses at the end.
     """
     body, note, pose = m.bodies[i], notes(m, w, i), w.pose[i]
     at, v_at, mass = body.q_at, body.v_at, note[MASS]
@@ -145,6 +167,8 @@ def fly_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int, start: Floats
     L = plus(entries(note, START + TURN), h, entries(note, MOMENT))
     R = w.pose_new[i].R  # at the start
     L = turned_back(into_body(R, L), scaled(0.5 * h, w0))
+    correction = _correction(note, flown[at + 3 : at + 7], w.q_new[at + 3 : at + 7])
+    L = turned_back(L, correction)
     # Of the shape at the end, in the base's axes: inertia, centre of mass, and the joints' share
     R, F = pose.R, pose.frame
     diagonal, off = within(R, entries(note, END + DIAGONAL), entries(note, END + OFF))
@@ -159,6 +183,9 @@ def fly_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int, start: Floats
     q = s.q[at + 3 : at + 7]
     x, y, z = scaled(0.5 * h, w0)
     rotate_quaternion(start[at + 3 : at + 7], x, y, z, q)
+    x, y, z = correction
+    if x != 0.0 or y != 0.0 or z != 0.0:
+        rotate_quaternion(q, x, y, z, q)
     x, y, z = scaled(0.5 * h, found)
     rotate_quaternion(q, x, y, z, q)
     # Where the base is for the centre of mass to be where it is to be, and likewise its velocity

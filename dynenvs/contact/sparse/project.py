@@ -21,6 +21,7 @@ from dynenvs.contact.project import (
     deepest_contact,
     gap_at_end,
     largest,
+    shorten,
     sound,
     tangential_errors,
 )
@@ -76,7 +77,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         if not _correct(m, x, dq):
             break
         corrected = True
-        last = worst < SMALL or worst > PUSH_OUT or attempt > 0
+        last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt > 0
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
