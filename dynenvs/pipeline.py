@@ -15,8 +15,9 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
-from dynenvs.cache import KernelCache, turn_to_compile
+from dynenvs.cache import turn_to_compile
 from dynenvs.interrupts import interrupts_kept
+from dynenvs.kernel_cache import KernelCache
 from dynenvs.library import Part, Unit
 
 
@@ -109,8 +110,6 @@ class Kernel(CPUDispatcher):
 
     Numba pickles it as a function with `locals` (types of its variables; none here) and options.
     """
-
-    seconds = 2.0  # that compiling it takes about; `compiled` says so of what takes longer
 
     def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
         super().__init__(function, locals, options, UnitCompiler)
