@@ -25,7 +25,6 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 import platformdirs
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 _PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"^from (dynenvs[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -55,95 +54,22 @@ def is_writable() -> bool:
     return os.access(cache_root(), os.W_OK | os.X_OK)
 
 
-class KernelCache(FunctionCache):
-    """Numba's cache of one function's machine code, in the folder of its module's sources.
-
-    What cannot be read is compiled again; what cannot be written is said once, and stays in memory.
-    """
-
-    class _Files(CompileResultCacheImpl):
-        _locator_classes: list[Any] = []  # noqa: RUF012 (filled below)
-
-    _impl_class = _Files
-
-    def has(self, signature: Any, target: Any) -> bool:
-        """Whether machine code for these argument types is on disk."""
-        try:
-            key = self._index_key(signature, target.codegen())
-            name = self._cache_file._load_index().get(key)
-            return name is not None and Path(self.cache_path, name).is_file()
-        except Exception:  # whatever a spoilt file may raise: it is as good as none
-            return False
-
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """The compiled function, or None if it must be compiled."""
-        if not self.has(signature, target):
-            return None
-        try:
-            return super().load_overload(signature, target)
-        except Exception:  # a spoilt file
-            return None
-
-    def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep a compiled function for the next start, if that is possible."""
-        try:
-            self._discard_if_spoilt()
-            super().save_overload(signature, compiled)
-        except OSError as error:
-            _complain(error.strerror or str(error))
-
-    def _discard_if_spoilt(self) -> None:
-        try:
-            self._cache_file._load_index()
-        except Exception:
-            Path(self._cache_file._index_path).unlink(missing_ok=True)
-
-
-class _BySources(_CacheLocator):
-    """Says where a function's files are: in the folder whose name tells all that matters."""
-
-    def __init__(self, function: Callable[..., Any], file: str) -> None:
-        self._py_file = file  # numba names it in warnings
-        self._line = function.__code__.co_firstlineno
-        self._folder = _folder_of(source_of(function))
-
-    def get_cache_path(self) -> str:
-        return str(self._folder)
-
-    def get_source_stamp(self) -> str:
-        return ""  # the folder's name says it
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], file: str) -> _BySources:
-        return cls(function, file)
-
-
-KernelCache._Files._locator_classes = [_BySources]
-
-
-@cache
-def _complain(reason: str) -> None:
-    print(
-        f"dynenvs: cannot keep machine code in {cache_root()} ({reason}): it stays in memory, and "
-        "the next start compiles again; DYNENVS_CACHE_DIR names another folder",
-        file=sys.stderr,
-    )
-
-
 def source_of(function: Callable[..., Any]) -> Path:
     """The function's file under the package's own folder (`envs` and `agents` are links there)."""
     path = _PACKAGE.joinpath(*function.__module__.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+def folder_of(function: Callable[..., Any], compiler: str) -> Path:
+    """Folder of the machine code that `compiler` makes of a function and the rest of its module."""
+    return _folder_of(source_of(function), compiler)
+
+
 @cache
-def _folder_of(source: Path) -> Path:
+def _folder_of(source: Path, compiler: str) -> Path:
     """Folder of the machine code of one module; its date says when it was last of use."""
     digest = hashlib.sha256(
-        repr((numba.__version__, sys.version, llvm.get_host_cpu_name())).encode()
+        repr((compiler, numba.__version__, sys.version, llvm.get_host_cpu_name())).encode()
     )
     for path in sorted(_imported_files(source)):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())

@@ -1,5 +1,8 @@
 """The decorators that compile: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
 
+What stands here uses numba's documented extension points; `pipeline.py` makes the first start
+faster and can be done without (`plain.py`).
+
 Rules for kernels: packed arguments, no allocation in the step, status codes instead of raising,
 no fastmath, no BLAS and no array expressions (so the same bits come out everywhere).
 """
@@ -23,10 +26,12 @@ from dynenvs.ahead import jobs_from_parent
 from dynenvs.cache import help_another
 from dynenvs.compiling import Job, compile_jobs, wait_for_helper
 from dynenvs.interrupts import uninterrupted
-from dynenvs.pipeline import Kernel
+from dynenvs.plain import OPTIONS, is_plain, plain_helper, plain_kernel, plain_merged
 
 F = TypeVar("F", bound=Callable[..., Any])
 Calls = Sequence[tuple[Any, Sequence[Any]]]  # kernels that Python will call, with their arguments
+
+SECONDS = 2.0  # that compiling a kernel takes about, if nothing else is said
 
 _units: dict[str, _Unit] = {}  # kernels compiled apart, by module and name
 
@@ -39,7 +44,7 @@ def kernel(function: F) -> F: ...
 def kernel(*, seconds: float) -> Callable[[F], F]: ...
 
 
-def kernel(function: Any = None, *, seconds: float = Kernel.seconds) -> Any:
+def kernel(function: Any = None, *, seconds: float = SECONDS) -> Any:
     """Compile `function` for one thread; the interpreter lock is released while it runs.
 
     Args:
@@ -48,15 +53,18 @@ def kernel(function: Any = None, *, seconds: float = Kernel.seconds) -> Any:
     """
     if function is None:
         return partial(kernel, seconds=seconds)
-    compiled: Any = _compile(function)
-    if not config.DISABLE_JIT:
-        compiled.seconds = seconds
+    if config.DISABLE_JIT:
+        return function
+    compiled: Any = plain_kernel(function) if is_plain() else _fast(function)
+    compiled.seconds = seconds
     return compiled
 
 
 def inlined(function: F) -> F:
     """Compile a small helper into its callers: no call, no copying of the views it is given."""
-    return _compile(function, forceinline=True)
+    if config.DISABLE_JIT:
+        return function
+    return cast(F, plain_helper(function) if is_plain() else _fast(function, forceinline=True))
 
 
 def merged(function: F) -> F:
@@ -64,23 +72,23 @@ def merged(function: F) -> F:
 
     For helpers with one way out (no `return` but at the end, or none).
     """
-    return _compile(function, inline="always")
-
-
-def _compile(function: F, **options: Any) -> F:
     if config.DISABLE_JIT:
         return function
-    compiled: Any = Kernel(
-        function, options={"nopython": True, "error_model": "numpy", "nogil": True, **options}
-    )
+    return cast(F, plain_merged(function) if is_plain() else _fast(function, inline="always"))
+
+
+def _fast(function: Callable[..., Any], **options: Any) -> Any:
+    """The same by the accelerator of the first start."""
+    from dynenvs.pipeline import Kernel
+
+    made: Any = Kernel(function, options={"nopython": True, **OPTIONS, **options})
     if function.__module__.startswith("dynenvs."):
-        compiled.enable_caching()
-    return cast(F, compiled)
+        made.enable_caching()
+    made.seconds = SECONDS
+    return made
 
 
-def apart(
-    signature: str, group: str = "rare", *, seconds: float = Kernel.seconds
-) -> Callable[[F], Any]:
+def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
     """Compile a kernel apart from its callers; they reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
@@ -112,7 +120,7 @@ def apart(
 class _Unit:
     """A kernel compiled apart: its job for the compiler, and the cell that holds its address."""
 
-    def __init__(self, function: Kernel, signature: str, group: str) -> None:
+    def __init__(self, function: Any, signature: str, group: str) -> None:
         arguments, self.result = sigutils.normalize_signature(signature)
         self.job, self.group = Job(function, arguments, function.seconds), group
         self._prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))

@@ -12,9 +12,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numba
+
 from dynenvs.ahead import Helper, start_helper
 from dynenvs.cache import WORLDS, cache_root, compiles_elsewhere, is_writable, turn_to_compile
-from dynenvs.pipeline import Kernel
+from dynenvs.interrupts import interrupts_kept
+from dynenvs.plain import KNOWN, is_known
 
 TOLD = 3.0  # seconds; what takes less is not worth a word
 
@@ -22,7 +25,7 @@ TOLD = 3.0  # seconds; what takes less is not worth a word
 class Job(NamedTuple):
     """A kernel, and the types of the arguments with which it will be called."""
 
-    kernel: Kernel
+    kernel: Any
     arguments: tuple[Any, ...]
     seconds: float  # that compiling it takes, about: for people
 
@@ -88,6 +91,9 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
     told = about >= TOLD
     if told:
         _say(_announcement(what, len(jobs), about))
+        if not is_known():
+            known = ".".join(str(part) for part in KNOWN)
+            _say(f"numba {numba.__version__} compiles in its own way, slower than {known} here")
     waiting = list(jobs)
     while waiting:
         if told and len(waiting) < len(jobs):
@@ -97,7 +103,8 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
         waiting.remove(job)
         wait_for_helper(job.name)
         if not job.is_ready:
-            job.kernel.compile(job.arguments)
+            with interrupts_kept():  # LLVM calls Python back when it has made machine code
+                job.kernel.compile(job.arguments)
     if told:
         _say(f"compiled in {time.monotonic() - begin:.0f} s")
 

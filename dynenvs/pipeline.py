@@ -1,10 +1,5 @@
-"""Numba's compiler, with three of its habits changed.
+"""Numba's compiler, with two of its habits changed, so that a first start takes half as long.
 
-* After inlining overloads (as `progress.has_left`), numba removes what it takes for dead code.  Its
-  alias analysis does not see that a field of a view that the function opened itself is memory of
-  the caller's: `w.bias[j] += x`, with no later use of `w.bias` in the same function, would be
-  dropped without a word.  `InlineViews` keeps every store.  LLVM, which knows better, removes what
-  is really dead.
 * A function that compiled code calls becomes no machine code of its own (`library.Part`).
 * It is not compiled again for each literal number with which it is called.
 """
@@ -14,35 +9,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from numba import types
-from numba.core import sigutils, typed_passes
+from numba.core import sigutils
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import InlineOverloads, NativeLowering
+from numba.core.typed_passes import NativeLowering
 
-from dynenvs.cache import KernelCache, turn_to_compile
+from dynenvs.cache import turn_to_compile
 from dynenvs.interrupts import interrupts_kept
+from dynenvs.kernel_cache import KernelCache
 from dynenvs.library import Part, Unit
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class InlineViews(InlineOverloads):
-    """`InlineOverloads`, but every store stays.  Numba compiles under a lock: nobody else sees."""
-
-    _name = "inline_views"
-
-    def run_pass(self, state: Any) -> bool:
-        """Inline overloads."""
-        removal = typed_passes.dead_code_elimination
-        typed_passes.dead_code_elimination = _keep
-        try:
-            return bool(super().run_pass(state))
-        finally:
-            typed_passes.dead_code_elimination = removal
-
-
-def _keep(*_: Any, **__: Any) -> None:
-    """Remove nothing."""
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -84,12 +60,11 @@ class UnitCompiler(CompilerBase):
     lowering: type[NativeLowering] = LowerToUnit
 
     def define_pipelines(self) -> list[Any]:
-        """Numba's own passes for compiled code, two of them replaced."""
+        """Numba's own passes for compiled code, the last of them replaced."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "nopython")
-        ours = {InlineOverloads: InlineViews, NativeLowering: self.lowering}
-        missing = set(ours) - {kind for kind, _ in passes.passes}
-        assert not missing, f"numba has no passes {missing} any more"
-        passes.passes = [(ours.get(kind, kind), why) for kind, why in passes.passes]
+        passes.passes = [
+            (self.lowering if kind is NativeLowering else kind, why) for kind, why in passes.passes
+        ]
         passes.finalize()
         return [passes]
 
@@ -135,8 +110,6 @@ class Kernel(CPUDispatcher):
 
     Numba pickles it as a function with `locals` (types of its variables; none here) and options.
     """
-
-    seconds = 2.0  # that compiling it takes about; `compiled` says so of what takes longer
 
     def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
         super().__init__(function, locals, options, UnitCompiler)

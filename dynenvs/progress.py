@@ -126,6 +126,6 @@ def _leave(progress, thread):  # type: ignore[no-untyped-def]
     return leave_and_linger
 
 
-@overload(has_left, inline="always")
+@overload(has_left, jit_options={"forceinline": True})
 def _has_left(progress, thread):  # type: ignore[no-untyped-def]
     return lambda progress, thread: _load(progress, LINE * (thread + 1) + ENDED) != 0

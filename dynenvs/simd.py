@@ -95,11 +95,11 @@ _four_rows: Any = _make(WIDTH)
 
 
 # Numba compares the signatures of the two functions, annotations included.
-@overload(add_multiple, inline="always")
+@overload(add_multiple, jit_options={"forceinline": True})
 def _add_multiple(X, r, Z, k, low, high, factor):  # type: ignore[no-untyped-def]
     return lambda X, r, Z, k, low, high, factor: _one_row(X, r, Z, k, low, high, factor)
 
 
-@overload(add_outer, inline="always")
+@overload(add_outer, jit_options={"forceinline": True})
 def _add_outer(X, r, Z, k, low, high, factor):  # type: ignore[no-untyped-def]
     return lambda X, r, Z, k, low, high, factor: _four_rows(X, r, Z, k, low, high, factor)

@@ -120,6 +120,6 @@ _four_at_once: Any = intrinsic(_on_four_lanes)
 
 
 # Numba compares the signatures of the two functions, annotations included.
-@overload(sines_cosines, inline="always")
+@overload(sines_cosines, jit_options={"forceinline": True})
 def _sines_cosines(x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     return lambda x0, x1, x2, x3: _four_at_once(x0, x1, x2, x3)

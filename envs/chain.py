@@ -132,7 +132,7 @@ def _finish(
     return _reward(s, t, o, action)
 
 
-@kernel
+@inlined
 def _begin(
     packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
 ) -> None:

@@ -81,7 +81,7 @@ def gait_frequency(options: Any, forward: float, sideways: float) -> float:
     return options.slow_frequency + options.frequency_slope * speed
 
 
-@kernel
+@inlined
 def _begin(
     packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
 ) -> None:

@@ -71,7 +71,7 @@ def gait_frequency(options: Any, command: float) -> float:
     return options.slow_frequency + options.frequency_slope * command
 
 
-@kernel
+@inlined
 def _begin(
     packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
 ) -> None:

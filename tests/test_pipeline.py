@@ -9,8 +9,11 @@ import pytest
 from dynenvs.compiled import apart, kernel
 from dynenvs.envs.robots import planar_humanoid
 from dynenvs.inverse import inverse_dynamics
-from dynenvs.layout import Bytes, Floats, open_model, open_workspace
+from dynenvs.layout import Bytes, Floats, Ints, open_model, open_workspace
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.progress import has_left, new_progress
+from dynenvs.simd import WIDTH, add_multiple, add_outer
+from dynenvs.trigonometry import sines_cosines
 from dynenvs.world import World
 
 
@@ -42,6 +45,30 @@ def test_a_function_that_numba_compiles_in_its_own_way_may_call_kernels() -> Non
     model = planar_humanoid.build()
     total = _store_and_sum(model.packed, model.workspace())
     assert total == model.nv * (model.nv + 1) / 2
+
+
+@numba.njit
+def _store_beside_overloads(packed: Bytes, buffer: Bytes, progress: Ints) -> float:
+    """Stores that nothing here reads again, beside one call of each overload of the package."""
+    w = open_workspace(open_model(packed), buffer)
+    for j in range(w.bias.shape[0]):
+        w.bias[j] = 1.0 + j
+    add_multiple(w.M, 0, w.M, 1, 0, WIDTH, 2.0)
+    add_outer(w.L, 0, w.L, 0, 0, WIDTH, 0.0)
+    if has_left(progress, 0):
+        return 0.0
+    return sines_cosines(0.0, 0.0, 0.0, 0.0)[7]
+
+
+def test_plain_numba_keeps_stores_beside_overloads() -> None:
+    """Numba removes "dead" code wherever it writes an overload into its caller's lines."""
+    model = planar_humanoid.build()
+    buffer = model.workspace()
+    w = open_workspace(open_model(model.packed), buffer)
+    w.M[1, :WIDTH] = 3.0
+    assert _store_beside_overloads(model.packed, buffer, new_progress(1)) == 1.0
+    np.testing.assert_array_equal(w.bias, 1.0 + np.arange(model.nv))
+    np.testing.assert_array_equal(w.M[0, :WIDTH], 6.0)
 
 
 def test_inverse_dynamics_with_lookahead_meets_two_steps() -> None:
