@@ -12,7 +12,7 @@ from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.standing import StandingController
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 SHIPPED = Path(__file__).with_name("policies")
 NAMES = ("expert", "random", "standing")

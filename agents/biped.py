@@ -6,8 +6,8 @@ goals; the base's two horizontal ones are then what the equations of motion leav
 centre of pressure the ground's forces have no horizontal moment, e^T (M_u a + h_u) = 0 for the
 twists e about two axes through it (`_balance`).  So the swinging limbs' momentum is taken into
 account as it is.  Joint velocities one control period ahead follow from the base's and the feet's
-by the legs' Jacobians, torques from the inverse contact LCP (`dynenvs.inverse`).  Nothing is
-remembered between calls.
+by the legs' Jacobians, torques from the inverse contact LCP (`dynenvs.simulation.inverse`).
+Nothing is remembered between calls.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ from dynenvs.agents.legged_motion import (
     stop_feet,
 )
 from dynenvs.agents.legged_state import BASE, angular_momentum, read_state
-from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged_records import ROOT, TURN
-from dynenvs.inverse import TRACKED, inverse_world
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -45,8 +44,9 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.progress import claim, leave
-from dynenvs.views import raw, vector
+from dynenvs.memory.views import raw, vector
+from dynenvs.simulation.inverse import TRACKED, inverse_world
+from dynenvs.simulation.progress import claim, leave
 
 FASTEST = 20.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 8.0  # horizontal acceleration of the base [m/s^2]

@@ -8,11 +8,11 @@ from typing import Any
 from dynenvs.agents.biped_records import JOINTS, LEGS, TWIST
 from dynenvs.agents.legged_motion import price
 from dynenvs.agents.legged_state import BASE
-from dynenvs.compiled import inlined
-from dynenvs.joints import integrate
-from dynenvs.kinematics import point_velocity, update_poses
-from dynenvs.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
-from dynenvs.rotation import rotate
+from dynenvs.jit.compiled import inlined
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import point_velocity, update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
 
 STRAIGHT = 1e-3  # least pivot of a Jacobian: a stretched leg's rates stay finite
 FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]

@@ -21,9 +21,9 @@ from typing import Any
 from dynenvs.agents.biped_records import LEGS
 from dynenvs.agents.curves import smooth_step
 from dynenvs.agents.legged_motion import DOWN
-from dynenvs.compiled import inlined
 from dynenvs.envs.legged import gait_frequency
-from dynenvs.layout import Floats, Records
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Records
 
 LEAST_DUTY = 0.52  # the feet hand over the load while both are down
 LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.records import record_type
+from dynenvs.memory.records import record_type
 
 LEGS = 2
 JOINTS = 6  # of a leg: hip yaw, roll and pitch, knee, ankle pitch and roll

@@ -20,8 +20,8 @@ from dynenvs.agents.curves import (
     smooth_step,
 )
 from dynenvs.agents.legged_motion import DOWN
-from dynenvs.compiled import inlined
-from dynenvs.layout import Records
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Records
 
 HOVER = 3e-4  # height at which a swing ends [m]
 NEAR = 0.02  # height below which a foot whose swing is over comes down [m]

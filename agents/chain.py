@@ -7,11 +7,12 @@ Nothing is remembered between calls.  From one observation:
    the further the tip is aside of its target, so that it comes down on the spot.
 2. The hinges' angles there.  All but the first are equal, so that the links lie on an arc, bent so
    that the last one points at the surface; that leaves one pose for each place of the tip.
-3. Torques by inverse dynamics (`dynenvs/inverse.py`) for joint accelerations of a critically damped
-   approach.  No coordinate is unactuated: at the spot, where the approach runs into the contact,
-   the nearest motion that the contact allows is asked for (status SOFT), with the load shared for
-   least torques.  On the way contacts are left out: balls that lie on the ground are dragged off
-   it by the torques of the free motion, where the allowed one would often be none at all.
+3. Torques by inverse dynamics (`dynenvs/simulation/inverse.py`) for joint accelerations of a
+   critically damped approach.  No coordinate is unactuated: at the spot, where the approach runs
+   into the contact, the nearest motion that the contact allows is asked for (status SOFT), with the
+   load shared for least torques.  On the way contacts are left out: balls that lie on the ground
+   are dragged off it by the torques of the free motion, where the allowed one would often be none
+   at all.
 4. Close to the spot, J^T f of the press is added: hybrid control of position and force (Raibert &
    Craig, Hybrid position/force control of manipulators, J. Dynamic Systems, Measurement, and
    Control 103, 1981), with all of the force along the surface's normal.
@@ -25,12 +26,11 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.controller import BatchController
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.chain_pendulum import ChainPendulumTask
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.inverse import UNSOLVED, inverse_world
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -42,8 +42,9 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.progress import claim, leave
-from dynenvs.records import record_type
+from dynenvs.memory.records import record_type
+from dynenvs.simulation.inverse import UNSOLVED, inverse_world
+from dynenvs.simulation.progress import claim, leave
 
 BANDWIDTH = 12.0  # of the approach to the reference [rad/s]
 LEAD = 0.4  # of the reference before the tip, round the pivot: at 2.4 rad/s [rad]

@@ -11,13 +11,13 @@ from rich.table import Table
 
 from dynenvs.agents.episode import Episode
 from dynenvs.agents.footsteps import worst_row
-from dynenvs.contact.detect import measure_gaps
+from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.envs.chain import PRESSED
 from dynenvs.envs.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.robots import chain as robot
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, open_model, open_workspace
-from dynenvs.model import Model
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import Floats, open_model, open_workspace
+from dynenvs.model.model import Model
 
 AT_TARGET = 0.01  # distance of the tip from its target at which it is there [m]
 

@@ -14,10 +14,10 @@ import numba
 from rich.console import Console
 
 from dynenvs.agents.reference import reference_controller
-from dynenvs.cache import cache_root, is_writable
-from dynenvs.compiled import prepare
 from dynenvs.envs.base import DynEnv
-from dynenvs.world import World
+from dynenvs.jit.cache import cache_root, is_writable
+from dynenvs.jit.compiled import prepare
+from dynenvs.simulation.world import World
 
 WORLDS = 32  # enough for two threads
 

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.compiled import expect, prepare
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats, Ints
-from dynenvs.model import Model
-from dynenvs.progress import begin_round, new_progress
-from dynenvs.threads import available_threads, share
+from dynenvs.jit.compiled import expect, prepare
+from dynenvs.memory.layout import Floats, Ints
+from dynenvs.model.model import Model
+from dynenvs.simulation.progress import begin_round, new_progress
+from dynenvs.simulation.threads import available_threads, share
 
 Action = NDArray[np.float32]
 

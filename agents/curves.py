@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined
+from dynenvs.jit.compiled import inlined
 
 
 @inlined

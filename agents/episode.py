@@ -17,7 +17,7 @@ from dynenvs.envs.base import DynEnv
 from dynenvs.envs.codes import END_WORDS
 from dynenvs.envs.task import NO_LIMIT
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
 
 

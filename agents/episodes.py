@@ -13,7 +13,7 @@ from dynenvs.agents.controller import Action, Policy
 from dynenvs.agents.episode import Episode, step_limit
 from dynenvs.envs.codes import END_WORDS
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 
 class _Record:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynenvs.compiled import kernel
-from dynenvs.contact.detect import measure_gaps
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Bytes, Floats, Ints, open_model, open_workspace
-from dynenvs.model import Model
-from dynenvs.rotation import rotate
+from dynenvs.contact.detection.detect import measure_gaps
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import Bytes, Floats, Ints, open_model, open_workspace
+from dynenvs.model.model import Model
 
 
 class Feet(NamedTuple):

@@ -30,12 +30,12 @@ from dynenvs.agents.gaits import (
     load_share,
     stride,
 )
-from dynenvs.compiled import kernel
 from dynenvs.dynamics.rnea import rnea_passes
 from dynenvs.envs.walker_records import ROOT
-from dynenvs.kinematics import update_kinematics
-from dynenvs.layout import Bytes, Floats, Records, open_model, open_state, open_workspace
-from dynenvs.model import Model
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.memory.layout import Bytes, Floats, Records, open_model, open_state, open_workspace
+from dynenvs.model.model import Model
 
 STEPS = 100  # phases at which a gait is measured
 PERIOD = 0.01  # control period [s]

@@ -27,7 +27,7 @@ from dynenvs.envs import planar_humanoid as humanoid_env
 from dynenvs.envs import planar_quadruped as quadruped_env
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped
 from dynenvs.envs.walker_records import ROOT
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 CLIMB = 37  # commands from the slowest to the fastest
 TRIALS = 6  # other starts for the fastest

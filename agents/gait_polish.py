@@ -19,7 +19,7 @@ from dynenvs.agents.gait_measure import Robot
 from dynenvs.agents.gaits import ENTRIES, KNOTS
 from dynenvs.agents.reference import WalkingController
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 WORLDS = 2  # with noise of their own
 STEPS, SETTLING = 460, 200  # control steps walked, and those not looked at

@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined
-from dynenvs.layout import Floats
-from dynenvs.records import record_type
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats
+from dynenvs.memory.records import record_type
 
 # Entries of a shape: lengths in strides and angles a stride, unless they say otherwise.
 ANKLE_X = 0  # of a foot in mid-stance, from the hip [m]

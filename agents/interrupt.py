@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from dynenvs.interrupts import interrupt_main_thread
+from dynenvs.jit.interrupts import interrupt_main_thread
 
 LATER = 3.0  # seconds after which an interrupt that nobody heard is sent again
 

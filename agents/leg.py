@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined
 from dynenvs.envs.walker_records import ROOT
-from dynenvs.layout import Ints, ModelView, StateView
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Ints, ModelView, StateView
 
 
 @inlined

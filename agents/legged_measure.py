@@ -15,7 +15,7 @@ from dynenvs.agents.episode import Episode
 from dynenvs.agents.feet import Feet, crept, radius, trace
 from dynenvs.agents.footsteps import stances, worst_row
 from dynenvs.envs.legged_env import LeggedRobot, LeggedVectorEnv
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 SETTLING = 2.0  # time from which on mean speeds are taken [s]
 BEFORE, AFTER = 1, 3  # control steps about a touchdown in which torques may jump

@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 from dynenvs.agents.legged_state import BASE, mass_entry
-from dynenvs.compiled import inlined
 from dynenvs.envs.legged_records import ROOT
-from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
 
 DOWN = 2e-5  # height below which a foot carries: one that is still in the air would slam [m]
 SETTLED = 0.003  # speed below which a foot that stands is at rest [m/s]

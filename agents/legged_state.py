@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined
 from dynenvs.envs.legged_records import ROOT, TURN
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
 
 BASE = 1  # the body
 

@@ -27,15 +27,15 @@ from dynenvs.agents.episodes import make_batch, run_episodes
 from dynenvs.agents.footsteps import stances, worst_row
 from dynenvs.agents.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.reference import reference_controller
-from dynenvs.compiled import kernel
-from dynenvs.contact.detect import feature_gap
+from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.legged_env import LeggedRobot
 from dynenvs.envs.walker_env import PlanarWalker
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Bytes, Floats, open_model, open_workspace
-from dynenvs.rotation import rotate
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import Bytes, Floats, open_model, open_workspace
 
 SIDE_BY_SIDE = 50  # episodes in one batch
 SETTLING = 2.0  # time from which on the mean speed is taken [s]

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from dynenvs.agents.controller import BatchController
 from dynenvs.agents.swing_up import POINT, UPRIGHT, Plant, hold, tube
 from dynenvs.agents.swing_up_table import PLANS
-from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.energy import energies, totals
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.double_pendulum import DoublePendulumTask
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.kinematics import update_kinematics
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -41,8 +41,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.progress import claim, leave
-from dynenvs.records import record_type
+from dynenvs.memory.records import record_type
+from dynenvs.simulation.progress import claim, leave
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins
 OUTSIDE = 1000.0  # cost-to-go beyond which no point of the plan's tube is followed

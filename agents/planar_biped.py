@@ -5,7 +5,7 @@ divergent component of motion says where the next foot goes and where under the 
 should push.  Feet, height and attitude of the torso have accelerations that follow from their own
 goals; the hip's forward one is what the equations of motion then leave (`walking_balance.py`).
 Joint velocities one control period ahead follow by the legs' Jacobians, torques from the inverse
-contact LCP (`dynenvs.inverse`).  Nothing is remembered between calls.
+contact LCP (`dynenvs.simulation.inverse`).  Nothing is remembered between calls.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dynenvs.agents.legged_motion import any_slams, put_actions, slams
 from dynenvs.agents.legged_state import mass_entry
 from dynenvs.agents.walking_balance import balance
 from dynenvs.agents.walking_state import read_state
-from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.walker_records import ROOT as PITCH  # the coordinate that follows the slides
-from dynenvs.inverse import TRACKED, inverse_world
-from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -39,9 +39,9 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.progress import claim, leave
-from dynenvs.rotation import rotate
-from dynenvs.views import raw, vector
+from dynenvs.memory.views import raw, vector
+from dynenvs.simulation.inverse import TRACKED, inverse_world
+from dynenvs.simulation.progress import claim, leave
 
 ROOT, JOINTS = PITCH + 1, 3  # coordinates of the root and of a leg
 ROUNDS = 4  # in which balance and the legs' motion are fitted to each other

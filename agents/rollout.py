@@ -14,7 +14,7 @@ from dynenvs.agents.episode import step_limit
 from dynenvs.agents.options import check_options
 from dynenvs.envs.codes import END_WORDS, RUNNING, TERMINATIONS
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 BLOCK = 256  # steps for which random numbers are drawn at once
 

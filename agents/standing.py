@@ -18,9 +18,9 @@ from dynenvs.envs.legged_records import ROOT as FREE_ROOT
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker_env import WalkerTask
 from dynenvs.envs.walker_records import ROOT
-from dynenvs.inverse import inverse_dynamics
-from dynenvs.layout import Floats
-from dynenvs.model import Model
+from dynenvs.memory.layout import Floats
+from dynenvs.model.model import Model
+from dynenvs.simulation.inverse import inverse_dynamics
 
 HOLDS = (WalkerTask, LeggedTask, ChainPendulumTask)  # what has a pose to hold
 

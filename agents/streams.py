@@ -8,7 +8,7 @@ import unicodedata
 
 # What the libraries print beside ASCII that does not fall apart into a letter and its accent
 WORDS = {"±": "+/-", "→": "->", "×": "x", "·": "*", "…": "...", "–": "-", "—": "-", "’": "'"}
-HANDLER = "dynenvs.plain"
+HANDLER = "dynenvs.jit.plain"
 
 
 def print_anything() -> None:

@@ -14,9 +14,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from dynenvs.compiled import kernel
-from dynenvs.kinematics import update_kinematics
-from dynenvs.layout import (
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -26,9 +26,9 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.model import Model
-from dynenvs.records import record_type
-from dynenvs.timestep import free_motion
+from dynenvs.memory.records import record_type
+from dynenvs.model.model import Model
+from dynenvs.simulation.timestep import free_motion
 
 PERIOD = 0.02  # control period for which gains and plans are made [s]
 STEP = 0.001  # physics step of the predictions [s]

@@ -19,7 +19,7 @@ from dynenvs.agents.pendulum import PendulumController
 from dynenvs.agents.swing_up import PERIOD, UPRIGHT, Plant, hold
 from dynenvs.envs.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.robots import pendulum as robot
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 LENGTH = 4.4  # of a plan [s]; least times are 3.18 s (shoulder) and 3.22 s (elbow)
 EFFORT = 0.85  # share of the limit that a plan may use

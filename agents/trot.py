@@ -7,7 +7,7 @@ gives the base's acceleration across the line for which roll and pitch follow th
 (`_balance`).  The speed across the line then grows as an inverted pendulum's, and the place of the
 next pair of feet brings it back (`trot_plan.py`).  Joint velocities one control period ahead follow
 from the base's and the feet's by the legs' Jacobians, torques from the inverse contact LCP
-(`dynenvs.inverse`).  Nothing is remembered between calls.
+(`dynenvs.simulation.inverse`).  Nothing is remembered between calls.
 
 Everything is worked out in a frame below the base that has its heading and stands still; arrays of
 the observation are in the order of `envs/quadruped.py`.
@@ -35,12 +35,12 @@ from dynenvs.agents.trot_plan import plan_step, share_load, steer
 from dynenvs.agents.trot_records import JOINTS, LEG, LEGS, PAIRS, PLAN
 from dynenvs.agents.trot_swing import set_goals, set_places
 from dynenvs.agents.trot_terrain import MOVES, choose_footholds, feel, look
-from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged_records import ROOT
-from dynenvs.inverse import TRACKED, inverse_world
-from dynenvs.kinematics import point_velocity, update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import point_velocity, update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -52,9 +52,9 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.progress import claim, leave
-from dynenvs.rotation import rotate
-from dynenvs.views import raw, vector
+from dynenvs.memory.views import raw, vector
+from dynenvs.simulation.inverse import TRACKED, inverse_world
+from dynenvs.simulation.progress import claim, leave
 
 FASTEST = 40.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 12.0  # acceleration across the line [m/s^2]

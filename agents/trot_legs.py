@@ -6,12 +6,12 @@ import math
 
 from dynenvs.agents.legged_state import BASE
 from dynenvs.agents.trot_records import LEGS
-from dynenvs.compiled import inlined
 from dynenvs.envs.legged_records import ROOT
-from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
-from dynenvs.rotation import rotate
+from dynenvs.jit.compiled import inlined
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
 
 
 @inlined

@@ -14,9 +14,9 @@ from typing import Any
 
 from dynenvs.agents.legged_motion import DOWN
 from dynenvs.agents.trot_records import LEGS, PAIRS
-from dynenvs.compiled import inlined
 from dynenvs.envs.legged import gait_frequency
-from dynenvs.layout import Floats, Records
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Records
 
 BOUNCE = 5e-4  # height up to which the other foot of a pair that stands does, too [m]
 LEAST_DUTY = 0.51  # the pairs hand over the load while both are down

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.records import record_type
+from dynenvs.memory.records import record_type
 
 LEGS = 4
 JOINTS = 3  # of a leg: abduction, hip, knee

@@ -21,8 +21,8 @@ from dynenvs.agents.curves import (
 from dynenvs.agents.legged_motion import DOWN
 from dynenvs.agents.trot_records import LEGS
 from dynenvs.agents.trot_terrain import swing_over
-from dynenvs.compiled import inlined
-from dynenvs.layout import Floats, Records
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Records
 
 HOVER = 3e-4  # height at which a swing ends [m]
 NEAR = 0.02  # height below which a foot whose swing is over comes down [m]

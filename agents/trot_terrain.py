@@ -13,9 +13,9 @@ from typing import Any
 
 from dynenvs.agents.curves import smooth_step
 from dynenvs.agents.trot_records import PAIRS
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.legged_records import ROOT
-from dynenvs.layout import Floats, ModelView, Records, StateView
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView
 
 UNSEEN = 0.004  # least height of a foot that does not touch: the scan may err so much [m]
 STEP = 0.03  # by which a foothold may be moved, and twice that, in x and y [m]

@@ -2,8 +2,8 @@
 
 From one observation: the gait gives where hip and feet should be; their desired accelerations,
 with feedback of stated bandwidths, give velocities one control period ahead; each leg's Jacobian
-turns them into joint velocities; the inverse contact LCP (`dynenvs.inverse`) turns those into
-torques.  Feet on the ground are given exactly the velocity that keeps them there, so that the
+turns them into joint velocities; the inverse contact LCP (`dynenvs.simulation.inverse`) turns those
+into torques.  Feet on the ground are given exactly the velocity that keeps them there, so that the
 prescription is consistent with sticking contact.  Nothing is remembered between calls.
 
 A trunk that is free to pitch is held level by how feet before and behind share the load.  They can
@@ -37,12 +37,11 @@ from dynenvs.agents.gaits import (
 from dynenvs.agents.leg import gap, gaps, hip_velocity, sole, sole_velocity, solve_leg, trunk
 from dynenvs.agents.walking_balance import balance, support
 from dynenvs.agents.walking_state import read_state
-from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.walker_records import ROOT
-from dynenvs.inverse import TRACKED, inverse_world
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -54,7 +53,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.progress import claim, leave
+from dynenvs.simulation.inverse import TRACKED, inverse_world
+from dynenvs.simulation.progress import claim, leave
 
 UNLOADED = 0.005  # a foot's share of the load below which its cost grows no further
 MARGIN = 0.2  # above its speed for which the hip's deviations are planned, to the command [m/s]

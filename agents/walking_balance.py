@@ -14,9 +14,9 @@ from typing import Any
 from dynenvs.agents.gaits import load_share
 from dynenvs.agents.leg import gaps, sole, trunk
 from dynenvs.agents.legged_state import mass_entry
-from dynenvs.compiled import inlined
 from dynenvs.envs.walker_records import ROOT
-from dynenvs.layout import Floats, Ints, ModelView, StateView, WorkspaceView
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Ints, ModelView, StateView, WorkspaceView
 
 INSET = 0.08  # of the distance between the feet that the centre of pressure keeps from either
 STRONGEST = 6.0  # acceleration that balance asks for [m/s^2]

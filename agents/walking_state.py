@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined
 from dynenvs.envs.walker_records import ROOT
-from dynenvs.layout import Floats, ModelView, StateView
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, ModelView, StateView
 
 
 @inlined

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Load the command line, which takes a second, and run it."""
     try:
-        from dynenvs.agents.cli import main as run
+        from dynenvs.cli import main as run
     except KeyboardInterrupt:
         print("dynenvs: stopped", file=sys.stderr)
         sys.exit(130)

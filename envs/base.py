@@ -24,8 +24,8 @@ from dynenvs.envs.checks import (
 from dynenvs.envs.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.task import Task
 from dynenvs.envs.worlds import Worlds
-from dynenvs.layout import Floats
-from dynenvs.model import Model
+from dynenvs.memory.layout import Floats
+from dynenvs.model.model import Model
 
 Observation = NDArray[np.float64]
 

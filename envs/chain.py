@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.loop import carry_out
 from dynenvs.envs.motors import set_torques, tell_torques
 from dynenvs.envs.rewards import closeness, ease
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -23,9 +23,9 @@ from dynenvs.layout import (
     Records,
     StateView,
 )
-from dynenvs.records import record_type
-from dynenvs.rng import uniform
-from dynenvs.views import vector
+from dynenvs.memory.records import record_type
+from dynenvs.memory.views import vector
+from dynenvs.simulation.rng import uniform
 
 # Reward weights; they sum to 1.  The last three count only as far as the tip is at its target.
 W_APPROACH, W_REACH, W_PRESS, W_STILL, W_EASE = 0.1, 0.4, 0.3, 0.1, 0.1

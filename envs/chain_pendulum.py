@@ -15,8 +15,8 @@ from dynenvs.envs.checks import choice, whole
 from dynenvs.envs.robots import chain as robot
 from dynenvs.envs.task import Task
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.layout import Floats
-from dynenvs.model import Model
+from dynenvs.memory.layout import Floats
+from dynenvs.model.model import Model
 
 FEWEST, MOST = 2, 15  # links
 FLOOR_SHARE = {"both": 0.5, "floor": 1.0, "wall": 0.0}  # of the targets, by `surface`

@@ -15,7 +15,7 @@ from dynenvs.envs.pendulum import OPTIONS, READING, TASK, run
 from dynenvs.envs.robots import pendulum as robot
 from dynenvs.envs.task import Task
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.model import Model
+from dynenvs.model.model import Model
 
 ACTUATED = {"both": robot.JOINTS, "shoulder": ("shoulder",), "elbow": ("elbow",)}
 VELOCITY_BOUND = 40.0  # beyond the drives' no-load speed [rad/s]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.detect import measure_gaps
-from dynenvs.contact.geometry.block_field import block_at, block_height
-from dynenvs.contact.geometry.height_field import surface
+from dynenvs.contact.detection.detect import measure_gaps
+from dynenvs.contact.detection.geometry.block_field import block_at, block_height
+from dynenvs.contact.detection.geometry.height_field import surface
 from dynenvs.envs.terrain import (
     HALF_TILE,
     NUMBERS,
@@ -17,8 +16,9 @@ from dynenvs.envs.terrain import (
     START_TILES,
     TREAD,
 )
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -27,7 +27,7 @@ from dynenvs.layout import (
     open_pairs,
     open_workspace,
 )
-from dynenvs.rng import uniform
+from dynenvs.simulation.rng import uniform
 
 FLAT, SLOPE, ROUGH, STAIRS = (NUMBERS[name] for name in ("flat", "slope", "rough", "stairs"))
 SETTLING = 20  # times that a robot is let down until its lowest foot touches

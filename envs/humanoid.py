@@ -12,7 +12,7 @@ from dynenvs.envs.object_records import add_objects
 from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.envs.task import Task
-from dynenvs.model import Model
+from dynenvs.model.model import Model
 
 GAIT = (1.0, 0.0)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.

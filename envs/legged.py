@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.detect import feature_gap
+from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.ground import FLAT, heading_of, local_ground, place_on_terrain
 from dynenvs.envs.legged_readings import describe, observe, reward, upright
@@ -20,8 +19,9 @@ from dynenvs.envs.loop import carry_out
 from dynenvs.envs.motors import set_torques
 from dynenvs.envs.object_placing import place_objects
 from dynenvs.envs.object_records import FREE_V
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -30,7 +30,7 @@ from dynenvs.layout import (
     StateView,
     open_poses,
 )
-from dynenvs.rng import uniform
+from dynenvs.simulation.rng import uniform
 
 FALL_HEIGHT = 0.6  # of the standing height
 FALL_TILT = 0.5  # cosine of the base's tilt below which it has fallen

@@ -37,11 +37,11 @@ from dynenvs.envs.objects import Loose, read_objects
 from dynenvs.envs.task import Task
 from dynenvs.envs.terrain import NUMBERS, SLOPE, TERRAINS
 from dynenvs.envs.vector import DynVectorEnv
-from dynenvs.kinematics import update_poses
-from dynenvs.laws import cone_code, polygon_number
-from dynenvs.layout import Floats, Ints, open_model
-from dynenvs.model import Model
-from dynenvs.records import POSE
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import Floats, Ints, open_model
+from dynenvs.memory.records import POSE
+from dynenvs.model.contact_options import cone_code, polygon_number
+from dynenvs.model.model import Model
 
 HEIGHT_BOUND = 2.0  # [m]
 SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.compiled import inlined
 from dynenvs.envs.ground import FLAT, ground_height, scan
 from dynenvs.envs.legged_records import PLACE, READING, ROOT, TURN
 from dynenvs.envs.object_placing import observe_objects, tell_objects
 from dynenvs.envs.object_records import FREE_Q, FREE_V
 from dynenvs.envs.rewards import closeness, ease
-from dynenvs.layout import Bytes, Floats, Ints, ModelView, Records, StateView
-from dynenvs.views import matrix, vector
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Bytes, Floats, Ints, ModelView, Records, StateView
+from dynenvs.memory.views import matrix, vector
 
 # Reward weights; they sum to 1.  Ease and posture count only as far as the command is followed.
 W_VELOCITY, W_EASE, W_POSTURE = 0.8, 0.1, 0.1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.records import record_type
+from dynenvs.memory.records import record_type
 
 PLACE, TURN, ROOT = 3, 7, 6  # positions of the base, with its quaternion; its velocities
 

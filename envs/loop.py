@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.batch import hold_torques
-from dynenvs.compiled import inlined
 from dynenvs.envs.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
 from dynenvs.envs.table import open_batch
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -35,10 +34,11 @@ from dynenvs.layout import (
     open_state,
     open_torques,
 )
-from dynenvs.progress import APART, claim, leave
-from dynenvs.timestep import clear_totals
-from dynenvs.undo import keep_state, may_fill, restore_state
-from dynenvs.views import copy_words, vector
+from dynenvs.memory.views import copy_words, vector
+from dynenvs.simulation.batch import hold_torques
+from dynenvs.simulation.progress import APART, claim, leave
+from dynenvs.simulation.timestep import clear_totals
+from dynenvs.simulation.undo import keep_state, may_fill, restore_state
 
 
 @inlined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import inlined
-from dynenvs.layout import Floats, ModelView, Records, StateView
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView
 
 
 @inlined

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.object_records import FREE_Q, FREE_V
-from dynenvs.layout import Floats, ModelView, Records, StateView
-from dynenvs.records import BOX
-from dynenvs.rng import uniform
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView
+from dynenvs.memory.records import BOX
+from dynenvs.simulation.rng import uniform
 
 TRIES = 100  # of a drawn place, to find one that is free
 APART = 0.005  # between drawn objects [m]

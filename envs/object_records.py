@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.envs.objects import Loose
-from dynenvs.layout import Floats
-from dynenvs.model import Model
-from dynenvs.parts import GEOM_TYPES, free
-from dynenvs.records import record_type
-from dynenvs.world import World
+from dynenvs.memory.layout import Floats
+from dynenvs.memory.records import record_type
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import GEOM_TYPES, free
+from dynenvs.simulation.world import World
 
 FREE_Q, FREE_V = 7, 6  # positions and velocities of a free body
 SEEN = 15  # observations of each object

@@ -47,7 +47,7 @@ class Loose:
 
     Attributes:
         shape: "box", "sphere" or "capsule".
-        size: as `dynenvs.parts.Geom` has it [m]: half edges; radius; radius and half length.
+        size: as `dynenvs.model.parts.Geom` has it [m]: half edges; radius; radius and half length.
         mass: [kg].
         friction: its own coefficient.
         position: of its middle from where the robot starts, x and y [m].

@@ -10,7 +10,7 @@ from dynenvs.envs.base import DynEnv
 from dynenvs.envs.robots import planar_humanoid as robot
 from dynenvs.envs.task import Task
 from dynenvs.envs.walker_env import PlanarVectorEnv, PlanarWalker, WalkerTask
-from dynenvs.model import Model
+from dynenvs.model.model import Model
 
 COMMAND_RANGE = (0.3, 1.2)  # [m/s]
 GAIT = (0.68, 0.20)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]

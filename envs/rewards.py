@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined
-from dynenvs.layout import Floats
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats
 
 
 @inlined

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.compiled import inlined
-from dynenvs.layout import Bytes, Floats, Ints
-from dynenvs.views import borrow
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Bytes, Floats, Ints
+from dynenvs.memory.views import borrow
 
 
 class BatchView(NamedTuple):

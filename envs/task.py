@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.checks import number, whole
-from dynenvs.model import Model
+from dynenvs.model.model import Model
 from dynenvs.registration import EPISODE_STEPS
 
 LEAST_TIMESTEP, MOST_TIMESTEP = 1e-6, 0.02  # coarser steps let fast feet sink in [s]

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.builder import ModelBuilder
+from dynenvs.model.builder import ModelBuilder
 
 Array = NDArray[np.float64]
 

@@ -31,7 +31,7 @@ from dynenvs.envs.codes import (
 )
 from dynenvs.envs.task import NO_LIMIT
 from dynenvs.envs.worlds import Flags, Worlds
-from dynenvs.threads import available_threads
+from dynenvs.simulation.threads import available_threads
 
 Floats = NDArray[np.float64]
 

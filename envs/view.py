@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.dynamics.crba import crba
-from dynenvs.edge import prepare
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.snapshot import poses, snapshot
 from dynenvs.envs.render.window import Mode
-from dynenvs.kinematics import add_point_row, update_kinematics
-from dynenvs.layout import open_model, open_state, open_workspace
-from dynenvs.model import Model
+from dynenvs.kinematics.poses import add_point_row, update_kinematics
+from dynenvs.memory.layout import open_model, open_state, open_workspace
+from dynenvs.model.model import Model
+from dynenvs.model.validation import prepare
 
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
 MARGIN_HANGING = 2.5  # height of the picture over the reach from the pivot

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.edge import finite_vector
 from dynenvs.envs.checks import choice, flag, number, picture_side
 from dynenvs.envs.render import Frame, Renderer
 from dynenvs.envs.render.framing import (
@@ -28,8 +27,9 @@ from dynenvs.envs.render.scene import Scene
 from dynenvs.envs.render.side import SideView
 from dynenvs.envs.render.snapshot import snapshot
 from dynenvs.envs.render.window import Mode
-from dynenvs.model import Model
-from dynenvs.world import World
+from dynenvs.model.model import Model
+from dynenvs.model.validation import finite_vector
+from dynenvs.simulation.world import World
 
 View = Literal["side", "perspective"]
 VIEWS = ("side", "perspective")

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.detect import feature_gap
+from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.loop import carry_out
 from dynenvs.envs.motors import set_torques
 from dynenvs.envs.rewards import closeness, ease
 from dynenvs.envs.walker_records import READING, ROOT, TASK
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -29,8 +29,8 @@ from dynenvs.layout import (
     StateView,
     open_poses,
 )
-from dynenvs.rng import uniform
-from dynenvs.views import matrix, vector
+from dynenvs.memory.views import matrix, vector
+from dynenvs.simulation.rng import uniform
 
 # Reward weights; they sum to 1.  Ease and steadiness count only as far as the command is followed.
 W_VELOCITY, W_EASE, W_HEIGHT = 0.8, 0.1, 0.1

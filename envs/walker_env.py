@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.contact.detect import feature_gap
+from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import flag, interval, number, number_each
 from dynenvs.envs.commands import give_command
@@ -19,9 +19,9 @@ from dynenvs.envs.task import Task
 from dynenvs.envs.vector import DynVectorEnv
 from dynenvs.envs.walker import run
 from dynenvs.envs.walker_records import OPTIONS, READING, ROOT, TASK
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, Ints, open_model
-from dynenvs.records import POSE
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import Floats, Ints, open_model
+from dynenvs.memory.records import POSE
 
 HEIGHT_BOUND = 3.0  # [m]
 ROOT_VELOCITY_BOUND = 15.0  # [m/s]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.records import record_type
+from dynenvs.memory.records import record_type
 
 ROOT = 2  # slides of the root, x and z; where it is free to pitch, that angle follows
 

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.batch import LEAST_SHARE
-from dynenvs.compiled import kernel, prepare
-from dynenvs.edge import mend_lists
 from dynenvs.envs.checks import real_numbers
 from dynenvs.envs.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
 from dynenvs.envs.table import new_table, point
 from dynenvs.envs.task import Task
-from dynenvs.layout import Floats
-from dynenvs.progress import APART, begin_round, new_progress
-from dynenvs.rng import seeded
-from dynenvs.room import with_room
-from dynenvs.simd import WIDTH
-from dynenvs.threads import share
+from dynenvs.jit.compiled import kernel, prepare
+from dynenvs.memory.layout import Floats
+from dynenvs.model.validation import mend_lists
+from dynenvs.simd.vectors import WIDTH
+from dynenvs.simulation.batch import LEAST_SHARE
+from dynenvs.simulation.progress import APART, begin_round, new_progress
+from dynenvs.simulation.rng import seeded
+from dynenvs.simulation.room import with_room
+from dynenvs.simulation.threads import share
 
 Flags = NDArray[np.bool_]
 Info = dict[str, Any]

@@ -16,7 +16,7 @@ from PIL import Image
 
 import dynenvs
 from dynenvs import ModelBuilder, World, free, revolute
-from dynenvs.diagnostics import Diagnostics
+from dynenvs.simulation.diagnostics import Diagnostics
 
 BRICK = (0.1, 0.05, 0.05)  # half edges [m]
 WIDTH, ROWS = 4, 4

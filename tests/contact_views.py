@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from trees import Array
 
-from dynenvs.contact.problem import (
+from dynenvs.contact.assembly.problem import (
     WORDS,
     ContactAnswer,
     ContactProblem,
     Scratch,
     velocity_scale,
 )
-from dynenvs.records import ELIMINATED, RUNGS, UNKNOWN
+from dynenvs.memory.records import ELIMINATED, RUNGS, UNKNOWN
 
 
 def stated(blocks: Array, G: Array, bias: Array, polygon: Array, floor: float) -> ContactProblem:

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from trees import Array, Opened, plus, random_inertia
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.rnea import bias_force
-from dynenvs.inverse import InverseResult, inverse_dynamics
-from dynenvs.model import Model
-from dynenvs.parts import free, prismatic, revolute
-from dynenvs.timestep import DONE, step
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import free, prismatic, revolute
+from dynenvs.simulation.inverse import InverseResult, inverse_dynamics
+from dynenvs.simulation.timestep import DONE, step
+from dynenvs.simulation.world import World
 
 H = 0.01  # control period [s]
 

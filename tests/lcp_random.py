@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.agents.verify.lcp_problems import random_contacts
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.studies.verify.lcp_problems import random_contacts
 
 Array = NDArray[np.float64]
 Rational = list[Fraction]

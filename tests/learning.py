@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dynenvs.agents import cli
+from dynenvs import cli
 
 PENDULUM, HUMANOID = "dynenvs/DoublePendulum-v0", "dynenvs/PlanarHumanoid-v0"
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import Joint, free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import Joint, free
+from dynenvs.simulation.world import World
 
 Picture = NDArray[np.uint8]
 Array = NDArray[Any]

@@ -6,9 +6,9 @@ from functools import cache
 
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import revolute
-from dynenvs.records import POLYGON
+from dynenvs.memory.records import POLYGON
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import revolute
 
 
 @cache

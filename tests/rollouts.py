@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 import dynenvs
 from dynenvs.agents.reference import reference_controller
-from dynenvs.contact.detect import measure_gaps
+from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.envs.base import DynEnv
 from dynenvs.envs.humanoid import HumanoidTask
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import open_model, open_state, open_workspace
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import open_model, open_state, open_workspace
 
 gym.register_envs(dynenvs)
 IDS = tuple(sorted(name for name in gym.registry if name.startswith("dynenvs/")))

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.parts import free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free
+from dynenvs.simulation.world import World
 
 G = 9.81  # [m/s^2]
 

@@ -10,13 +10,13 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.contact.detect import measure_gaps
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import open_model, open_workspace
-from dynenvs.model import Model
-from dynenvs.parts import free
-from dynenvs.records import FAR
+from dynenvs.contact.detection.detect import measure_gaps
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.records import FAR
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import free
 
 UP = np.array([0.0, 0.0, 1.0])
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from trees import Array, random_q, random_tree
 
-from dynenvs.abreast import free_abreast
-from dynenvs.builder import ModelBuilder
-from dynenvs.compiled import kernel
 from dynenvs.envs.robots import humanoid, quadruped
-from dynenvs.kinematics import update_poses
-from dynenvs.lanes import get, join, like, nil, put, sine_cosine_lanes, split
-from dynenvs.layout import open_model, open_state, open_workspace
-from dynenvs.model import Model
-from dynenvs.parts import free, revolute
-from dynenvs.simd import WIDTH
-from dynenvs.timestep import free_motion
-from dynenvs.trigonometry import sine_cosine
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import open_model, open_state, open_workspace
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import free, revolute
+from dynenvs.simd.lanes import get, join, like, nil, put, sine_cosine_lanes, split
+from dynenvs.simd.trigonometry import sine_cosine
+from dynenvs.simd.vectors import WIDTH
+from dynenvs.simulation.batch_lanes import free_abreast
+from dynenvs.simulation.timestep import free_motion
 
 DT = 0.01
 

@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from dynenvs import ahead
-from dynenvs.ahead import Helper, start_helper
+from dynenvs.jit import ahead
+from dynenvs.jit.ahead import Helper, start_helper
 
-UNIT = "dynenvs.contact.loops.hold_loops"  # small
+UNIT = "dynenvs.contact.assembly.loops.hold_loops"  # small
 JOB = (UNIT, ())
 CODE = f"""
-from dynenvs import ahead, cache, compiled
-import dynenvs.contact.loops
+from dynenvs.jit import ahead
+from dynenvs.jit import cache
+from dynenvs.jit import compiled
+import dynenvs.contact.assembly.loops
 job = compiled._units[{UNIT!r}].job
 jobs = [(job.name, job.arguments)]
 """

@@ -17,10 +17,11 @@ from batches import make_batch, random_actions, trace_batch
 from gymnasium.vector import AsyncVectorEnv
 from rollouts import IDS, bits, every_env
 
-from dynenvs import compiled, threads
 from dynenvs.envs.worlds import LEAST_SHARE
-from dynenvs.progress import claim, leave
-from dynenvs.threads import share
+from dynenvs.jit import compiled
+from dynenvs.simulation import threads
+from dynenvs.simulation.progress import claim, leave
+from dynenvs.simulation.threads import share
 
 COUNT, STEPS = 3 * LEAST_SHARE, 25
 

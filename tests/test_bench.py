@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dynenvs.agents import cli
-from dynenvs.agents.bench import (
+from dynenvs import cli
+from dynenvs.agents.reference import reference_controller
+from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.simulation.world import World
+from dynenvs.studies.bench import (
     batch,
     dynamics,
     families,
@@ -26,11 +29,8 @@ from dynenvs.agents.bench import (
     solves,
     steps,
 )
-from dynenvs.agents.bench.peers import MissingPeer, peer
-from dynenvs.agents.bench.race import Race, Result, Settings, System
-from dynenvs.agents.reference import reference_controller
-from dynenvs.layout import open_model, open_workspace
-from dynenvs.world import World
+from dynenvs.studies.bench.peers import MissingPeer, peer
+from dynenvs.studies.bench.race import Race, Result, Settings, System
 
 QUICK = Settings(repeats=3, seconds=0.01, quick=True)
 
@@ -151,7 +151,7 @@ def test_bench_writes_its_files(
 
 def test_the_plot_draws_what_has_sizes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from dynenvs.agents.bench.plot import plot
+    from dynenvs.studies.bench.plot import plot
 
     rows = [
         race.Row(f"{n}", [n, 2.0 * n], [1.0] * 2, None, {"worlds": n, "threads": 1}, [1.0] * 2)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynenvs.agents.bench import families, loose, report, scenes
-from dynenvs.agents.bench.loose import PUSH, Ours, Scene, Theirs
-from dynenvs.agents.bench.peers import peer
-from dynenvs.agents.bench.race import Result, Settings
-from dynenvs.layout import Floats
-from dynenvs.world import SimulationError
+from dynenvs.memory.layout import Floats
+from dynenvs.simulation.world import SimulationError
+from dynenvs.studies.bench import families, loose, report, scenes
+from dynenvs.studies.bench.loose import PUSH, Ours, Scene, Theirs
+from dynenvs.studies.bench.peers import peer
+from dynenvs.studies.bench.race import Result, Settings
 
 QUICK = Settings(repeats=3, seconds=0.01, quick=True)
 FALLS, RESTS = 4, 5  # where the heap is among the scenes

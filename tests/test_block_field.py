@@ -9,11 +9,11 @@ import pytest
 from solids import Solid, add_solid, few_of, pose, read
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.model import Model
-from dynenvs.parts import ModelError, free
-from dynenvs.records import FAR
-from dynenvs.world import World
+from dynenvs.memory.records import FAR
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import ModelError, free
+from dynenvs.simulation.world import World
 
 BREADTH = 0.3  # of a block [m]
 BALL = 0.04

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free
+from dynenvs.simulation.world import World
 
 STEPS, TIMESTEP = 150, 0.005  # [s]
 # Of seeds 1,000 to 7,000 and 100,000 to 163,000 some of those whose exact cones were left degraded,

@@ -12,9 +12,9 @@ from solids import Solid, distance, few_of, pose, read, slots
 from test_block_field import BREADTH, blocks, over
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import ModelError, free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, free
+from dynenvs.simulation.world import World
 
 FOOT = (0.11, 0.05, 0.022)
 DEEP = 3.0  # [m]

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dynenvs import packing, solids
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import free, revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import packing, solids
+from dynenvs.model.parts import free, revolute
+from dynenvs.simulation.world import World
 
 
 def scene(seed: int) -> World:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.crba import crba
-from dynenvs.model import Model
-from dynenvs.parts import Joint, ModelError, fixed, free, prismatic, revolute, spherical
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Joint, ModelError, fixed, free, prismatic, revolute, spherical
 
 SOLID: dict[str, Any] = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
 

@@ -21,14 +21,14 @@ from dynenvs.agents.chain_measure import AT_TARGET, Press, measure_press
 from dynenvs.agents.episodes import run_episodes
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.standing import StandingController
-from dynenvs.contact.detect import measure_gaps
+from dynenvs.contact.detection.detect import measure_gaps
+from dynenvs.dynamics.jacobians import frames
 from dynenvs.envs.chain import PRESSED
 from dynenvs.envs.chain_pendulum import FEWEST, MOST, ON_FLOOR, ON_WALL, ChainPendulumEnv
 from dynenvs.envs.codes import END_WORDS
 from dynenvs.envs.robots import chain as robot
-from dynenvs.jacobians import frames
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import Floats
 
 NAME = "dynenvs/ChainPendulum-v0"
 WEIGHT = robot.MASS * robot.GRAVITY

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dynenvs.agents import cli, demo, film, interrupt
+from dynenvs import cli
+from dynenvs.agents import demo, film, interrupt
 from dynenvs.agents.episode import environment_id, short_name
 from dynenvs.agents.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS

@@ -7,14 +7,14 @@ import pytest
 from scipy.integrate import solve_ivp
 from trees import Array, close
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.aba import aba
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.energy import totals
 from dynenvs.dynamics.rnea import bias_force
-from dynenvs.model import Model
-from dynenvs.parts import free, prismatic, revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import free, prismatic, revolute
+from dynenvs.simulation.world import World
 
 G = 9.81
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dynenvs.agents import cli, compile
+from dynenvs import cli
+from dynenvs.agents import compile
 
 START = """
 import gymnasium as gym
@@ -37,7 +38,7 @@ def run(code: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_what_is_compiled_ahead_is_not_compiled_again(tmp_path: Path) -> None:
     """Nothing is said, and no file is added, by a start after it."""
-    command = ["-m", "dynenvs.agents.cli", "compile", "double-pendulum"]
+    command = ["-m", "dynenvs.cli", "compile", "double-pendulum"]
     done = run(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"MB in {tmp_path}" in done.stdout.replace("\n", " ")

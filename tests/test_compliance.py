@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from trees import Array, random_tree
 
-from dynenvs.contact.formulations import by_kind, minimal_coordinates, stewart_trinkle
 from dynenvs.dynamics.compliance import compliance
 from dynenvs.dynamics.crba import crba
-from dynenvs.jacobians import point_jacobian
+from dynenvs.dynamics.jacobians import point_jacobian
 from dynenvs.lcp import LcpStatus, solve_lcp
-from dynenvs.model import Model
+from dynenvs.model.model import Model
+from dynenvs.studies.formulations import by_kind, minimal_coordinates, stewart_trinkle
 
 Nodes = list[tuple[str, Array]]
 

@@ -14,13 +14,13 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.contact.cone import solve_cones
-from dynenvs.contact.cone_law import certify_cones
-from dynenvs.contact.problem import ContactProblem
-from dynenvs.parts import ModelError, free, prismatic
-from dynenvs.records import BLOCK, CONE, POLYGON, PYRAMID
-from dynenvs.world import World
+from dynenvs.contact.assembly.problem import ContactProblem
+from dynenvs.contact.solvers.cone import solve_cones
+from dynenvs.contact.solvers.cone_law import certify_cones
+from dynenvs.memory.records import BLOCK, CONE, POLYGON, PYRAMID
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, free, prismatic
+from dynenvs.simulation.world import World
 
 
 def random_problem(

@@ -7,11 +7,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 from trees import Array, Opened, close, random_inertia, random_q
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.model import Model
-from dynenvs.parts import Joint, free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Joint, free
+from dynenvs.simulation.world import World
 
 
 def floating_tree(seed: int) -> Model:

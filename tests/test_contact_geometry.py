@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from solids import UP, Solid, distance, few_of, pair_model, pose, read, slots
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import ModelError, free, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, free, revolute
 
 KINDS = {"sphere": 1, "capsule": 2, "box": 3}
 PAIRS = [p for p in combinations_with_replacement(KINDS, 2) if p != ("sphere", "sphere")]

@@ -12,8 +12,8 @@ from trees import close
 
 import dynenvs
 from dynenvs import ModelBuilder, ModelError, World, free
-from dynenvs.hulls import fewer_corners, hull_corners
-from dynenvs.model import Model
+from dynenvs.model.hulls import fewer_corners, hull_corners
+from dynenvs.model.model import Model
 
 HALF = np.array([0.3, 0.2, 0.1])
 CORNERS = HALF * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))

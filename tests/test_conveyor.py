@@ -9,10 +9,10 @@ import pytest
 from scenes import G, block_inertia, tilted_gravity
 from scipy.spatial.transform import Rotation
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.inverse import inverse_dynamics
-from dynenvs.parts import ModelError, Vector, free, prismatic
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, Vector, free, prismatic
+from dynenvs.simulation.inverse import inverse_dynamics
+from dynenvs.simulation.world import World
 
 HALF = (0.1, 0.1, 0.05)
 CUBE = np.full(3, 0.1)

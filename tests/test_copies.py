@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scenes import block
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.model import Model
-from dynenvs.parts import revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import revolute
+from dynenvs.simulation.world import World
 
 
 def pickled(thing: Any) -> Any:

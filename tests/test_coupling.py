@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dynenvs.compiled import kernel
-from dynenvs.contact.rows import couple
-from dynenvs.layout import DOF
-from dynenvs.simd import WIDTH, add_multiple, add_outer
+from dynenvs.contact.assembly.rows import couple
+from dynenvs.jit.compiled import kernel
+from dynenvs.memory.layout import DOF
+from dynenvs.simd.vectors import WIDTH, add_multiple, add_outer
 
 Array = NDArray[np.float64]
 

@@ -18,12 +18,12 @@ from stable_baselines3.common.evaluation import evaluate_policy
 import dynenvs
 from dynenvs.agents.pendulum import CAPTURE, PendulumController
 from dynenvs.agents.swing_up import Plant, hold
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
 from dynenvs.envs.double_pendulum import ACTUATED, VELOCITY_BOUND, DoublePendulumEnv
 from dynenvs.envs.robots import pendulum as robot
-from dynenvs.parts import revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import revolute
+from dynenvs.simulation.world import World
 
 MODES = tuple(ACTUATED)
 TIME_TO_UPRIGHT = {"both": 6.0, "shoulder": 10.0, "elbow": 10.0}  # [s]

@@ -20,10 +20,10 @@ from dynenvs.agents.reference import reference_controller
 from dynenvs.contact.project import LARGE
 from dynenvs.envs.codes import END_WORDS
 from dynenvs.envs.objects import box, capsule, sphere
-from dynenvs.model import Model
-from dynenvs.parts import Geom
-from dynenvs.records import MIDPOINT
-from dynenvs.timestep import HALVINGS
+from dynenvs.memory.records import MIDPOINT
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Geom
+from dynenvs.simulation.timestep import HALVINGS
 
 STEPS, MANY = 3_000, 100_000
 

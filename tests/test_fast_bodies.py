@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from solids import Solid, add_solid, pose
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free
+from dynenvs.simulation.world import World
 
 BULLETS = {
     "sphere": Solid("sphere", (0.03,), np.eye(3), np.zeros(3)),

@@ -14,12 +14,12 @@ from test_contact_geometry import hills
 from test_solid_contact import inertia, rests
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
 from dynenvs.envs.humanoid import HumanoidEnv
 from dynenvs.envs.quadruped import QuadrupedEnv
-from dynenvs.parts import free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free
+from dynenvs.simulation.world import World
 
 LYING = Rotation.from_euler("y", 90, degrees=True).as_matrix()
 

@@ -14,10 +14,10 @@ from test_block_field import BREADTH, blocks, over
 from test_contact_geometry import field, hills
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import free
-from dynenvs.records import FAR
-from dynenvs.solids import _top
+from dynenvs.memory.records import FAR
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free
+from dynenvs.model.solids import _top
 
 SEEN = 0.05  # rims are looked at as far as this [m]
 ROUND = (np.sqrt(5) - 1) / 2

@@ -17,16 +17,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from dynenvs import compiled, compiling, interrupts
-from dynenvs.compiled import apart, kernel
 from dynenvs.envs import worlds
+from dynenvs.jit import compiled, compiling, interrupts
+from dynenvs.jit.compiled import apart, kernel
 from dynenvs.lcp.workspace import workspace_size
 
-UNIT = "dynenvs.contact.loops.hold_loops"  # small
+UNIT = "dynenvs.contact.assembly.loops.hold_loops"  # small
 COMPILE = f"""
 import sys
-from dynenvs import compiled, compiling
-import dynenvs.contact.loops
+from dynenvs.jit import compiled
+from dynenvs.jit import compiling
+import dynenvs.contact.assembly.loops
 unit = compiled._units[{UNIT!r}]
 compiling.compile_jobs("a test", [unit.job._replace(seconds=60.0)])
 unit.link()
@@ -116,7 +117,7 @@ def fail(self, name, data):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 IndexDataCacheFile._save_data = fail
 """
-    more = "compiled._units['dynenvs.contact.loops.respect_loops'].link()"
+    more = "compiled._units['dynenvs.contact.assembly.loops.respect_loops'].link()"
     _, err = end(start(full + COMPILE + more, tmp_path, DYNENVS_COMPILERS="1"))
     assert err.count("No space left on device") == 1
     assert err.count("cannot keep machine code in") == 1

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dynenvs import ModelBuilder, fixed, frames, free, point_bias, point_jacobian, revolute
-from dynenvs.joints import integrate
-from dynenvs.layout import open_model
-from dynenvs.model import Model
+from dynenvs.kinematics.joints import integrate
+from dynenvs.memory.layout import open_model
+from dynenvs.model.model import Model
 
 
 def _arm() -> tuple[Model, np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from gymnasium.utils.env_checker import check_env
 from PIL import Image
 from rollouts import PLANAR, action_list, bits, every_planar, make, state_bits, trace
 
-from dynenvs.agents import cli
+from dynenvs import cli
 from dynenvs.agents.episodes import make_batch, run_episodes
 from dynenvs.agents.measure import Gait, main, measure_gait, walk
 from dynenvs.agents.reference import reference_controller
@@ -28,10 +28,10 @@ from dynenvs.envs.base import DynEnv
 from dynenvs.envs.view import push
 from dynenvs.envs.walker import FALL_PITCH
 from dynenvs.envs.walker_env import PlanarWalker
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import open_model
-from dynenvs.model import Model
-from dynenvs.records import POSE
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import open_model
+from dynenvs.memory.records import POSE
+from dynenvs.model.model import Model
 
 PITCH = 2  # coordinate
 Array = np.ndarray

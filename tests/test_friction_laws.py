@@ -21,9 +21,9 @@ from scenes import (
 )
 from scipy.spatial.transform import Rotation
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import free, prismatic, revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free, prismatic, revolute
+from dynenvs.simulation.world import World
 
 HEADINGS = (0.0, 0.3, np.pi / 8, 1.0, np.pi / 2, 2.5)
 

@@ -13,19 +13,19 @@ from PIL import Image
 from rollouts import idle
 from strides import check_follows, missed_bars, velocities_in_float32
 
-from dynenvs.agents import survival
 from dynenvs.agents.episode import run_episode
 from dynenvs.agents.legged_measure import measure_trot
 from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.survival import plot, survivors
 from dynenvs.envs.humanoid import HumanoidEnv
 from dynenvs.envs.legged_env import LeggedRobot
 from dynenvs.envs.legged_records import BODY, ITSELF
 from dynenvs.envs.robots import humanoid as robot
-from dynenvs.inverse import InverseStatus, inverse_dynamics
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import open_model
-from dynenvs.records import LEMKE, POSE
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import open_model
+from dynenvs.memory.records import LEMKE, POSE
+from dynenvs.simulation.inverse import InverseStatus, inverse_dynamics
+from dynenvs.studies import survival
+from dynenvs.studies.survival import plot, survivors
 
 
 def humanoid(**options: Any) -> LeggedRobot:

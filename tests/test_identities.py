@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from trees import Opened, Tree, close, derivative, minus, plus, random_q
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.aba import aba
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.energy import totals
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.rnea import bias_force, rnea
-from dynenvs.parts import free, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free, revolute
 
 
 def test_rnea_is_mass_matrix_times_acceleration_plus_bias(tree: Tree) -> None:

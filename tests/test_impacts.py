@@ -10,9 +10,9 @@ import pytest
 from scenes import G, block, certified, energy
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import ModelError, free
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, free
+from dynenvs.simulation.world import World
 
 LAWS: list[dict[str, str]] = [
     {},

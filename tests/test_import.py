@@ -11,8 +11,8 @@ from trees import close
 
 import dynenvs
 from dynenvs import ModelError
-from dynenvs.importing import NotCarriedOver
-from dynenvs.world import World
+from dynenvs.model.importing import NotCarriedOver
+from dynenvs.simulation.world import World
 
 pytest.importorskip("mujoco")
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from trees import close
 
 import dynenvs
-from dynenvs.model import Model
-from dynenvs.world import World
+from dynenvs.model.model import Model
+from dynenvs.simulation.world import World
 
 mujoco: Any = pytest.importorskip("mujoco")
 

@@ -13,7 +13,7 @@ import pytest
 
 import dynenvs
 from dynenvs import ModelBuilder, ModelError, free, prismatic, revolute, spherical
-from dynenvs.model import Model
+from dynenvs.model.model import Model
 
 
 def everything() -> Model:

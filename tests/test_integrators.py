@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import Array, close, derivative, random_tree
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.integrators import (
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import free, revolute, spherical
+from dynenvs.studies.integrators import (
     FIXED_STEP,
     INTEGRATORS,
     SCIPY,
@@ -23,9 +25,7 @@ from dynenvs.integrators import (
     simulate,
     simulate_system,
 )
-from dynenvs.methods import METHODS
-from dynenvs.model import Model
-from dynenvs.parts import free, revolute, spherical
+from dynenvs.studies.methods import METHODS
 
 ORDERS = {
     "explicit_euler": 1,
@@ -101,7 +101,7 @@ def test_adaptive_methods_come_near_each_other(method: str, model: Model) -> Non
 
 def test_order_of_the_embedded_pair() -> None:
     """One Cash-Karp step: error of order six locally; its estimate of order five."""
-    from dynenvs.integrators.cash_karp import cash_karp_step
+    from dynenvs.studies.integrators.cash_karp import cash_karp_step
 
     def f(t: float, y: Array) -> Array:
         return np.array([y[1], -np.sin(y[0]) + 0.1 * t])

@@ -31,10 +31,10 @@ from inverse_cases import (
 from scipy.optimize import linprog
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.inverse import InverseStatus, inverse_dynamics
-from dynenvs.model import Model
-from dynenvs.parts import prismatic
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import prismatic
+from dynenvs.simulation.inverse import InverseStatus, inverse_dynamics
 
 # The answer itself
 

@@ -32,14 +32,14 @@ from inverse_cases import (
 from scipy.optimize import nnls
 from trees import random_inertia
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.rnea import bias_force
 from dynenvs.envs.robots import planar_humanoid
-from dynenvs.inverse import InverseResult, InverseStatus, inverse_dynamics
 from dynenvs.lcp import LcpStatus, solve_lcp
-from dynenvs.model import Model
-from dynenvs.parts import prismatic, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import prismatic, revolute
+from dynenvs.simulation.inverse import InverseResult, InverseStatus, inverse_dynamics
 
 # Redistribution
 

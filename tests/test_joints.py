@@ -9,11 +9,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 from trees import Array, Opened, close, minus, plus, random_q
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.joints import normalise
-from dynenvs.layout import open_model
-from dynenvs.model import Model
-from dynenvs.parts import Joint, prismatic, revolute
+from dynenvs.kinematics.joints import normalise
+from dynenvs.memory.layout import open_model
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Joint, prismatic, revolute
 
 AXIS = np.array([0.48, -0.6, 0.64])  # unit
 ROTATION = Rotation.from_rotvec([0.3, -0.8, 0.5])

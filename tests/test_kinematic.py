@@ -9,10 +9,10 @@ import pytest
 from scenes import G, block_inertia
 
 from dynenvs import aba, forward_dynamics
-from dynenvs.builder import ModelBuilder
-from dynenvs.inverse import inverse_dynamics
-from dynenvs.parts import ModelError, free, prismatic, revolute, spherical
-from dynenvs.world import SimulationError, World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, free, prismatic, revolute, spherical
+from dynenvs.simulation.inverse import inverse_dynamics
+from dynenvs.simulation.world import SimulationError, World
 
 HALF = np.array([0.1, 0.1, 0.05])
 MASS = 2.0

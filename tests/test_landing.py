@@ -20,9 +20,9 @@ from scenes import (
 )
 from scipy.spatial.transform import Rotation
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import free, revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free, revolute
+from dynenvs.simulation.world import World
 
 # Landing
 

@@ -10,12 +10,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 from trees import Array
 
-from dynenvs import pairs, solids
-from dynenvs.builder import ModelBuilder
-from dynenvs.model import Model
-from dynenvs.parts import ModelError, free
-from dynenvs.records import BUDGET
-from dynenvs.world import World
+from dynenvs.memory.records import BUDGET
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model, pairs, solids
+from dynenvs.model.parts import ModelError, free
+from dynenvs.simulation.world import World
 
 
 def towers(count: int, high: int = 5) -> Model:

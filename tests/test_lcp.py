@@ -15,7 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dynenvs.agents.verify.lcp_problems import (
+from dynenvs.lcp import LcpResult, LcpRung, LcpStatus, solve_lcp
+from dynenvs.lcp.gauss_seidel import gauss_seidel
+from dynenvs.lcp.lemke import lemke
+from dynenvs.lcp.solve import CERTIFIED, FAILED, solve
+from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED, tableau_lemke
+from dynenvs.lcp.workspace import unpack_workspace, workspace, workspace_size
+from dynenvs.studies.verify.lcp_problems import (
     INFEASIBLE,
     TEXTBOOK,
     Problem,
@@ -24,12 +30,6 @@ from dynenvs.agents.verify.lcp_problems import (
     random_contacts,
     stewart_trinkle,
 )
-from dynenvs.lcp import LcpResult, LcpRung, LcpStatus, solve_lcp
-from dynenvs.lcp.gauss_seidel import gauss_seidel
-from dynenvs.lcp.lemke import lemke
-from dynenvs.lcp.solve import CERTIFIED, FAILED, solve
-from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED, tableau_lemke
-from dynenvs.lcp.workspace import unpack_workspace, workspace, workspace_size
 
 Array = NDArray[np.float64]
 

@@ -18,17 +18,17 @@ from rich.console import Console
 from scenes import block
 from trees import Array
 
-from dynenvs.agents.bench.solves import stated
-from dynenvs.agents.verify import families, lcp_problems, solvers
-from dynenvs.agents.verify.lcp_problems import Problem, plain
-from dynenvs.agents.verify.recorded import from_rows, recorded
-from dynenvs.compiled import kernel
-from dynenvs.contact.friction_lcp import solve_lcp_of_rows
-from dynenvs.contact.memory import recall
-from dynenvs.layout import Bytes, open_model, open_state, open_workspace
+from dynenvs.contact.assembly.memory import recall
+from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
+from dynenvs.jit.compiled import kernel
 from dynenvs.lcp import LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, DEGRADED_RESIDUAL
+from dynenvs.memory.layout import Bytes, open_model, open_state, open_workspace
+from dynenvs.studies.bench.solves import stated
+from dynenvs.studies.verify import families, lcp_problems, solvers
+from dynenvs.studies.verify.lcp_problems import Problem, plain
+from dynenvs.studies.verify.recorded import from_rows, recorded
 
 CORPUS = solvers.corpus()
 BEYOND = "bimatrix games, n = 21 to 40"  # may be left unsolved

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scenes import G, ball, block
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.aba import aba
-from dynenvs.parts import Joint, ModelError, fixed, free, prismatic, revolute, spherical
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import Joint, ModelError, fixed, free, prismatic, revolute, spherical
+from dynenvs.simulation.world import World
 
 NOTHING = (0.0, 0.0, 0.0)
 ROD = (0.1, 0.1, 0.0)  # thin, along its z axis
@@ -343,6 +343,6 @@ def test_memory_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         builder.box(f"skin {i}", f"b{i}", half_size=(0.1, 0.1, 0.1))
     builder.close("pin", "b0", "b1")
     model = builder.build()
-    monkeypatch.setattr("dynenvs.model._available", lambda: 500_000_000)
+    monkeypatch.setattr("dynenvs.model.model._available", lambda: 500_000_000)
     with pytest.raises(MemoryError, match=r"room for 400 contacts at once needs .* GB.*0.5 GB"):
         World(model)

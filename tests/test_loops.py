@@ -9,15 +9,21 @@ import pytest
 from scipy.integrate import solve_ivp
 from trees import Array, close
 
-from dynenvs.augmented import carried, freed_state, freed_twists, fully_augmented, tree_twists
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.integrators import simulate
-from dynenvs.inverse import inverse_dynamics
-from dynenvs.layout import open_loops, open_model
-from dynenvs.model import Model
-from dynenvs.parts import ModelError, free, prismatic, revolute, spherical
-from dynenvs.world import World
+from dynenvs.memory.layout import open_loops, open_model
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import ModelError, free, prismatic, revolute, spherical
+from dynenvs.simulation.inverse import inverse_dynamics
+from dynenvs.simulation.world import World
+from dynenvs.studies.augmented import (
+    carried,
+    freed_state,
+    freed_twists,
+    fully_augmented,
+    tree_twists,
+)
+from dynenvs.studies.integrators import simulate
 
 G = 9.81  # [m/s^2]
 CRANK, COUPLER = 0.5, 0.8  # lengths of the parallelogram's rods [m]

@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 
 from dynenvs import ModelBuilder, World, free, prismatic, revolute
 from dynenvs.dynamics.energy import totals
-from dynenvs.layout import open_model, open_workspace
-from dynenvs.model import Model
+from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.model.model import Model
 
 Place = tuple[float, float, float]
 HALF = (0.1, 0.05, 0.05)

@@ -13,8 +13,8 @@ from trees import Array
 
 from dynenvs import ModelBuilder, World, free, prismatic
 from dynenvs.contact.impact import CUTS, PARTS
-from dynenvs.layout import open_model, open_workspace
-from dynenvs.records import HEADER
+from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.records import HEADER
 
 
 def answer(world: World) -> Any:

@@ -12,20 +12,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from trees import random_tree
 
-from dynenvs.agents.reproduce.accuracy_trees import last_bits, random_case
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.aba import aba
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.rnea import rnea
-from dynenvs.methods import METHODS, forward_dynamics, tree_of
-from dynenvs.methods.composite import mass_matrix
-from dynenvs.methods.counting import Operations, count_operations
-from dynenvs.methods.dense import cholesky, householder, lu_solve
-from dynenvs.methods.newton_euler import bias_forces, mass_times
-from dynenvs.methods.reference import reference, relative_error
-from dynenvs.methods.scalars import DOUBLE
-from dynenvs.model import Model
-from dynenvs.parts import revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import revolute
+from dynenvs.studies.methods import METHODS, forward_dynamics, tree_of
+from dynenvs.studies.methods.composite import mass_matrix
+from dynenvs.studies.methods.counting import Operations, count_operations
+from dynenvs.studies.methods.dense import cholesky, householder, lu_solve
+from dynenvs.studies.methods.newton_euler import bias_forces, mass_times
+from dynenvs.studies.methods.reference import reference, relative_error
+from dynenvs.studies.methods.scalars import DOUBLE
+from dynenvs.studies.reproduce.accuracy_trees import last_bits, random_case
 
 
 def serial_chain(
@@ -189,7 +189,7 @@ def test_operations_of_the_composite_method_are_cubic() -> None:
 
 def test_operations_are_counted_as_defined() -> None:
     """Known numbers are free; a zero, a one and a sign are no operation."""
-    from dynenvs.methods.counting import Counted, Tally
+    from dynenvs.studies.methods.counting import Counted, Tally
 
     tally = Tally()
     x = Counted(2.0, False, tally)

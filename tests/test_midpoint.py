@@ -11,12 +11,12 @@ import pytest
 from trees import Array
 
 import dynenvs  # noqa: F401
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
 from dynenvs.envs.robots import humanoid
-from dynenvs.model import Model
-from dynenvs.parts import ModelError, free, prismatic, revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import ModelError, free, prismatic, revolute
+from dynenvs.simulation.world import World
 
 G = 9.81
 NOTHING = (0.0, 0.0, 0.0)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from trees import Opened, Tree, close
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.compiled import kernel
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.motion import motion_passes
 from dynenvs.dynamics.planar import planar_passes
 from dynenvs.dynamics.rnea import bias_force
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped
-from dynenvs.model import Model
-from dynenvs.parts import fixed, prismatic, revolute
-from dynenvs.trigonometry import sine_cosine, sines_cosines
+from dynenvs.jit.compiled import kernel
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import fixed, prismatic, revolute
+from dynenvs.simd.trigonometry import sine_cosine, sines_cosines
 
 DT = 0.01
 

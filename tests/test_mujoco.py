@@ -13,12 +13,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 from trees import Array, Link, close, random_inertia, random_q
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.rnea import bias_force
-from dynenvs.model import Model
-from dynenvs.parts import Joint
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Joint
+from dynenvs.simulation.world import World
 
 mujoco: Any = pytest.importorskip("mujoco")
 

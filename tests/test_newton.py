@@ -10,13 +10,13 @@ from contact_views import empty_answer, scratch, stated
 from polygons import friction_polygon
 from trees import Array
 
-from dynenvs.contact.central_path import follow
-from dynenvs.contact.modes import OPEN, SLIP, STICK
-from dynenvs.contact.newton import newton, settle
-from dynenvs.contact.relax import relax
+from dynenvs.contact.solvers.central_path import follow
+from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
+from dynenvs.contact.solvers.newton import newton, settle
+from dynenvs.contact.solvers.relax import relax
 from dynenvs.lcp import LcpStatus, solve_lcp
-from dynenvs.records import BLOCK, LEMKE
-from dynenvs.world import World
+from dynenvs.memory.records import BLOCK, LEMKE
+from dynenvs.simulation.world import World
 
 FLOOR = 0.05  # g dt [m/s]
 

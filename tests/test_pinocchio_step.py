@@ -8,25 +8,25 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from dynenvs.agents.bench.loose import OnPinocchio
-from dynenvs.agents.bench.peers import MissingPeer
-from dynenvs.agents.bench.pinocchio_step import (
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import prismatic
+from dynenvs.simulation.world import World
+from dynenvs.studies.bench.loose import OnPinocchio
+from dynenvs.studies.bench.peers import MissingPeer
+from dynenvs.studies.bench.pinocchio_step import (
     PinocchioStep,
     frames_of,
     on_cones,
     residual,
 )
-from dynenvs.agents.bench.scenes import scenes
-from dynenvs.agents.bench.touching import Detector
-from dynenvs.agents.verify import groove, impacts, piles, rolling, sliding
-from dynenvs.agents.verify.clock import Clock
-from dynenvs.agents.verify.in_pinocchio import InPinocchio
-from dynenvs.agents.verify.ours import Ours
-from dynenvs.agents.verify.pinched import pinched
-from dynenvs.agents.verify.scene import Pin, Scene, ball, box
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import prismatic
-from dynenvs.world import World
+from dynenvs.studies.bench.scenes import scenes
+from dynenvs.studies.bench.touching import Detector
+from dynenvs.studies.verify import groove, impacts, piles, rolling, sliding
+from dynenvs.studies.verify.clock import Clock
+from dynenvs.studies.verify.in_pinocchio import InPinocchio
+from dynenvs.studies.verify.ours import Ours
+from dynenvs.studies.verify.pinched import pinched
+from dynenvs.studies.verify.scene import Pin, Scene, ball, box
 
 pin = pytest.importorskip("pinocchio")
 if not hasattr(pin, "ADMMConstraintSolver"):

@@ -6,15 +6,15 @@ import numba
 import numpy as np
 import pytest
 
-from dynenvs.compiled import apart, kernel
 from dynenvs.envs.robots import planar_humanoid
-from dynenvs.inverse import inverse_dynamics
-from dynenvs.layout import Bytes, Floats, Ints, open_model, open_workspace
+from dynenvs.jit.compiled import apart, kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.progress import has_left, new_progress
-from dynenvs.simd import WIDTH, add_multiple, add_outer
-from dynenvs.trigonometry import sines_cosines
-from dynenvs.world import World
+from dynenvs.memory.layout import Bytes, Floats, Ints, open_model, open_workspace
+from dynenvs.simd.trigonometry import sines_cosines
+from dynenvs.simd.vectors import WIDTH, add_multiple, add_outer
+from dynenvs.simulation.inverse import inverse_dynamics
+from dynenvs.simulation.progress import has_left, new_progress
+from dynenvs.simulation.world import World
 
 
 @kernel

@@ -13,16 +13,17 @@ from pathlib import Path
 import numba
 import pytest
 
-from dynenvs import compiling, plain
+from dynenvs.jit import compiling, plain
 
 START = """
 import sys
 import numpy as np
-from dynenvs import compiled
+from dynenvs.jit import compiled
 from dynenvs.lcp import solve_lcp
 A = np.array([[2.0, -1.0], [0.5, 3.0]])
 print(solve_lcp(A, np.array([-1.0, -0.3])).z.tobytes().hex())
-print(sorted({"dynenvs.pipeline", "dynenvs.library", "dynenvs.kernel_cache"} & set(sys.modules)))
+private = {f"dynenvs.jit.{name}" for name in ("pipeline", "library", "kernel_cache")}
+print(sorted(private & set(sys.modules)))
 """
 
 

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from dynenvs import ModelBuilder, World, free, revolute
 from dynenvs.contact.project import LEVER, MOST_TURN
-from dynenvs.jacobians import frames
+from dynenvs.dynamics.jacobians import frames
 
 NOTHING = (0.0, 0.0, 0.0)
 MASSES, SPIN = {"base": 2.0, "left": 1.0, "right": 3.0}, 0.02

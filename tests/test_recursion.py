@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from trees import Array
 
-from dynenvs import packing
-from dynenvs.builder import ModelBuilder
-from dynenvs.model import Model
-from dynenvs.parts import free, revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model, packing
+from dynenvs.model.parts import free, revolute
+from dynenvs.simulation.world import World
 
 
 def chain(links: int, **options: Any) -> Model:

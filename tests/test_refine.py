@@ -10,13 +10,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 from trees import Array
 
-from dynenvs.agents.reproduce.jain import FIGURE, LENGTH, MASS, RADIUS, STEP, pendulum
-from dynenvs.agents.reproduce.jain_forms import compare
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import free, prismatic, revolute
-from dynenvs.records import HEADER
-from dynenvs.timestep import DONE, step
-from dynenvs.world import World
+from dynenvs.memory.records import HEADER
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free, prismatic, revolute
+from dynenvs.simulation.timestep import DONE, step
+from dynenvs.simulation.world import World
+from dynenvs.studies.reproduce.jain import FIGURE, LENGTH, MASS, RADIUS, STEP, pendulum
+from dynenvs.studies.reproduce.jain_forms import compare
 
 # Oracles
 

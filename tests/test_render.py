@@ -12,12 +12,12 @@ import pygame
 import pytest
 from numpy.typing import NDArray
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.envs.render import Frame, Renderer
 from dynenvs.envs.render.backdrop import round_step
 from dynenvs.envs.render.camera import SideCamera
-from dynenvs.model import Model
-from dynenvs.parts import prismatic, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import prismatic, revolute
 
 SIZE: dict[str, Any] = {"width": 320, "height": 180}
 Picture = NDArray[np.uint8]
@@ -254,7 +254,7 @@ def test_human_mode_without_a_display_says_what_to_set(monkeypatch: pytest.Monke
 
 def test_arrays_need_neither_display_nor_sound() -> None:
     code = (
-        "import pygame; from dynenvs.builder import ModelBuilder; import numpy as np\n"
+        "import pygame; from dynenvs.model.builder import ModelBuilder; import numpy as np\n"
         "from dynenvs.envs.render import Frame, Renderer\n"
         "m = ModelBuilder().body('b', mass=1.0).sphere('s', 'b', radius=0.1).build()\n"
         "none = np.zeros((0, 3))\n"

@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.cast import BALL, BLOCK, FACES, NOTHING, PIECE, ROD, cast
 from dynenvs.envs.render.controls import Controls
 from dynenvs.envs.render.orbit import OrbitCamera
 from dynenvs.envs.render.shadow import SUN, light, open_light, visibility
-from dynenvs.model import Model
-from dynenvs.parts import free, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import free, revolute
 
 SIZE: dict[str, Any] = {"width": 320, "height": 240}
 Picture = NDArray[np.int64]

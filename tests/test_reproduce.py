@@ -13,13 +13,18 @@ import pytest
 from PIL import Image
 from trees import close
 
-from dynenvs.agents import cli
-from dynenvs.agents.reproduce import cloutier_dynamics
-from dynenvs.agents.reproduce import run as runner
-from dynenvs.agents.reproduce.cloutier_chains import PAPER, run_chain
-from dynenvs.agents.reproduce.experiment import Experiment, Outcome
-from dynenvs.agents.reproduce.output import save
-from dynenvs.agents.reproduce.planar_kernels import (
+from dynenvs import cli
+from dynenvs.dynamics.aba import aba
+from dynenvs.dynamics.crba import crba
+from dynenvs.dynamics.energy import totals
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import revolute
+from dynenvs.studies.reproduce import cloutier_dynamics
+from dynenvs.studies.reproduce import run as runner
+from dynenvs.studies.reproduce.cloutier_chains import PAPER, run_chain
+from dynenvs.studies.reproduce.experiment import Experiment, Outcome
+from dynenvs.studies.reproduce.output import save
+from dynenvs.studies.reproduce.planar_kernels import (
     ABM,
     BAD_ABM,
     CRBM,
@@ -27,12 +32,7 @@ from dynenvs.agents.reproduce.planar_kernels import (
     CRBM_BY_HINGES_FROM_BASE,
     CRBM_FROM_BASE,
 )
-from dynenvs.agents.reproduce.planar_robot import PlanarRobot
-from dynenvs.builder import ModelBuilder
-from dynenvs.dynamics.aba import aba
-from dynenvs.dynamics.crba import crba
-from dynenvs.dynamics.energy import totals
-from dynenvs.parts import revolute
+from dynenvs.studies.reproduce.planar_robot import PlanarRobot
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("mpmath")
@@ -203,7 +203,7 @@ def test_a_missed_bar_is_told(tmp_path: Path) -> None:
     """Nothing hides a bar that is not met: table and page say NO."""
     from rich.console import Console
 
-    from dynenvs.agents.reproduce.experiment import Check
+    from dynenvs.studies.reproduce.experiment import Check
 
     missed = Outcome([Check("something", "1", "2", "1", held=False)], {})
     experiment = Experiment("bad", "A bad one", "About it.", lambda tick: missed)

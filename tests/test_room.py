@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from test_large_scenes import heap
 
-from dynenvs import packing, solids
-from dynenvs.builder import ModelBuilder
 from dynenvs.envs import planar_humanoid, quadruped
-from dynenvs.inverse import inverse_dynamics
-from dynenvs.parts import free, revolute
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import packing, solids
+from dynenvs.model.parts import free, revolute
+from dynenvs.simulation.inverse import inverse_dynamics
+from dynenvs.simulation.world import World
 
 
 def bowl(count: int, **options: int) -> World:

@@ -7,9 +7,9 @@ import pytest
 from polygons import friction_polygon
 from trees import Array
 
-from dynenvs.contact.modes import STICK
-from dynenvs.contact.sharing import share_loads
-from dynenvs.records import BLOCK
+from dynenvs.contact.solvers.load_distribution import share_loads
+from dynenvs.contact.solvers.modes import STICK
+from dynenvs.memory.records import BLOCK
 
 SEEDS = range(50)
 FRICTION = 0.8

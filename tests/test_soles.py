@@ -10,10 +10,10 @@ from scenes import block
 from scipy.spatial.transform import Rotation
 from trees import Array
 
-from dynenvs.contact.implied import leave_out_implied
-from dynenvs.contact.modes import OPEN, SLIP, STICK
-from dynenvs.contact.soles import find_soles, hold_soles
-from dynenvs.records import BLOCK, CONTACT, HALF_SPACE, LEMKE, SPHERE
+from dynenvs.contact.assembly.implied import leave_out_implied
+from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
+from dynenvs.contact.solvers.patches import find_soles, hold_soles
+from dynenvs.memory.records import BLOCK, CONTACT, HALF_SPACE, LEMKE, SPHERE
 
 SEEDS = range(20)
 EXACT = 1e-13

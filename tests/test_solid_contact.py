@@ -13,10 +13,10 @@ from solids import Solid, add_solid, few_of, pose, read_gaps
 from test_contact_geometry import hills
 from trees import Array
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.inverse import InverseStatus, inverse_dynamics
-from dynenvs.parts import free, prismatic, revolute
-from dynenvs.world import SimulationError, World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free, prismatic, revolute
+from dynenvs.simulation.inverse import InverseStatus, inverse_dynamics
+from dynenvs.simulation.world import SimulationError, World
 
 
 def inertia(mass: float, solid: Solid) -> Array:

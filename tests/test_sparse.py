@@ -13,13 +13,13 @@ from test_many_bodies import standing, thrown, wall
 from trees import Array
 
 from dynenvs import World
+from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
 from dynenvs.contact.sparse.islands import find_islands
-from dynenvs.contact.sparse.laws import project_contact
 from dynenvs.contact.sparse.proximal import assemble
-from dynenvs.layout import open_model, open_polygon, open_state
-from dynenvs.records import CONE, CONSTRAINT, PYRAMID
-from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.memory.layout import open_model, open_polygon, open_state
+from dynenvs.memory.records import CONE, CONSTRAINT, PYRAMID
+from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 
 def solver(world: World) -> SparseView:

@@ -11,8 +11,8 @@ from trees import close
 
 import dynenvs
 from dynenvs import ModelBuilder, ModelError, World, forward_dynamics, prismatic, revolute
-from dynenvs.methods import METHODS
-from dynenvs.model import Model
+from dynenvs.model.model import Model
+from dynenvs.studies.methods import METHODS
 
 MASS, STIFFNESS, REST = 2.0, 50.0, 0.3
 RATE = math.sqrt(STIFFNESS / MASS)

@@ -10,13 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import Array, derivative
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.parts import free
-from dynenvs.surfaces import Bezier, Plane, SlidingContact, Sphere, Surface, Torus, hand_over, slide
-from dynenvs.surfaces.contact import contact_rates, turn
-from dynenvs.surfaces.slide import BREAKS, EDGE, FLAT_ON_FLAT, TIME
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free
+from dynenvs.simulation.world import World
+from dynenvs.studies.surfaces import (
+    Bezier,
+    Plane,
+    SlidingContact,
+    Sphere,
+    Surface,
+    Torus,
+    hand_over,
+    slide,
+)
+from dynenvs.studies.surfaces.contact import contact_rates, turn
+from dynenvs.studies.surfaces.slide import BREAKS, EDGE, FLAT_ON_FLAT, TIME
 
 GRID = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
 

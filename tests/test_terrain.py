@@ -14,12 +14,12 @@ from trees import Array
 from dynenvs.agents import reference_controller
 from dynenvs.agents.episodes import run_episodes
 from dynenvs.agents.legged_measure import measure_trot
-from dynenvs.contact.detect import measure_gaps
+from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.envs import terrain as ground
 from dynenvs.envs.humanoid import HumanoidEnv
 from dynenvs.envs.quadruped import QuadrupedEnv, QuadrupedTask, QuadrupedVectorEnv
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import open_model, open_workspace
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import open_model, open_workspace
 
 UNEVEN = ("slope", "rough", "stairs")
 FLAT_SIZE = 43

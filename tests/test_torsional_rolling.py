@@ -10,11 +10,11 @@ from scenes import G, block_inertia, tilted_gravity
 from scipy.spatial.transform import Rotation
 
 from dynenvs import inverse_dynamics
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import totals
-from dynenvs.jacobians import frames
-from dynenvs.parts import ModelError, free, prismatic, revolute
-from dynenvs.world import World
+from dynenvs.dynamics.jacobians import frames
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, free, prismatic, revolute
+from dynenvs.simulation.world import World
 
 RADIUS, MASS = 0.1, 0.7
 INERTIA = 0.4 * MASS * RADIUS**2

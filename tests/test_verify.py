@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dynenvs.agents.bench.peers import MissingPeer
-from dynenvs.agents.verify import (
+from dynenvs.studies.bench.peers import MissingPeer
+from dynenvs.studies.verify import (
     bouncing,
     conveyor,
     corners,
@@ -29,9 +29,9 @@ from dynenvs.agents.verify import (
     rolling,
     sliding,
 )
-from dynenvs.agents.verify.ours import Ours
-from dynenvs.agents.verify.report import Row, markdown
-from dynenvs.agents.verify.scene import (
+from dynenvs.studies.verify.ours import Ours
+from dynenvs.studies.verify.report import Row, markdown
+from dynenvs.studies.verify.scene import (
     Hinge,
     Make,
     Pin,

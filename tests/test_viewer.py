@@ -11,7 +11,7 @@ from pictures import RED, SIZE, ball_world, middle, where
 
 import dynenvs
 from dynenvs.envs.viewer import FPS
-from dynenvs.world import World
+from dynenvs.simulation.world import World
 
 
 @pytest.fixture

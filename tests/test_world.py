@@ -9,13 +9,13 @@ import pytest
 from scenes import G, ball, block, certified, quaternion
 from scipy.spatial.transform import Rotation
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.aba import aba
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.energy import totals
 from dynenvs.dynamics.rnea import rnea
-from dynenvs.parts import free, revolute
-from dynenvs.world import SimulationError, World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free, revolute
+from dynenvs.simulation.world import SimulationError, World
 
 
 def tumbling() -> World:

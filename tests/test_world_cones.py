@@ -12,10 +12,10 @@ from scenes import block, certified
 from trees import Array
 
 import dynenvs.envs  # noqa: F401
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import ModelError, prismatic
-from dynenvs.timestep import DONE, step
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import ModelError, prismatic
+from dynenvs.simulation.timestep import DONE, step
+from dynenvs.simulation.world import World
 
 HEADINGS = np.array([0.0, 0.3, 0.8, 2.0])
 KINDS: list[dict[str, Any]] = [

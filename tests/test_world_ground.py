@@ -8,14 +8,14 @@ import numpy as np
 from pictures import GREEN, RED, SIZE, Array, where
 
 import dynenvs
-from dynenvs.builder import ModelBuilder
-from dynenvs.contact.geometry.height_field import surface
+from dynenvs.contact.detection.geometry.height_field import surface
 from dynenvs.envs.render.cast import BLOCK, PIECE
 from dynenvs.envs.render.shadow import SUN, light, open_light, visibility
 from dynenvs.envs.render.terrain import Surface
-from dynenvs.layout import open_model, open_pairs
-from dynenvs.parts import free, prismatic
-from dynenvs.world import World
+from dynenvs.memory.layout import open_model, open_pairs
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import free, prismatic
+from dynenvs.simulation.world import World
 
 
 def test_terrain_is_drawn_where_it_is_touched() -> None:

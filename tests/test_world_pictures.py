@@ -13,9 +13,9 @@ import pytest
 from pictures import GREEN, RED, SIZE, ball_world, middle, where
 
 import dynenvs
-from dynenvs.builder import ModelBuilder
-from dynenvs.parts import Joint, fixed, free, prismatic, revolute, spherical
-from dynenvs.world import World
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.parts import Joint, fixed, free, prismatic, revolute, spherical
+from dynenvs.simulation.world import World
 
 
 @pytest.mark.parametrize("view", [None, "side", "perspective"])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dynenvs import ModelBuilder, World, Worlds, WorldsError, free, prismatic, revolute
+from dynenvs.dynamics.jacobians import frames
 from dynenvs.envs.robots import planar_humanoid, quadruped
-from dynenvs.jacobians import frames
-from dynenvs.model import Model
+from dynenvs.model.model import Model
 
 COUNT, STEPS = 6, 40
 

@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.dynamics.energy import energies
 from dynenvs.dynamics.factor import factor, solve
-from dynenvs.edge import prepare
-from dynenvs.joints import difference, integrate
-from dynenvs.kinematics import (
+from dynenvs.kinematics.joints import difference, integrate
+from dynenvs.kinematics.poses import (
     add_point_row,
     point_bias_acceleration,
     point_velocity,
     update_kinematics,
 )
-from dynenvs.layout import open_model, open_state, open_workspace
-from dynenvs.model import Model
-from dynenvs.parts import Joint
+from dynenvs.memory.layout import open_model, open_state, open_workspace
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Joint
+from dynenvs.model.validation import prepare
 
 Array = NDArray[np.float64]
 

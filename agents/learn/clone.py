@@ -23,7 +23,7 @@ from dynenvs.agents.episode import step_limit
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
 from dynenvs.agents.reference import reference_controller
 from dynenvs.agents.rollout import Run, make_batch, run_all
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
 Told = Callable[[float], None]  # a gradient step's loss

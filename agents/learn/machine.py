@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from typing import Any
 
-from dynenvs.agents.bench.machine import describe, load
+from dynenvs.agents.machine import describe, load
 
 PACKAGES = ("dynenvs", "numpy", "numba", "torch", "stable-baselines3")
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 
 MOST = 10.0  # standard deviations that a network is shown at most
 LEAST_SCALE = 1e-4  # of an entry that hardly moves

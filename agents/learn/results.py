@@ -16,7 +16,7 @@ import numpy as np
 
 from dynenvs.agents.options import spoken
 from dynenvs.files import written_whole
-from dynenvs.layout import Floats
+from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
 
 Logs = list[dict[str, Any]]

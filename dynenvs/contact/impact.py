@@ -23,18 +23,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import apart, inlined, kernel
-from dynenvs.contact.detect import look_for_spots, select_contacts
+from dynenvs.contact.assembly.loops import HELD, hold_loops
+from dynenvs.contact.assembly.problem import least_speed
+from dynenvs.contact.assembly.rows import TOUCH, normal_velocity
+from dynenvs.contact.detection.detect import look_for_spots, select_contacts
+from dynenvs.contact.detection.manifold import FOUND
 from dynenvs.contact.impact_rows import collide_rows
-from dynenvs.contact.loops import HELD, hold_loops
-from dynenvs.contact.problem import least_speed
-from dynenvs.contact.rows import TOUCH, normal_velocity
 from dynenvs.contact.sparse.impacts import SEQUENCE, collide_islands
-from dynenvs.contact.spots import FOUND
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.lcp.solve import CERTIFIED, FAILED
+from dynenvs.memory.layout import (
     Bytes,
     ModelView,
     StateView,
@@ -43,8 +44,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, FAILED
-from dynenvs.records import SEQUENTIAL
+from dynenvs.memory.records import SEQUENTIAL
 
 CUTS = 4  # impacts of a step that have each its own time; of more ...
 PARTS = 4  # ... those of each of so many parts of the step happen together, at its start

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import kernel
-from dynenvs.contact.impulses import apply_impulses
-from dynenvs.contact.loops import HELD, respect_loops
-from dynenvs.contact.memory import remember_impulses
-from dynenvs.contact.problem import least_speed, velocity_scale
-from dynenvs.contact.rows import contact_rows, couple, limit_rows
+from dynenvs.contact.assembly.impulses import apply_impulses
+from dynenvs.contact.assembly.loops import HELD, respect_loops
+from dynenvs.contact.assembly.memory import remember_impulses
+from dynenvs.contact.assembly.problem import least_speed, velocity_scale
+from dynenvs.contact.assembly.rows import contact_rows, couple, limit_rows
 from dynenvs.contact.solve import solve_contacts, solve_with_reserves
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
-from dynenvs.layout import (
+from dynenvs.jit.compiled import kernel
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -24,8 +25,7 @@ from dynenvs.layout import (
     WorkspaceView,
     open_polygon,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.records import POISSON
+from dynenvs.memory.records import POISSON
 
 # Rows of `w.H`, which an impact has no other use for
 BEFORE, COMPRESSED = range(2)

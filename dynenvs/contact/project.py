@@ -16,20 +16,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import apart, inlined, kernel, merged
-from dynenvs.contact.detect import (
+from dynenvs.contact.assembly.implied import leave_out_implied
+from dynenvs.contact.assembly.impulses import apply_impulses
+from dynenvs.contact.assembly.rows import limited_coordinate
+from dynenvs.contact.detection.detect import (
     feature_gap,
     is_contact,
     look_for_spots,
     number_contacts,
     read_low,
 )
-from dynenvs.contact.implied import leave_out_implied
-from dynenvs.contact.impulses import apply_impulses
-from dynenvs.contact.rows import limited_coordinate
-from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined, kernel, merged
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -41,10 +43,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
-from dynenvs.records import FAR
-from dynenvs.rotation import rotate
-from dynenvs.views import raw
+from dynenvs.memory.records import FAR
+from dynenvs.memory.views import raw
 
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import apart, inlined
-from dynenvs.contact.broad_phase import entry_of
-from dynenvs.contact.detect import (
+from dynenvs.contact.assembly.impulses import apply_impulses
+from dynenvs.contact.assembly.loops import HELD, hold_loops, respect_loops
+from dynenvs.contact.assembly.rows import contact_rows, couple, limit_rows
+from dynenvs.contact.detection.broad_phase import entry_of
+from dynenvs.contact.detection.detect import (
     add_contact,
     deepest_point,
     deepest_slot,
@@ -17,17 +19,16 @@ from dynenvs.contact.detect import (
     select_contacts,
     set_drift,
 )
-from dynenvs.contact.impulses import apply_impulses
-from dynenvs.contact.loops import HELD, hold_loops, respect_loops
-from dynenvs.contact.rows import contact_rows, couple, limit_rows
+from dynenvs.contact.detection.manifold import FOUND, carry, hold, open_pair, pull_back
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
-from dynenvs.contact.spots import FOUND, carry, hold, open_pair, pull_back
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
-from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses, update_velocities
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses, update_velocities
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.memory.layout import (
     Bytes,
     ModelView,
     StateView,
@@ -37,8 +38,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.records import PYRAMID
+from dynenvs.memory.records import PYRAMID
 
 ROUNDS = 5  # of adding candidates that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a candidate counts [m]

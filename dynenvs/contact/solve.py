@@ -7,14 +7,14 @@ parts have a ladder of their own (`sparse/ladder.py`), in which this one is a ru
 ======== ================================================= =======================================
 rung     what it does                                      why it is there
 ======== ================================================= =======================================
-patches  whole soles stick as they did (`soles.py`)        a walk's guess, right nearly always, in
+patches  whole soles stick as they did (`patches.py`)      a walk's guess, right nearly always, in
                                                            a quarter of the unknowns
 modes    Newton's method on contact modes, from those of   most other steps change a mode or two
          the last step (`newton.py`)
 sweeps   the same from the modes in which Gauss-Seidel     something new touches, or slips
          ends (`relax.py`)
 path     the central path's modes, made exact              a sole that just holds: few ways to
-         (`inside.py`); in space                           share its load fit all cones
+         (`interior_point.py`); in space                   share its load fit all cones
 lemke    Lemke's method on the LCP written out             it ends on every problem that has an
          (`friction_lcp.py`)                               answer; slow in space
 cones    the exact cone from the pyramid's answer          worlds on exact cones
@@ -24,20 +24,21 @@ cones    the exact cone from the pyramid's answer          worlds on exact cones
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined
-from dynenvs.contact.exact_cones import solve_on_cones
-from dynenvs.contact.friction_lcp import solve_lcp_of_rows
-from dynenvs.contact.inside import solve_from_inside
-from dynenvs.contact.memory import forget, recall, remember_impulses, remember_modes
-from dynenvs.contact.newton import newton
-from dynenvs.contact.problem import (
+from dynenvs.contact.assembly.memory import forget, recall, remember_impulses, remember_modes
+from dynenvs.contact.assembly.problem import (
     least_speed,
     open_answer,
     open_problem,
     open_scratch,
     velocity_scale,
 )
-from dynenvs.layout import (
+from dynenvs.contact.solvers.exact_cones import solve_on_cones
+from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
+from dynenvs.contact.solvers.interior_point import solve_from_inside
+from dynenvs.contact.solvers.newton import newton
+from dynenvs.jit.compiled import inlined
+from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
+from dynenvs.memory.layout import (
     Bytes,
     ModelView,
     StateView,
@@ -47,8 +48,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
-from dynenvs.records import CONE, CONES, LEMKE, PATH
+from dynenvs.memory.records import CONE, CONES, LEMKE, PATH
 
 QUICK, INSIDE, ALL = range(3)  # the first three rungs, all but Lemke's, or as many as it takes
 

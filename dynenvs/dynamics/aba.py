@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import kernel, prepare_once
 from dynenvs.dynamics.rnea import subtract_wrench
-from dynenvs.edge import finite_vector, prepare, refuse_kinematic
-from dynenvs.kinematics import update_kinematics
-from dynenvs.layout import (
+from dynenvs.jit.compiled import kernel, prepare_once
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_matrix, inertia_times
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -24,8 +24,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.model import Model
-from dynenvs.spatial import add_cross_force, dot6, inertia_matrix, inertia_times
+from dynenvs.model.model import Model
+from dynenvs.model.validation import finite_vector, prepare, refuse_kinematic
 
 
 @kernel

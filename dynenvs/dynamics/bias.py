@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.dynamics.motion import move_body
 from dynenvs.dynamics.planar import planar_passes
 from dynenvs.dynamics.springs import add_springs
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.records import POSE_WORDS, WORK_WORDS
-from dynenvs.rotation import rotate
-from dynenvs.triples import cross, entries, into_body, into_world, plus, put_entries, scaled
-from dynenvs.views import words
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import (
+    cross,
+    entries,
+    into_body,
+    into_world,
+    plus,
+    put_entries,
+    scaled,
+)
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.records import POSE_WORDS, WORK_WORDS
+from dynenvs.memory.views import words
 
 
 @inlined

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.compiled import kernel
-from dynenvs.edge import finite_vector, prepare
-from dynenvs.kinematics import update_kinematics
-from dynenvs.layout import (
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.kinematics.spatial import dot6, inertia_matrix
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
@@ -32,8 +32,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.model import Model
-from dynenvs.spatial import dot6, inertia_matrix
+from dynenvs.model.model import Model
+from dynenvs.model.validation import finite_vector, prepare
 
 
 @kernel

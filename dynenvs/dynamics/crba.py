@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.edge import prepare
-from dynenvs.kinematics import update_kinematics
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.kinematics.spatial import dot6, inertia_times
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -20,8 +20,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.model import Model
-from dynenvs.spatial import dot6, inertia_times
+from dynenvs.model.model import Model
+from dynenvs.model.validation import prepare
 
 
 @inlined

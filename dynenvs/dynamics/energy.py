@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import kernel
 from dynenvs.dynamics.springs import spring_energy
-from dynenvs.edge import prepare
-from dynenvs.kinematics import update_kinematics
-from dynenvs.layout import (
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.kinematics.spatial import dot6, inertia_times
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -20,8 +20,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.model import Model
-from dynenvs.spatial import dot6, inertia_times
+from dynenvs.model.model import Model
+from dynenvs.model.validation import prepare
 
 
 @kernel

@@ -10,9 +10,9 @@ that is quicker; what then stands between a row's own entries means nothing and 
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import Floats, ModelView, Records
-from dynenvs.simd import add_multiple
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, ModelView, Records
+from dynenvs.simd.vectors import add_multiple
 
 
 @inlined

@@ -17,11 +17,10 @@ momentum alone only together.
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.rotation import rotate, rotate_quaternion, rotation_vector
-from dynenvs.spatial import inertia_times
-from dynenvs.triples import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.rotation import rotate, rotate_quaternion, rotation_vector
+from dynenvs.kinematics.spatial import inertia_times
+from dynenvs.kinematics.triples import (
     Three,
     cross,
     entries,
@@ -37,7 +36,8 @@ from dynenvs.triples import (
     turned_by_quaternion,
     within,
 )
-from dynenvs.views import words
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.views import words
 
 NEWTON_STEPS = 20
 ROUNDING = 1e-16  # relative change of the velocity, below which it is found

@@ -17,10 +17,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.records import ALONE
-from dynenvs.triples import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.triples import (
     Three,
     cross,
     entries,
@@ -33,6 +31,8 @@ from dynenvs.triples import (
     turned_by_quaternion,
     within,
 )
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.records import ALONE
 
 NEWTON_STEPS = 20  # on Euler's equations, which mostly take three
 ROUNDING = 1e-16  # relative change of the velocity, below which it is found

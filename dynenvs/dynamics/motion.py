@@ -6,19 +6,19 @@ accelerations, inertias and body forces go out to the tips in one pass, forces a
 inertias come back in the other.  Everything is in world axes at the tree's origin, so that nothing
 is transformed; massless bodies add nothing; a body's quantities stay in registers between reading
 its parent's and writing its own.  Arrays hold the entries of one world or of four abreast
-(`dynenvs.lanes`).
+(`dynenvs.simd.lanes`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel, merged
 from dynenvs.dynamics.planar import planar_passes
 from dynenvs.dynamics.springs import add_springs
-from dynenvs.lanes import get, like, nil, put
-from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView
-from dynenvs.records import (
+from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.kinematics.rotation import turned
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.records import (
     AT_A,
     AT_F,
     AT_FRAME,
@@ -34,8 +34,8 @@ from dynenvs.records import (
     REVOLUTE,
     WORK_WORDS,
 )
-from dynenvs.rotation import turned
-from dynenvs.views import words
+from dynenvs.memory.views import words
+from dynenvs.simd.lanes import get, like, nil, put
 
 Six = tuple[Any, Any, Any, Any, Any, Any]
 

@@ -7,10 +7,10 @@ the same algorithms (Featherstone 2008, tables 5.1 and 6.2) in planar vectors.
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
-from dynenvs.layout import Floats, Records
-from dynenvs.records import REVOLUTE
-from dynenvs.rotation import rotate
+from dynenvs.jit.compiled import kernel
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.records import REVOLUTE
 
 
 @kernel

@@ -13,11 +13,11 @@ same state always gives the same bits.
 
 from __future__ import annotations
 
-from dynenvs.compiled import apart
 from dynenvs.dynamics.aba import aba_passes
-from dynenvs.kinematics import update_inertias, update_velocities
-from dynenvs.layout import Bytes, Floats, open_model, open_state, open_workspace
-from dynenvs.spatial import dot6
+from dynenvs.jit.compiled import apart
+from dynenvs.kinematics.poses import update_inertias, update_velocities
+from dynenvs.kinematics.spatial import dot6
+from dynenvs.memory.layout import Bytes, Floats, open_model, open_state, open_workspace
 
 PASSED, SINGULAR = 0, 1
 

@@ -21,9 +21,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import apart, inlined, kernel
 from dynenvs.dynamics.factor import solve
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.spatial import dot3
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -34,9 +36,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.records import PRISMATIC, REVOLUTE
-from dynenvs.rotation import rotate
-from dynenvs.spatial import dot3
+from dynenvs.memory.records import PRISMATIC, REVOLUTE
 
 REFINED = 0  # what the kernels return, unless they could not be compiled
 TWIST, WRENCH, ARM = range(3)  # rows of IA

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.edge import finite_vector, prepare
-from dynenvs.kinematics import center_from_origin, update_kinematics
-from dynenvs.layout import (
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import center_from_origin, update_kinematics
+from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_times
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -21,8 +21,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.model import Model
-from dynenvs.spatial import add_cross_force, dot6, inertia_times
+from dynenvs.model.model import Model
+from dynenvs.model.validation import finite_vector, prepare
 
 
 @kernel

@@ -16,8 +16,8 @@ Wanner, Geometric Numerical Integration, II.1).
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
-from dynenvs.layout import Floats, ModelView, StateView
+from dynenvs.jit.compiled import kernel
+from dynenvs.memory.layout import Floats, ModelView, StateView
 
 
 @kernel

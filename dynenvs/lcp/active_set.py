@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
+from dynenvs.jit.compiled import kernel
 from dynenvs.lcp.dense import factorise, gather, solve_basis
 from dynenvs.lcp.workspace import (
     BASIC_Z,

@@ -6,7 +6,7 @@ out, because BLAS sums differ from machine to machine.
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.workspace import (
     COLUMNS,
     CORRECTION,

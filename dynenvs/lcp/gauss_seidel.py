@@ -6,7 +6,7 @@ one variable a block this is projected Gauss-Seidel.
 
 from __future__ import annotations
 
-from dynenvs.compiled import kernel
+from dynenvs.jit.compiled import kernel
 from dynenvs.lcp.tableau import PIVOT_LIMIT, SOLVED, tableau_lemke
 from dynenvs.lcp.workspace import (
     BLOCK_BASIS,

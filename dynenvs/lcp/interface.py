@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.compiled import prepare_once
+from dynenvs.jit.compiled import prepare_once
 from dynenvs.lcp import solve as kernels
 from dynenvs.lcp.proof import careful_w, proven_residual
 from dynenvs.lcp.workspace import workspace

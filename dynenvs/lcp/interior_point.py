@@ -11,7 +11,7 @@ those of contact with friction are copositive, and it mostly works there too.
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED
 from dynenvs.lcp.workspace import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import careful_row, factorise, gather, solve_basis
 from dynenvs.lcp.workspace import (
     BASIC_W,

@@ -13,7 +13,7 @@ sec. 4.2 and 4.3.
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED, exchange
 from dynenvs.lcp.workspace import (
     BASIC_Z,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import add_product
 from dynenvs.lcp.workspace import DEFECT, RIGHT, W_SCALE, Z_SCALE, Matrix, Vector, Workspace
 

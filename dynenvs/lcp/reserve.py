@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.compiled import apart
+from dynenvs.jit.compiled import apart
 from dynenvs.lcp.interior_point import interior_point
 from dynenvs.lcp.principal_pivoting import principal_pivoting
 from dynenvs.lcp.workspace import (

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import add_product
 from dynenvs.lcp.workspace import Integers, Matrix, Vector
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED
 from dynenvs.lcp.workspace import (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.active_set import solve_active_set
 from dynenvs.lcp.gauss_seidel import gauss_seidel
 from dynenvs.lcp.interior_point import interior_point

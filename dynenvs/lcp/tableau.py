@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.workspace import (
     BASIC_W,
     BASIC_Z,

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.render.lens import Lens, Vector, dot, open_lens, ray, seen_at, vector
-from dynenvs.records import record_type
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.records import record_type
 
 Array = NDArray[Any]
 
@@ -33,7 +33,7 @@ PIECE = record_type(
         ("body", "i8"),
         ("center", "f8", (3,)),
         ("R", "f8", (3, 3)),
-        ("half", "f8", (3,)),  # the size of a `dynenvs.parts.Geom`
+        ("half", "f8", (3,)),  # the size of a `dynenvs.model.parts.Geom`
         ("color", "f8", (3,)),
         ("bevel", "f8"),  # by which a block's edges look rounded [m]
     ]

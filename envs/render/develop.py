@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.cast import FACES, NOTHING, normal_at
 from dynenvs.envs.render.lens import Lens, Vector, dot, open_lens, ray
 from dynenvs.envs.render.shadow import SUN, Beams, open_light, visibility
+from dynenvs.jit.compiled import inlined, kernel
 
 Array = NDArray[Any]
 Color = tuple[float, float, float]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.render.orbit import FIELD
 from dynenvs.envs.render.scene import Frame, Scene, Solid
-from dynenvs.model import Model
-from dynenvs.records import FREE, REVOLUTE, SPHERICAL
+from dynenvs.memory.records import FREE, REVOLUTE, SPHERICAL
+from dynenvs.model.model import Model
 
 Array = NDArray[np.float64]
 

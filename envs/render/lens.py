@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dynenvs.compiled import inlined
+from dynenvs.jit.compiled import inlined
 
 Vector = tuple[float, float, float]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.render.camera import Projected
-from dynenvs.records import record_type
+from dynenvs.memory.records import record_type
 
 Array = NDArray[np.float64]
 

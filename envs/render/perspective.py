@@ -25,9 +25,9 @@ from dynenvs.envs.render.scene import (
 )
 from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
 from dynenvs.envs.render.terrain import Surface, draw_surface
-from dynenvs.model import Model
-from dynenvs.parts import Geom, rotation_to
-from dynenvs.records import REVOLUTE
+from dynenvs.memory.records import REVOLUTE
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Geom, rotation_to
 
 Array = NDArray[Any]
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
-from dynenvs.model import Model
-from dynenvs.parts import Geom
-from dynenvs.records import REVOLUTE
+from dynenvs.memory.records import REVOLUTE
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Geom
 
 Array = NDArray[np.float64]
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.render.cast import BLOCK, ROD
 from dynenvs.envs.render.lens import Vector, dot, vector
-from dynenvs.records import record_type
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.records import record_type
 
 Array = NDArray[Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.contact.detect import candidates_of, measure_gaps, place
+from dynenvs.contact.detection.detect import candidates_of, measure_gaps, place
 from dynenvs.envs.render.scene import Frame
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import Floats, open_model, open_workspace
-from dynenvs.model import Model
-from dynenvs.records import CONTACT, FAR, POSE
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import Floats, open_model, open_workspace
+from dynenvs.memory.records import CONTACT, FAR, POSE
+from dynenvs.model.model import Model
 
 
 def poses(model: Model, q: Floats) -> NDArray[np.void]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.envs.render.lens import open_lens, seen_at, vector
-from dynenvs.parts import Geom
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.model.parts import Geom
 
 Array = NDArray[Any]
 
@@ -99,7 +99,7 @@ def _numbers(middle: int, reach: float) -> NDArray[np.int_]:
 
 
 def _smooth(heights: Array, places: Array) -> Array:
-    """Catmull-Rom splines along the first axis, as `dynenvs.contact.geometry.height_field` has
+    """Catmull-Rom splines along the first axis, as the contact geometry `height_field.py` has
     them: at `places` [cells], the border's value beyond it."""
     count = len(heights)
     inside = np.clip(places, 0, count - 1)

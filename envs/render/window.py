@@ -16,8 +16,8 @@ from dynenvs.envs.render.paint import Painter, flat_table
 from dynenvs.envs.render.perspective import PerspectiveView
 from dynenvs.envs.render.scene import Frame, Scene, unit_of
 from dynenvs.envs.render.side import SideView
-from dynenvs.model import Model
-from dynenvs.records import FREE
+from dynenvs.memory.records import FREE
+from dynenvs.model.model import Model
 
 Mode = Literal["human", "rgb_array"]
 MODES: tuple[str, ...] = get_args(Mode)

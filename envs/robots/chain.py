@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.layout import Floats
-from dynenvs.model import Model
-from dynenvs.parts import revolute
+from dynenvs.memory.layout import Floats
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import revolute
 
 GRAVITY = 9.81  # [m/s^2]
 LENGTH, MASS = 1.0, 3.0  # of all links together [m, kg]

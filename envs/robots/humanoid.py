@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.envs.terrain import add_ground
-from dynenvs.model import Model
-from dynenvs.parts import Joint, free, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Joint, free, revolute
 
 HEIGHT, MASS = 1.70, 70.0  # [m], [kg]
 SCALE = HEIGHT / 1.741  # of de Leva's mean man

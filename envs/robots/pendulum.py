@@ -12,9 +12,9 @@ no quasi-static path leads from hanging to upright with any choice of actuated j
 
 from __future__ import annotations
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.model import Model
-from dynenvs.parts import revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import revolute
 
 GRAVITY = 9.81  # [m/s^2]
 LENGTHS = (0.2, 0.3)  # [m]

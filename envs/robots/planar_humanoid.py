@@ -17,9 +17,9 @@ same torque class; damping: the H1 in MuJoCo Menagerie.  Ground friction: Geyer 
 
 from __future__ import annotations
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.model import Model
-from dynenvs.parts import prismatic, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import prismatic, revolute
 
 HEIGHT = 1.70  # [m]
 MASS = 70.0  # [kg]

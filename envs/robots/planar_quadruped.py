@@ -12,9 +12,9 @@ matters where it may pitch: the Go1's, and the roll motors as points at the hips
 
 from __future__ import annotations
 
-from dynenvs.builder import ModelBuilder
-from dynenvs.model import Model
-from dynenvs.parts import prismatic, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import prismatic, revolute
 
 TRUNK_MASS = 5.204 + 4 * 0.680  # [kg]
 TRUNK_MOMENT = 6.30095e-2 + 4 * 0.680 * 0.1881**2  # about its centre [kg m^2]

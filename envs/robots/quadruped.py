@@ -12,10 +12,10 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from dynenvs.builder import ModelBuilder
 from dynenvs.envs.terrain import add_ground
-from dynenvs.model import Model
-from dynenvs.parts import free, revolute
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.model import Model
+from dynenvs.model.parts import free, revolute
 
 TRUNK_MASS = 5.204  # [kg]
 TRUNK_COM = (0.0223, 0.002, -0.0005)  # [m]

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import Floats, Ints
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.workspace import integer
-from dynenvs.sparse_view import SparseView
+from dynenvs.memory.layout import Floats, Ints
+from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import apart, inlined, kernel
-from dynenvs.contact.memory import touch
-from dynenvs.contact.problem import least_speed
+from dynenvs.contact.assembly.memory import touch
+from dynenvs.contact.assembly.problem import least_speed
 from dynenvs.contact.sparse.ladder import climb, velocity_scale
 from dynenvs.contact.sparse.problem import (
     predicted_velocity,
@@ -23,7 +22,9 @@ from dynenvs.contact.sparse.proximal import copy_impulses, respond, update_veloc
 from dynenvs.contact.sparse.solve import pose_islands
 from dynenvs.contact.sparse.sweeps import add_response
 from dynenvs.contact.sparse.weights import align_with_slip
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -34,9 +35,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.records import POISSON, SEQUENTIAL
-from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.memory.records import POISSON, SEQUENTIAL
+from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 SEQUENCE = 2000  # impacts of an island one by one before all end at once, without restitution
 BELOW = 1.0 - 1e-12  # of the way to where no energy is gained: not even by rounding

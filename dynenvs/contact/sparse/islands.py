@@ -5,10 +5,10 @@ What stands apart is solved apart: the work grows with the largest island, not w
 
 from __future__ import annotations
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import Ints, Records
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.workspace import integer
-from dynenvs.sparse_view import SparseView
+from dynenvs.memory.layout import Ints, Records
+from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import apart, inlined
-from dynenvs.contact.penalty import ENOUGH
 from dynenvs.contact.solve import ALL, INSIDE, QUICK
+from dynenvs.contact.solvers.penalty import ENOUGH
 from dynenvs.contact.sparse.large import solve_large
 from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
+from dynenvs.memory.layout import (
     Bytes,
     open_model,
     open_polygon,
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
-from dynenvs.records import KEPT, PYRAMID
-from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.memory.records import KEPT, PYRAMID
+from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
 SMALL_ON_CONES = 8  # ... on exact cones, whose own method is dear among very unequal masses ...
@@ -83,7 +83,7 @@ def judge(island: Any) -> int:
 
 @inlined
 def velocity_scale(x: SparseView, island: Any, floor: float) -> float:
-    """The certificate's velocity scale, as `dynenvs.contact.problem.velocity_scale`.
+    """The certificate's velocity scale, as `dynenvs.contact.assembly.problem.velocity_scale`.
 
     And no less than what rounding leaves of the difference of speeds.
     """

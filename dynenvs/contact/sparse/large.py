@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.sparse.factor import order_trees
 from dynenvs.contact.sparse.path import follow_path
 from dynenvs.contact.sparse.proximal import (
@@ -12,10 +11,11 @@ from dynenvs.contact.sparse.proximal import (
     multiply,
     update_velocities,
 )
-from dynenvs.layout import Records
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
-from dynenvs.records import MULTIPLIERS, PATH
-from dynenvs.sparse_view import SparseView
+from dynenvs.memory.layout import Records
+from dynenvs.memory.records import MULTIPLIERS, PATH
+from dynenvs.memory.sparse_view import SparseView
 
 NEAR = 0.4  # part of the budget after which multipliers end that began at the central path
 NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers

@@ -24,10 +24,10 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import Floats
-from dynenvs.sparse_view import SparseView
-from dynenvs.triples import Three
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.triples import Three
+from dynenvs.memory.layout import Floats
+from dynenvs.memory.sparse_view import SparseView
 
 # One friction: coefficient; y = p - rho u and its length; u and its length, the slip; and
 # mu (|y| - rho |u|)
@@ -173,8 +173,8 @@ def _add_own(W: Floats, f: Friction, slips: bool, rho: float, height: float, row
 def certify_moments(x: SparseView, i: int, u: Three, w: Three) -> float:
     """Natural residual of the law at contact i and its moments [m/s]; NaN stays.
 
-    As `dynenvs.contact.cone_law.certify_cones`: the largest |p - P(p - w / g)| g.  Writes the slip,
-    and what turns add to s, into the constraint.
+    As `dynenvs.contact.solvers.cone_law.certify_cones`: the largest |p - P(p - w / g)| g.  Writes
+    the slip, and what turns add to s, into the constraint.
     """
     c = x.constraints[i]
     d = x.constraints[c.moments]

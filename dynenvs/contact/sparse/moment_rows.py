@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
 from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.contact.sparse.weights import weigh_rows
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView, open_moments
-from dynenvs.sparse_view import SparseView
-from dynenvs.spatial import dot3
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.spatial import dot3
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, open_moments
+from dynenvs.memory.sparse_view import SparseView
 
 NIL = 1e-14  # yield of a row over the contact's, up to which it is none
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.records import FREE
-from dynenvs.rotation import rotate
-from dynenvs.sparse_view import SparseView
-from dynenvs.triples import cross, dot, entries
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import cross, dot, entries
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.records import FREE
+from dynenvs.memory.sparse_view import SparseView
 
 INNER = 1e-12  # of the energy: less than this is none
 

@@ -2,9 +2,9 @@
 
 Where bodies are thrown together, no impulses are known to start from, and many contacts are
 redundant to the last digit: multipliers (`proximal.py`) then creep.  A primal-dual interior-point
-method takes some twenty iterations whatever the modes (`dynenvs.contact.central_path`, the same
-method on a dense matrix).  With dp = e - W du for each contact (`dynenvs.contact.interior`) its
-equations are
+method takes some twenty iterations whatever the modes (`dynenvs.contact.solvers.central_path`, the
+same method on a dense matrix).  With dp = e - W du for each contact
+(`dynenvs.contact.solvers.interior_block`) its equations are
 
     (M + J^T W J) dv = J^T e:
 
@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.interior import (
+from dynenvs.contact.solvers.interior_block import (
     DW,
     DZ,
     SECOND,
@@ -30,13 +29,14 @@ from dynenvs.contact.interior import (
     sum_directions,
     variables_of,
 )
-from dynenvs.contact.modes import nearest
+from dynenvs.contact.solvers.modes import nearest
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.problem import add_pull, predicted_velocity, row_velocity
 from dynenvs.contact.sparse.proximal import assemble, update_velocities
-from dynenvs.layout import Floats, Records
-from dynenvs.sparse_view import SparseView
-from dynenvs.views import words
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.sparse_view import SparseView
+from dynenvs.memory.views import words
 
 ITERATIONS = 40
 NEAR = 1e-11  # the smaller of each z and w, in the certificate's units, that is near enough

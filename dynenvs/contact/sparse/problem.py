@@ -1,7 +1,7 @@
 """The contact problem of all trees: constraints, their Jacobians, right-hand sides and own masses.
 
-The same law, right-hand sides and units as in `dynenvs.contact.rows`; J is kept only for the one or
-two trees that a constraint acts on.
+The same law, right-hand sides and units as in `dynenvs.contact.assembly.rows`; J is kept only for
+the one or two trees that a constraint acts on.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.modes import strongest
-from dynenvs.contact.rows import SLIP, closing_speed, is_limit_near, reference_tangents
-from dynenvs.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
+from dynenvs.contact.assembly.rows import SLIP, closing_speed, is_limit_near, reference_tangents
+from dynenvs.contact.solvers.modes import strongest
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
-from dynenvs.records import INELASTIC
-from dynenvs.sparse_view import SparseView
-from dynenvs.spatial import dot3
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
+from dynenvs.memory.records import INELASTIC
+from dynenvs.memory.sparse_view import SparseView
 
 # Gaps are known to rounding only, and those of bodies that touch all around would contradict each
 # other: what redundant contacts cannot meet to the last digit, they answer by squeezing.
@@ -231,7 +231,7 @@ def predicted_velocity(x: SparseView, i: int, r: int) -> float:
 def _align_tangents(contacts: Records, count: int, x: SparseView) -> None:
     """Turn t1 along the predicted slip of the contacts of the same two bodies, side by side.
 
-    As in `dynenvs.contact.rows`, whose comment says why.
+    As in `dynenvs.contact.assembly.rows`, whose comment says why.
     """
     first = integer(0)
     while first < count:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import apart, inlined
-from dynenvs.contact.detect import look_for_spots
+from dynenvs.contact.detection.detect import look_for_spots
 from dynenvs.contact.project import (
     FAR_TURN,
     LARGE,
@@ -29,9 +28,11 @@ from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
 from dynenvs.contact.sparse.momentum import begin_momentum, restore_momentum
 from dynenvs.contact.sparse.problem import add_pull, row_velocity
 from dynenvs.contact.sparse.proximal import assemble
-from dynenvs.joints import integrate
-from dynenvs.kinematics import update_poses
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.spatial import dot3
+from dynenvs.memory.layout import (
     Bytes,
     Floats,
     ModelView,
@@ -40,9 +41,8 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.sparse_view import SparseView, open_sparse
-from dynenvs.spatial import dot3
-from dynenvs.views import words
+from dynenvs.memory.sparse_view import SparseView, open_sparse
+from dynenvs.memory.views import words
 
 STIFF = 1e7  # weight of a row, in units of 1 / g
 PASSES = 2  # of multipliers

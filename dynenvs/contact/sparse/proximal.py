@@ -4,7 +4,8 @@ Outer rounds: impulses p move to P(p - rho (J v + bias + mu s e_n)), where v sol
 
     M (v - v_free) = J^T P(p - rho (J v + bias + mu s e_n)):
 
-the method of multipliers (Rockafellar 1976) for the law of `laws.py`.  Its equation for v is smooth
+the method of multipliers (Rockafellar 1976) for the law of `projection.py`.  Its equation for v is
+smooth
 but for kinks: Newton's method needs the sparse matrix M + J^T W J (`factor.py`), whose size is that
 of the bodies, not of the contacts, and which is regular however redundant these are.  The penalty
 rho grows as long as that helps.  Every round ends with the certificate of `dynenvs.contact`: of
@@ -22,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.cone_law import certify_cones
-from dynenvs.contact.penalty import (
+from dynenvs.contact.solvers.cone_law import certify_cones
+from dynenvs.contact.solvers.penalty import (
     BACK,
     CAP,
     ENOUGH,
@@ -39,17 +39,18 @@ from dynenvs.contact.penalty import (
     softer,
     stiffer,
 )
-from dynenvs.contact.pyramid_law import certify_block
+from dynenvs.contact.solvers.projection import project_contact
+from dynenvs.contact.solvers.pyramid_law import certify_block
 from dynenvs.contact.sparse.factor import factorise, substitute
-from dynenvs.contact.sparse.laws import project_contact
 from dynenvs.contact.sparse.moment_law import certify_moments, project_moments
 from dynenvs.contact.sparse.problem import row_velocities, row_velocity
 from dynenvs.contact.sparse.sweeps import add_response, sweep
-from dynenvs.layout import Floats, Records
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
-from dynenvs.records import CONE
-from dynenvs.sparse_view import SparseView
-from dynenvs.views import matrix, raw
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.records import CONE
+from dynenvs.memory.sparse_view import SparseView
+from dynenvs.memory.views import matrix, raw
 
 POOR = 1e-3  # residual above which a start is worth so little that sweeps come first
 PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half

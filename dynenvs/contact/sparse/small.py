@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.compiled import apart, inlined
-from dynenvs.contact.modes import OPEN, STICK
 from dynenvs.contact.solve import QUICK, solve_rows, solve_with_reserves
+from dynenvs.contact.solvers.modes import OPEN, STICK
 from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.contact.sparse.proximal import update_velocities
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.lcp.solve import CERTIFIED
+from dynenvs.memory.layout import (
     Bytes,
     WorkspaceView,
     open_model,
@@ -23,8 +24,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED
-from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 DONE, NOT_DONE = 0, 1
 

@@ -6,16 +6,17 @@ grows with the islands and their contacts, not with the square of all.
 
 from __future__ import annotations
 
-from dynenvs.compiled import apart, inlined
-from dynenvs.contact.memory import forget, remember_contact
-from dynenvs.contact.problem import least_speed
+from dynenvs.contact.assembly.memory import forget, remember_contact
+from dynenvs.contact.assembly.problem import least_speed
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.ladder import climb, velocity_scale
 from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_moments
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.contact.sparse.weights import weigh
-from dynenvs.layout import (
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.lcp.solve import CERTIFIED, FAILED
+from dynenvs.memory.layout import (
     Bytes,
     ModelView,
     StateView,
@@ -26,8 +27,7 @@ from dynenvs.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.lcp.solve import CERTIFIED, FAILED
-from dynenvs.sparse_view import SparseView, open_sparse
+from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=9)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.modes import nearest
+from dynenvs.contact.solvers.modes import nearest
 from dynenvs.contact.sparse.problem import row_velocity
-from dynenvs.layout import Floats, Records
-from dynenvs.records import CONE
-from dynenvs.sparse_view import SparseView
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.records import CONE
+from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.compiled import inlined, kernel
-from dynenvs.contact.rows import SLIP
+from dynenvs.contact.assembly.rows import SLIP
 from dynenvs.contact.sparse.problem import predicted_velocity, turn_rows
-from dynenvs.layout import Floats, Records
-from dynenvs.sparse_view import SparseView
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel

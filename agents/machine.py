@@ -1,0 +1,63 @@
+"""What a run stood on: processor, cores, load, versions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dynenvs.simulation.threads import available_threads
+
+PACKAGES = (
+    "dynenvs",
+    "numba",
+    "llvmlite",
+    "numpy",
+    "gymnasium",
+    "mujoco",
+    "envpool",
+    "pin",
+    "dartpy",
+    "quantecon",
+)
+
+
+def processor() -> str:
+    """The processor's name."""
+    with suppress(OSError):
+        found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Versions of all packages that take part, "absent" for those that are not installed."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+def load() -> float | None:
+    """Mean number of processes that wanted to run in the last minute, where it is known."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def describe() -> dict[str, Any]:
+    """Everything about the machine that a reader needs to judge the figures."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "processor": processor(),
+        "cores": available_threads(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "versions": versions(),
+    }

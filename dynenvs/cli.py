@@ -1,0 +1,291 @@
+"""The command `dynenvs`: `demo` shows an agent at work, `list` what there is, `bench` how fast,
+`verify` how right, `reproduce` what the sources report; data and learning have their own files."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import gymnasium as gym
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import dynenvs
+from dynenvs.agents.data import commands as data
+from dynenvs.agents.demo import play, writable
+from dynenvs.agents.episode import environment_id, make, short_name, speeds_of
+from dynenvs.agents.errors import UserError, told_plainly
+from dynenvs.agents.interrupt import stopped_by_ctrl_c
+from dynenvs.agents.learn import commands as learn
+from dynenvs.agents.options import parse_options
+from dynenvs.agents.streams import print_anything
+from dynenvs.registration import ENVIRONMENTS
+
+# What acts in each environment; every environment has its expert.
+EXPERTS = {
+    "dynenvs/DoublePendulum-v0": "energy shaping, LQR",
+    "dynenvs/ChainPendulum-v0": "arcs, inverse dynamics",
+    "dynenvs/PlanarHumanoid-v0": "gait, inverse dynamics",
+    "dynenvs/PlanarQuadruped-v0": "gait, inverse dynamics",
+    "dynenvs/Quadruped-v0": "trot, inverse dynamics",
+    "dynenvs/Humanoid-v0": "footsteps, inverse dynamics",
+}
+
+# What `demo` tells the robots that may also be told to stand; others draw theirs.
+PACES = {
+    "dynenvs/Quadruped-v0": (0.5, 0.0, 0.0),
+    "dynenvs/Humanoid-v0": (0.7, 0.0, 0.15),
+}
+
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in (data.collect, data.replay, data.export):
+    app.command()(_command)
+for _command in (learn.clone, learn.train, learn.evaluate, learn.results):
+    app.command()(_command)
+
+
+@app.callback(invoke_without_command=True)
+def _describe(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Robots with hard, frictional contact, each with an expert that moves it."""
+    if version:
+        print(f"dynenvs {dynenvs.__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@told_plainly
+def demo(
+    env: Annotated[
+        str,
+        typer.Argument(
+            help="humanoid, quadruped, planar-humanoid, planar-quadruped, double-pendulum, "
+            "chain-pendulum, or an id."
+        ),
+    ] = ("humanoid"),
+    seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            help="Commanded speed in m/s, or forward,sideways,turning in m/s and rad/s; or drawn. "
+            "A fair pace if absent."
+        ),
+    ] = None,
+    terrain: Annotated[
+        str | None,
+        typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
+    ] = None,
+    free_pitch: Annotated[
+        bool, typer.Option("--free-pitch", help="Trunks of planar robots pitch.")
+    ] = False,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="GIF to write instead of opening a window.")
+    ] = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Write a GIF even if there is a display.")
+    ] = False,
+    agent: Annotated[
+        str, typer.Option(help="expert, random, standing, a shipped policy as ppo, or a zip file.")
+    ] = "expert",
+    options: data.Options = None,
+) -> None:
+    """Show an agent at work: in a window where there is a display, else as a GIF."""
+    env_id = environment_id(env)
+    chosen = {"command": _told(env_id, command), **parse_options(env_id, options)}
+    if terrain is not None:
+        chosen["terrain"] = terrain
+    if free_pitch:
+        chosen["free_pitch"] = True
+    window = output is None and not headless and has_display()
+    file = None if window else writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
+    play(
+        env_id,
+        agent=agent,
+        seed=seed,
+        steps=steps,
+        file=file,
+        console=Console(),
+        **chosen,
+    )
+
+
+def _told(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
+    """What the robot is told: a speed or speeds; None leaves it to the environment to draw."""
+    if command is None:
+        return PACES.get(env_id)
+    return None if command == "drawn" else speeds_of(command)
+
+
+@app.command("list")
+def list_environments() -> None:
+    """Show what environments there are, with the short names that all commands take."""
+    table = Table("environment and id; its expert", "obs", "act", "period", show_lines=True)
+    widest = max(len(short_name(env_id)) for env_id in ENVIRONMENTS)
+    for env_id in ENVIRONMENTS:
+        env = make(env_id)
+        what = (inspect.getdoc(type(env)) or "").partition("\n")[0]
+        sizes = (str(gym.spaces.flatdim(s)) for s in (env.observation_space, env.action_space))
+        names = f"[bold]{short_name(env_id):{widest}}[/bold]  {env_id}"
+        expert = f"expert: {EXPERTS[env_id]}"
+        table.add_row(f"{names}\n{what}\n{expert}", *sizes, f"{1e3 * env.dt:.0f} ms")
+        env.close()
+    Console().print(table)
+
+
+@app.command("compile")
+@told_plainly
+def compile_command(
+    envs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Environments, or all; all if absent.", show_default=False),
+    ] = None,
+) -> None:
+    """Compile ahead what environments and experts call: for images and clusters.
+
+    What is kept serves this version of dynenvs, numba and Python on processors of this kind.
+    """
+    from dynenvs.agents.compile import compile_all
+
+    names = envs or ["all"]
+    compile_all(
+        [*ENVIRONMENTS] if "all" in names else [environment_id(name) for name in names], Console()
+    )
+
+
+@app.command("bench")
+@told_plainly
+def bench_command(
+    cases: Annotated[
+        str | None, typer.Option(help="Families of cases, with commas between; all if absent.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few sizes, short turns: to see that all works.")
+    ] = False,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Turns of each system; 7, or 3 if quick.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Length of a turn; 0.2, or 0.02 if quick.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for bench.json and bench.png.")] = Path(
+        "dynenvs-bench"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with the plot beside it.")
+    ] = None,
+) -> None:
+    """Measure speeds beside those of other systems that are installed, in alternation."""
+    from dynenvs.studies.bench.families import bench, chosen
+    from dynenvs.studies.bench.race import Settings
+
+    settings = Settings(repeats or (3 if quick else 7), seconds or (0.02 if quick else 0.2), quick)
+    bench(chosen(cases), settings, Console(), out=out, page=markdown)
+
+
+@app.command("verify")
+@told_plainly
+def verify_command(
+    scenes: Annotated[
+        str | None, typer.Option(help="Families of scenes, with commas between; all if absent.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for verify.json and pictures.")] = Path(
+        "dynenvs-verify"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with the plot beside it.")
+    ] = None,
+) -> None:
+    """Run scenes with known answers here and in other simulators that are installed.
+
+    The family "solvers" sets the LCP solvers side by side on a corpus of problems.
+    """
+    from dynenvs.studies.verify import solvers
+    from dynenvs.studies.verify.families import missed, verify
+
+    rows, scores = verify(scenes, Console(), out=out, page=markdown)
+    if count := missed(rows):
+        raise UserError(f"{count} of {len(rows)} readings miss their bar")
+    if count := solvers.missed(scores):
+        raise UserError(f"{count} of {len(scores)} cells of the solvers' table are not as must be")
+
+
+@app.command("reproduce")
+@told_plainly
+def reproduce_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments; all if absent.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for data files and figures.")] = Path(
+        "dynenvs-reproduce"
+    ),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Page to write, with a folder of figures beside it.")
+    ] = None,
+    names_only: Annotated[
+        bool, typer.Option("--list", help="Say what experiments there are.")
+    ] = False,
+) -> None:
+    """Remake the sources' tables and figures, and set them beside what the sources say."""
+    from dynenvs.studies.bench.peers import MissingPeer
+    from dynenvs.studies.reproduce.run import chosen, reproduce
+
+    console = Console()
+    experiments = chosen(names or [])
+    if names_only:
+        table = Table("experiment", "what it remakes")
+        for experiment in experiments:
+            table.add_row(experiment.name, experiment.title)
+        console.print(table)
+        return
+    try:
+        reproduce(experiments, console, out=out, page=markdown)
+    except MissingPeer as error:
+        raise UserError(str(error)) from error
+
+
+def has_display() -> bool:
+    """Whether a window could be seen."""
+    if os.environ.get("SDL_VIDEODRIVER") in ("dummy", "offscreen"):
+        return False
+    if sys.platform.startswith(("win", "darwin")):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def main() -> None:
+    """Entry point of the console command: errors are one line, with exit code 2."""
+    print_anything()
+    try:
+        with stopped_by_ctrl_c():
+            code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        print("dynenvs: stopped", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        # What typer raises for wrong usage; where its classes live depends on its version.
+        say = getattr(error, "format_message", None)
+        if say is None:
+            raise
+        print(f"dynenvs: {' '.join(str(say()).split())}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The contact problem put together: rows, Delassus matrix, loops, what is remembered."""

@@ -1,0 +1,133 @@
+"""Rows of closed loops: by how much they are open, and the Jacobian of that.
+
+Of a loop's frames A and B: distances of A's origin from B's along B's axes, and cosines between
+axes that are to be orthogonal, z_A and x_B, z_A and y_B, x_A and y_B; a joint holds some of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, LoopView, ModelView, Records
+from dynenvs.memory.records import FIXED, PRISMATIC, SPHERICAL
+
+
+@inlined
+def _holds(joint: int, k: int) -> bool:
+    """Whether a loop's joint holds component k: 0 to 2 distances, 3 to 5 angles."""
+    if joint == SPHERICAL:
+        return k < 3
+    if joint == PRISMATIC:
+        return k != 2
+    return k < 5 or joint == FIXED
+
+
+@inlined
+def _column(R: Floats, own: Floats, k: int) -> tuple[float, float, float]:
+    """Column k of R own: an axis of a frame in a body, world axes."""
+    x, y, z = own[0, k], own[1, k], own[2, k]
+    return (
+        R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+        R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+        R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+    )
+
+
+@inlined
+def _place(pose: Any, at: Floats) -> tuple[float, float, float]:
+    """A body's point in the world."""
+    R, p, x, y, z = pose.R, pose.p, at[0], at[1], at[2]
+    return (
+        p[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+        p[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+        p[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+    )
+
+
+@inlined
+def _axes(loop: Any, a: Any, b: Any, k: int) -> tuple[tuple[float, float, float], ...]:
+    """The axes of A and of B whose product is component k >= 3; k < 3: B's axis alone, twice."""
+    if k < 3:
+        u = _column(b.R, loop.rotation_b, k)
+        return u, u
+    if k < 5:
+        return _column(a.R, loop.rotation_a, 2), _column(b.R, loop.rotation_b, k - 3)
+    return _column(a.R, loop.rotation_a, 0), _column(b.R, loop.rotation_b, 1)
+
+
+@kernel
+def loop_errors(loops: Records, poses: Records, errors: Floats) -> float:
+    """By how much each row is open [m, rad]; returns the largest.
+
+    Distances from B's to A's frame along B's axes, and cosines between axes that are to be
+    orthogonal: z_A x_B, z_A y_B, x_A y_B.
+    """
+    worst = 0.0
+    for i in range(loops.shape[0]):
+        loop = loops[i]
+        a, b = poses[loop.body_a], poses[loop.body_b]
+        pa, pb = _place(a, loop.position_a), _place(b, loop.position_b)
+        r = loop.row
+        for k in range(6):
+            if _holds(loop.joint, k):
+                u, t = _axes(loop, a, b, k)
+                if k < 3:
+                    u = (pa[0] - pb[0], pa[1] - pb[1], pa[2] - pb[2])
+                errors[r] = u[0] * t[0] + u[1] * t[1] + u[2] * t[2]
+                worst = max(worst, abs(errors[r]))
+                r += 1
+    return worst
+
+
+@kernel
+def fill_rows(m: ModelView, poses: Records, S: Floats, c: LoopView) -> None:
+    """J of every row: the derivative of `loop_errors`."""
+    for j in range(m.header[0].nv):
+        for r in range(c.spans[j, 0], c.spans[j, 1]):
+            c.J[j, r] = 0.0
+    for i in range(c.loops.shape[0]):
+        loop = c.loops[i]
+        a, b = poses[loop.body_a], poses[loop.body_b]
+        at = _place(a, loop.position_a)
+        for side in range(2):
+            body = loop.body_a if side == 0 else loop.body_b
+            sign = 1.0 if side == 0 else -1.0
+            o = poses[m.bodies[body].root].p
+            x, y, z = at[0] - o[0], at[1] - o[1], at[2] - o[2]
+            r = loop.row
+            for k in range(6):
+                if _holds(loop.joint, k):
+                    u, t = _axes(loop, a, b, k)
+                    _add_row(m.bodies[body].last, m.dofs, S, sign, k < 3, x, y, z, u, t, c.J[:, r])
+                    r += 1
+
+
+@inlined
+def _add_row(
+    j: int,
+    dofs: Records,
+    S: Floats,
+    sign: float,
+    distance: bool,
+    x: float,
+    y: float,
+    z: float,
+    u: tuple[float, float, float],
+    t: tuple[float, float, float],
+    row: Floats,
+) -> None:
+    """Add a body's part to a row: t . v at the point (x, y, z), or (u x t) . omega of an angle."""
+    if distance:  # t . (v + omega x r) = t . v + (r x t) . omega
+        u = (x, y, z)
+    g = (
+        u[1] * t[2] - u[2] * t[1],
+        u[2] * t[0] - u[0] * t[2],
+        u[0] * t[1] - u[1] * t[0],
+    )
+    while j >= 0:
+        entry = g[0] * S[j, 0] + g[1] * S[j, 1] + g[2] * S[j, 2]
+        if distance:
+            entry += t[0] * S[j, 3] + t[1] * S[j, 4] + t[2] * S[j, 5]
+        row[j] += sign * entry
+        j = dofs[j].parent

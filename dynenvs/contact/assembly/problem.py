@@ -1,0 +1,129 @@
+"""The contact problem in rows, its answer, and what solvers work in: one small view for each.
+
+Velocities of all rows are u = G p + bias, with the Delassus matrix G = J M^-1 J^T; each block
+(a contact, or a joint limit) has its rows and its law.  Every solver has the shape
+
+    solve(problem, answer, scratch) -> residual, ...
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+    open_eliminated,
+    open_lcp,
+)
+from dynenvs.memory.views import words
+
+# Coupling over the normal one, up to which an impulse along a direction does nothing
+NIL = 1e-14
+WORDS = 12  # of `Scratch.laws` for each block
+
+
+class ContactProblem(NamedTuple):
+    """Contacts and limits as rows: velocities u = G p + bias, and the law of each block."""
+
+    polygon: Records  # POLYGON: the base of the friction pyramids; exact cones do not look at it
+    blocks: Records  # BLOCK: rows, friction and reserve of each, its mode, and its slip
+    n: int  # how many blocks there are
+    G: Floats  # Delassus matrix J M^-1 J^T [1/kg], shape (>= rows, >= rows)
+    bias: Floats  # velocities without impulses [m/s]
+    rows: int
+    scale: float  # the certificate's velocity scale [m/s]
+
+
+class ContactAnswer(NamedTuple):
+    """Impulses of the rows, the velocities that they give, and who was asked for them."""
+
+    p: Floats  # [N s]
+    u: Floats  # G p + bias [m/s]
+    asked: Ints  # how often each rung of the ladder was, shape (RUNGS,)
+    answered: Ints
+
+
+class Scratch(NamedTuple):
+    """Working memory of the solvers."""
+
+    vectors: Floats  # shape (>= 8, >= the LCP's variables)
+    laws: Floats  # shape (WORDS n,)
+    unknowns: Records  # UNKNOWN, shape (>= rows,)
+    eliminated: Records  # ELIMINATED, shape (>= n,)
+    K: Floats  # shape (>= rows, >= rows)
+    order: Ints  # shape (>= rows,)
+    right: Floats  # shape (>= rows,)
+    x: Floats  # shape (>= rows,)
+
+
+@inlined
+def open_problem(
+    w: WorkspaceView, polygon: Records, n: int, rows: int, scale: float
+) -> ContactProblem:
+    """The problem that stands in a workspace: its first n blocks and their rows."""
+    return ContactProblem(polygon, w.blocks, n, w.G, w.bias_row, rows, scale)
+
+
+@inlined
+def open_answer(s: StateView, w: WorkspaceView) -> ContactAnswer:
+    """Where a world's answer goes."""
+    return ContactAnswer(w.impulse_row, w.v_row, s.status[0].asked, s.status[0].answered)
+
+
+@inlined
+def open_scratch(m: ModelView, w: WorkspaceView, buffer: Bytes, n: int) -> Scratch:
+    """What solvers of n blocks work in, within the workspace `buffer`."""
+    lcp = open_lcp(m, buffer)
+    laws = words(lcp.matrices, WORDS * n)
+    return Scratch(
+        lcp.vectors, laws, w.unknowns, open_eliminated(m, buffer), w.A, w.active, w.b, w.z
+    )
+
+
+@inlined
+def row_velocities(problem: ContactProblem, p: Floats, u: Floats) -> None:
+    """u = G p + bias [m/s], row by row of the symmetric G."""
+    for r in range(problem.rows):
+        u[r] = problem.bias[r]
+    for r in range(problem.rows):
+        impulse = p[r]
+        if impulse != 0.0:
+            for c in range(problem.rows):
+                u[c] += impulse * problem.G[r, c]
+
+
+@inlined
+def least_speed(header: Records, dt: float) -> float:
+    """The least velocity scale of the certificate, g dt [m/s]."""
+    g = header[0].gravity
+    return dt * math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+
+
+@inlined
+def velocity_scale(
+    polygon: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
+) -> float:
+    """The certificate's velocity scale: largest right-hand side of an LCP variable, or `floor`."""
+    scale = floor
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        if not G[r, r] > 0.0:
+            continue
+        scale = max(scale, abs(bias[r]))
+        if block.tangents == 1:
+            if G[t, t] > NIL * G[r, r]:
+                scale = max(scale, abs(bias[t]))
+        elif block.tangents == 2:
+            for d in range(polygon[0].directions // 2):  # the others are their exact opposites
+                along = polygon[0].cosines[d] * bias[t] + polygon[0].sines[d] * bias[t + 1]
+                scale = max(scale, abs(along))
+    return scale if scale > 0.0 else 1.0

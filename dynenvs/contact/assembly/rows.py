@@ -1,0 +1,318 @@
+"""Constraint rows of the contact problem: their Jacobians, right-hand sides and coupling.
+
+Rows: for each contact its normal and tangents, then one row for each joint limit in reach.  W is
+M^-1 in the forward problem and Z (Z^T M Z)^-1 Z^T in the inverse one (docs/theory.md, Delassus
+matrix); either comes as sparse factors L^T D L, and
+
+    Y = L^-T J^T,   G = Y^T D^-1 Y,   b = J v_free + gap / dt on normal rows,
+
+and on tangential rows the velocity with which surfaces run along each other besides (belts).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.kinematics.spatial import dot3
+from dynenvs.lcp.workspace import integer
+from dynenvs.memory.layout import Floats, Ints, Records
+from dynenvs.simd.vectors import add_multiple, add_outer
+
+SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
+# Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
+REACH = 0.05  # [rad, m]
+TOUCH = 1e-8  # gap up to which parts meet in an impact, which takes no time [m, rad]
+
+
+@inlined
+def closing_speed(gap: float, dt: float) -> float:
+    """Speed at which a gap closes within a step of length dt; an impact (dt = 0) closes none."""
+    return gap / dt if dt > 0.0 else 0.0
+
+
+@inlined
+def is_limit_near(gap: float, speed: float, dt: float) -> bool:
+    """Whether a joint limit belongs to the problem of a step of length dt, or of an impact (0)."""
+    return bool(gap + dt * speed < REACH if dt > 0.0 else gap <= TOUCH)
+
+
+@inlined
+def normal_velocity(
+    bodies: Records, dofs: Records, poses: Records, S: Floats, contact: Any, v: Floats
+) -> float:
+    """Velocity [m/s] at which a contact opens along its normal where coordinates move with v.
+
+    The entry of the contact's row of J times v, without the row: the work is that of the bodies on
+    the way to the root.
+    """
+    n, at = contact.normal, contact.point
+    u = 0.0
+    for side in range(2):
+        body = contact.body_a if side == 0 else contact.body_b
+        if body == 0:
+            continue
+        origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
+        x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
+        j = bodies[body].last
+        while j >= 0:
+            w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
+            vx = S[j, 3] + w1 * z - w2 * y
+            vy = S[j, 4] + w2 * x - w0 * z
+            vz = S[j, 5] + w0 * y - w1 * x
+            u += sign * v[j] * (n[0] * vx + n[1] * vy + n[2] * vz)
+            j = dofs[j].parent
+    return u
+
+
+@merged
+def _add_point_rows(
+    bodies: Records,
+    dofs: Records,
+    S: Floats,
+    body: int,
+    origin: Floats,
+    contact: Any,
+    sign: float,
+    v: Floats,
+    first: Ints,
+    after: Ints,
+    J: Floats,
+) -> tuple[float, float, float]:
+    """Add sign * (n, t1, t2)^T J_point of a body to the contact's rows; returns their velocities.
+
+    Column j of J_point is the velocity that coordinate j gives the point: S_v + S_w x r.
+    """
+    n, t1, t2 = contact.normal, contact.t1, contact.t2
+    n0, n1, n2 = n[0], n[1], n[2]
+    a0, a1, a2 = t1[0], t1[1], t1[2]
+    b0, b1, b2 = t2[0], t2[1], t2[2]
+    at = contact.point
+    x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
+    r, tangents = contact.row, contact.tangents
+    un, u1, u2 = 0.0, 0.0, 0.0
+    j = bodies[body].last
+    while j >= 0:
+        w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
+        vx = sign * (S[j, 3] + w1 * z - w2 * y)
+        vy = sign * (S[j, 4] + w2 * x - w0 * z)
+        vz = sign * (S[j, 5] + w0 * y - w1 * x)
+        first[j], after[j] = min(first[j], r), r + 1 + tangents
+        rate = v[j]
+        entry = n0 * vx + n1 * vy + n2 * vz
+        J[r, j] += entry
+        un += entry * rate
+        if tangents > 0:
+            entry = a0 * vx + a1 * vy + a2 * vz
+            J[r + 1, j] += entry
+            u1 += entry * rate
+        if tangents > 1:
+            entry = b0 * vx + b1 * vy + b2 * vz
+            J[r + 2, j] += entry
+            u2 += entry * rate
+        j = dofs[j].parent
+    return un, u1, u2
+
+
+@merged
+def reference_tangents(contact: Any, planar: bool) -> None:
+    """Tangents by the world's axes: t1 in the x-z plane (or nearest to x), t2 = n x t1."""
+    n, t1, t2 = contact.normal, contact.t1, contact.t2
+    if planar or abs(n[1]) < 0.9:  # t1 = y x n
+        x, y, z = n[2], 0.0, -n[0]
+    else:  # t1 = z x n
+        x, y, z = -n[1], n[0], 0.0
+    length = math.sqrt(x * x + y * y + z * z)
+    t1[0], t1[1], t1[2] = x / length, y / length, z / length
+    t2[0] = n[1] * t1[2] - n[2] * t1[1]
+    t2[1] = n[2] * t1[0] - n[0] * t1[2]
+    t2[2] = n[0] * t1[1] - n[1] * t1[0]
+
+
+@inlined
+def _align_tangents(
+    contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
+) -> None:
+    """Turn t1 along the predicted slip: this removes most of a pyramid's bias.
+
+    The slip is the sum over all contacts of the same two bodies.  A direction of its own for each
+    foot of a slowly sliding body would turn with the body's spin and feed it.
+    """
+    contact = contacts[i]
+    r = contact.row
+    s1, s2 = 0.0, 0.0
+    for k in range(count):
+        other = contacts[k]
+        if other.body_a == contact.body_a and other.body_b == contact.body_b:
+            slip = other.impulse  # holds the predicted slip, world axes, until the solve
+            for a in range(3):
+                s1 += slip[a] * contact.t1[a]
+                s2 += slip[a] * contact.t2[a]
+    speed = math.sqrt(s1 * s1 + s2 * s2)
+    if speed < SLIP:
+        return
+    c, s = s1 / speed, s2 / speed
+    for k in range(3):
+        a, b = contact.t1[k], contact.t2[k]
+        contact.t1[k] = c * a + s * b
+        contact.t2[k] = c * b - s * a
+    for j in range(nv):
+        a, b = J[r + 1, j], J[r + 2, j]
+        J[r + 1, j] = c * a + s * b
+        J[r + 2, j] = c * b - s * a
+    a, b = bias[r + 1], bias[r + 2]
+    bias[r + 1] = c * a + s * b
+    bias[r + 2] = c * b - s * a
+
+
+@kernel
+def contact_rows(
+    header: Records,
+    bodies: Records,
+    dofs: Records,
+    poses: Records,
+    S: Floats,
+    contacts: Records,
+    count: int,
+    v: Floats,
+    dt: float,
+    first: Ints,
+    after: Ints,
+    J: Floats,
+    bias: Floats,
+) -> int:
+    """Rows J and right-hand sides of the contacts; returns the number of rows.
+
+    `v` is the velocity without contact impulses, shape (nv,): it gives the right-hand side and
+    the predicted slip.  All rows that coordinate j moves are `first[j]` to `after[j] - 1`, (nv,).
+    dt: length of the step, or 0 in an impact, in which no gap closes
+    """
+    planar = header[0].directions == 2
+    nv = header[0].nv
+    r = integer(0)
+    for j in range(nv):
+        first[j], after[j] = J.shape[0], 0
+    for i in range(count):
+        contact = contacts[i]
+        contact.row = r
+        # Without friction the slip bound sigma would be indeterminate: no tangential rows.
+        contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
+        reference_tangents(contact, planar)
+        for k in range(r, r + 1 + contact.tangents):
+            for j in range(nv):
+                J[k, j] = 0.0
+        un, u1, u2 = 0.0, 0.0, 0.0
+        for side in range(2):
+            body = contact.body_a if side == 0 else contact.body_b
+            if body > 0:
+                origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
+                a, b, c = _add_point_rows(
+                    bodies, dofs, S, body, origin, contact, sign, v, first, after, J
+                )
+                un, u1, u2 = un + a, u1 + b, u2 + c
+        bias[r] = un + closing_speed(contact.target, dt)
+        if contact.drifts:
+            u1, u2 = u1 + dot3(contact.t1, contact.drift), u2 + dot3(contact.t2, contact.drift)
+        if contact.tangents > 0:
+            bias[r + 1] = u1
+        if contact.tangents == 2:
+            bias[r + 2] = u2
+            for k in range(3):
+                contact.impulse[k] = u1 * contact.t1[k] + u2 * contact.t2[k]
+        else:
+            for k in range(3):
+                contact.impulse[k] = 0.0
+        r += 1 + contact.tangents
+    if not planar:
+        for i in range(count):
+            if contacts[i].tangents == 2:
+                _align_tangents(contacts, count, i, nv, J, bias)
+    return r
+
+
+@kernel
+def limit_rows(
+    dofs: Records,
+    q: Floats,
+    r: int,
+    v: Floats,
+    dt: float,
+    first: Ints,
+    after: Ints,
+    J: Floats,
+    bias: Floats,
+) -> int:
+    """Rows +-e_i of the joint limits in reach (frictionless, gap/dt like a contact's normal)."""
+    nv = dofs.shape[0]
+    for i in range(nv):
+        dof = dofs[i]
+        if dof.limited == 0:
+            continue
+        low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
+        sign = 1.0 if low < high else -1.0
+        gap = min(low, high)
+        if is_limit_near(gap, sign * v[i], dt):
+            for j in range(nv):
+                J[r, j] = 0.0
+            J[r, i] = sign
+            first[i], after[i] = min(first[i], r), r + 1
+            bias[r] = sign * v[i] + closing_speed(max(gap, 0.0), dt)
+            r += 1
+    return r
+
+
+@inlined
+def limited_coordinate(J: Floats, row: int) -> int:
+    """The coordinate that a joint limit's row acts on: its only entry."""
+    j = 0
+    while J[row, j] == 0.0:
+        j += 1
+    return j
+
+
+@kernel
+def couple(
+    dofs: Records,
+    J: Floats,
+    L: Floats,
+    rows: int,
+    yields: Floats,
+    first: Ints,
+    after: Ints,
+    Y: Floats,
+    G: Floats,
+) -> None:
+    """Y and G of all rows, for the coordinates that yield.
+
+    A coordinate moves few rows, which mostly stand side by side (those of one foot): all sums run
+    over its own span of rows, in blocks of four that fill a vector register.
+
+    first, after: the rows that each coordinate moves, as `contact_rows` leaves them
+    """
+    nv = dofs.shape[0]
+    padded = (rows + 3) // 4 * 4
+    for j in range(nv):
+        for r in range(padded):
+            Y[j, r] = 0.0
+        for r in range(first[j], after[j]):
+            Y[j, r] = J[r, j] * yields[j]
+        first[j], after[j] = first[j] // 4 * 4, (after[j] + 3) // 4 * 4
+    for i in range(nv - 1, -1, -1):
+        low, high = first[i], after[i]
+        j = dofs[i].parent if low < high else -1
+        while j >= 0:
+            first[j], after[j] = min(first[j], low), max(after[j], high)
+            add_multiple(Y, j, Y, i, low, high, -L[i, j])
+            j = dofs[j].parent
+    # G is symmetric: the blocks from the diagonal on, then their images
+    for r in range(padded):
+        for c in range(r // 4 * 4, padded):
+            G[r, c] = 0.0
+    for j in range(nv):
+        low, high, inverse = first[j], after[j], L[j, j]
+        for block in range(low, high, 4):
+            add_outer(G, block, Y, j, block, high, inverse)
+    for r in range(rows):
+        for c in range(r):
+            G[r, c] = G[c, r]

@@ -1,0 +1,1 @@
+"""Which parts touch, where, and along which normal."""

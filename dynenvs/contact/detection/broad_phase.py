@@ -1,0 +1,286 @@
+"""Which pairs of solids are near each other, and where the slots of each are.
+
+A sweep over boxes around the solids finds those that may be near: sorted along the axis on which
+they are spread most widely, each is compared with those to its right until one begins where it ends
+(Baraff, Dynamic Simulation of Non-Penetrating Rigid Bodies, 1992, section 5.1).  What is far apart
+costs nothing.  Pairs that keep slots of their own are few, or over a field: they are asked one by
+one.  Then bounding spheres decide (`near`).  Pairs come in the order of their numbers, whatever
+their slots, so that contacts do too.
+
+Blocks of slots out of the pool: the first free one goes to the first pair, in that order, that has
+none.  A block is free again when, at the start of a step, its pair is not near any more and none of
+its slots is listed in the world's memory.  So who has which block depends on the state alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.contact.detection.geometry.segment import clamp
+from dynenvs.contact.detection.geometry.spot import Point, back, column, dot
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.lcp.workspace import integer
+from dynenvs.memory.layout import BroadView, Floats, Ints, ModelView, Records, StateView
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD, NEAR, SPHERE
+
+ROOM = 0.5 * NEAR * (1.0 + 1e-9)  # by which a box around a solid is larger on each side [m]
+
+
+@inlined
+def keep_blocks(m: ModelView, s: StateView, kept: Ints) -> None:
+    """Mark the blocks of which the world remembers something."""
+    h = m.header[0]
+    for k in range(h.nblocks):
+        kept[k] = 0
+    pool = h.nk - h.nblocks * h.block_slots
+    for i in range(s.status[0].touched):
+        if s.touched[i] >= pool:
+            kept[(s.touched[i] - pool) // h.block_slots] = 1
+
+
+@inlined
+def list_near(
+    m: ModelView, broad: BroadView, pairs: Records, solids: Records, shapes: Records, near: Records
+) -> tuple[int, int]:
+    """Pairs that are near, in order, as `near[:n].pair`; returns n, and how many found no room."""
+    found, missing = 0, 0
+    if m.header[0].nblocks > 0:
+        found, missing = _sweep(broad, pairs, solids, shapes)
+    n = integer(0)
+    k = integer(0)
+    for i in range(broad.own.shape[0]):
+        p = broad.own[i]
+        pair = pairs[p]
+        if is_near(pair, shapes[pair.solid_a], shapes[pair.solid_b]):
+            while k < found and broad.found[k] < p:
+                near[n].pair = broad.found[k]
+                n += 1
+                k += 1
+            near[n].pair = p
+            n += 1
+    while k < found:
+        near[n].pair = broad.found[k]
+        n += 1
+        k += 1
+    return n, missing
+
+
+@inlined
+def give_blocks(
+    m: ModelView, broad: BroadView, pairs: Records, owners: Ints, near: Records, n: int, free: bool
+) -> tuple[int, int]:
+    """Fill in where the slots of n near pairs are; first take blocks from others, if `free`.
+
+    Returns the number of pairs that have slots now, and of those that found no block.
+    """
+    h = m.header[0]
+    pool = h.ns - h.nblocks * h.block_slots  # number of its first slot
+    for k in range(h.nblocks):
+        if owners[k] >= 0 and owners[k] < h.np:
+            broad.block[owners[k]] = k
+    if free:
+        for i in range(n):
+            if pairs[near[i].pair].first < 0:
+                k = _block(broad, owners, near[i].pair)
+                if k >= 0:
+                    broad.kept[k] = 1
+        for k in range(h.nblocks):
+            if broad.kept[k] == 0:
+                owners[k] = -1
+    served, missing, vacant = 0, 0, integer(0)
+    for i in range(n):
+        p = near[i].pair
+        first = pairs[p].first
+        if first < 0:
+            k = _block(broad, owners, p)
+            if k < 0:
+                while vacant < h.nblocks and owners[vacant] >= 0:
+                    vacant += 1
+                if vacant == h.nblocks:
+                    missing += 1
+                    continue
+                k = vacant
+                owners[k] = p
+                broad.block[p] = k
+            first = pool + k * h.block_slots
+        entry = near[served]
+        entry.pair, entry.first, entry.slots = p, first, pairs[p].slots
+        served += 1
+    return served, missing
+
+
+@inlined
+def _block(broad: BroadView, owners: Ints, p: int) -> int:
+    """The block of a pair, or -1.  What `block` says of pairs that have none is rubbish."""
+    k = broad.block[p]
+    return k if k >= 0 and k < owners.shape[0] and owners[k] == p else -1
+
+
+@inlined
+def entry_of(near: Records, first: int, count: int, entries: Ints, p: int) -> int:
+    """The number of pair p in the list `near[first : first + count]`, or -1."""
+    k = entries[p]
+    return k if k >= 0 and k < count and near[first + k].pair == p else -1
+
+
+@kernel
+def _sweep(broad: BroadView, pairs: Records, solids: Records, shapes: Records) -> tuple[int, int]:
+    """Near pairs of the pool, in order, into `broad.found`; returns how many, and how many more."""
+    n = _enclose(broad, solids, shapes)
+    boxes, order = broad.boxes, broad.order
+    axis = _widest(boxes, order, n)
+    _sort_left(boxes, axis, order, n)
+    found, missing = 0, 0
+    for i in range(n):
+        one = order[i]
+        right = boxes[one, 2 * axis + 1]
+        k = i + 1
+        while k < n and boxes[order[k], 2 * axis] <= right:
+            other = order[k]
+            k += 1
+            if not _overlap(boxes, one, other):
+                continue
+            p = _pair_of(pairs, solids, min(one, other), max(one, other))
+            if p < 0 or pairs[p].first >= 0:
+                continue
+            if not is_near(pairs[p], shapes[pairs[p].solid_a], shapes[pairs[p].solid_b]):
+                continue
+            if found < broad.found.shape[0]:
+                broad.found[found] = p
+                found += 1
+            else:
+                missing += 1
+    _sort(broad.found, found)
+    return found, missing
+
+
+@inlined
+def _enclose(broad: BroadView, solids: Records, shapes: Records) -> int:
+    """Boxes around all solids but fields, and their numbers in `broad.order`; returns how many."""
+    n = 0
+    for k in range(solids.shape[0]):
+        solid, shape = solids[k], shapes[k]
+        if solid.kind == HEIGHT_FIELD or solid.kind == BLOCK_FIELD:
+            continue
+        size, R, c = solid.extent, shape.R, shape.center
+        for a in range(3):
+            half = size[0]
+            if solid.kind == CAPSULE:
+                half += size[1] * abs(R[a, 2])
+            elif solid.kind == BOX:
+                half = size[0] * abs(R[a, 0]) + size[1] * abs(R[a, 1]) + size[2] * abs(R[a, 2])
+            broad.boxes[k, 2 * a] = c[a] - half - ROOM
+            broad.boxes[k, 2 * a + 1] = c[a] + half + ROOM
+        broad.order[n] = k
+        n += 1
+    return n
+
+
+@inlined
+def _widest(boxes: Floats, order: Ints, n: int) -> int:
+    """The axis along which the boxes' left sides vary most."""
+    best, widest = 0, -1.0
+    for a in range(3):
+        mean, square = 0.0, 0.0
+        for i in range(n):
+            mean += boxes[order[i], 2 * a]
+        mean /= max(n, 1)
+        for i in range(n):
+            square += (boxes[order[i], 2 * a] - mean) ** 2
+        if square > widest:
+            best, widest = a, square
+    return best
+
+
+@inlined
+def _overlap(boxes: Floats, i: int, j: int) -> bool:
+    """Whether two boxes overlap along all axes."""
+    apart = False
+    for a in range(3):
+        apart = apart or boxes[i, 2 * a] > boxes[j, 2 * a + 1]
+        apart = apart or boxes[j, 2 * a] > boxes[i, 2 * a + 1]
+    return not apart
+
+
+@inlined
+def _pair_of(pairs: Records, solids: Records, low: int, high: int) -> int:
+    """The pair of two solids, by bisection, or -1."""
+    first = solids[low].pairs_at
+    last = first + solids[low].pairs
+    end = last
+    while first < last:
+        middle = (first + last) // 2
+        if max(pairs[middle].solid_a, pairs[middle].solid_b) < high:
+            first = middle + 1
+        else:
+            last = middle
+    if first == end or max(pairs[first].solid_a, pairs[first].solid_b) != high:
+        return -1
+    return int(first)
+
+
+@inlined
+def _sort_left(boxes: Floats, axis: int, order: Ints, n: int) -> None:
+    """Sort numbers of boxes by their left sides (Shell 1959)."""
+    gap = integer(1)
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            own = order[i]
+            key = boxes[own, 2 * axis]
+            k = i
+            while k >= gap and boxes[order[k - gap], 2 * axis] > key:
+                order[k] = order[k - gap]
+                k -= gap
+            order[k] = own
+        gap //= 3
+
+
+@inlined
+def _sort(numbers: Ints, n: int) -> None:
+    """Sort n numbers (Shell 1959)."""
+    gap = integer(1)
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            own = numbers[i]
+            k = i
+            while k >= gap and numbers[k - gap] > own:
+                numbers[k] = numbers[k - gap]
+                k -= gap
+            numbers[k] = own
+        gap //= 3
+
+
+@inlined
+def is_near(pair: Any, a: Any, b: Any) -> bool:
+    """Whether A's bounding sphere is near B: near a box, near the highest level of a field, near
+    the bounding sphere of others, and capsules not side by side."""
+    p, q = a.center, b.center
+    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
+    square = dot(d, d)
+    if square > pair.apart:  # most pairs end here
+        return False
+    if pair.kind_b == CAPSULE:
+        return not (pair.kind_a == CAPSULE and _side_by_side(pair, d, square, a.R, b.R))
+    if pair.kind_b == SPHERE:
+        return True
+    x, y, z = back(b.R, d)
+    if pair.kind_b != BOX:
+        return bool(z - pair.top < pair.reach)
+    half = pair.size_b
+    x -= clamp(x, half[0])
+    y -= clamp(y, half[1])
+    z -= clamp(z, half[2])
+    return bool(x * x + y * y + z * z < pair.reach * pair.reach)
+
+
+@inlined
+def _side_by_side(pair: Any, d: Point, square: float, A: Floats, B: Floats) -> bool:
+    """Whether a plane across the line d between their centres parts two capsules widely."""
+    half_a, half_b = pair.size_a[1], pair.size_b[1]
+    parted = square - half_a * abs(dot(d, column(A, 2))) - half_b * abs(dot(d, column(B, 2)))
+    return bool(parted > (pair.reach - half_a - half_b) * math.sqrt(square))

@@ -1,0 +1,208 @@
+"""The slots of all pairs of solids: found anew at each pose, taken over into contacts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.contact.detection.broad_phase import entry_of, give_blocks, list_near
+from dynenvs.contact.detection.geometry.block_field import sphere_blocks
+from dynenvs.contact.detection.geometry.box_blocks import box_blocks
+from dynenvs.contact.detection.geometry.box_box import box_box
+from dynenvs.contact.detection.geometry.capsule_blocks import capsule_blocks
+from dynenvs.contact.detection.geometry.capsule_box import capsule_box, sphere_box
+from dynenvs.contact.detection.geometry.capsule_capsule import capsule_capsule, sphere_capsule
+from dynenvs.contact.detection.geometry.height_field import solid_field
+from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
+from dynenvs.contact.detection.geometry.spot import back, discard
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    WorkspaceView,
+    open_broad,
+    open_model,
+    open_pairs,
+    open_solids,
+    open_workspace,
+)
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, FAR, HEIGHT_FIELD, SPHERE
+
+FOUND = 0
+
+
+@apart("int64(uint8[::1], uint8[::1], int64[::1], int64)", "solids", seconds=9)
+def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
+    """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
+
+    owners: of the blocks of slots (the state's): pairs that come near are given one.  Who asks
+    without `after` has marked the blocks that must stay (`keep_blocks`).
+    Slots of pairs that were near at the start of the step alone are FAR at its end.
+    `w.answer.blocks` tells how many blocks there would have to be if some pairs found none.
+    Returns FOUND.
+    """
+    m = open_model(packed)
+    w = open_workspace(m, buffer)
+    h, answer = m.header[0], w.answer[0]
+    pairs, heights = open_pairs(m, packed)
+    solids, shapes = open_solids(m, packed, buffer)
+    broad = open_broad(m, packed, buffer)
+    start = h.ns if after else 0
+    list_at = h.nnear if after else 0
+    for k in range(solids.shape[0]):
+        if after:
+            _place(solids[k], w.pose_new[solids[k].body], shapes[k])
+        else:
+            _place(solids[k], w.pose[solids[k].body], shapes[k])
+    near = w.near[list_at : list_at + h.nnear]
+    count, missing = list_near(m, broad, pairs, solids, shapes, near)
+    count, homeless = give_blocks(m, broad, pairs, owners, near, count, after == 0)
+    if missing + homeless > 0:
+        answer.blocks = max(answer.blocks, h.nblocks + missing + homeless)
+    for i in range(count):
+        entry = near[i]
+        pair = pairs[entry.pair]
+        a, b = shapes[pair.solid_a], shapes[pair.solid_b]
+        if after:
+            broad.entry_after[entry.pair] = i
+        else:
+            broad.entry[entry.pair] = i
+        discard(w.spots, start + entry.first, entry.slots)
+        for k in range(3):
+            a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
+        _find(pair, a, b, heights, w.spots, start + entry.first)
+    if after:
+        answer.near_after = count
+        for i in range(answer.near):
+            entry = w.near[i]
+            if entry_of(w.near, list_at, count, broad.entry_after, entry.pair) < 0:
+                discard(w.spots, start + entry.first, entry.slots)
+    else:
+        answer.near = count
+    return FOUND
+
+
+@inlined
+def open_pair(packed: Bytes, buffer: Bytes, w: WorkspaceView, m: ModelView, i: int) -> None:
+    """Have a pair of the end's list stand in the start's, too: as far apart, if it is not there."""
+    h, answer = m.header[0], w.answer[0]
+    broad = open_broad(m, packed, buffer)
+    entry = w.near[h.nnear + i]
+    if entry_of(w.near, 0, answer.near, broad.entry, entry.pair) < 0:
+        w.near[answer.near] = entry
+        broad.entry[entry.pair] = answer.near
+        answer.near += 1
+        discard(w.spots, entry.first, entry.slots)
+        for k in range(entry.first, entry.first + entry.slots):
+            w.gaps[h.npoints + k] = FAR
+
+
+@inlined
+def _place(solid: Any, pose: Any, shape: Any) -> None:
+    """Centre and axes of a solid in the world."""
+    x, y, z = rotate(pose.R, solid.position)
+    c, own, R = shape.center, solid.rotation, shape.R
+    c[0], c[1], c[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
+    if solid.kind == CAPSULE:
+        R[0, 2], R[1, 2], R[2, 2] = rotate(pose.R, own[:, 2])
+    elif solid.kind != SPHERE:
+        for i in range(3):
+            x, y, z = pose.R[i, 0], pose.R[i, 1], pose.R[i, 2]
+            for j in range(3):
+                R[i, j] = x * own[0, j] + y * own[1, j] + z * own[2, j]
+
+
+@inlined
+def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
+    if pair.kind_b == HEIGHT_FIELD:
+        solid_field(pair, a, b, heights, spots, first)
+    elif pair.kind_b == BLOCK_FIELD:
+        if pair.kind_a == BOX:
+            box_blocks(pair, a, b, heights, spots, first)
+        elif pair.kind_a == CAPSULE:
+            capsule_blocks(pair, a, b, heights, spots, first)
+        else:
+            sphere_blocks(pair, a, b, heights, spots, first)
+    elif pair.kind_b == SPHERE:
+        sphere_sphere(pair, a, b, spots, first)
+    elif pair.kind_b == CAPSULE:
+        if pair.kind_a == CAPSULE:
+            capsule_capsule(pair, a, b, spots, first)
+        else:
+            sphere_capsule(pair, a, b, spots, first)
+    elif pair.kind_a == BOX:
+        box_box(a, b, spots, first)
+    elif pair.kind_a == CAPSULE:
+        capsule_box(pair, a, b, spots, first)
+    else:
+        sphere_box(pair, a, b, spots, first)
+
+
+@inlined
+def place_spot(spot: Any, pose: Any, contact: Any) -> None:
+    """Centre, normal and point of a contact from its slot; `pose` is that of body A."""
+    c, n = contact.center, contact.normal
+    contact.radius = spot.radius
+    contact.edges = spot.edges
+    for k in range(3):
+        c[k] = spot.center[k]
+        n[k] = spot.normal[k]
+        contact.point[k] = c[k] - spot.radius * n[k]
+    _into_body(pose, c, contact.local)
+
+
+@inlined
+def _into_body(pose: Any, p: Floats, out: Floats) -> None:
+    """out = R^T (p - origin)"""
+    o = pose.p
+    out[0], out[1], out[2] = back(pose.R, (p[0] - o[0], p[1] - o[1], p[2] - o[2]))
+
+
+@inlined
+def _out_of_body(pose: Any, local: Floats, out: Floats) -> None:
+    """out = R local + origin"""
+    x, y, z = rotate(pose.R, local)
+    out[0], out[1], out[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
+
+
+@inlined
+def pull_back(spot: Any, new_a: Any, new_b: Any, a: Any, b: Any, contact: Any) -> float:
+    """A contact that shows only at the end of the step, at its start: returns the gap [m].
+
+    The material points that meet at the end, taken to where they were, and their distance along
+    the normal that they will meet at.
+    """
+    place_spot(spot, new_a, contact)
+    reach = spot.gap + spot.radius
+    other, n = contact.point, contact.normal
+    for k in range(3):
+        other[k] = contact.center[k] - reach * n[k]
+    _into_body(new_b, other, contact.t1)  # tangents are not known yet: room for a point
+    _out_of_body(b, contact.t1, other)
+    _out_of_body(a, contact.local, contact.center)
+    gap = -spot.radius
+    for k in range(3):
+        gap += n[k] * (contact.center[k] - other[k])
+    for k in range(3):
+        other[k] = contact.center[k] - spot.radius * n[k]
+    return float(gap)
+
+
+@inlined
+def hold(pose_b: Any, contact: Any) -> None:
+    """Keep a contact's normal in B's axes, before the bodies are turned (`carry`)."""
+    n, held = contact.normal, contact.t1
+    held[0], held[1], held[2] = back(pose_b.R, (n[0], n[1], n[2]))
+
+
+@inlined
+def carry(pose_a: Any, pose_b: Any, contact: Any) -> None:
+    """Take a contact along with its bodies: the core point with A, the normal with B."""
+    n = contact.normal
+    n[0], n[1], n[2] = rotate(pose_b.R, contact.t1)
+    _out_of_body(pose_a, contact.local, contact.center)
+    for k in range(3):
+        contact.point[k] = contact.center[k] - contact.radius * n[k]

@@ -1,0 +1,263 @@
+"""The exact friction cone in the step: a semismooth Newton method, and what follows where it fails.
+
+The law and its certificate are in `cone_law.py`.  The pyramid's answer comes first: where nothing
+slips it is this one too, for the pyramid lies within the cone.  Elsewhere Newton's method on Alart
+and Curnier's function starts from no impulses: of many ways to share a load it comes to the same
+one whatever the heading, which the pyramid's answer would not.  Where it does not settle (high
+friction, redundant contacts), multipliers take over (`multipliers.py`): from the pyramid's answer,
+then from some sweeps of projected Gauss-Seidel after it.  At last comes Newton's method again, from
+damped sweeps, which do not cycle where friction is high.
+
+Sources: Alart and Curnier, A mixed formulation for frictional contact problems prone to Newton like
+solution methods (1991); Acary, Cadoux, Lemarechal and Malick, A formulation of the linear discrete
+Coulomb friction problem via convex optimization (2011).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
+from dynenvs.contact.solvers.cone_law import judge, yielding
+from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
+from dynenvs.contact.solvers.multipliers import multiply
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.lcp.dense import factorise, substitute
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.memory.layout import Floats, Records
+
+ITERATIONS = 20  # of Newton's method
+SWEEPS = 0, 20  # of Gauss-Seidel from the pyramid's answer, before multipliers
+ROUNDS = 8  # of Gauss-Seidel and Newton after them, each with twice the sweeps of the last ...
+MORE_SWEEPS = 25  # ... and the first with these
+RELAXATIONS = 1.0, 0.5, 0.1  # part of each change that is made: less where high friction cycles
+GIVEN, KEPT = 6, 7  # rows of the scratch vectors for the impulses given, and for the best
+PROXIMAL = 1e-9  # relative to the diagonal of G: redundant contacts
+EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
+GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
+
+
+@kernel
+def solve_cones(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch
+) -> tuple[float, int]:
+    """Impulses `p` and velocities `u` = G p + bias of all rows on the exact cones.
+
+    The blocks receive their modes and slips.  Impulses that are the answer already stay.
+    Returns (natural residual, iterations of Newton's method).
+    """
+    rows, p = problem.rows, answer.p
+    residual = judge(problem, answer)
+    if residual <= EXACT:
+        return residual, 0
+    given, kept = scratch.vectors[GIVEN], scratch.vectors[KEPT]
+    _copy(rows, p, given)
+    _clear(rows, p)
+    best, iterations = _descend(problem, answer, scratch)
+    if best <= CERTIFIED_RESIDUAL:
+        return best, iterations
+    _copy(rows, p, kept)
+    residual = best
+    for sweeps in SWEEPS:
+        if residual <= CERTIFIED_RESIDUAL:
+            return residual, iterations
+        _copy(rows, given, p)
+        _relax(problem, answer, sweeps, 1.0)
+        residual, used = multiply(problem, answer, scratch)
+        iterations += used
+        if residual < best:
+            best = residual
+            _copy(rows, p, kept)
+    for attempt in range(ROUNDS * len(RELAXATIONS)):
+        if residual <= CERTIFIED_RESIDUAL:
+            return residual, iterations
+        if attempt % ROUNDS == 0:
+            _clear(rows, p)
+        sweeps, part = MORE_SWEEPS << (attempt % ROUNDS), RELAXATIONS[attempt // ROUNDS]
+        _relax(problem, answer, sweeps, part)
+        residual, used = _descend(problem, answer, scratch)
+        iterations += used
+        if residual < best:
+            best = residual
+            _copy(rows, p, kept)
+    _copy(rows, kept, p)
+    return judge(problem, answer), iterations
+
+
+@inlined
+def _copy(rows: int, source: Floats, target: Floats) -> None:
+    for r in range(rows):
+        target[r] = source[r]
+
+
+@inlined
+def _clear(rows: int, p: Floats) -> None:
+    for r in range(rows):
+        p[r] = 0.0
+
+
+@inlined
+def _relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int, part: float) -> None:
+    row_velocities(problem, answer.p, answer.u)
+    for _ in range(sweeps):
+        _sweep(problem.blocks, problem.n, problem.G, problem.rows, part, answer.p, answer.u)
+
+
+@kernel
+def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> tuple[float, int]:
+    """Newton's method from p; p and u end as the best that was met.  Answer as of `solve_cones`."""
+    rows, p = problem.rows, answer.p
+    best = scratch.vectors[0]
+    least = math.inf
+    used = 0
+    for iteration in range(ITERATIONS + 1):
+        residual = judge(problem, answer)
+        enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
+        if residual < least:
+            least = residual
+            for r in range(rows):
+                best[r] = p[r]
+        if least <= EXACT or enough or iteration == ITERATIONS:
+            break
+        _linearise(problem, answer, scratch)
+        if not factorise(scratch.K, rows, scratch.order) > 0.0:
+            break
+        substitute(scratch.K, rows, scratch.order, scratch.right, scratch.x)
+        for r in range(rows):
+            p[r] += scratch.x[r]
+        used += 1
+    for r in range(rows):
+        p[r] = best[r] if least < math.inf else 0.0
+    _clip(problem.blocks, problem.n, p)
+    return judge(problem, answer), used
+
+
+@kernel
+def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> None:
+    """K, transposed, and the right-hand side of Newton's equations for the change of p.
+
+    A contact that lifts loses its impulse at once.  All equations are velocities.
+    """
+    blocks, n, G, rows = problem.blocks, problem.n, problem.G, problem.rows
+    K, right, p, u = scratch.K, scratch.right, answer.p, answer.u
+    for i in range(n):
+        block = blocks[i]
+        r = block.row
+        g = G[r, r]
+        block.mode = STICK
+        if not (g > 0.0 and p[r] - u[r] / g > 0.0):
+            block.mode = OPEN
+            for k in range(r, r + 1 + (block.tangents if block.reserve == 0.0 else 0)):
+                p[k] = 0.0
+    row_velocities(problem, p, u)
+    for a in range(rows):
+        for b in range(rows):
+            K[b, a] = G[a, b]
+        right[a] = -u[a]
+    for i in range(n):
+        block = blocks[i]
+        r = block.row
+        loose = block.mode == OPEN and block.reserve == 0.0
+        for k in range(r, r + 1 + block.tangents):
+            if loose or (block.mode == OPEN and k == r):
+                for b in range(rows):
+                    K[b, k] = 0.0
+                K[k, k], right[k] = 1.0, 0.0
+            elif G[k, k] > 0.0:
+                K[k, k] += PROXIMAL * G[k, k]
+            else:
+                K[k, k] += PROXIMAL * G[r, r]
+        if block.tangents > 0 and not loose:
+            _linearise_friction(block, G, rows, K, right, p, u)
+
+
+@inlined
+def _linearise_friction(
+    block: Any, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
+) -> None:
+    """Tangential equations of a contact that slips: g (p_t - mu p_n y / |y|) = 0, y = p_t - u_t/g.
+
+    p_n with the reserve.  With P the projection across y, d(y / |y|) = P dy / |y|.
+    """
+    r, t = block.row, block.row + 1
+    two = block.tangents == 2
+    g = yielding(block, G)
+    yx = p[t] - u[t] / g
+    yy = p[t + 1] - u[t + 1] / g if two else 0.0
+    size = math.sqrt(yx * yx + yy * yy)
+    pressed = max(p[r] - u[r] / G[r, r], 0.0) + block.reserve
+    if size <= block.friction * pressed:
+        return
+    block.mode = SLIP
+    bound = block.friction * (max(p[r], 0.0) + block.reserve)
+    cx, cy = yx / size, yy / size
+    turn = bound / size
+    for k in range(block.tangents):
+        own = t + k
+        along = cx if k == 0 else cy
+        px = (1.0 if k == 0 else 0.0) - along * cx
+        py = (1.0 if k == 1 else 0.0) - along * cy
+        for b in range(rows):
+            effect = px * G[t, b]
+            if two:
+                effect += py * G[t + 1, b]
+            K[b, own] = turn * effect
+        K[own, own] += g * (1.0 + PROXIMAL)
+        K[t, own] -= g * turn * px
+        if two:
+            K[t + 1, own] -= g * turn * py
+        K[r, own] -= g * block.friction * along
+        right[own] = -g * (p[own] - block.friction * (p[r] + block.reserve) * along)
+
+
+@kernel
+def _sweep(
+    blocks: Records, n: int, G: Floats, rows: int, part: float, p: Floats, u: Floats
+) -> None:
+    """One contact after the other: normal impulse, then the friction nearest to what stops it.
+
+    The normal impulse answers u_n alone: this is Coulomb's law, not its convex relaxation.
+
+    part: of each change that is made
+    """
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        if not G[r, r] > 0.0:
+            continue
+        _add(G, rows, r, part * (max(p[r] - u[r] / G[r, r], 0.0) - p[r]), p, u)
+        if block.tangents == 0:
+            continue
+        two = block.tangents == 2
+        g = yielding(block, G)
+        x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
+        size = math.sqrt(x * x + y * y)
+        bound = block.friction * (p[r] + block.reserve)
+        share = bound / size if size > bound else 1.0
+        _add(G, rows, t, part * (share * x - p[t]), p, u)
+        if two:
+            _add(G, rows, t + 1, part * (share * y - p[t + 1]), p, u)
+
+
+@inlined
+def _add(G: Floats, rows: int, r: int, change: float, p: Floats, u: Floats) -> None:
+    """Change one impulse, and all velocities with it."""
+    p[r] += change
+    for c in range(rows):
+        u[c] += change * G[r, c]
+
+
+@kernel
+def _clip(blocks: Records, n: int, p: Floats) -> None:
+    """Into the cones, from which roundoff may have led."""
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        p[r] = max(p[r], 0.0)
+        if block.tangents > 0:
+            x, y = p[t], p[t + 1] if block.tangents == 2 else 0.0
+            size, bound = math.sqrt(x * x + y * y), block.friction * (p[r] + block.reserve)
+            if size > bound:
+                for k in range(t, t + block.tangents):
+                    p[k] *= bound / size

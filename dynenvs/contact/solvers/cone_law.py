@@ -1,0 +1,93 @@
+"""Coulomb's law on the exact cone, with De Saxce's correction, as a certificate.
+
+    K* contains (u_n + mu |u_t|, u_t),  perpendicular to  (p_n, p_t) in K,   K: |p_t| <= mu p_n
+
+is Coulomb's law on the quadratic cone; without the correction mu |u_t| (the convex relaxation) a
+sliding body would lift.
+
+In the second half of an impact by Poisson's law a contact has a normal impulse r in reserve, the
+share e of its compression.  What complements u_n >= 0 is only the impulse p_n on top of that, while
+friction is bounded by all of it: K is cut off there,
+
+    K_r: |p_t| <= mu (p_n + r),  p_n >= 0,        -(u_n + mu |u_t|, u_t) in the normal cone of K_r,
+
+and De Saxce's correction says the same as before: on the rim of the flat face, p_n = 0 and
+|p_t| = mu r, the normal cone is spanned by (-1, 0) and (-mu, p_t / |p_t|), so that u_t opposes p_t
+and u_n >= 0; within the face nothing slips.  Without reserves K_r is K.
+
+Source: De Saxce and Feng, The bipotential method (1998).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, row_velocities
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, Records
+
+
+@inlined
+def yielding(block: Any, G: Floats) -> float:
+    """Scale of a contact's tangential rows: what they yield, or, if nothing, its normal row."""
+    t = block.row + 1
+    g = G[t, t] if block.tangents == 1 else max(G[t, t], G[t + 1, t + 1])
+    return g if g > 0.0 else float(G[t - 1, t - 1])
+
+
+@kernel
+def certify_cones(blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats) -> float:
+    """Natural residual of Coulomb's law on all cones, in units of `scale`; infinite for NaN.
+
+    The largest |p - P(p - w / g)| g, with w De Saxce's corrected velocity, P the projection on
+    the cone and g the contact's largest diagonal entry of G: no other choice of its rows is
+    stricter, for this residual grows with g.  Writes |u_t| into `block.slip`.
+    """
+    worst = 0.0
+    for i in range(n):
+        block = blocks[i]
+        r, t = block.row, block.row + 1
+        block.slip = 0.0
+        if not G[r, r] > 0.0:
+            continue
+        residual = abs(min(p[r] * G[r, r], u[r]))
+        if block.tangents > 0:
+            two = block.tangents == 2
+            g = max(G[r, r], yielding(block, G))
+            ux, uy = u[t], u[t + 1] if two else 0.0
+            block.slip = math.sqrt(ux * ux + uy * uy)
+            px, py = p[t], p[t + 1] if two else 0.0
+            a, x, y = _project(
+                block.friction,
+                block.reserve,
+                p[r] - (u[r] + block.friction * block.slip) / g,
+                px - ux / g,
+                py - uy / g,
+            )
+            residual = g * max(abs(p[r] - a), max(abs(px - x), abs(py - y)))
+        if not residual <= worst:
+            worst = residual
+    return worst / scale if worst < math.inf else math.inf
+
+
+@inlined
+def judge(problem: ContactProblem, answer: ContactAnswer) -> float:
+    """The velocities that the impulses give, and the natural residual of both."""
+    p, u = answer.p, answer.u
+    row_velocities(problem, p, u)
+    return certify_cones(problem.blocks, problem.n, problem.G, problem.scale, p, u)
+
+
+@inlined
+def _project(mu: float, reserve: float, a: float, x: float, y: float) -> tuple[float, float, float]:
+    """The point of |(x, y)| <= mu (a + reserve), a >= 0, that is nearest to (a, x, y)."""
+    size = math.sqrt(x * x + y * y)
+    height = a
+    if not size <= mu * (a + reserve):  # NaN stays
+        height = (a + reserve + mu * size) / (1.0 + mu * mu) - reserve
+    if height < 0.0:  # the cone's own nearest point lies behind its flat face
+        height = 0.0
+    bound = mu * (height + reserve)
+    share = bound / size if size > bound else 1.0
+    return height, share * x, share * y

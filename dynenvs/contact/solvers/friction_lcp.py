@@ -1,0 +1,163 @@
+"""The contact problem written out as an LCP, and solved by Lemke's method (Stewart-Trinkle, Tan).
+
+For each contact the normal impulse, one impulse for each friction direction and the slip bound
+sigma, all made of the rows' Delassus matrix and right-hand sides:
+
+    w_n = N^T v+ + gap/dt,   w_d = B^T v+ + E sigma,   w_sigma = mu (p_n + r) - E^T p_d,
+
+with a normal impulse r in reserve in the second half of an impact by Poisson's law, else none.
+This is the reference; most problems are solved by Newton's method on modes and certified in the
+same units (`pyramid_law.py`).  Sources: docs/theory.md, Friction pyramid, and docs/theory.md, The
+LCP.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.contact.assembly.problem import (
+    NIL,
+    ContactAnswer,
+    ContactProblem,
+    open_answer,
+    open_problem,
+    row_velocities,
+)
+from dynenvs.contact.solvers.modes import OPEN, nearest_mode
+from dynenvs.contact.solvers.pyramid_law import certify_pyramids
+from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.lcp.solve import solve_by_lemke
+from dynenvs.lcp.workspace import integer
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Records,
+    open_lcp,
+    open_model,
+    open_polygon,
+    open_state,
+    open_workspace,
+)
+from dynenvs.memory.records import DIRECTION, NORMAL, SLACK
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=12)
+def solve_lcp_of_rows(
+    packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, scale: float
+) -> int:
+    """Solve the LCP of a workspace's first n blocks; returns the status.
+
+    scale: the certificate's velocity scale [m/s]
+    Writes impulses and velocities of the rows, the blocks' modes and slips, and to `w.answer`.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    problem = open_problem(w, open_polygon(m, s), n, rows, scale)
+    variables = list_variables(problem, w.variables)
+    fill(problem, w.variables, variables, w.A, w.b)
+    report = w.answer[0]
+    status, report.residual, pivots = solve_by_lemke(
+        w.A, w.b, variables, scale, w.active, w.z, open_lcp(m, buffer)
+    )
+    report.pivots += pivots
+    answer = open_answer(s, w)
+    _collect(problem, answer, w.variables, variables, w.z)
+    return int(status)
+
+
+@kernel
+def list_variables(problem: ContactProblem, variables: Records) -> int:
+    """List the LCP's variables of all blocks; returns their number."""
+    n = integer(0)
+    for i in range(problem.n):
+        n = _list_block(problem, i, variables, n)
+    return n
+
+
+@inlined
+def _list_block(problem: ContactProblem, i: int, variables: Records, n: int) -> int:
+    """Variables of block i after n others; those that nothing moves (A_kk = 0) are dropped."""
+    h, block, G = problem.polygon[0], problem.blocks[i], problem.G
+    if not G[block.row, block.row] > 0.0:
+        return n
+    n = _add(variables, n, NORMAL, i, block.row, 1.0, 0.0)
+    slack = False
+    for k in range(h.directions if block.tangents > 0 else 0):
+        t = block.row + 1
+        c, s = h.cosines[k], h.sines[k]
+        self_coupling = c * c * G[t, t]
+        if s != 0.0:
+            self_coupling += 2 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
+        if self_coupling > NIL * G[block.row, block.row]:
+            n = _add(variables, n, DIRECTION, i, t, c, s)
+            slack = True
+    return _add(variables, n, SLACK, i, 0, 0.0, 0.0) if slack else n
+
+
+@inlined
+def _add(variables: Records, n: int, kind: int, block: int, row: int, c: float, s: float) -> int:
+    variable = variables[n]
+    variable.kind, variable.block, variable.row = kind, block, row
+    variable.c, variable.s = c, s
+    return n + 1
+
+
+@kernel
+def fill(problem: ContactProblem, variables: Records, n: int, A: Floats, b: Floats) -> None:
+    """A and b of the LCP from the rows' Delassus matrix and right-hand sides."""
+    blocks, G, bias = problem.blocks, problem.G, problem.bias
+    for i in range(n):
+        row = variables[i]
+        if row.kind == SLACK:
+            b[i] = blocks[row.block].friction * blocks[row.block].reserve
+        else:
+            b[i] = row.c * bias[row.row]
+            if row.s != 0.0:
+                b[i] += row.s * bias[row.row + 1]
+        for j in range(n):
+            A[i, j] = _entry(row, variables[j], blocks, G)
+
+
+@inlined
+def _entry(a: Any, b: Any, blocks: Records, G: Floats) -> float:
+    """A_ij of two variables."""
+    if a.kind == SLACK or b.kind == SLACK:
+        if a.kind == b.kind or a.block != b.block:
+            return 0.0
+        if b.kind == SLACK:
+            return 1.0 if a.kind == DIRECTION else 0.0
+        return blocks[a.block].friction if b.kind == NORMAL else -1.0
+    r, c = a.row, b.row
+    value = a.c * b.c * G[r, c]
+    if a.s != 0.0:
+        value += a.s * b.c * G[r + 1, c]
+    if b.s != 0.0:
+        value += a.c * b.s * G[r, c + 1]
+        if a.s != 0.0:
+            value += a.s * b.s * G[r + 1, c + 1]
+    return float(value)
+
+
+@inlined
+def _collect(
+    problem: ContactProblem, answer: ContactAnswer, variables: Records, n: int, z: Floats
+) -> None:
+    """Impulses of the rows from the LCP's variables, their velocities, and the blocks' modes."""
+    p, u = answer.p, answer.u
+    for r in range(problem.rows):
+        p[r] = 0.0
+    for k in range(n):
+        variable = variables[k]
+        if variable.kind != SLACK:
+            impulse = max(z[k], 0.0)  # rounding may have left a trace of a pull
+            p[variable.row] += variable.c * impulse
+            if variable.s != 0.0:
+                p[variable.row + 1] += variable.s * impulse
+    row_velocities(problem, p, u)
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        g = problem.G[block.row, block.row]
+        block.mode = OPEN
+        if p[block.row] * g > u[block.row]:
+            block.mode, _, _ = nearest_mode(problem.polygon, block, problem.G, p, u)
+    certify_pyramids(problem, answer)

@@ -1,0 +1,165 @@
+"""One contact in a primal-dual interior-point method: its own variables, eliminated.
+
+Of the LCP of `friction_lcp.py` a contact has a normal impulse, one impulse for each friction
+direction and the slip bound sigma, each with its w.  With the products' targets c, and the sums
+over the directions k weighted by beta_k / w_k,
+
+    dp_t = e - S du_t - s dsigma,   (w_s + sigma s_0) dsigma = c_s - sigma (mu dp_n - e_0 + s.du_t),
+
+so that a contact's dp is an affine function of its du.  `central_path.py` joins that with du = G
+dp, `sparse/path.py` with the bodies' equations of motion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.contact.solvers.modes import strongest
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, Records
+
+# Rows of the scratch vectors, one entry for each variable of the LCP: z, w, their changes, and the
+# product of those; for friction directions z / w, dp's part e, and what w misses
+Z, W, DZ, DW, SECOND, WEIGHT, ALONE, DEFECT = range(8)
+
+
+@inlined
+def variables_of(polygon: Records, block: Any) -> int:
+    """Number of a block's LCP variables: the normal impulse, those along directions, sigma."""
+    return int(2 + polygon[0].directions) if block.tangents > 0 else 1
+
+
+@inlined
+def second(tangents: int, x: Floats, t: int) -> float:
+    """Entry of a contact's second tangent, if it has one; its first is at t."""
+    return float(x[t + 1]) if tangents == 2 else 0.0
+
+
+@inlined
+def start_block(
+    polygon: Records, block: Any, scale: float, vectors: Floats, v: int, p: Floats, u: Floats
+) -> None:
+    """A contact's variables, from v on, as they suit its impulse p and its velocity u."""
+    directions = polygon[0].directions
+    r, t = block.row, block.row + 1
+    z, w = vectors[Z], vectors[W]
+    z[v], w[v] = p[r] if p[r] > 0.0 else scale, max(u[r], scale)
+    if block.tangents > 0:
+        x, y = u[t], second(block.tangents, u, t)
+        sigma = scale + strongest(polygon, x, y)
+        for k in range(directions):
+            z[v + 1 + k] = 0.5 * block.friction * z[v] / directions
+            slip = polygon[0].cosines[k] * x + polygon[0].sines[k] * y
+            w[v + 1 + k] = slip + sigma
+        z[v + 1 + directions] = sigma
+        w[v + 1 + directions] = block.friction * (0.5 * z[v] + block.reserve)
+
+
+@inlined
+def sum_directions(polygon: Records, vectors: Floats, v: int, e: Any) -> tuple[float, float, float]:
+    """Sums over a contact's directions into e; v: its first variable.  Returns S - slope s s^T."""
+    directions = polygon[0].directions
+    e.x = e.y = e.total = 0.0
+    xx = xy = yy = 0.0
+    for k in range(directions):
+        x, y = polygon[0].cosines[k], polygon[0].sines[k]
+        weight = vectors[Z, v + 1 + k] / vectors[W, v + 1 + k]
+        vectors[WEIGHT, v + 1 + k] = weight
+        e.total += weight
+        e.x += weight * x
+        e.y += weight * y
+        xx += weight * x * x
+        xy += weight * x * y
+        yy += weight * y * y
+    last = v + 1 + directions
+    e.slope = vectors[Z, last] / (vectors[W, last] + vectors[Z, last] * e.total)
+    xx -= e.slope * e.x * e.x
+    xy -= e.slope * e.x * e.y
+    yy -= e.slope * e.y * e.y
+    return xx, xy, yy
+
+
+@inlined
+def invert_sums(tangents: int, xx: float, xy: float, yy: float, e: Any) -> None:
+    """The inverse of S - slope s s^T, for a contact with one tangent or two."""
+    if tangents == 1:
+        e.xx, e.xy, e.yy = 1.0 / xx, 0.0, 0.0
+    else:
+        area = xx * yy - xy * xy
+        e.xx, e.xy, e.yy = yy / area, -xy / area, xx / area
+
+
+@inlined
+def change_alone(
+    polygon: Records, block: Any, e: Any, vectors: Floats, v: int, target: float, u: Floats
+) -> tuple[float, float]:
+    """What a contact's tangential impulse would change by at constant velocity and pressure."""
+    directions = polygon[0].directions
+    t = block.row + 1
+    u1, u2 = u[t], second(block.tangents, u, t)
+    last = v + 1 + directions
+    sigma, rest = vectors[Z, last], vectors[W, last]
+    x = y = total = 0.0
+    for k in range(directions):
+        at = v + 1 + k
+        w, c, s = vectors[W, at], polygon[0].cosines[k], polygon[0].sines[k]
+        defect = c * u1 + s * u2 + sigma - w
+        # What the impulse would change by alone
+        alone = (target - vectors[SECOND, at]) / w - vectors[Z, at] - vectors[WEIGHT, at] * defect
+        vectors[ALONE, at], vectors[DEFECT, at] = alone, defect
+        total += alone
+        x += alone * c
+        y += alone * s
+    wanted = target - sigma * rest - vectors[SECOND, last]
+    e.rate = (wanted + sigma * total) / (rest + sigma * e.total)
+    x -= e.x * e.rate
+    y -= e.y * e.rate
+    return x, y
+
+
+@inlined
+def spread(
+    polygon: Records, block: Any, e: Any, vectors: Floats, v: int, x: Floats, du: Floats
+) -> None:
+    """Changes of a contact's impulses along the directions and of sigma."""
+    directions = polygon[0].directions
+    t = block.row + 1
+    du1, du2 = du[t], second(block.tangents, du, t)
+    pressed = block.friction * x[block.row]
+    change = e.rate - e.slope * (pressed + e.x * du1 + e.y * du2)
+    total = 0.0
+    for k in range(directions):
+        at = v + 1 + k
+        relative = polygon[0].cosines[k] * du1 + polygon[0].sines[k] * du2 + change
+        dz = vectors[ALONE, at] - vectors[WEIGHT, at] * relative
+        vectors[DZ, at], vectors[DW, at] = dz, relative + vectors[DEFECT, at]
+        total += dz
+    vectors[DZ, v + 1 + directions] = change
+    vectors[DW, v + 1 + directions] = pressed - total
+
+
+@kernel
+def longest(vectors: Floats, variables: int) -> float:
+    """Part of the step, at most 1, that brings the first variable to zero."""
+    length = 1.0
+    for v in range(variables):
+        if vectors[Z, v] + length * vectors[DZ, v] < 0.0:
+            length = -vectors[Z, v] / vectors[DZ, v]
+        if vectors[W, v] + length * vectors[DW, v] < 0.0:
+            length = -vectors[W, v] / vectors[DW, v]
+    return length
+
+
+@inlined
+def aim(vectors: Floats, variables: int, mean: float, length: float) -> float:
+    """The products to aim at, from how far a step to zero would bring them (Mehrotra's rule).
+
+    And what that step's changes multiply to: the second-order term of the next one.
+    """
+    left = 0.0
+    for v in range(variables):
+        z, w = vectors[Z, v], vectors[W, v]
+        left += (z + length * vectors[DZ, v]) * (w + length * vectors[DW, v])
+        vectors[SECOND, v] = vectors[DZ, v] * vectors[DW, v]
+    share = left / (mean * variables)
+    return float(mean * share * share * share)

@@ -1,0 +1,260 @@
+"""Soles that stick as wholes: the first guess of Newton's method, in few unknowns.
+
+The corners of a sole that sticks all say the same: that a rigid body is at rest.  Six patterns of
+impulses do what all of theirs can: pressing alike, tilting about two axes, two pushes and a turn.
+Other impulses of the same corners only squeeze; without them the system is regular, and a quarter
+as large or less.  These are the impulses of least norm among all that hold the sole; where they do
+not fit the corners' cones, the load is shared in another way (`load_distribution.py`).
+
+Source: the patterns span the range of the grasp map's transpose, what squeezes is its null space
+(Murray, Li and Sastry, A Mathematical Introduction to Robotic Manipulation, 1994, chapter 5).
+"""
+
+from __future__ import annotations
+
+from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
+from dynenvs.contact.solvers.load_distribution import share_loads
+from dynenvs.contact.solvers.modes import OPEN, STICK
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.records import HALF_SPACE
+
+PATTERNS = 6
+LEVEL = 1e-3  # least over largest second moment of a sole's corners: fewer lie on a line
+REFINEMENTS = 4
+PROXIMAL = 1e-9  # relative to the diagonal
+
+
+@kernel
+def find_soles(contacts: Records, count: int, blocks: Records) -> None:
+    """Mark the first of the blocks of each sole by `corners`, and place all of them in its plane.
+
+    A sole is three or more contacts with friction of one body on one plane, not on a line.
+    """
+    for i in range(count):
+        blocks[i].corners = 0
+    i = 0
+    while i < count:
+        m = 1
+        if contacts[i].kind == HALF_SPACE:
+            while i + m < count and contacts[i + m].group == contacts[i].group:
+                m += 1
+        if m > 2 and contacts[i].tangents == 2:
+            _place_corners(contacts, i, m, blocks)
+        i += m
+
+
+@inlined
+def _place_corners(contacts: Records, i: int, m: int, blocks: Records) -> None:
+    """Coordinates of m corners from their centre, along the tangents; `corners` if they suffice."""
+    t1, t2, first = contacts[i].t1, contacts[i].t2, contacts[i].point
+    x, y = 0.0, 0.0
+    for k in range(i, i + m):
+        block, at = blocks[k], contacts[k].point
+        block.x = block.y = 0.0
+        for a in range(3):
+            block.x += t1[a] * (at[a] - first[a])
+            block.y += t2[a] * (at[a] - first[a])
+        x += block.x / m
+        y += block.y / m
+    xx, xy, yy = 0.0, 0.0, 0.0
+    for k in range(i, i + m):
+        block = blocks[k]
+        block.x -= x
+        block.y -= y
+        xx += block.x * block.x
+        xy += block.x * block.y
+        yy += block.y * block.y
+    total = xx + yy
+    if xx * yy - xy * xy > LEVEL * total * total:
+        blocks[i].corners = m
+
+
+@inlined
+def guess_wholes(blocks: Records, n: int) -> None:
+    """A sole of which one corner is thought to stick is thought to stick as a whole.
+
+    blocks: n of them, soles marked, in the modes that are guessed for each alone
+    """
+    for i in range(n):
+        last = i + blocks[i].corners
+        hit = False
+        for k in range(i, last):
+            hit = hit or blocks[k].mode == STICK
+        for k in range(i, last if hit else i):
+            blocks[k].mode = STICK
+
+
+@inlined
+def any_sole(blocks: Records, n: int) -> bool:
+    """Whether a sole is thought to stick, by the mode of its first corner."""
+    found = False
+    for i in range(n):
+        found = found or (blocks[i].corners > 0 and blocks[i].mode == STICK)
+    return found
+
+
+@kernel
+def hold_soles(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, exact: float
+) -> bool:
+    """Impulses by which all blocks that stick do so, and their velocities; soles as wholes.
+
+    exact: velocities so small are nil [m/s]
+    Returns False where no whole sole sticks, or something slips: there is nothing to gain.
+    """
+    blocks, n, rows = problem.blocks, problem.n, problem.rows
+    K, p, u = scratch.K, answer.p, answer.u
+    k, alone = _count_unknowns(blocks, n)
+    if k == 0 or 2 * k > K.shape[0]:
+        return False
+    effects = K[k : 2 * k]
+    _add_effects(blocks, n, problem.G, rows, effects)
+    for a in range(k):
+        _sum_patterns(blocks, n, effects[a], K[a])
+        if alone:  # two corners of a foot are redundant as ever; soles' unknowns are not
+            K[a, a] *= 1.0 + PROXIMAL
+    factorise_symmetric(K, k)
+    for r in range(rows):
+        p[r] = 0.0
+    row_velocities(problem, p, u)
+    _bring_to_rest(problem, answer, scratch, k, exact)
+    if share_loads(problem.polygon, blocks, n, scratch.x, p):
+        row_velocities(problem, p, u)
+        _bring_to_rest(problem, answer, scratch, k, exact)
+    return True
+
+
+@inlined
+def _bring_to_rest(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, k: int, exact: float
+) -> None:
+    """Add what brings u to zero, by the factors K of the k unknowns, to impulses p."""
+    blocks, n, right, x = problem.blocks, problem.n, scratch.right, scratch.x
+    for _ in range(REFINEMENTS):
+        _sum_patterns(blocks, n, answer.u, right)
+        worst = 0.0
+        for a in range(k):
+            worst = max(worst, abs(right[a]))
+            right[a] = -right[a]
+        if not worst > exact:
+            break
+        substitute_symmetric(scratch.K, k, right, x)
+        _spread(blocks, n, x, answer.p)
+        row_velocities(problem, answer.p, answer.u)
+
+
+@inlined
+def _count_unknowns(blocks: Records, n: int) -> tuple[int, bool]:
+    """How many unknowns there are, or 0, and whether some are no sole's.
+
+    `corners` stays of soles that stick as wholes.
+    """
+    k, soles = 0, 0
+    alone = False
+    last = 0
+    for i in range(n):
+        block = blocks[i]
+        if block.mode > STICK:
+            return 0, False
+        for j in range(i + 1, i + block.corners):
+            if blocks[j].mode != blocks[i].mode:
+                block.corners = 0
+        if block.mode == OPEN:
+            block.corners = 0
+        if block.corners > 0:
+            k += PATTERNS
+            soles += 1
+            last = i + block.corners
+        elif i >= last and block.mode == STICK:
+            k += 1 + block.tangents
+            alone = True
+    return k if soles > 0 else 0, alone
+
+
+@kernel
+def _add_effects(blocks: Records, n: int, G: Floats, rows: int, effects: Floats) -> None:
+    """Velocities of all rows by a unit of each unknown, shape (unknowns, rows)."""
+    a, i = 0, 0
+    while i < n:
+        m = blocks[i].corners
+        if m > 0:
+            _add_sole(blocks, i, m, G, rows, effects[a : a + PATTERNS])
+            a += PATTERNS
+            i += m
+            continue
+        if blocks[i].mode == STICK:
+            for r in range(blocks[i].row, blocks[i].row + 1 + blocks[i].tangents):
+                for c in range(rows):
+                    effects[a, c] = G[r, c]
+                a += 1
+        i += 1
+
+
+@inlined
+def _add_sole(blocks: Records, i: int, m: int, G: Floats, rows: int, effects: Floats) -> None:
+    for a in range(PATTERNS):
+        for c in range(rows):
+            effects[a, c] = 0.0
+    for j in range(i, i + m):
+        r, x, y = blocks[j].row, blocks[j].x, blocks[j].y
+        for c in range(rows):
+            normal, along, across = G[r, c], G[r + 1, c], G[r + 2, c]
+            effects[0, c] += normal
+            effects[1, c] += x * normal
+            effects[2, c] += y * normal
+            effects[3, c] += along
+            effects[4, c] += across
+            effects[5, c] += x * across - y * along
+
+
+@kernel
+def _sum_patterns(blocks: Records, n: int, values: Floats, sums: Floats) -> None:
+    """What all unknowns' patterns make of the rows' values, shapes (rows,) and (unknowns,)."""
+    a, i = 0, 0
+    while i < n:
+        block = blocks[i]
+        if block.corners > 0:
+            s0, s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for j in range(i, i + block.corners):
+                r, x, y = blocks[j].row, blocks[j].x, blocks[j].y
+                normal, along, across = values[r], values[r + 1], values[r + 2]
+                s0 += normal
+                s1 += x * normal
+                s2 += y * normal
+                s3 += along
+                s4 += across
+                s5 += x * across - y * along
+            sums[a], sums[a + 1], sums[a + 2] = s0, s1, s2
+            sums[a + 3], sums[a + 4], sums[a + 5] = s3, s4, s5
+            a += PATTERNS
+            i += block.corners
+            continue
+        if block.mode == STICK:
+            for r in range(block.row, block.row + 1 + block.tangents):
+                sums[a] = values[r]
+                a += 1
+        i += 1
+
+
+@kernel
+def _spread(blocks: Records, n: int, x: Floats, p: Floats) -> None:
+    """Add the unknowns' patterns to the rows' impulses."""
+    a, i = 0, 0
+    while i < n:
+        block = blocks[i]
+        if block.corners > 0:
+            for j in range(i, i + block.corners):
+                r, at, up = blocks[j].row, blocks[j].x, blocks[j].y
+                p[r] += x[a] + at * x[a + 1] + up * x[a + 2]
+                p[r + 1] += x[a + 3] - up * x[a + 5]
+                p[r + 2] += x[a + 4] + at * x[a + 5]
+            a += PATTERNS
+            i += block.corners
+            continue
+        if block.mode == STICK:
+            for r in range(block.row, block.row + 1 + block.tangents):
+                p[r] += x[a]
+                a += 1
+        i += 1

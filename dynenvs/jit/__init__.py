@@ -1,0 +1,1 @@
+"""How kernels are compiled, and how their machine code is kept."""

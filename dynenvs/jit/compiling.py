@@ -1,0 +1,143 @@
+"""Compiling what is about to be called: told, shared by two processes, and once a machine.
+
+It happens in Python, before the kernel runs that needs it: there Ctrl-C stops it at once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numba
+
+from dynenvs.jit.ahead import Helper, start_helper
+from dynenvs.jit.cache import WORLDS, cache_root, compiles_elsewhere, is_writable, turn_to_compile
+from dynenvs.jit.interrupts import interrupts_kept
+from dynenvs.jit.plain import KNOWN, is_known
+
+TOLD = 3.0  # seconds; what takes less is not worth a word
+
+
+class Job(NamedTuple):
+    """A kernel, and the types of the arguments with which it will be called."""
+
+    kernel: Any
+    arguments: tuple[Any, ...]
+    seconds: float  # that compiling it takes, about: for people
+
+    @property
+    def name(self) -> str:
+        """Module and function."""
+        return f"{self.kernel.py_func.__module__}.{self.kernel.py_func.__name__}"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a call compiles nothing: it has been compiled, or its machine code is on disk."""
+        return bool(self.kernel.is_compiled_for(self.arguments))
+
+
+_helpers: list[Helper] = []  # that this process has started: the last one may still run
+_later: dict[str, Job] = {}  # what a helper goes on with
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.clear)  # they are the parent's
+
+
+def compile_jobs(what: str, jobs: Sequence[Job]) -> None:
+    """Compile those of `jobs` that are not at hand.
+
+    Another process that compiles for the same cache is waited for, and what it has compiled is
+    not compiled again.
+
+    Args:
+        what: needs them, as the message on stderr says.
+        jobs: in the order in which they should be begun.
+    """
+
+    def is_done() -> bool:
+        return all(job.is_ready for job in jobs)
+
+    if is_done():
+        return
+    if compiles_elsewhere(WORLDS) and multiprocessing.parent_process() is None:
+        _say(f"waiting for another process, which compiles for {cache_root()}")
+    with turn_to_compile(WORLDS, is_done) as mine:
+        if mine:
+            _compile(what, [job for job in jobs if not job.is_ready])
+
+
+def expect(jobs: Sequence[Job]) -> None:
+    """The next helper process goes on with these, when it has done what is needed at once."""
+    _later.update((job.name, job) for job in jobs)
+
+
+def wait_for_helper(name: str) -> None:
+    """Return when no helper of this process is at this kernel."""
+    for helper in _helpers:
+        helper.wait_for(name)
+
+
+def _helper_is_at(name: str) -> bool:
+    return any(helper.is_at(name) for helper in _helpers)
+
+
+def _compile(what: str, jobs: Sequence[Job]) -> None:
+    begin = time.monotonic()
+    _start_helper(jobs)
+    about = _about([job.seconds for job in jobs], 2 if _helpers else 1)
+    told = about >= TOLD
+    if told:
+        _say(_announcement(what, len(jobs), about))
+        if not is_known():
+            known = ".".join(str(part) for part in KNOWN)
+            _say(f"numba {numba.__version__} compiles in its own way, slower than {known} here")
+    waiting = list(jobs)
+    while waiting:
+        if told and len(waiting) < len(jobs):
+            done = len(jobs) - len(waiting)
+            _say(f"{done} of {len(jobs)} parts after {time.monotonic() - begin:.0f} s")
+        job = next((job for job in waiting if not _helper_is_at(job.name)), waiting[0])
+        waiting.remove(job)
+        wait_for_helper(job.name)
+        if not job.is_ready:
+            with interrupts_kept():  # LLVM calls Python back when it has made machine code
+                job.kernel.compile(job.arguments)
+    if told:
+        _say(f"compiled in {time.monotonic() - begin:.0f} s")
+
+
+def _about(seconds: Sequence[float], processes: int) -> float:
+    """How long processes need that share out parts, and cannot divide one."""
+    return max(sum(seconds) / processes, max(seconds))
+
+
+def _start_helper(jobs: Sequence[Job]) -> None:
+    """One that meets this process in the middle of `jobs`, and goes on with what comes later."""
+    if _helpers and _helpers[0].has({job.name for job in jobs[1:]}):
+        return
+    while _helpers:
+        _helpers.pop().stop()
+    if is_writable():
+        theirs = [*reversed(jobs[1:]), *(job for job in _later.values() if not job.is_ready)]
+        helper = start_helper([(job.name, job.arguments) for job in theirs])
+        _helpers.extend([helper] if helper else [])
+
+
+def _announcement(what: str, count: int, seconds: float) -> str:
+    parts = f"{count} parts" if count > 1 else "one part"
+    root = cache_root()
+    kept = (
+        f"kept in {root}"
+        if is_writable()
+        else f"{root} is not writable, so this will happen at every start: "
+        "set DYNENVS_CACHE_DIR to a folder that is"
+    )
+    cores = "two idle cores" if _helpers and count > 1 else "one idle core"
+    return f"compiling {what}: {parts}, about {seconds:.0f} s on {cores}; {kept}"
+
+
+def _say(text: str) -> None:
+    print(f"dynenvs: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,77 @@
+"""The baseline: kernels compiled by `numba.njit`, with options and settings that numba documents.
+
+`pipeline.py` halves the time of a first start, by means that numba keeps to itself.  Where it does
+not know the version of numba, and where `DYNENVS_COMPILER=plain` asks for it, kernels are compiled
+here: the same numbers come out, later.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.extending import register_jitable
+
+from dynenvs.jit.cache import folder_of, is_writable
+
+KNOWN = (0, 68)  # the version of numba that `pipeline.py` and `library.py` are made for
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+
+
+@cache
+def is_plain() -> bool:
+    """Whether numba compiles in its own way in this process."""
+    choice = os.environ.get("DYNENVS_COMPILER", "")
+    if choice not in ("", "plain"):
+        raise ValueError(f"DYNENVS_COMPILER is {choice!r}: it may be 'plain', or not be set")
+    return choice == "plain" or not is_known()
+
+
+def is_known() -> bool:
+    """Whether the accelerator is made for the version of numba that is installed."""
+    return tuple(int(part) for part in numba.__version__.split(".")[:2]) == KNOWN
+
+
+def plain_kernel(function: Callable[..., Any]) -> Any:
+    """`numba.njit`, with its cache in the folder of the function's module and all its imports."""
+    ours = function.__module__.startswith("dynenvs.")
+    if not (ours and is_writable()):
+        made = numba.njit(**OPTIONS)(function)
+        made.is_compiled_for = partial(_is_compiled_for, made, None)
+        return made
+    folder = folder_of(function, "plain")
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)  # NUMBA_CACHE_DIR: numba reads it when it makes the function
+    try:
+        made = numba.njit(cache=True, **OPTIONS)(function)
+    finally:
+        config.CACHE_DIR = before
+    made.is_compiled_for = partial(_is_compiled_for, made, folder)
+    return made
+
+
+def plain_helper(function: Callable[..., Any]) -> Any:
+    """What kernels call: Python runs it as it is written, LLVM may write it into its callers."""
+    return register_jitable(no_cfunc_wrapper=True, **OPTIONS)(function)
+
+
+def plain_merged(function: Callable[..., Any]) -> Any:
+    """A helper that numba writes into its caller's lines before it infers types."""
+    return numba.njit(inline="always", **OPTIONS)(function)
+
+
+def _is_compiled_for(made: Any, folder: Path | None, arguments: tuple[Any, ...]) -> bool:
+    """Whether it is compiled, or looks so on disk: numba compiles again what it cannot use there.
+
+    Its files do not say for which types they are; nearly every kernel is compiled for one set.
+    """
+    if arguments in made.overloads:
+        return True
+    function = made.py_func
+    name = f"*.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbc"
+    return folder is not None and any(folder.rglob(name))

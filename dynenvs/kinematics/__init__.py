@@ -1,0 +1,1 @@
+"""Rotations, joints, poses and velocities."""

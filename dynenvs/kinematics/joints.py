@@ -1,0 +1,236 @@
+"""Joint models: pose, motion subspace and configuration update of each joint type.
+
+=========  ==  ==  ====================================================================
+type       nq  nv  coordinates
+=========  ==  ==  ====================================================================
+fixed       0   0
+revolute    1   1  angle about `axis` [rad]
+prismatic   1   1  distance along `axis` [m]
+spherical   4   3  q: unit quaternion; v: angular velocity in the body's frame [rad/s]
+free        7   6  q: position in the joint frame, unit quaternion; v: linear velocity in the
+                   joint frame [m/s], angular velocity in the body's frame [rad/s]
+=========  ==  ==  ====================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.kinematics.rotation import (
+    rotate,
+    rotate_quaternion,
+    rotation_vector,
+    times,
+    turn_about,
+    turn_about_principal,
+    turn_by_quaternion,
+    turned,
+)
+from dynenvs.memory.layout import Floats, ModelView, Records
+from dynenvs.memory.records import (
+    AT_COSINE,
+    AT_FRAME,
+    AT_P,
+    AT_R,
+    AT_SINE,
+    FREE,
+    POSE_WORDS,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERICAL,
+)
+from dynenvs.simd.lanes import get, like, put
+from dynenvs.simd.trigonometry import sine_cosine, sines_cosines, within_reach
+from dynenvs.simd.vectors import WIDTH
+
+JOINT_NQ = (0, 1, 1, 4, 7)
+JOINT_NV = (0, 1, 1, 3, 6)
+
+
+@inlined
+def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
+    """The angle by which each body's R is made, its sine and its cosine, into `poses`, (nb,).
+
+    Where all axes from the root on are parallel, the sum of their angles; q has shape (nq,).
+    """
+    last = bodies.shape[0] - 1
+    reached = True
+    for i in range(1, last + 1):
+        body = bodies[i]
+        angle = poses[body.parent].angle if body.parallel else 0.0
+        if body.joint == REVOLUTE:
+            angle += body.sign * q[body.q_at] if body.parallel else q[body.q_at]
+        poses[i].angle = angle
+        reached = reached and within_reach(angle)
+    for i in range(1, last + 1, WIDTH):
+        a, b = poses[i], poses[min(i + 1, last)]
+        c, d = poses[min(i + 2, last)], poses[min(i + 3, last)]
+        (
+            a.sine, b.sine, c.sine, d.sine, a.cosine, b.cosine, c.cosine, d.cosine,
+        ) = sines_cosines(a.angle, b.angle, c.angle, d.angle)  # fmt: skip
+    if not reached:
+        for i in range(1, last + 1):
+            poses[i].sine, poses[i].cosine = sine_cosine(poses[i].angle)
+
+
+@merged
+def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
+    """`place_body` where all turns are about the y axis: the zeros are not worked out."""
+    at = body.q_at
+    x, z = body.position[0], body.position[2]
+    dx = parent.R[0, 0] * x + parent.R[0, 2] * z
+    dz = parent.R[2, 0] * x + parent.R[2, 2] * z
+    s, c = pose.sine, pose.cosine
+    R, rest, even, odd = pose.R, body.rest, body.even, body.odd
+    xx = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
+    xz = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
+    zx = rest[2, 0] + c * even[2, 0] + s * odd[2, 0]
+    zz = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
+    R[0, 0], R[0, 1], R[0, 2] = xx, 0.0, xz
+    R[1, 0], R[1, 1], R[1, 2] = 0.0, 1.0, 0.0
+    R[2, 0], R[2, 1], R[2, 2] = zx, 0.0, zz
+    dy = body.position[1]
+    if body.joint == PRISMATIC:
+        ax, ay, az = body.axis[0], body.axis[1], body.axis[2]
+        dx += (xx * ax + xz * az) * q[at]
+        dy += ay * q[at]
+        dz += (zx * ax + zz * az) * q[at]
+    pose.p[0] = parent.p[0] + dx
+    pose.p[1] = parent.p[1] + dy
+    pose.p[2] = parent.p[2] + dz
+
+
+@merged
+def place_body(body: Any, i: int, q: Floats, poses: Floats) -> None:
+    """Pose of body i from its parent's: R = R_parent R_tree R_joint; needs `turn_joints`.
+
+    q, poses: entries of one world or of four abreast (`dynenvs.simd.lanes`)
+    """
+    up, own, at = POSE_WORDS * body.parent, POSE_WORDS * i, body.q_at
+    zero = like(poses, 0.0)
+    dx, dy, dz = zero, zero, zero
+    if body.offset:
+        x = body.position
+        dx, dy, dz = turned(poses, up + AT_R, x[0], x[1], x[2])
+    s, c = get(poses, own + AT_SINE), get(poses, own + AT_COSINE)
+    if body.parallel:
+        for k in range(3):
+            for j in range(3):
+                turn = body.rest[k, j] + c * body.even[k, j] + s * body.odd[k, j]
+                put(poses, own + AT_R + 3 * k + j, turn)
+    elif body.joint == REVOLUTE:
+        if body.principal:
+            turn_about_principal(poses, up + AT_R, body.principal, body.odd, s, c, own + AT_R)
+        else:
+            turn_about(poses, up + AT_R, body.rest, body.even, body.odd, s, c, own + AT_R)
+    elif body.joint == SPHERICAL or body.joint == FREE:
+        times(poses, up + AT_R, body.rest, own + AT_FRAME)
+        if body.joint == FREE:
+            sx, sy, sz = turned(poses, own + AT_FRAME, get(q, at), get(q, at + 1), get(q, at + 2))
+            dx, dy, dz = dx + sx, dy + sy, dz + sz
+            at += 3
+        turn_by_quaternion(poses, own + AT_FRAME, q, at, own + AT_R)
+    else:
+        times(poses, up + AT_R, body.rest, own + AT_R)
+    if body.joint == PRISMATIC:
+        a = body.axis
+        sx, sy, sz = turned(poses, own + AT_R, a[0], a[1], a[2])
+        along = get(q, at)
+        dx, dy, dz = dx + sx * along, dy + sy * along, dz + sz * along
+    put(poses, own + AT_P, get(poses, up + AT_P) + dx)
+    put(poses, own + AT_P + 1, get(poses, up + AT_P + 1) + dy)
+    put(poses, own + AT_P + 2, get(poses, up + AT_P + 2) + dz)
+
+
+@inlined
+def _turning_axis(
+    ax: float, ay: float, az: float, rx: float, ry: float, rz: float, s: Floats
+) -> None:
+    """S = (a; r x a) for a turn about the axis a through the point at r from the origin."""
+    s[0] = ax
+    s[1] = ay
+    s[2] = az
+    s[3] = ry * az - rz * ay
+    s[4] = rz * ax - rx * az
+    s[5] = rx * ay - ry * ax
+
+
+@inlined
+def _sliding_axis(ax: float, ay: float, az: float, s: Floats) -> None:
+    """S = (0; a)."""
+    s[0] = s[1] = s[2] = 0.0
+    s[3] = ax
+    s[4] = ay
+    s[5] = az
+
+
+@inlined
+def joint_axes(body: Any, pose: Any, origin: Floats, S: Floats) -> None:
+    """Columns of the joint's motion subspace, rows `v_at` onwards of `S`, shape (nv, 6)."""
+    at = body.v_at
+    rx, ry, rz = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
+    if body.joint == REVOLUTE:
+        # The joint's own turn leaves its axis in place.
+        ax, ay, az = rotate(pose.R, body.axis)
+        _turning_axis(ax, ay, az, rx, ry, rz, S[at])
+    elif body.joint == PRISMATIC:
+        ax, ay, az = rotate(pose.R, body.axis)
+        _sliding_axis(ax, ay, az, S[at])
+    elif body.joint == SPHERICAL or body.joint == FREE:
+        if body.joint == FREE:
+            frame = pose.frame
+            for k in range(3):
+                _sliding_axis(frame[0, k], frame[1, k], frame[2, k], S[at + k])
+            at += 3
+        for k in range(3):
+            _turning_axis(pose.R[0, k], pose.R[1, k], pose.R[2, k], rx, ry, rz, S[at + k])
+
+
+@kernel
+def integrate(m: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> None:
+    """out = q (+) v dt, joint by joint; quaternions by the exponential map."""
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        at, vat = body.q_at, body.v_at
+        if body.joint == REVOLUTE or body.joint == PRISMATIC:
+            out[at] = q[at] + v[vat] * dt
+        elif body.joint == SPHERICAL or body.joint == FREE:
+            if body.joint == FREE:
+                for k in range(3):
+                    out[at + k] = q[at + k] + v[vat + k] * dt
+                at += 3
+                vat += 3
+            rotate_quaternion(
+                q[at : at + 4], v[vat] * dt, v[vat + 1] * dt, v[vat + 2] * dt, out[at : at + 4]
+            )
+
+
+@kernel
+def difference(m: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
+    """out = q1 (-) q0 in the tangent space: q1 = q0 (+) out, shape (nv,)."""
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        at, vat = body.q_at, body.v_at
+        if body.joint == REVOLUTE or body.joint == PRISMATIC:
+            out[vat] = q1[at] - q0[at]
+        elif body.joint == SPHERICAL or body.joint == FREE:
+            if body.joint == FREE:
+                for k in range(3):
+                    out[vat + k] = q1[at + k] - q0[at + k]
+                at += 3
+                vat += 3
+            rotation_vector(q0[at : at + 4], q1[at : at + 4], out[vat : vat + 3])
+
+
+@kernel
+def normalise(m: ModelView, q: Floats) -> None:
+    """Bring the quaternions of `q` to unit length in place."""
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        if body.joint == SPHERICAL or body.joint == FREE:
+            at = body.q_at + (3 if body.joint == FREE else 0)
+            norm = math.sqrt(q[at] ** 2 + q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
+            for k in range(4):
+                q[at + k] /= norm

@@ -1,0 +1,206 @@
+"""Forward kinematics: poses, joint axes, spatial velocities, rigid inertias, point Jacobians.
+
+Everything is expressed in world axes; spatial vectors are taken at the origin of the body's
+kinematic tree (the position of its first body), so parent and child need no transformation.
+Each kernel fills its part of the workspace from what the previous ones left there.
+"""
+
+from __future__ import annotations
+
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.joints import joint_axes, place_body, place_in_plane, turn_joints
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.spatial import add_cross_motion
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.records import FIXED, FREE, POSE_WORDS
+from dynenvs.memory.views import copy_words, raw, words
+
+
+@kernel
+def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
+    """Rotation and position of every body for the configuration `q`, base to tips."""
+    world = poses[0]
+    world.angle, world.sine, world.cosine = 0.0, 0.0, 1.0
+    for i in range(3):
+        world.p[i] = 0.0
+        for j in range(3):
+            world.R[i, j] = 1.0 if i == j else 0.0
+    turn_joints(m.bodies, poses, q)
+    flat = words(poses, POSE_WORDS * m.header[0].nb)
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        if body.in_plane:
+            place_in_plane(body, poses[body.parent], poses[i], q)
+        else:
+            place_body(body, i, q, flat)
+
+
+@inlined
+def copy_poses(m: ModelView, source: Records, target: Records) -> None:
+    """target = source."""
+    size = m.header[0].nb * source.itemsize
+    copy_words(raw(source, size), raw(target, size), 0, size // 8)
+
+
+@kernel
+def update_velocities(m: ModelView, v: Floats, w: WorkspaceView) -> None:
+    """Joint axes S, spatial velocities v_i = v_parent + S qd and products c_i = v_parent x S qd.
+
+    A free joint is three translations and then a turn: its turn sees the velocity after them.
+    """
+    world = w.body[0]
+    for k in range(6):
+        world.v[k] = 0.0
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        work = w.body[i]
+        parent = w.body[body.parent]
+        for k in range(6):
+            work.v[k] = parent.v[k]
+            work.c[k] = 0.0
+        if body.joint == FIXED:
+            continue
+        joint_axes(body, w.pose[i], w.pose[body.root].p, w.S)
+        first, last = body.v_at, body.v_at + body.nv
+        if body.joint == FREE:
+            _move(work.v, work.c, w.S, v, first, first + 3)
+            first += 3
+        _move(work.v, work.c, w.S, v, first, last)
+
+
+@inlined
+def _move(velocity: Floats, product: Floats, S: Floats, v: Floats, first: int, last: int) -> None:
+    """Add the motion of simultaneous coordinates first..last-1 to a body's velocity."""
+    for j in range(first, last):
+        add_cross_motion(velocity, S[j], v[j], product)
+    for j in range(first, last):
+        for k in range(6):
+            velocity[k] += S[j, k] * v[j]
+
+
+@inlined
+def center_from_origin(m: ModelView, w: WorkspaceView, i: int) -> tuple[float, float, float]:
+    """Centre of mass of body i from its tree's origin, world axes [m]."""
+    body = m.bodies[i]
+    p, origin = w.pose[i].p, w.pose[body.root].p
+    x, y, z = rotate(w.pose[i].R, body.com)
+    return x + p[0] - origin[0], y + p[1] - origin[1], z + p[2] - origin[2]
+
+
+@kernel
+def update_inertias(m: ModelView, mass_scale: Floats, w: WorkspaceView) -> None:
+    """Rigid inertia (m, h, I) of every body at its tree's origin, world axes."""
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        work = w.body[i]
+        mass = body.mass * mass_scale[i]
+        work.m = mass
+        if mass == 0.0:
+            for r in range(3):
+                work.h[r] = 0.0
+                for c in range(3):
+                    work.I[r, c] = 0.0
+            continue
+        R = w.pose[i].R
+        x, y, z = center_from_origin(m, w, i)
+        work.h[0], work.h[1], work.h[2] = mass * x, mass * y, mass * z
+        _rotate_inertia(R, body.inertia, mass_scale[i], work.Ic, work.I)
+        # Parallel axes: I += m (|c|^2 1 - c c^T)
+        I = work.I
+        I[0, 0] += mass * (y * y + z * z)
+        I[1, 1] += mass * (x * x + z * z)
+        I[2, 2] += mass * (x * x + y * y)
+        I[0, 1] -= mass * x * y
+        I[0, 2] -= mass * x * z
+        I[1, 2] -= mass * y * z
+        I[1, 0], I[2, 0], I[2, 1] = I[0, 1], I[0, 2], I[1, 2]
+
+
+@inlined
+def _rotate_inertia(R: Floats, inertia: Floats, scale: float, half: Floats, out: Floats) -> None:
+    """Upper triangle of out = scale * R inertia R^T; `half` is scratch (3, 3)."""
+    for i in range(3):
+        for j in range(3):
+            half[i, j] = R[i, 0] * inertia[0, j] + R[i, 1] * inertia[1, j] + R[i, 2] * inertia[2, j]
+    for i in range(3):
+        for j in range(i, 3):
+            out[i, j] = scale * (half[i, 0] * R[j, 0] + half[i, 1] * R[j, 1] + half[i, 2] * R[j, 2])
+
+
+@kernel
+def update_kinematics(m: ModelView, s: StateView, w: WorkspaceView) -> None:
+    """Poses, axes, velocities and inertias of all bodies for the state `s`."""
+    update_poses(m, s.q, w.pose)
+    update_velocities(m, s.v, w)
+    update_inertias(m, s.mass_scale, w)
+
+
+@inlined
+def last_dof(m: ModelView, body: int) -> int:
+    """The degree of freedom nearest to `body` on its way to the root, or -1."""
+    while body > 0:
+        record = m.bodies[body]
+        if record.nv > 0:
+            return record.v_at + record.nv - 1
+        body = record.parent
+    return -1
+
+
+@inlined
+def add_point_row(
+    m: ModelView, w: WorkspaceView, body: int, point: Floats, d: Floats, scale: float, row: Floats
+) -> None:
+    """row += scale * d^T J_point: the velocity along `d` of a material point, shape (nv,)."""
+    j = last_dof(m, body)
+    if j < 0:
+        return
+    origin = w.pose[m.bodies[body].root].p
+    x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
+    # d . (S_v + S_w x r) = d . S_v + S_w . (r x d)
+    mx = y * d[2] - z * d[1]
+    my = z * d[0] - x * d[2]
+    mz = x * d[1] - y * d[0]
+    while j >= 0:
+        s = w.S[j]
+        row[j] += scale * (
+            s[0] * mx + s[1] * my + s[2] * mz + s[3] * d[0] + s[4] * d[1] + s[5] * d[2]
+        )
+        j = m.dofs[j].parent
+
+
+@inlined
+def point_velocity(m: ModelView, w: WorkspaceView, body: int, point: Floats, out: Floats) -> None:
+    """Velocity [m/s] of the material point of `body` now at `point` (world), shape (3,)."""
+    origin = w.pose[m.bodies[body].root].p
+    v = w.body[body].v
+    x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
+    out[0] = v[3] + v[1] * z - v[2] * y
+    out[1] = v[4] + v[2] * x - v[0] * z
+    out[2] = v[5] + v[0] * y - v[1] * x
+
+
+@kernel
+def point_bias_acceleration(
+    m: ModelView, w: WorkspaceView, body: int, point: Floats, out: Floats
+) -> None:
+    """Jdot v: acceleration [m/s^2] of a material point at zero joint acceleration, shape (3,).
+
+    a_O + alpha x r + omega x (velocity of the point), with the products c_i summed to the root.
+    """
+    out[0] = out[1] = out[2] = 0.0
+    origin = w.pose[m.bodies[body].root].p
+    x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
+    v = w.body[body].v
+    px = v[3] + v[1] * z - v[2] * y
+    py = v[4] + v[2] * x - v[0] * z
+    pz = v[5] + v[0] * y - v[1] * x
+    out[0] = v[1] * pz - v[2] * py
+    out[1] = v[2] * px - v[0] * pz
+    out[2] = v[0] * py - v[1] * px
+    i = body
+    while i > 0:
+        c = w.body[i].c
+        out[0] += c[3] + c[1] * z - c[2] * y
+        out[1] += c[4] + c[2] * x - c[0] * z
+        out[2] += c[5] + c[0] * y - c[1] * x
+        i = m.bodies[i].parent

@@ -1,0 +1,139 @@
+"""Rotations in three dimensions: unit quaternions (w, x, y, z) and 3 x 3 matrices.
+
+Kernels write into their last argument; angles in rad.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats
+from dynenvs.simd.lanes import get, put
+
+
+@inlined
+def turned(a: Floats, at: int, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any]:
+    """R (x, y, z) for the matrix of nine entries from `at` on; of one world or of four."""
+    return (
+        get(a, at) * x + get(a, at + 1) * y + get(a, at + 2) * z,
+        get(a, at + 3) * x + get(a, at + 4) * y + get(a, at + 5) * z,
+        get(a, at + 6) * x + get(a, at + 7) * y + get(a, at + 8) * z,
+    )
+
+
+@inlined
+def times(a: Floats, at: int, b: Floats, to: int) -> None:
+    """C = A B, from A's and to C's nine entries; B has shape (3, 3)."""
+    for i in range(3):
+        x, y, z = get(a, at + 3 * i), get(a, at + 3 * i + 1), get(a, at + 3 * i + 2)
+        for j in range(3):
+            put(a, to + 3 * i + j, x * b[0, j] + y * b[1, j] + z * b[2, j])
+
+
+@inlined
+def turn_about(
+    a: Floats, at: int, rest: Floats, even: Floats, odd: Floats, s: Any, c: Any, to: int
+) -> None:
+    """R (rest + c even + s odd), shapes (3, 3): Rodrigues' formula, its constants prepared.
+
+    All factors are read before anything is written, so that no load waits for a store.
+    """
+    a00 = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
+    a01 = rest[0, 1] + c * even[0, 1] + s * odd[0, 1]
+    a02 = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
+    a10 = rest[1, 0] + c * even[1, 0] + s * odd[1, 0]
+    a11 = rest[1, 1] + c * even[1, 1] + s * odd[1, 1]
+    a12 = rest[1, 2] + c * even[1, 2] + s * odd[1, 2]
+    a20 = rest[2, 0] + c * even[2, 0] + s * odd[2, 0]
+    a21 = rest[2, 1] + c * even[2, 1] + s * odd[2, 1]
+    a22 = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
+    for i in range(0, 9, 3):
+        x, y, z = get(a, at + i), get(a, at + i + 1), get(a, at + i + 2)
+        put(a, to + i, x * a00 + y * a10 + z * a20)
+        put(a, to + i + 1, x * a01 + y * a11 + z * a21)
+        put(a, to + i + 2, x * a02 + y * a12 + z * a22)
+
+
+@inlined
+def turn_about_principal(
+    a: Floats, at: int, axis: int, odd: Floats, s: Any, c: Any, to: int
+) -> None:
+    """`turn_about` for an axis x, y or z (1, 2, 3): one column stays; the same bits."""
+    j, k = (1, 2) if axis == 1 else ((2, 0) if axis == 2 else (0, 1))
+    kept = axis - 1
+    t = s * odd[k, j]
+    for i in range(0, 9, 3):
+        u, v = get(a, at + i + j), get(a, at + i + k)
+        put(a, to + i + kept, get(a, at + i + kept))
+        put(a, to + i + j, u * c + v * t)
+        put(a, to + i + k, v * c - u * t)
+
+
+@inlined
+def turn_by_quaternion(a: Floats, at: int, q: Floats, first: int, to: int) -> None:
+    """R times the rotation of the quaternion q_first ..., normalised on the way."""
+    w, x, y, z = get(q, first), get(q, first + 1), get(q, first + 2), get(q, first + 3)
+    s = 2.0 / (w * w + x * x + y * y + z * z)
+    t00 = 1.0 - s * (y * y + z * z)
+    t01 = s * (x * y - w * z)
+    t02 = s * (x * z + w * y)
+    t10 = s * (x * y + w * z)
+    t11 = 1.0 - s * (x * x + z * z)
+    t12 = s * (y * z - w * x)
+    t20 = s * (x * z - w * y)
+    t21 = s * (y * z + w * x)
+    t22 = 1.0 - s * (x * x + y * y)
+    for i in range(0, 9, 3):
+        x, y, z = get(a, at + i), get(a, at + i + 1), get(a, at + i + 2)
+        put(a, to + i, x * t00 + y * t10 + z * t20)
+        put(a, to + i + 1, x * t01 + y * t11 + z * t21)
+        put(a, to + i + 2, x * t02 + y * t12 + z * t22)
+
+
+@inlined
+def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: Floats) -> None:
+    """out = quaternion * exp(r / 2): turn by the body-fixed rotation vector r [rad]."""
+    angle = math.sqrt(rx * rx + ry * ry + rz * rz)
+    half = 0.5 * angle
+    c = math.cos(half)
+    # sin(half) / angle, by its series where the quotient loses digits
+    k = math.sin(half) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+    x, y, z = k * rx, k * ry, k * rz
+    a, b, d, e = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
+    w1 = a * c - b * x - d * y - e * z
+    x1 = a * x + b * c + d * z - e * y
+    y1 = a * y - b * z + d * c + e * x
+    z1 = a * z + b * y - d * x + e * c
+    s = 1.0 / math.sqrt(w1 * w1 + x1 * x1 + y1 * y1 + z1 * z1)
+    out[0] = w1 * s
+    out[1] = x1 * s
+    out[2] = y1 * s
+    out[3] = z1 * s
+
+
+@inlined
+def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
+    """The body-fixed rotation vector r [rad] with b = a * exp(r / 2), |r| <= pi."""
+    w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
+    x = a[0] * b[1] - a[1] * b[0] - a[2] * b[3] + a[3] * b[2]
+    y = a[0] * b[2] - a[2] * b[0] - a[3] * b[1] + a[1] * b[3]
+    z = a[0] * b[3] - a[3] * b[0] - a[1] * b[2] + a[2] * b[1]
+    if w < 0.0:
+        w, x, y, z = -w, -x, -y, -z
+    sine = math.sqrt(x * x + y * y + z * z)
+    k = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
+    out[0] = k * x
+    out[1] = k * y
+    out[2] = k * z
+
+
+@inlined
+def rotate(R: Floats, x: Floats) -> tuple[float, float, float]:
+    """R x as three numbers; shapes (3, 3) and (3,)."""
+    return (
+        R[0, 0] * x[0] + R[0, 1] * x[1] + R[0, 2] * x[2],
+        R[1, 0] * x[0] + R[1, 1] * x[1] + R[1, 2] * x[2],
+        R[2, 0] * x[0] + R[2, 1] * x[1] + R[2, 2] * x[2],
+    )

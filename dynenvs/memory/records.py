@@ -1,0 +1,519 @@
+"""Record types of the packed buffers (`layout.py`), and the codes that stand in their fields.
+
+Every field is 8 bytes or an array of such; units stand with the fields.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Joint types
+FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
+# What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
+ROOTED, ALONE, BASE = range(3)
+# Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
+POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD, CONVEX = range(8)
+# Friction cones
+PYRAMID, CONE = range(2)
+# Laws of restitution (none where nothing bounces), and what happens where several parts meet
+INELASTIC, NEWTON, POISSON = range(3)
+SIMULTANEOUS, SEQUENTIAL = range(2)
+# Integrators: semi-implicit Euler's rule, and the midpoint rule
+EULER, MIDPOINT = range(2)
+# Rungs of the ladder of contact (`dynenvs.contact.solve`, `dynenvs.contact.sparse.ladder`)
+KEPT, PATCHES, MODES, SWEEPS, MULTIPLIERS, PATH, LEMKE, CONES = range(8)
+RUNGS = 8
+
+
+def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
+    """Aligned record type whose elements have attributes in the interpreter too."""
+    return np.dtype((np.record, np.dtype(fields, align=True)))
+
+
+# fmt: off
+_COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
+    "nb", "nq", "nv", "nf", "npoints", "nround", "np", "nk", "ns", "nown", "nblocks",
+    "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
+    "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
+    "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
+    "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung",
+]
+_PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
+    "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
+    "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at",
+    "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "surface_at",
+    "last_at", "moments_at", "state_bytes",
+    "pose_at", "pose_new_at", "body_work_at", "lanes_at", "kept_at", "gaps_at", "spots_at",
+    "shapes_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
+    "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at", "Y_at", "G_at",
+    "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at", "lcp_at",
+    "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at", "loop_v_at",
+    "sparse_at", "workspace_bytes",
+]
+# fmt: on
+HEADER = record_type([(name, "i8") for name in (*_COUNTS, *_PLACES)] + [("gravity", "f8", (3,))])
+
+BODY = record_type(
+    [
+        ("parent", "i8"),
+        ("joint", "i8"),
+        # Its number among the trees that move apart from each other, or -1 of what no impulse moves
+        ("tree", "i8"),
+        ("root", "i8"),  # the tree's first body: its position is the tree's reference point
+        ("q_at", "i8"),
+        ("v_at", "i8"),
+        ("nv", "i8"),
+        ("floats", "i8"),  # whether it is on a free joint in the world: ALONE, as a BASE, or ROOTED
+        ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
+        ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
+        # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;
+        # other joints by rest alone, before the joint's own rotation.  If all axes on the way from
+        # the root are parallel (or turn nothing), q is the sum of their angles and R comes out.
+        ("parallel", "i8"),
+        ("in_plane", "i8"),  # whether, besides, R turns about the y axis alone
+        ("sign", "f8"),  # of this joint's angle in that sum
+        ("principal", "i8"),  # 1, 2, 3: turns about its parent's x, y or z, nothing else; or 0
+        ("offset", "i8"),  # whether `position` is not zero
+        ("plane_moment", "f8"),  # of inertia about the world's y axis, of planar models [kg m^2]
+        ("rest", "f8", (3, 3)),
+        ("even", "f8", (3, 3)),
+        ("odd", "f8", (3, 3)),
+        ("position", "f8", (3,)),
+        ("axis", "f8", (3,)),  # unit, in the joint frame
+        ("mass", "f8"),
+        ("com", "f8", (3,)),  # in the body frame [m]
+        ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]
+        ("around", "f8"),  # of a ball around its origin that holds all that can touch [m]
+    ]
+)
+
+DOF = record_type(
+    [
+        ("parent", "i8"),  # the next degree of freedom towards the root, or -1
+        ("whole", "i8"),  # leading entries of its row of factors that are taken in blocks
+        ("body", "i8"),
+        ("tree", "i8"),  # its tree (-1: kinematic), and its place among the coordinates of that
+        ("place", "i8"),
+        ("q_at", "i8"),
+        ("actuated", "i8"),
+        ("kinematic", "i8"),  # its velocity is what the user sets: it has an infinite mass
+        ("limited", "i8"),
+        ("lower", "f8"),
+        ("upper", "f8"),
+        ("velocity", "f8"),
+        ("effort", "f8"),
+        ("damping", "f8"),
+        ("armature", "f8"),
+        ("stiffness", "f8"),  # of a spring, and where it does not pull
+        ("reference", "f8"),
+    ]
+)
+
+# A feature is a point of geom A (with a radius) that can touch geom B, or a pair of solids, which
+# can touch in several ways (a corner on a face, an edge across an edge).  Pairs come last; `center`
+# to `target_radius` and what follows `restitution` are not theirs.
+FEATURE = record_type(
+    [
+        ("geom_a", "i8"),
+        ("geom_b", "i8"),
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("kind", "i8"),  # type of geom B
+        ("apart", "f8"),  # square of the bodies' distance from which round geoms are far [m^2]
+        ("group", "i8"),  # features of one body against one geom: they share a rigid target twist
+        ("center", "f8", (3,)),  # in body A's frame [m]
+        ("radius", "f8"),
+        ("target", "f8", (3,)),  # B's centre, or a point of its plane, in body B's frame [m]
+        ("target_normal", "f8", (3,)),  # B's plane normal in body B's frame
+        ("target_radius", "f8"),
+        ("friction", "f8"),
+        ("restitution", "f8"),
+        ("spin", "f8"),  # torsional and rolling friction [m]
+        ("roll", "f8"),
+        ("corner", "i8"),  # whether it is one of a solid foot's: see `detect.locate`
+        # Of the first one of a group on a plane of the world: how many there are, or 0, and a ball
+        # in body A's frame that holds them all [m]
+        ("members", "i8"),
+        ("middle", "f8", (3,)),
+        ("around", "f8"),
+    ]
+)
+
+# A geom of such a pair; each is placed once for all its pairs
+# (`dynenvs.contact.detection.manifold`).
+SOLID = record_type(
+    [
+        ("body", "i8"),
+        ("kind", "i8"),  # SPHERE, CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("radius", "f8"),  # of the ball around it, infinite of a field [m]
+        ("inside", "f8"),  # of the ball in it, zero of a field [m]
+        ("extent", "f8", (3,)),  # its size, as `dynenvs.model.parts.Geom.size`
+        # Of its pairs with solids of higher numbers: the first one, and how many there are.  They
+        # are in the order of those numbers
+        ("pairs_at", "i8"),
+        ("pairs", "i8"),
+        ("position", "f8", (3,)),  # in the body's frame [m]
+        ("rotation", "f8", (3, 3)),
+    ]
+)
+
+# Two solids of which both have edges, faces or round sides: their slots are found together.
+PAIR = record_type(
+    [
+        ("solid_a", "i8"),
+        ("solid_b", "i8"),
+        ("kind_a", "i8"),  # SPHERE, CAPSULE or BOX
+        ("kind_b", "i8"),  # CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("first", "i8"),  # first of its own slots, or -1: it is given a block of slots while near
+        ("slots", "i8"),
+        ("apart", "f8"),  # square of the centres' distance from which the geoms are far [m^2]
+        # A's centre further than this from B is far (from B's centre, if it is neither box nor
+        # field; above a field's top) [m]
+        ("reach", "f8"),
+        # Of a box over a height field: points along its edges.  Over blocks: how many along x a box
+        # can touch; how many lines between them, and nodes, a capsule
+        ("parts", "i8", (3,)),
+        ("size_a", "f8", (3,)),  # as `dynenvs.model.parts.Geom.size`
+        ("size_b", "f8", (3,)),
+        ("heights_at", "i8"),  # of a field: its first height, points (blocks) along x and y,
+        ("nx", "i8"),
+        ("ny", "i8"),
+        ("dx", "f8"),  # their distances [m]
+        ("dy", "f8"),
+        ("top", "f8"),  # and what no point of the field is higher than [m]
+    ]
+)
+
+# Two frames, one of each body, that a closed loop holds together
+# (`dynenvs.contact.assembly.loops`).
+LOOP = record_type(
+    [
+        ("joint", "i8"),  # SPHERICAL, REVOLUTE or PRISMATIC (both about or along z), or FIXED
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("row", "i8"),  # its first row, and how many it has
+        ("rows", "i8"),
+        ("position_a", "f8", (3,)),  # in the body's frame [m]
+        ("position_b", "f8", (3,)),
+        ("rotation_a", "f8", (3, 3)),
+        ("rotation_b", "f8", (3, 3)),
+    ]
+)
+
+# The base of a friction pyramid: one for each number of directions that a world may choose.
+POLYGON = record_type([("directions", "i8"), ("cosines", "f8", (64,)), ("sines", "f8", (64,))])
+
+# What a world remembers of a contact candidate (a point feature, or a slot of a pair) between
+# steps: part of the state (bit-exact restart).  Nothing, but for zeros, where it is not listed.
+MEMORY = record_type(
+    [
+        ("impulse", "f8", (3,)),  # of the last step on A, world axes [N s]
+        ("total", "f8", (3,)),  # sum of impulses since the caller cleared it [N s]
+        ("mode", "i8"),  # of the last step (`dynenvs.contact.solvers.modes`)
+        ("listed", "i8"),  # whether the row's list of touched candidates has it
+    ]
+)
+
+# A world's own coefficients of a feature.
+COEFFICIENTS = record_type(
+    [
+        ("friction", "f8"),
+        ("restitution", "f8"),
+        ("ignored", "i8"),  # not part of the contact problem (a foot that is not meant to carry)
+    ]
+)
+
+STATUS = record_type(
+    [
+        ("time", "f8"),  # [s]
+        ("residual", "f8"),  # worst certificate residual since the counters were cleared
+        ("solves", "i8"),
+        # How often each rung of the ladder was asked for an answer to a problem (of an island, or
+        # of all contacts), and how often it gave one
+        ("asked", "i8", (RUNGS,)),
+        ("answered", "i8", (RUNGS,)),
+        ("pivots", "i8"),
+        ("degraded", "i8"),
+        ("failed", "i8"),
+        ("overflow", "i8"),
+        ("contacts", "i8"),  # candidates that carried an impulse in the last step
+        # Candidates that were in a contact problem since the totals were cleared: how many the row
+        # lists.  All others carry nothing and hold no total: most of the row need not be read
+        ("touched", "i8"),
+        # Length of the part of a step that the remembered impulses are of; 0 of none [s]
+        ("part", "f8"),
+        ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
+        ("cone", "i8"),  # of this world: PYRAMID or CONE ...
+        ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
+        ("budget", "i8"),  # factorisations that an island's contacts may cost in a solution
+    ]
+)
+
+POSE = record_type(
+    [
+        ("R", "f8", (3, 3)),  # body to world
+        ("p", "f8", (3,)),  # body origin, world [m]
+        ("frame", "f8", (3, 3)),  # of a spherical or free joint to world, before its own rotation
+        ("angle", "f8"),  # sum of the angles of parallel axes, its sine and cosine
+        ("sine", "f8"),
+        ("cosine", "f8"),
+    ]
+)
+
+BODY_WORK = record_type(
+    [
+        ("v", "f8", (6,)),  # spatial velocity (angular; linear), world axes, at the tree's origin
+        ("a", "f8", (6,)),
+        ("f", "f8", (6,)),  # (moment; force)
+        # Composite of the body and all that it carries, at the tree's origin: mass, mass times
+        # centre of mass, rotational inertia
+        ("mc", "f8"),
+        ("hc", "f8", (3,)),
+        ("Ic", "f8", (3, 3)),
+        ("c", "f8", (6,)),  # velocity-product acceleration of the joint
+        ("m", "f8"),  # the body's own
+        ("h", "f8", (3,)),
+        ("I", "f8", (3, 3)),
+        ("IA", "f8", (6, 6)),  # articulated inertia
+        ("pA", "f8", (6,)),
+    ]
+)
+
+# Kernels of one world or of four abreast (`dynenvs.simd.lanes`) know the fields of POSE and
+# BODY_WORK by their places in words: body i's begin at i POSE_WORDS and i WORK_WORDS.
+POSE_WORDS, WORK_WORDS = POSE.itemsize // 8, BODY_WORK.itemsize // 8
+
+
+def _place(record: np.dtype[Any], name: str) -> int:
+    assert record.fields is not None
+    return record.fields[name][1] // 8
+
+
+AT_R, AT_P, AT_FRAME = _place(POSE, "R"), _place(POSE, "p"), _place(POSE, "frame")
+AT_SINE, AT_COSINE = _place(POSE, "sine"), _place(POSE, "cosine")
+AT_V, AT_A, AT_F = _place(BODY_WORK, "v"), _place(BODY_WORK, "a"), _place(BODY_WORK, "f")
+AT_MC, AT_HC, AT_IC = (_place(BODY_WORK, name) for name in ("mc", "hc", "Ic"))
+
+# Where a slot's parts are nearest to each other now.
+SPOT = record_type(
+    [
+        ("gap", "f8"),  # [m]; FAR where the slot does not touch that way
+        ("radius", "f8"),  # of A around its core point
+        ("edges", "i8"),  # which edges of two boxes cross: the slot alone does not tell; else 0
+        ("center", "f8", (3,)),  # core point of A, world axes [m]
+        ("normal", "f8", (3,)),  # from B to A
+    ]
+)
+# A pair that is near, and where its slots are.
+NEARBY = record_type([("pair", "i8"), ("first", "i8"), ("slots", "i8")])
+FAR = 1e3  # [m]
+NEAR = 0.1  # solids further apart than this are not looked at [m]
+SEEN = 0.5  # candidates with a larger gap are not looked at within a step [m]
+
+# A SOLID in the world, and what the pair at hand needs to know of it.
+SHAPE = record_type(
+    [
+        ("center", "f8", (3,)),
+        ("R", "f8", (3, 3)),  # of a sphere nothing, of a capsule its axis alone: column 2
+        ("half", "f8", (3,)),  # size, as PAIR's; half edges of the block of a field at hand
+        # The face of a box that looks to the other one: outward normal, centre, in-plane axes u, v
+        # with half edges hu, hv, corners on the way round, and their numbers
+        ("normal", "f8", (3,)),
+        ("face", "f8", (3,)),
+        ("u", "f8", (3,)),
+        ("v", "f8", (3,)),
+        ("hu", "f8"),
+        ("hv", "f8"),
+        ("corners", "f8", (4, 3)),
+        ("numbers", "i8", (4,)),
+        # Its corners cast along the common normal on the other's face: place and gap
+        ("feet", "f8", (4, 3)),
+        ("gaps", "f8", (4,)),
+        ("inside", "i8", (4,)),
+    ]
+)
+
+CONTACT = record_type(
+    [
+        ("candidate", "i8"),  # index into `memory` and `gaps`
+        ("slot", "i8"),  # its number among the slots, or -1 of a point feature
+        ("source", "i8"),  # the feature that it is of: index into `features` and `coefficients`
+        ("body_a", "i8"),  # what follows is the feature's
+        ("body_b", "i8"),
+        ("group", "i8"),
+        ("kind", "i8"),
+        ("corner", "i8"),
+        ("row", "i8"),  # of the normal; tangents follow
+        ("tangents", "i8"),  # tangential rows: 0 (frictionless), 1 (planar) or 2
+        ("stick", "i8"),
+        ("edges", "i8"),  # as SPOT's
+        ("local", "f8", (3,)),  # core point of A in A's frame
+        ("radius", "f8"),  # of A around it
+        ("center", "f8", (3,)),  # core point, world axes
+        ("point", "f8", (3,)),
+        ("normal", "f8", (3,)),  # from B to A
+        ("t1", "f8", (3,)),
+        ("t2", "f8", (3,)),
+        ("gap", "f8"),
+        ("target", "f8"),  # gap of the group's rigid target motion, not negative
+        ("friction", "f8"),
+        ("spin", "f8"),  # torsional and rolling friction [m]
+        ("roll", "f8"),
+        ("slip", "f8"),  # sigma of the answer [m/s]
+        ("impulse", "f8", (3,)),
+        # Velocity of A's surface from B's besides that of their bodies, as of belts: along the
+        # contact's plane, world axes [m/s]; and whether there is any
+        ("drift", "f8", (3,)),
+        ("drifts", "i8"),
+        ("grounded", "i8"),  # whether nothing that happens moves B: it is the world or kinematic
+    ]
+)
+
+# What the solver of many bodies works on (`dynenvs.memory.sparse_view`): trees of bodies,
+# constraints on one tree or between two, and islands of trees that touch.
+TREE = record_type(
+    [
+        ("first", "i8"),  # of its coordinates in vectors ordered by trees
+        ("nv", "i8"),
+        ("mass_at", "i8"),  # first word of its mass matrix in `SparseView.masses`
+        ("island", "i8"),
+        ("node", "i8"),  # its place in the order of elimination, within its island
+        ("above", "i8"),  # scratch of the search for islands
+    ]
+)
+CONSTRAINT = record_type(
+    [
+        ("a", "i8"),  # tree of side 0
+        ("b", "i8"),  # tree of side 1, or -1
+        ("rows", "i8"),
+        ("row", "i8"),  # its first one, three for each constraint before it
+        ("tangents", "i8"),  # rows but the normal's
+        ("contact", "i8"),  # number of the contact, or -1
+        # Velocity of A's surface from B's besides the trees' (of belts, of kinematic bodies),
+        # world axes [m/s]; and whether there is any
+        ("drift", "f8", (3,)),
+        ("drifts", "i8"),
+        ("coordinate", "i8"),  # of the joint limit, and whether it presses against its stop
+        ("pressed", "i8"),
+        ("friction", "f8"),
+        ("reserve", "f8"),  # normal impulse besides p_n that bounds friction: none in a step [N s]
+        ("restitution", "f8"),  # of an impact
+        ("offset", "f8"),  # of its normal velocity, but for restitution [m/s]
+        ("speed", "f8"),  # largest predicted velocity of its rows, bias included [m/s]
+        ("slip", "f8"),  # of the answer [m/s]
+        # Number of the constraint of its moments, or -1 (`dynenvs.contact.sparse.moment_rows`), and
+        # what they add to mu times the slip [m/s].  Of such a one: rolling friction (`friction` is
+        # the torsional one), and the length [m] in units of which it has moments and turns
+        ("moments", "i8"),
+        ("turning", "f8"),
+        ("roll", "f8"),
+        ("length", "f8"),
+        ("g", "f8"),  # what a unit of impulse changes: mean of the diagonal of G [1/kg]
+    ]
+)
+ISLAND = record_type(
+    [
+        ("first", "i8"),  # in `members`, of its constraints, and their number
+        ("count", "i8"),
+        ("first_tree", "i8"),  # in `trees_of`, and their number
+        ("trees", "i8"),
+        ("words", "i8"),  # of its factor
+        ("moments", "i8"),  # whether some contact has moments
+        ("scale", "f8"),  # the certificate's velocity scale [m/s]
+        ("residual", "f8"),
+        ("newtons", "i8"),
+        # Of what floats (`dynenvs.contact.sparse.momentum`), about the world's origin
+        ("floats", "i8"),
+        ("mass", "f8"),
+        ("moment", "f8", (3,)),
+        ("inertia", "f8", (3, 3)),
+        ("linear", "f8", (3,)),
+        ("angular", "f8", (3,)),
+        ("kinetic", "f8"),
+        ("kept", "f8", (3,)),  # angular momentum and energy that it is to have
+        ("energy", "f8"),
+    ]
+)
+
+# What Newton's method sees: a contact or a joint limit, and the mode in which it is.
+BLOCK = record_type(
+    [
+        ("row", "i8"),  # of the normal; tangents follow
+        ("tangents", "i8"),
+        ("mode", "i8"),  # see `dynenvs.contact.solvers.modes`
+        ("friction", "f8"),
+        ("reserve", "f8"),  # normal impulse that bounds friction besides the unknown one [N s]
+        ("slip", "f8"),  # sigma: the least that bounds the slip along every direction [m/s]
+        ("corners", "i8"),  # how many blocks, this one first, are the corners of a sole; or 0
+        ("x", "f8"),  # of a corner, from their centre, along the tangents [m]
+        ("y", "f8"),
+    ]
+)
+# One unknown of its linear system: an impulse x along rows column + (0, c, s), and the row or
+# combination of two rows whose velocity must vanish
+UNKNOWN = record_type(
+    [
+        ("column", "i8"),
+        ("c", "f8"),
+        ("s", "f8"),
+        ("equation", "i8"),
+        ("combined", "i8"),  # whether the equation is ec row + es (row + 1)
+        ("ec", "f8"),
+        ("es", "f8"),
+    ]
+)
+
+# What elimination keeps of a contact's friction directions
+# (`dynenvs.contact.solvers.central_path`).
+ELIMINATED = record_type(
+    [
+        ("x", "f8"),  # s: sum of the directions, weighted
+        ("y", "f8"),
+        ("total", "f8"),  # s_0: sum of the weights
+        ("xx", "f8"),  # inverse of S - slope s s^T
+        ("xy", "f8"),
+        ("yy", "f8"),
+        ("slope", "f8"),  # sigma / (w_s + sigma s_0)
+        ("rate", "f8"),  # sigma's change at constant velocity and pressure
+    ]
+)
+
+BUDGET = 600  # of a world that is not told another one
+
+# One column of the LCP: which rows of the contact problem it combines.
+NORMAL, DIRECTION, SLACK = range(3)
+VARIABLE = record_type(
+    [
+        ("kind", "i8"),
+        ("block", "i8"),  # whose it is
+        ("row", "i8"),  # first row combined (the next one too if `s` is not zero)
+        ("c", "f8"),
+        ("s", "f8"),
+    ]
+)
+
+# What a solve of the contact problem reports.
+ANSWER = record_type(
+    [
+        ("residual", "f8"),
+        ("pivots", "i8"),
+        ("sweeps", "i8"),  # of Newton's method
+        ("contacts", "i8"),
+        ("rows", "i8"),
+        ("near", "i8"),  # how many pairs of solids are near at the start of the step ...
+        ("near_after", "i8"),  # ... and at its end
+        # How many contacts and blocks of slots the step needs, where there are fewer; or 0
+        ("wanted", "i8"),
+        ("blocks", "i8"),
+        ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
+        ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
+        ("sparse", "i8"),  # whether the sparse solver gave the answer (`dynenvs.contact.sparse`)
+        ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
+        ("lowest", "f8"),  # gap of the deepest feature where the velocities lead [m]
+        ("until", "f8"),  # time until the next impact with restitution [s]
+        ("cuts", "i8"),  # impacts at which the step has been cut
+        ("window", "f8"),  # within which all that bounces has had its impact at once [s]
+    ]
+)

@@ -1,0 +1,1 @@
+"""The description of robots and grounds, and the Model that is packed from it."""

@@ -1,0 +1,92 @@
+"""Description: all that a model was built from, as plain data.
+
+A model's packed buffer is for kernels.  This is what a reader, or a file
+(`dynenvs.model.importing.saved`), needs to make the same model again, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dynenvs.kinematics.joints import JOINT_NQ, JOINT_NV
+from dynenvs.model.annotations import Actuator, Floats, Keyframe, Site
+from dynenvs.model.closures import Loop
+from dynenvs.model.pairs import PairRule
+from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What was said of a pair of geoms."""
+
+    geom_a: str
+    geom_b: str
+    rule: PairRule
+
+
+@dataclass(frozen=True)
+class Description:
+    """The parts of a model, in the order in which they were added."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)  # arguments of `ModelBuilder`
+    bodies: tuple[Body, ...] = ()
+    geoms: tuple[Geom, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    self_contacts: tuple[tuple[str, ...], ...] = ()
+    sites: tuple[Site, ...] = ()
+    keyframes: tuple[Keyframe, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+
+
+def checked(described: Description) -> Description:
+    """The same description if its sites, keyframes and actuators fit its bodies.
+
+    Velocities and controls that a keyframe leaves out become zeros.
+
+    Raises:
+        ModelError: one names a body or joint that is not there, or has the wrong size.
+    """
+    names = {"world", *(body.name for body in described.bodies)}
+    for site in described.sites:
+        if site.body not in names:
+            known = ", ".join(sorted(names))
+            raise ModelError(f"site {site.name!r}: unknown body {site.body!r}; known: {known}")
+    moving = [body for body in described.bodies if body.joint.type != "fixed"]
+    joints = {body.joint.name or body.name: body.joint for body in moving}
+    for actuator in described.actuators:
+        for name, gear in actuator.gears:
+            _check_gear(f"actuator {actuator.name!r}", name, gear, joints)
+    kinds = [JOINT_TYPES[body.joint.type] for body in described.bodies]
+    nq, nv = sum(JOINT_NQ[kind] for kind in kinds), sum(JOINT_NV[kind] for kind in kinds)
+    frames = tuple(_filled(one, nq, nv, len(described.actuators)) for one in described.keyframes)
+    return replace(described, keyframes=frames)
+
+
+def _check_gear(what: str, name: str, gear: tuple[float, ...], joints: dict[str, Any]) -> None:
+    """Raise a ModelError unless the actuator can drive the joint."""
+    if name not in joints:
+        raise ModelError(f"{what}: unknown joint {name!r}; known joints: {', '.join(joints)}")
+    count = JOINT_NV[JOINT_TYPES[joints[name].type]]
+    if len(gear) != count:
+        raise ModelError(f"{what}: joint {name!r} needs {count} gears, got {len(gear)}")
+    if not joints[name].actuated:
+        raise ModelError(f"{what}: joint {name!r} has actuated=False, so that nothing drives it")
+
+
+def _filled(frame: Keyframe, nq: int, nv: int, count: int) -> Keyframe:
+    """The keyframe with zeros where it says nothing."""
+    v = frame.v if len(frame.v) else np.zeros(nv)
+    control = frame.control if len(frame.control) else np.zeros(count)
+    sized: tuple[tuple[str, Floats, int], ...]
+    sized = ("q", frame.q, nq), ("v", v, nv), ("control", control, count)
+    for what, values, size in sized:
+        if len(values) != size:
+            raise ModelError(
+                f"keyframe {frame.name!r}: {what} must have {size} entries, got {len(values)}"
+            )
+    return replace(frame, v=v, control=control)

@@ -1,0 +1,314 @@
+"""GeomBuilder: the shapes of a model's bodies, by name; the part of `ModelBuilder` for them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.model.hulls import hull_corners
+from dynenvs.model.parts import (
+    GEOM_TYPES,
+    Geom,
+    ModelError,
+    Vector,
+    coefficient,
+    positive,
+    rotation3,
+    rotation_to,
+    unit3,
+    vector3,
+)
+
+WORLD = "world"
+FIELDS = ("height_field", "block_field")
+SIZES = {"sphere": 1, "capsule": 2, "box": 3, "height_field": 2, "block_field": 2}  # all positive
+SOLIDS = ("sphere", "capsule", "box")  # types of geoms that have a volume
+
+
+class GeomBuilder:
+    """Collects geoms and checks each of them."""
+
+    def __init__(self) -> None:
+        self._geoms: dict[str, Geom] = {}
+
+    def point(self, name: str, body: str, position: Vector, **options: Any) -> Self:
+        """Add a contact point fixed in a body at `position` [m]; options as for `sphere`."""
+        return self._geom(name, body, "point", (0, 0, 0), position, None, **options)
+
+    def sphere(
+        self, name: str, body: str, *, radius: float, position: Vector = (0, 0, 0), **options: Any
+    ) -> Self:
+        """Add a sphere.
+
+        Options of all geoms: `friction` (coefficient, 0.8), `restitution` (0.0), `collide`
+        (True; False only draws it), `color` (r, g, b), and what the geom adds to its body, seen
+        or touched or not: `mass` [kg] or `density` [kg/m^3] (see `ModelBuilder.body`).
+        `surface_velocity`, shape (3,) [m/s]: how fast the surface runs along the geom, as the belt
+        of a conveyor does, in the axes of its body (of the world for its own geoms).  At a contact
+        the part of it along the contact's plane counts; `World.surface_velocity` changes it.
+        `torsional_friction` and `rolling_friction` (0.0) [m]: what moments about a contact's normal
+        and along its plane may be, over its normal force (of both geoms by the model's rule for
+        `friction`).
+        """
+        radius = positive(radius, f"geom {name!r}: radius")
+        return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
+
+    def capsule(
+        self, name: str, body: str, *, start: Vector, end: Vector, radius: float, **options: Any
+    ) -> Self:
+        """Add a capsule between the centres `start` and `end` of its caps [m]."""
+        radius = positive(radius, f"geom {name!r}: radius")
+        a, b = vector3(start, f"start of {name!r}"), vector3(end, f"end of {name!r}")
+        length = float(np.linalg.norm(b - a))
+        positive(length, f"geom {name!r}: length")
+        rotation = rotation_to((b - a) / length)
+        size = (radius, length / 2, 0)
+        return self._geom(name, body, "capsule", size, (a + b) / 2, rotation, **options)
+
+    def box(
+        self,
+        name: str,
+        body: str,
+        *,
+        half_size: Vector,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Add a box with half edges `half_size` [m]."""
+        size = vector3(half_size, f"half_size of {name!r}")
+        positive(size.min(), f"geom {name!r}: half_size")
+        return self._geom(name, body, "box", size, position, rotation, **options)
+
+    def convex(
+        self,
+        name: str,
+        body: str,
+        *,
+        points: Any,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Add the convex hull of points [m], shape (n, 3), in axes at `position` with `rotation`.
+
+        It meets half spaces alone (exactly, at its corners).  `build` refuses a model in which it
+        could meet another shape: exclude such pairs, or add boxes, spheres or capsules for them.
+        It has no mass or density of its own.
+
+        Raises:
+            ModelError: the points are fewer than four, or lie in a plane.
+        """
+        corners = hull_corners(_grid(points), f"geom {name!r}")
+        size = (float(np.linalg.norm(corners, axis=1).max()), 0.0, 0.0)
+        options["corners"] = corners
+        return self._geom(name, body, "convex", size, position, rotation, **options)
+
+    def half_space(
+        self,
+        name: str,
+        body: str = WORLD,
+        *,
+        position: Vector = (0, 0, 0),
+        normal: Vector = (0, 0, 1),
+        **options: Any,
+    ) -> Self:
+        """Add all that lies below a plane through `position` [m]; `normal` points out of it."""
+        rotation = rotation_to(unit3(normal, f"normal of {name!r}"))
+        return self._geom(name, body, "half_space", (0, 0, 0), position, rotation, **options)
+
+    def height_field(
+        self,
+        name: str,
+        body: str = WORLD,
+        *,
+        heights: Any,
+        half_size: tuple[float, float],
+        position: Vector = (0, 0, 0),
+        **options: Any,
+    ) -> Self:
+        """Add ground with hills: all that lies below a surface.
+
+        Args:
+            name: unique among geoms.
+            body: the body that carries it.
+            heights: of the surface at a regular grid, shape (nx, ny), both at least 2 [m]; smoothly
+                interpolated (Catmull-Rom splines), constant beyond the border.
+            half_size: the grid spans +-half_size in x and y [m].
+            position: of the grid's middle at height zero [m].
+            options: as for `sphere`.
+        """
+        return self._field(name, body, "height_field", heights, half_size, position, **options)
+
+    def block_field(
+        self,
+        name: str,
+        body: str = WORLD,
+        *,
+        heights: Any,
+        half_size: tuple[float, float],
+        position: Vector = (0, 0, 0),
+        **options: Any,
+    ) -> Self:
+        """Add ground with steps: upright blocks side by side, endlessly deep, with flat tops.
+
+        Spheres, capsules and boxes touch it, with its edges and corners as sharp as they are.
+
+        Args:
+            name: unique among geoms.
+            body: the body that carries it.
+            heights: of the blocks' tops, shape (nx, ny), both at least 2 [m]; the outermost blocks
+                go on without end.
+            half_size: all blocks together span +-half_size in x and y [m].
+            position: of their middle at height zero [m].
+            options: as for `sphere`.
+        """
+        return self._field(name, body, "block_field", heights, half_size, position, **options)
+
+    def _field(
+        self,
+        name: str,
+        body: str,
+        kind: str,
+        heights: Any,
+        half_size: tuple[float, float],
+        position: Vector,
+        **options: Any,
+    ) -> Self:
+        grid = self._checked_heights(name, heights)
+        x, y = _pair(half_size, name)
+        return self._geom(name, body, kind, (x, y, 0), position, None, heights=grid, **options)
+
+    @staticmethod
+    def _checked_heights(name: str, heights: Any) -> NDArray[np.float64]:
+        grid = _grid(heights)
+        if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
+            raise ModelError(
+                f"geom {name!r}: heights must be finite, of shape (nx, ny), both at least 2; got "
+                f"shape {grid.shape}"
+            )
+        return grid
+
+    def _geom(
+        self,
+        name: str,
+        body: str,
+        kind: str,
+        size: Vector,
+        position: Vector,
+        rotation: Any,
+        *,
+        friction: float = 0.8,
+        restitution: float = 0.0,
+        collide: bool = True,
+        color: tuple[int, int, int] | None = None,
+        heights: Any = None,
+        mass: float | None = None,
+        density: float | None = None,
+        surface_velocity: Vector | None = None,
+        torsional_friction: float = 0.0,
+        rolling_friction: float = 0.0,
+        corners: NDArray[np.float64] | None = None,
+    ) -> Self:
+        if name in self._geoms:
+            raise ModelError(f"geom {name!r} exists already; geom names must be unique")
+        self._check_weight(name, body, kind, mass, density)
+        self._geoms[name] = Geom(
+            name,
+            body,
+            kind,
+            vector3(size, f"size of {name!r}"),
+            vector3(position, f"position of {name!r}"),
+            rotation3(rotation, f"rotation of {name!r}"),
+            coefficient(friction, f"geom {name!r}: friction"),
+            coefficient(restitution, f"geom {name!r}: restitution"),
+            collide,
+            _color(color, name),
+            heights,
+            None if mass is None else float(mass),
+            None if density is None else float(density),
+            None
+            if surface_velocity is None
+            else vector3(surface_velocity, f"geom {name!r}: surface_velocity"),
+            coefficient(torsional_friction, f"geom {name!r}: torsional_friction"),
+            coefficient(rolling_friction, f"geom {name!r}: rolling_friction"),
+            corners,
+        )
+        return self
+
+    def _add_geom(self, geom: Geom) -> Self:
+        """Add a geom of another model's description, checked as if it were new."""
+        what = f"geom {geom.name!r}"
+        if geom.type not in GEOM_TYPES:
+            known = ", ".join(GEOM_TYPES)
+            raise ModelError(f"{what}: unknown type {geom.type!r}; choose from: {known}")
+        options = dict(vars(geom))
+        name, body, kind = (options.pop(key) for key in ("name", "body", "type"))
+        size, position, rotation = (options.pop(key) for key in ("size", "position", "rotation"))
+        if (kind == "convex") != (geom.corners is not None):
+            raise ModelError(f"{what}: corners are for convex, and needed there")
+        if kind == "convex":
+            points = options.pop("corners")
+            del options["heights"]
+            return self.convex(
+                name, body, points=points, position=position, rotation=rotation, **options
+            )
+        for i in range(SIZES.get(kind, 0)):
+            positive(np.ravel(size)[i], f"{what}: size[{i}]")
+        if (kind in FIELDS) != (geom.heights is not None):
+            raise ModelError(f"{what}: heights are for {' and '.join(FIELDS)}, and needed there")
+        if kind in FIELDS:
+            options["heights"] = self._checked_heights(name, geom.heights)
+        return self._geom(name, body, kind, size, position, rotation, **options)
+
+    @staticmethod
+    def _check_weight(
+        name: str, body: str, kind: str, mass: float | None, density: float | None
+    ) -> None:
+        """Raise a ModelError unless the geom can have such a mass or density."""
+        for what, value in (("mass", mass), ("density", density)):
+            if value is None:
+                continue
+            coefficient(value, f"geom {name!r}: {what}")
+            if body == WORLD:
+                raise ModelError(f"geom {name!r}: the world's geoms have no {what}; leave it out")
+            if kind not in SOLIDS and not (kind == "point" and what == "mass"):
+                choices = "a sphere, capsule or box can have one" + (
+                    " (a point: a mass)" if kind == "point" else ""
+                )
+                raise ModelError(f"geom {name!r}: a {kind} has no {what}; {choices}")
+        if mass is not None and density is not None:
+            raise ModelError(f"geom {name!r}: give its mass or its density, not both")
+
+
+def _grid(heights: Any) -> NDArray[np.float64]:
+    """Heights as an array of their own, empty if they are no numbers."""
+    try:
+        return np.array(heights, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+
+
+def _color(color: Any, name: str) -> tuple[int, int, int] | None:
+    """Red, green and blue from 0 to 255, or None."""
+    if color is None:
+        return None
+    found = vector3(color, f"color of {name!r}")
+    if found.min() < 0 or found.max() > 255:
+        raise ModelError(f"geom {name!r}: color must be red, green, blue, 0 to 255: {color!r}")
+    r, g, b = (int(value) for value in found)
+    return r, g, b
+
+
+def _pair(half_size: Any, name: str) -> tuple[float, float]:
+    """Two positive numbers."""
+    try:
+        x, y = half_size
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"geom {name!r}: half_size must be two numbers [m], got {half_size!r}"
+        ) from None
+    what = f"geom {name!r}: half_size"
+    return positive(x, what), positive(y, what)

@@ -1,0 +1,75 @@
+"""Convex hulls of points, and such with few corners."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.model.parts import ModelError
+
+Floats = NDArray[np.float64]
+
+LOOKS = 4096  # directions in which two hulls are compared
+
+
+def hull_corners(points: Floats, what: str) -> Floats:
+    """Those of the points that are corners of their convex hull, in their order, shape (n, 3).
+
+    Computed by Qhull (Barber, Dobkin, Huhdanpaa, ACM Trans. Math. Softw. 22 (1996)).
+
+    Args:
+        points: shape (m, 3) [m].
+        what: they are, for messages.
+
+    Raises:
+        ModelError: they are fewer than four, not finite, or lie in a plane.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    if points.ndim != 2 or points.shape[1:] != (3,) or not np.all(np.isfinite(points)):
+        raise ModelError(f"{what}: points must be finite, of shape (n, 3), got {points.shape}")
+    try:
+        corners: Floats = points[np.sort(ConvexHull(points).vertices)]
+    except (QhullError, ValueError):
+        raise ModelError(
+            f"{what}: points must be four or more that do not lie in a plane"
+        ) from None
+    return corners
+
+
+def fewer_corners(corners: Floats, most: int) -> tuple[Floats, float]:
+    """At most so many of a hull's corners, and how far the hull reaches out of theirs [m].
+
+    One by one that corner is taken which reaches farthest out of the hull of those before it.
+    """
+    if len(corners) <= most:
+        return corners, 0.0
+    looks = directions(LOOKS)
+    reach = (corners @ looks.T).max(axis=0)
+    kept = [int(np.argmax(corners @ looks[0]))]
+    within = corners[kept[0]] @ looks.T
+    while len(kept) < most:
+        look = int(np.argmax(reach - within))
+        kept.append(int(np.argmax(corners @ looks[look])))
+        within = np.maximum(within, corners[kept[-1]] @ looks.T)
+    found = corners[np.sort(kept)]
+    fresh = directions(3 * LOOKS)  # others than those by which the corners were chosen
+    missing = (corners @ fresh.T).max(axis=0) - (found @ fresh.T).max(axis=0)
+    return found, float(missing.max())
+
+
+def directions(count: int) -> Floats:
+    """Unit vectors spread evenly, on a spiral of golden angles, shape (count, 3)."""
+    k = np.arange(count)
+    z = 1.0 - (2.0 * k + 1.0) / count
+    angle = k * np.pi * (3.0 - np.sqrt(5.0))
+    r = np.sqrt(1.0 - z * z)
+    return np.column_stack([r * np.cos(angle), r * np.sin(angle), z])
+
+
+def prism(radius: float, half_length: float, sides: int) -> Floats:
+    """Corners of a prism in a cylinder along z, shape (2 sides, 3)."""
+    angle = 2.0 * np.pi * np.arange(sides) / sides
+    ring = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros(sides)])
+    up = np.array([0.0, 0.0, half_length])
+    return np.concatenate([ring - up, ring + up])

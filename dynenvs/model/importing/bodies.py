@@ -1,0 +1,191 @@
+"""Bodies and joints of a compiled model.
+
+A body with several joints becomes as many bodies, one behind the other, of which the last one has
+the mass.  Where a hinge's or ball's anchor is not its body's origin, the origin is moved there (a
+joint here turns about its body's origin), and a site `<body>:origin` stands where it was.
+
+Frames agree otherwise: q and v of the model are those of MuJoCo, entry by entry.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynenvs.memory.layout import Floats
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
+from dynenvs.model.importing.losses import Losses
+from dynenvs.model.parts import Joint
+
+FREE, BALL, SLIDE, HINGE = range(4)
+KINDS = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
+
+
+class Bodies(NamedTuple):
+    """What the other parts of the import need to know of bodies."""
+
+    names: list[str]  # of the model's body that carries what the file's body carries
+    offsets: Floats  # of its origin in the file's body frame [m], shape (nbody, 3)
+    joints: list[str]
+
+
+def add_bodies(
+    builder: ModelBuilder,
+    source: Source,
+    efforts: dict[int, float],
+    losses: Losses,
+) -> Bodies:
+    """Add all bodies, in the file's order.
+
+    Args:
+        builder: that gets them.
+        source: the compiled file.
+        efforts: force limits of the actuated joints, by joint number.
+        losses: that learns what is left out.
+    """
+    m = source.m
+    own, joints = names(m, "body", m.nbody), names(m, "joint", m.njnt)
+    own[0] = "world"
+    offsets = np.zeros((m.nbody, 3))
+    for b in range(1, m.nbody):
+        chain = range(m.body_jntadr[b], m.body_jntadr[b] + m.body_jntnum[b])
+        parent = own[m.body_parentid[b]]
+        at = m.body_pos[b] - offsets[m.body_parentid[b]]
+        turn = rotation(m.body_quat[b])
+        if not chain:
+            joint = Joint("fixed", position=at, rotation=turn)
+            _add_last(builder, m, b, own[b], parent, joint, offsets[b])
+        for j in chain:
+            joint, origin = _joint(m, j, joints[j], at, turn, offsets[b], efforts)
+            offsets[b] = origin
+            at, turn = np.zeros(3), np.eye(3)
+            if j == chain[-1]:
+                _add_last(builder, m, b, own[b], parent, joint, origin)
+            else:
+                between = f"{own[b]}:{joints[j]}"
+                builder.body(between, parent=parent, joint=joint)
+                parent = between
+    _note_losses(source, own, joints, losses)
+    return Bodies(own, offsets, joints)
+
+
+def _joint(
+    m: Any,
+    j: int,
+    name: str,
+    at: Floats,
+    turn: Floats,
+    before: Floats,
+    efforts: dict[int, float],
+) -> tuple[Joint, Floats]:
+    """A joint, and where the body's origin is behind it (in the file's body frame).
+
+    at, turn: the file's body frame in the parent's, or the frame behind the joint before
+    before: the origin behind the joint before, in the file's body frame
+    """
+    kind = int(m.jnt_type[j])
+    dof = m.jnt_dofadr[j]
+    options: dict[str, Any] = {
+        "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]),
+        "armature": float(m.dof_armature[dof]),
+        "actuated": j in efforts,
+        "effort": efforts.get(j, math.inf),
+    }
+    if kind == FREE:  # its coordinates are the body's pose in the world
+        return Joint("free", name, **options), np.zeros(3)
+    axis = np.array(m.jnt_axis[j])
+    origin = np.array(m.jnt_pos[j]) if kind in (HINGE, BALL) else before
+    # The origin before the first joint is the file's own: `before` is zero there.
+    at = at + turn @ (origin - before)
+    zero = float(m.qpos0[m.jnt_qposadr[j]])
+    if kind == HINGE and zero:
+        turn = turn @ _turn(axis, -zero)
+    if kind == SLIDE and zero:
+        at = at - zero * (turn @ axis)
+    if kind in (HINGE, SLIDE):
+        options["axis"] = axis
+        if m.jnt_stiffness[j] and not disabled(m, "spring"):
+            options["stiffness"] = float(m.jnt_stiffness[j])
+            options["reference"] = float(m.qpos_spring[m.jnt_qposadr[j]])
+        if m.jnt_limited[j] and not disabled(m, "limit"):
+            options["limits"] = (float(m.jnt_range[j, 0]), float(m.jnt_range[j, 1]))
+    return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
+
+
+def _turn(axis: Floats, angle: float) -> Floats:
+    """Rotation by an angle about a unit axis (Rodrigues' formula)."""
+    x, y, z = axis
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + math.sin(angle) * K + (1 - math.cos(angle)) * K @ K)
+
+
+def _add_last(
+    builder: ModelBuilder, m: Any, b: int, name: str, parent: str, joint: Joint, origin: Floats
+) -> None:
+    """Add the body that has the mass, and a site where its origin was."""
+    mass = float(m.body_mass[b])
+    turn = rotation(m.body_iquat[b])
+    inertia = turn @ np.diag(m.body_inertia[b]) @ turn.T
+    builder.body(
+        name,
+        parent=parent,
+        joint=joint,
+        mass=mass,
+        com=m.body_ipos[b] - origin,
+        inertia=(inertia + inertia.T) / 2 if mass > 0.0 else None,
+    )
+    if origin.any():
+        builder.site(f"{name}:origin", name, position=-origin)
+
+
+def _note_losses(source: Source, own: list[str], joints: list[str], losses: Losses) -> None:
+    m = source.m
+
+    def where(flags: Any, called: list[str]) -> list[str]:
+        return [called[i] for i in np.flatnonzero(flags)]
+
+    of_dof = [joints[j] for j in m.dof_jntid]
+    scalar = (m.jnt_type == HINGE) | (m.jnt_type == SLIDE)
+    if not disabled(m, "spring"):
+        losses.add(
+            "stiffness of ball and free joints",
+            where((m.jnt_stiffness != 0) & ~scalar, joints),
+            "they do not spring back",
+        )
+    if not disabled(m, "frictionloss"):
+        losses.add(
+            "frictionloss of joints",
+            list(dict.fromkeys(where(m.dof_frictionloss != 0, of_dof))),
+            "they move without dry friction",
+        )
+    losses.add(
+        "limits of ball joints", where((m.jnt_limited != 0) & ~scalar, joints), "they turn freely"
+    )
+    soft = (m.jnt_limited != 0) & unusual(m.jnt_solref, m.jnt_solimp)
+    losses.add("solref and solimp of limits", where(soft, joints), "limits are hard stops")
+    losses.add(
+        "margins of limits",
+        where((m.jnt_limited != 0) & (m.jnt_margin != 0), joints),
+        "stops act where the limit is",
+    )
+    losses.add("gravcomp of bodies", where(m.body_gravcomp != 0, own), "they weigh what they weigh")
+    losses.add("mocap bodies", where(m.body_mocapid >= 0, own), "they stand still")
+    for field, what in (
+        ("dof_dampingpoly", "nonlinear damping of joints"),
+        ("jnt_stiffnesspoly", "nonlinear stiffness of joints"),
+        ("jnt_springyield", "yielding springs of joints"),
+    ):
+        values = getattr(m, field, None)
+        if values is not None and len(values):
+            bad = any_of(values)
+            called = of_dof if field.startswith("dof") else joints
+            losses.add(what, list(dict.fromkeys(where(bad, called))), "only the linear part acts")
+
+
+def unusual(solref: Any, solimp: Any) -> Any:
+    """Which parameters of soft constraints are not MuJoCo's defaults."""
+    usual = np.isclose(solref, (0.02, 1.0)).all(axis=1)
+    return ~(usual & np.isclose(solimp, (0.9, 0.95, 0.001, 0.5, 2.0)).all(axis=1))

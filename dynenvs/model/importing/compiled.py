@@ -1,0 +1,123 @@
+"""MJCF and URDF compiled by the mujoco package: defaults, frames, angles and includes resolved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.memory.layout import Floats
+from dynenvs.model.importing.losses import Losses
+from dynenvs.model.importing.urdf import prepare
+from dynenvs.model.parts import ModelError
+
+
+class Source(NamedTuple):
+    """A compiled file."""
+
+    m: Any  # mujoco.MjModel
+    label: str  # by which messages call it
+    urdf: bool
+
+
+def mujoco_package() -> Any:
+    """The mujoco package, or an ImportError that says how to get it."""
+    try:
+        import mujoco
+    except ImportError as error:
+        raise ImportError(
+            "reading MJCF and URDF needs the mujoco package: pip install 'dynenvs[mjcf]'"
+        ) from error
+    return mujoco
+
+
+def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Losses) -> Source:
+    """Compile XML.
+
+    Args:
+        text: the XML, if it is given as such.
+        path: of the file otherwise.
+        floating: give bodies at the top that have no joint a free one.
+        losses: that learns what was changed so that the file could be compiled.
+
+    Raises:
+        ModelError: it cannot be read or compiled; one line.
+        ImportError: the mujoco package is missing.
+    """
+    mujoco = mujoco_package()
+    label = str(path) if path else "XML text"
+    content = path.read_text(encoding="utf-8", errors="replace") if path else text or ""
+    urdf = "<robot" in content and "<mujoco>" not in content.split("<robot")[0]
+    try:
+        if path:
+            spec = mujoco.MjSpec.from_file(os.fspath(path))
+        else:
+            spec = mujoco.MjSpec.from_string(content)
+        if urdf:
+            prepare(spec, path, losses)
+        if floating:
+            for body in spec.worldbody.bodies:
+                if not body.joints:
+                    body.add_freejoint()
+        return Source(spec.compile(), label, urdf)
+    except (ValueError, TypeError, OSError) as error:
+        raise ModelError(f"{label}: {one_line(error)}{_advice(str(error))}") from None
+
+
+def one_line(error: Exception) -> str:
+    """The text of an error without its line breaks."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _advice(text: str) -> str:
+    """What would be right, where mujoco's message alone does not tell a newcomer."""
+    if "mass and inertia of moving bodies" in text:
+        return (
+            ": give this link an <inertial> (URDF), or its body one or a geom with a density (MJCF)"
+        )
+    if "opening file" in text or "Error opening" in text:
+        return ": put the file there, or correct its name or the compiler's meshdir"
+    return ""
+
+
+def names(m: Any, kind: str, count: int) -> list[str]:
+    """Names of all objects of a kind; those without one are called by kind and number.
+
+    kind: as in mujoco's mjtObj, for example "geom"
+    """
+    mujoco = mujoco_package()
+    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+    given = [mujoco.mj_id2name(m, code, i) for i in range(count)]
+    taken = {name for name in given if name}
+    out = []
+    for i, name in enumerate(given):
+        own = name or f"{kind} {i}"
+        while not name and own in taken:
+            own += "'"
+        out.append(own)
+    return out
+
+
+def rotation(quaternion: Any) -> Floats:
+    """Rotation matrix of a unit quaternion (w, x, y, z), shape (3, 3)."""
+    out = np.zeros(9)
+    mujoco_package().mju_quat2Mat(out, np.asarray(quaternion, dtype=np.float64))
+    return out.reshape(3, 3)
+
+
+def disabled(m: Any, what: str) -> bool:
+    """Whether the file's <flag> switches something off: "limit", "contact", "gravity", ..."""
+    bits = mujoco_package().mjtDisableBit
+    wanted = int(getattr(bits, f"mjDSBL_{what.upper()}"))
+    if what in ("equality", "frictionloss", "limit", "contact"):
+        wanted |= int(bits.mjDSBL_CONSTRAINT)
+    return bool(int(m.opt.disableflags) & wanted)
+
+
+def any_of(values: Any) -> NDArray[np.bool_]:
+    """Of an array of numbers for each of n objects: whose are not all zero, shape (n,)."""
+    array = np.asarray(values)
+    return np.asarray((array != 0).any(axis=tuple(range(1, array.ndim))))

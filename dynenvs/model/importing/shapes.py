@@ -1,0 +1,287 @@
+"""Geoms and sites of a compiled model, and which geoms may touch which.
+
+MuJoCo's rules are applied pair by pair (contype and conaffinity, parents and children, <exclude>,
+<pair>), and told to the builder where its own rule would differ.  Friction is the larger of two
+coefficients, as in MuJoCo; a pair for which MuJoCo has another (of a higher priority, of its own,
+or none, by condim 1) is given its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.memory.layout import Floats
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.hulls import fewer_corners, hull_corners, prism
+from dynenvs.model.importing.bodies import Bodies, unusual
+from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
+from dynenvs.model.importing.losses import Losses
+from dynenvs.model.importing.motors import is_loop
+
+PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
+TYPES = {FIELD: "height field", ELLIPSOID: "ellipsoid", CYLINDER: "cylinder", MESH: "mesh"}
+HULLS = (CYLINDER, MESH)  # become convex solids, which meet planes alone
+MOST_CORNERS = 64
+LEVEL = 1e-12  # an upright height field's rotation differs by less from none
+
+
+class Shapes(NamedTuple):
+    """What became of the geoms."""
+
+    names: list[str]
+    carried: NDArray[np.bool_]  # whether the model has it, shape (ngeom,)
+    missed: Floats  # how far it reaches out of what the model has of it [m], shape (ngeom,)
+
+
+def add_shapes(
+    builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses, moments: bool
+) -> Shapes:
+    """Add all geoms that have a counterpart, and all sites.
+
+    moments: whether torsional and rolling friction are wanted
+    """
+    m = source.m
+    shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
+    touching = _touching(m)
+    moments = moments and not _has_loops(m)
+    own = _frictions(m.geom_friction, m.geom_condim, moments)
+    for g in range(m.ngeom):
+        b = int(m.geom_bodyid[g])
+        slides, spins, rolls = own[g].tolist()
+        options = {
+            "friction": slides,
+            "torsional_friction": spins,
+            "rolling_friction": rolls,
+            "collide": bool(touching[g]),
+            "color": _color(m, g),
+        }
+        place = m.geom_pos[g] - bodies.offsets[b]
+        name, body = shapes.names[g], bodies.names[b]
+        if touching[g] and m.geom_type[g] in HULLS:
+            points, shapes.missed[g] = _corners(m, g, name)
+            turn = rotation(m.geom_quat[g])
+            builder.convex(name, body, points=points, position=place, rotation=turn, **options)
+            shapes.carried[g] = True
+        else:
+            shapes.carried[g] = _add(builder, m, g, name, body, place, options)
+    for s, name in enumerate(names(m, "site", m.nsite)):
+        b = int(m.site_bodyid[s])
+        place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
+        builder.site(name, bodies.names[b], position=place, rotation=turn)
+    _note_losses(m, shapes, touching, losses, moments)
+    _add_pairs(builder, m, shapes, touching, losses, moments)
+    return shapes
+
+
+def _add(
+    builder: ModelBuilder,
+    m: Any,
+    g: int,
+    name: str,
+    body: str,
+    place: Floats,
+    options: dict[str, Any],
+) -> bool:
+    """Add one geom; whether there is such a shape."""
+    kind, size = int(m.geom_type[g]), np.array(m.geom_size[g])
+    turn = rotation(m.geom_quat[g])
+    if kind == PLANE:
+        builder.half_space(name, body, position=place, normal=turn[:, 2], **options)
+    elif kind == SPHERE:
+        builder.sphere(name, body, radius=float(size[0]), position=place, **options)
+    elif kind == CAPSULE:
+        half = size[1] * turn[:, 2]
+        ends = {"start": place - half, "end": place + half}
+        builder.capsule(name, body, radius=float(size[0]), **ends, **options)
+    elif kind == BOX:
+        builder.box(name, body, half_size=size, position=place, rotation=turn, **options)
+    elif kind == FIELD and np.allclose(turn, np.eye(3), rtol=0.0, atol=LEVEL):
+        field = int(m.geom_dataid[g])
+        x, y, top, _ = m.hfield_size[field].tolist()
+        rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])
+        at = int(m.hfield_adr[field])
+        data = m.hfield_data[at : at + rows * columns].reshape(rows, columns)
+        heights = top * np.asarray(data, dtype=np.float64).T
+        builder.height_field(
+            name, body, heights=heights, half_size=(x, y), position=place, **options
+        )
+    else:
+        return False
+    return True
+
+
+def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
+    """Corners of the hull of a mesh or cylinder in its own axes, and what they leave out [m]."""
+    if m.geom_type[g] == CYLINDER:
+        radius, half_length, _ = m.geom_size[g].tolist()
+        sides = MOST_CORNERS // 2
+        return prism(radius, half_length, sides), radius * (1.0 - math.cos(math.pi / sides))
+    mesh = int(m.geom_dataid[g])
+    at, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+    points = np.asarray(m.mesh_vert[at : at + count], dtype=np.float64)
+    return fewer_corners(hull_corners(points, f"geom {name!r}"), MOST_CORNERS)
+
+
+def _color(m: Any, g: int) -> tuple[int, int, int]:
+    """Of the geom's material if it has one."""
+    material = int(m.geom_matid[g])
+    rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
+    r, g_, b = (round(255 * float(min(max(x, 0.0), 1.0))) for x in rgba[:3])
+    return r, g_, b
+
+
+def _touching(m: Any) -> NDArray[np.bool_]:
+    """Which geoms may touch anything."""
+    if disabled(m, "contact"):
+        return np.zeros(m.ngeom, dtype=bool)
+    touching = np.asarray((m.geom_contype != 0) | (m.geom_conaffinity != 0))
+    touching[m.pair_geom1] = touching[m.pair_geom2] = True
+    return touching
+
+
+# Pairs
+
+
+def _add_pairs(
+    builder: ModelBuilder,
+    m: Any,
+    shapes: Shapes,
+    touching: NDArray[np.bool_],
+    losses: Losses,
+    moments: bool,
+) -> None:
+    """Tell the builder of all pairs that it would judge otherwise."""
+    chosen = np.flatnonzero(shapes.carried & touching)
+    first, second = (chosen[k] for k in np.triu_indices(len(chosen), 1))
+    theirs, friction = _rules(m, first, second, moments)
+    grounds = np.isin(m.geom_type, (PLANE, FIELD))
+    theirs &= ~(grounds[first] & grounds[second])
+    untested = _untested(m, first, second)
+    dropped = np.union1d(first[theirs & untested], second[theirs & untested])
+    losses.add(
+        "contact of meshes and cylinders with other shapes than planes",
+        [shapes.names[g] for g in dropped if m.geom_type[g] in HULLS],
+        "they pass through each other",
+    )
+    theirs &= ~untested
+    tree = m.body_treeid[m.geom_bodyid]
+    ours = tree[first] != tree[second]
+    own = _frictions(m.geom_friction, m.geom_condim, moments)
+    usual = np.maximum(own[first], own[second])
+    other = (friction != usual).any(axis=1)
+    for k in np.flatnonzero((theirs != ours) | (theirs & other)):
+        a, b = shapes.names[first[k]], shapes.names[second[k]]
+        if not theirs[k]:
+            builder.exclude(a, b)
+        else:
+            said = friction[k].tolist() if other[k] else (None, None, None)
+            slides, spins, rolls = said
+            builder.pair(a, b, friction=slides, torsional_friction=spins, rolling_friction=rolls)
+
+
+def _frictions(coefficients: Any, dims: Any, moments: bool) -> Floats:
+    """Sliding [-], torsional and rolling friction [m] that count by condim, shape (..., 3)."""
+    counts = np.asarray(dims)[..., None] > np.array([1, 3, 5])
+    counts &= np.array([True, moments, moments])
+    return np.where(counts, np.asarray(coefficients)[..., :3], 0.0)
+
+
+def _has_loops(m: Any) -> bool:
+    """Whether bodies are held together in closed loops, which no moments of contact go with."""
+    return any(is_loop(m, e) for e in range(m.neq))
+
+
+def _untested(m: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which pairs of geoms have no contact test here."""
+    hull, plane = np.isin(m.geom_type, HULLS), m.geom_type == PLANE
+    return np.asarray((hull[first] & ~plane[second]) | (hull[second] & ~plane[first]))
+
+
+def _rules(
+    m: Any, first: NDArray[np.intp], second: NDArray[np.intp], moments: bool
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Whether MuJoCo lets two geoms touch, shape (pairs,), and with which frictions, (pairs, 3).
+
+    (MuJoCo documentation, Computation, "Collision detection"; Modeling, "Contact parameters".)
+    """
+    bits = (m.geom_contype[first] & m.geom_conaffinity[second]) | (
+        m.geom_contype[second] & m.geom_conaffinity[first]
+    )
+    a, b = m.geom_bodyid[first], m.geom_bodyid[second]
+    weld = m.body_weldid
+    wa, wb = weld[a], weld[b]
+    touch = (bits != 0) & (wa != wb)
+    if not disabled(m, "filterparent"):
+        up = weld[m.body_parentid[weld]]
+        touch &= ~((wa != 0) & (wb != 0) & ((up[a] == wb) | (up[b] == wa)))
+    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
+    excluded = np.asarray(m.exclude_signature, dtype=np.int64)
+    touch &= ~np.isin((low << 16) + high, excluded) & ~np.isin((high << 16) + low, excluded)
+    dims, own = m.geom_condim, m.geom_friction
+    before, after = m.geom_priority[first], m.geom_priority[second]
+    dim = np.maximum(dims[first], dims[second])
+    friction = np.maximum(own[first], own[second])
+    for wins, one in ((before > after, first), (after > before, second)):
+        dim = np.where(wins, dims[one], dim)
+        friction = np.where(wins[:, None], own[one], friction)
+    friction = _frictions(friction, dim, moments)
+    for p in range(m.npair):
+        both = sorted((int(m.pair_geom1[p]), int(m.pair_geom2[p])))
+        here = (first == both[0]) & (second == both[1])
+        touch |= here
+        slides, _, spins, rolls, _ = m.pair_friction[p]
+        friction[here] = _frictions([slides, spins, rolls], m.pair_dim[p], moments)
+    return touch, friction
+
+
+# What is left out
+
+
+def _note_losses(
+    m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses, moments: bool
+) -> None:
+    def where(flags: Any) -> list[str]:
+        return [shapes.names[g] for g in np.flatnonzero(flags)]
+
+    for kind in sorted(set(m.geom_type[touching & ~shapes.carried].tolist())):
+        here = touching & ~shapes.carried & (m.geom_type == kind)
+        turned = "turned " if kind == FIELD else ""
+        losses.add(f"{turned}{TYPES.get(kind, 'shape')} geoms", where(here), "they touch nothing")
+    for kind, what in ((CYLINDER, "roundness of cylinders"), (MESH, "all corners of meshes")):
+        here = (m.geom_type == kind) & (shapes.missed > 0.0)
+        most = 1000.0 * float(shapes.missed.max(where=here, initial=0.0))
+        change = f"they have {MOST_CORNERS} corners; up to {most:.2g} mm are missing"
+        losses.add(what, where(here), change)
+    fields = shapes.carried & (m.geom_type == FIELD)
+    losses.add(
+        "triangles of height fields",
+        where(fields),
+        "ground is smooth and goes on beyond its border",
+    )
+    active = touching & shapes.carried
+    losses.add(
+        "margins of geoms",
+        where(active & ((m.geom_margin != 0) | (m.geom_gap != 0))),
+        "contact begins at touch",
+    )
+    losses.add(
+        "solref and solimp of geoms",
+        where(active & unusual(m.geom_solref, m.geom_solimp)),
+        "contact is rigid",
+    )
+    losses.add(
+        "torsional and rolling friction of geoms",
+        where(active & (m.geom_condim > 3) & (not moments)),
+        "they slide with friction, and spin and roll without",
+    )
+    for field, what in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surface velocity")):
+        values = getattr(m, field, None)
+        if values is not None:
+            moving = any_of(values)
+            losses.add(
+                f"{what} of geoms", where(active & moving), "their surface is at rest and dry"
+            )

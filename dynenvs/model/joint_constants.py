@@ -1,0 +1,97 @@
+"""Constant parts of a body's rotation, worked out once when a model is packed.
+
+A revolute joint turns its body by rest + cos(q) even + sin(q) odd (Rodrigues' formula); see BODY in
+`dynenvs.memory.records`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.model.parts import JOINT_TYPES, Body, Joint, rotation3, vector3
+
+
+class Axis(NamedTuple):
+    """What the axes from the root to a body have in common."""
+
+    parallel: bool
+    axis: NDArray[np.float64] | None  # in the world; None if nothing turns yet
+    rotation: NDArray[np.float64]  # of the body with all coordinates at zero
+
+
+def is_y(axis: NDArray[np.float64]) -> bool:
+    """Whether a unit vector lies along the y axis."""
+    return bool(abs(axis[0]) < 1e-15 and abs(axis[2]) < 1e-15)
+
+
+def principal(body: Any) -> int:
+    """Which of its parent's axes a revolute body turns about: 1, 2, 3; 0 for any other."""
+    if body.joint != JOINT_TYPES["revolute"] or (body.rotation != np.eye(3)).any():
+        return 0
+    units = np.abs(body.axis) == 1.0
+    return int(np.argmax(units)) + 1 if units.any() else 0
+
+
+def is_in_plane(body: Any) -> bool:
+    """Whether a body's rotation leaves the y axis in its place, at any angle."""
+    y = np.array([0.0, 1.0, 0.0])
+    parts = (body.rest, y), (body.even, np.zeros(3)), (body.odd, np.zeros(3))
+    fixed = all((part[1] == row).all() and (part[:, 1] == row).all() for part, row in parts)
+    return bool(body.parallel) and fixed
+
+
+def fill_turn(body: Any, above: Axis) -> Axis:
+    """Constant parts of a body's rotation (Rodrigues' formula): in the world, if all axes from the
+    root on are parallel, otherwise in its parent's frame."""
+    kind, rotation = body.joint, np.array(body.rotation)
+    zero = above.rotation @ rotation
+    axis = zero @ body.axis
+    parallel = above.parallel and kind not in (JOINT_TYPES["spherical"], JOINT_TYPES["free"])
+    if kind == JOINT_TYPES["revolute"]:
+        # A tree's common axis points to the positive side: along +y, not -y, in planar models
+        side = math.copysign(1.0, float(axis[np.argmax(np.abs(axis))]))
+        common = side * axis if above.axis is None else above.axis
+        parallel = parallel and float(np.linalg.norm(np.cross(axis, common))) < 1e-15
+    else:
+        common = above.axis
+    body.parallel = parallel
+    if parallel:
+        body.sign = 0.0 if common is None else math.copysign(1.0, float(axis @ common))
+        if common is None:
+            body.rest[:] = zero
+        else:
+            _fill_parts(body, common, zero, left=True)
+    elif kind == JOINT_TYPES["revolute"]:
+        _fill_parts(body, np.array(body.axis), rotation, left=False)
+    else:
+        body.rest[:] = rotation
+    return Axis(parallel, common, zero)
+
+
+def _fill_parts(
+    body: Any, axis: NDArray[np.float64], rotation: NDArray[np.float64], *, left: bool
+) -> None:
+    """rest + cos(q) even + sin(q) odd = a turn by q about `axis`, left or right of `rotation`."""
+    x, y, z = axis
+    along = np.outer(axis, axis)
+    parts = along, np.eye(3) - along, np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    for place, part in zip((body.rest, body.even, body.odd), parts, strict=True):
+        place[:] = part @ rotation if left else rotation @ part
+
+
+def joint_placement(
+    joint: Joint, parent: Body | None, name: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Joint frame in the parent body's frame (behind the parent's tip)."""
+    rotation = rotation3(joint.rotation, f"rotation of the joint of {name!r}")
+    position = vector3(joint.position, f"position of the joint of {name!r}")
+    if parent is None:
+        return rotation, position
+    return (
+        parent.tip_rotation @ rotation,
+        parent.tip_rotation @ position + parent.tip_position,
+    )

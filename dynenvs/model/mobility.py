@@ -1,0 +1,202 @@
+"""What the joints of a tree move: every coordinate some inertia, and in planar models in the plane.
+
+And that kinematic bodies can be.  All is asked of the description, before a model is made of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.kinematics.joints import JOINT_NV
+from dynenvs.model.joint_constants import joint_placement
+from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, unit3
+
+Floats = NDArray[np.float64]
+
+SINGULAR = 1e-13  # least eigenvalue, relative, of a mass matrix that can be inverted
+OUT_OF_PLANE = 1e-9  # sine of an angle
+
+
+class _Frame:
+    """A body of the tree in some configuration."""
+
+    def __init__(self, columns: int) -> None:
+        self.rotation = np.eye(3)
+        self.turning = np.zeros((3, columns))  # Jacobian of its angular velocity, world axes
+        self.moving = np.zeros((3, columns))  # ... and of its origin's velocity
+
+
+def check_inertia(bodies: list[Body]) -> None:
+    """Raise a ModelError that names the joint if the mass matrix is singular whatever the pose.
+
+    It is where some motion of the joints moves no mass and turns no inertia: of a point mass on a
+    free joint, or a thin rod that a joint turns about itself.  One configuration, drawn at random,
+    stands for all: the determinant is an analytic function of the coordinates.
+
+    bodies: parents first; of kinematic ones the inertia does not matter
+    """
+    rng = np.random.default_rng(0)
+    known = [
+        replace(body, mass=1.0, inertia=np.eye(3)) if body.kinematic else body for body in bodies
+    ]
+    for tree in _trees(known):  # they share no inertia: the matrix has a block for each
+        _check_tree(tree, rng)
+
+
+def _trees(bodies: list[Body]) -> list[list[Body]]:
+    """The bodies of each tree, parents first."""
+    trees: dict[str, list[Body]] = {}
+    of: dict[str, list[Body]] = {}
+    for body in bodies:
+        of[body.name] = of.get(body.parent) or trees.setdefault(body.name, [])
+        of[body.name].append(body)
+    return list(trees.values())
+
+
+def _check_tree(bodies: list[Body], rng: np.random.Generator) -> None:
+    M, sizes, owners = mass_matrix(bodies, rng)
+    if not owners:
+        return
+    moved = np.diag(M) > SINGULAR * sizes
+    if moved.all():
+        scale = np.sqrt(np.diag(M))
+        values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
+        if values[0] > SINGULAR:
+            return
+        worst = int(np.abs(vectors[:, 0]).argmax())
+    else:
+        worst = int(moved.argmin())
+    body = owners[worst]
+    raise ModelError(
+        f"body {body.name!r}: its {body.joint.type} joint allows a motion that nothing has inertia "
+        "against, as of a point mass that turns, or a thin rod about itself; give the body a "
+        "moment of inertia about every axis that it can turn about, give the joint an armature, or "
+        "use a joint without that motion (three prismatic ones for a point mass)"
+    )
+
+
+def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, Floats, list[Body]]:
+    """Mass matrix of a tree, armature included, in a random configuration.
+
+    Returns it; of each coordinate the inertia that there would be if bodies had their largest
+    moment about every axis, beside which rounding is to be seen; and each coordinate's body.
+    """
+    owners = [body for body in bodies for _ in range(JOINT_NV[JOINT_TYPES[body.joint.type]])]
+    n = len(owners)
+    sizes = np.array([float(body.joint.armature) for body in owners])
+    M = np.diag(sizes) if n else np.zeros((0, 0))
+    frames = {"world": _Frame(n)}
+    by_name = {body.name: body for body in bodies}
+    at = 0
+    for body in bodies:
+        frame = _placed(body, frames[body.parent], by_name.get(body.parent), at, rng)
+        at += JOINT_NV[JOINT_TYPES[body.joint.type]]
+        frames[body.name] = frame
+        arm = frame.rotation @ body.com
+        center = frame.moving - _cross(arm) @ frame.turning
+        inertia = frame.rotation @ body.inertia @ frame.rotation.T
+        M = M + body.mass * center.T @ center + frame.turning.T @ inertia @ frame.turning
+        largest = float(np.abs(body.inertia).max())
+        sizes = sizes + body.mass * (center**2).sum(axis=0)
+        sizes += largest * (frame.turning**2).sum(axis=0)
+    return M, sizes, owners
+
+
+def _placed(
+    body: Body, above: _Frame, parent: Body | None, at: int, rng: np.random.Generator
+) -> _Frame:
+    """A body's frame behind its joint, whose coordinates are drawn; `at`: the first of them."""
+    joint = body.joint
+    rotation, position = joint_placement(joint, parent, body.name)
+    frame = _Frame(above.turning.shape[1])
+    arm = above.rotation @ position
+    frame.rotation = above.rotation @ rotation
+    frame.turning = above.turning.copy()
+    frame.moving = above.moving - _cross(arm) @ above.turning
+    axis = frame.rotation @ unit3(joint.axis, f"axis of the joint of {body.name!r}")
+    if joint.type == "prismatic":
+        step = rng.uniform(0.1, 1.0) * axis
+        frame.moving = frame.moving - _cross(step) @ above.turning
+        frame.moving[:, at] += axis
+    elif joint.type == "revolute":
+        frame.rotation = _turn(axis, rng.uniform(0.3, 1.3)) @ frame.rotation
+        frame.turning[:, at] += axis
+    elif joint.type in ("spherical", "free"):
+        if joint.type == "free":
+            frame.moving[:, at : at + 3] += np.eye(3)
+            at += 3
+        helper = rng.standard_normal(3)
+        frame.rotation = _turn(helper / np.linalg.norm(helper), 1.0) @ frame.rotation
+        frame.turning[:, at : at + 3] += frame.rotation
+    return frame
+
+
+def _cross(a: Floats) -> Floats:
+    x, y, z = a
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _turn(axis: Floats, angle: float) -> Floats:
+    """Rotation by an angle about a unit axis (Rodrigues' formula)."""
+    K = _cross(axis)
+    return np.asarray(np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K)
+
+
+def check_kinematic(bodies: list[Body]) -> None:
+    """Raise a ModelError that names the first kinematic body that cannot be.
+
+    bodies: parents first
+    """
+    by_name = {body.name: body for body in bodies}
+    for body in bodies:
+        joint, what = body.joint, f"kinematic body {body.name!r}"
+        above = by_name.get(body.parent)
+        while above is not None and above.joint.type == "fixed":
+            above = by_name.get(above.parent)
+        if not body.kinematic:
+            if above is not None and above.kinematic and joint.type != "fixed":
+                raise ModelError(
+                    f"body {body.name!r} moves on the kinematic body {above.name!r}: what a "
+                    "kinematic body carries by joints must be kinematic or fixed to it; let this "
+                    "body touch it instead"
+                )
+            continue
+        if joint.type == "fixed":
+            raise ModelError(f"{what} needs a joint along which it moves; without one it is fixed")
+        if above is not None and not above.kinematic:
+            raise ModelError(
+                f"{what} is carried by {above.name!r}, which is none: it can stand in the world or "
+                "on kinematic bodies"
+            )
+        unlimited = not np.isfinite(joint.limits).any() and np.isinf(joint.effort)
+        if not unlimited or joint.damping or joint.armature:
+            raise ModelError(
+                f"joint of {what}: limits, effort, damping and armature would do nothing, for its "
+                "velocity is what it is set to; leave them out"
+            )
+
+
+def check_plane(bodies: list[Body]) -> None:
+    """Raise a ModelError that names the first joint by which a body can leave the x-z plane."""
+    turns = {"world": np.eye(3)}
+    by_name = {body.name: body for body in bodies}
+    for body in bodies:
+        joint = body.joint
+        rotation, _ = joint_placement(joint, by_name.get(body.parent), body.name)
+        turns[body.name] = turns[body.parent] @ rotation
+        axis = turns[body.name] @ unit3(joint.axis, f"axis of the joint of {body.name!r}")
+        across = float(np.hypot(axis[0], axis[2]))
+        stays = {
+            "fixed": True,
+            "revolute": across < OUT_OF_PLANE,
+            "prismatic": abs(axis[1]) < OUT_OF_PLANE,
+        }
+        if not stays.get(joint.type, False):
+            raise ModelError(
+                f"body {body.name!r}: directions=2 is for contact in the x-z plane, which its "
+                f"{joint.type} joint leaves: across the plane there would be no friction; choose "
+                "directions=4 or more, or hinges about y and slides in the plane"
+            )

@@ -1,0 +1,385 @@
+"""Model: what all worlds of a robot share, as named, read-only views over one packed buffer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.records import (
+    BODY,
+    BUDGET,
+    COEFFICIENTS,
+    CONE,
+    DOF,
+    EULER,
+    FEATURE,
+    HEADER,
+    INELASTIC,
+    LOOP,
+    MEMORY,
+    MIDPOINT,
+    PAIR,
+    POLYGON,
+    SOLID,
+    STATUS,
+)
+from dynenvs.model.annotations import Actuator, Keyframe, Site
+from dynenvs.model.closures import Closures, fill_envelope, fill_loops
+from dynenvs.model.contact_options import Laws, integrator_code, integrator_name
+from dynenvs.model.description import Description
+from dynenvs.model.packing import (
+    allocate,
+    body_index,
+    fill_around,
+    fill_bodies,
+    fill_dofs,
+    fill_features,
+    fill_polygons,
+)
+from dynenvs.model.pairs import Contacts
+from dynenvs.model.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
+from dynenvs.model.solids import fill_pairs, plan_slots
+
+LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
+
+
+def _available() -> int:
+    """Bytes of memory that can be had now; no end of them where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    except OSError:
+        pass
+    return sys.maxsize
+
+
+class Model:
+    """A frozen robot or scene; make it with `ModelBuilder`.
+
+    Attributes:
+        nq, nv, nu: numbers of positions, velocities and actuated velocities.
+        body_names: the world first.  joint_names: joints that move, in order of `v`.
+        geoms: the geoms as described.
+        closures: the closed loops as described.
+        description: all that the model was built from (`dynenvs.model.description`).
+        sites, keyframes: of the description, by name; actuators: in order
+            (`dynenvs.model.annotations`).
+        max_contacts: the user's limit to contacts at once, or None.
+        bodies, dofs, features, pairs, solids, loops: read-only record arrays, see
+            `dynenvs.memory.layout`.
+        packed: the buffer that kernels read, uint8.
+        actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
+        lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
+        velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
+    """
+
+    def __init__(
+        self,
+        bodies: list[Body],
+        geoms: list[Geom],
+        contacts: Contacts,
+        *,
+        gravity: Floats,
+        directions: int,
+        laws: Laws,
+        max_contacts: int | None,
+        closures: Closures | None = None,
+        description: Description | None = None,
+    ) -> None:
+        self.closures = closures or Closures()
+        self.description = description or Description()
+        self.max_contacts = max_contacts
+        self.body_names: tuple[str, ...] = ("world", *(body.name for body in bodies))
+        self.geoms: tuple[Geom, ...] = tuple(geoms)
+        self.joints: dict[str, Joint] = {
+            body.joint.name or body.name: body.joint
+            for body in bodies
+            if body.joint.type != "fixed"
+        }
+        self.joint_names: tuple[str, ...] = tuple(self.joints)
+        self._joint_body = {
+            body.joint.name or body.name: i
+            for i, body in enumerate(bodies, 1)
+            if body.joint.type != "fixed"
+        }
+        self.packed: Bytes = allocate(
+            bodies, self.geoms, contacts, gravity, directions, laws, max_contacts, self.closures
+        )
+        self._open()
+        h = self.header
+        heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
+        fill_bodies(h, self.bodies, bodies)
+        fill_around(self.bodies, bodies, self.geoms)
+        fill_dofs(h, self.bodies, self.dofs, bodies)
+        fill_features(self.features, contacts, bodies, self.geoms, directions > 2)
+        plan = plan_slots(contacts.pairs, self.geoms)
+        index = body_index(bodies)
+        fill_pairs(self.pairs, self.solids, heights, contacts.pairs, plan, self.geoms, index)
+        self.packed[h.own_at : h.own_at + 8 * h.nown].view(np.int64)[:] = plan.own
+        polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
+        fill_polygons(h, polygons.view(POLYGON))
+        self._fill_loops()
+        self._freeze()
+
+    # Packing
+
+    def _open(self) -> None:
+        h = self.packed[: HEADER.itemsize].view(HEADER)[0]
+        self.header = h
+
+        def view(start: int, count: int, record: np.dtype[Any]) -> NDArray[Any]:
+            return self.packed[start : start + count * record.itemsize].view(record)
+
+        self.bodies = view(h.bodies_at, h.nb, BODY)
+        self.dofs = view(h.dofs_at, h.nv, DOF)
+        self.features = view(h.features_at, h.nf, FEATURE)
+        self.pairs = view(h.pairs_at, h.np, PAIR)
+        self.solids = view(h.solids_at, h.nsolids, SOLID)
+        self.loops = view(h.loops_at, h.nloops, LOOP)
+
+    def _fill_loops(self) -> None:
+        h = self.header
+        if not h.ne:
+            return
+        spans = self.packed[h.spans_at : h.spans_at + 16 * h.nv].view(np.int64).reshape(-1, 2)
+        lasts = self.packed[h.lasts_at : h.lasts_at + 8 * h.ne].view(np.int64)
+        fill_loops(self.closures, self.body_names, self.loops)
+        fill_envelope(self.closures, self.loops, self.bodies, self.dofs, spans, lasts)
+
+    def _freeze(self) -> None:
+        self.packed.flags.writeable = False
+        self._open()
+        h = self.header
+        self.nq, self.nv = int(h.nq), int(h.nv)
+        self.actuated: NDArray[np.intp] = np.flatnonzero(self.dofs["actuated"])
+        self.nu = len(self.actuated)
+        self.lower, self.upper = self.dofs["lower"], self.dofs["upper"]
+        self.velocity_limit, self.effort_limit = self.dofs["velocity"], self.dofs["effort"]
+        self.damping, self.armature = self.dofs["damping"], self.dofs["armature"]
+        self.stiffness = self.dofs["stiffness"]
+        # One world's row, field by field (the layout that kernels open), and such a row at rest
+        self.state_dtype = self._state_dtype()
+        self._at_rest = self._state_at_rest()
+        self._workspace_bytes = int(h.workspace_bytes)
+
+    @property
+    def feature_of(self) -> NDArray[np.int64]:
+        """The feature that each contact candidate is of: index into `features`, shape (nk,).
+
+        A candidate is a point feature, or one of the ways in which a pair of solids can touch;
+        what a world's state remembers of contact (`memory`, `touched`) goes by candidates.
+
+        Raises:
+            ModelError: the scene is so large that pairs share their slots (`dynenvs.model.solids`);
+                who touches whom is then told by `World.contacts` alone.
+        """
+        h = self.header
+        if h.nblocks:
+            raise ModelError(
+                f"among {h.np} pairs of solids, candidates belong to no pair for ever; read "
+                "World.contacts instead"
+            )
+        pairs = h.npoints + np.repeat(np.arange(h.np), self.pairs["slots"])
+        return np.concatenate([np.arange(h.npoints), pairs])
+
+    @property
+    def candidates(self) -> NDArray[Any]:
+        """FEATURE of every contact candidate (see `feature_of`), shape (nk,)."""
+        records: NDArray[Any] = self.features[self.feature_of]
+        return records
+
+    def __getstate__(self) -> dict[str, Any]:
+        views = {"header", "bodies", "dofs", "features", "pairs", "solids", "loops"}
+        derived = {"lower", "upper", "velocity_limit", "effort_limit"}
+        derived |= {"damping", "armature", "stiffness"}
+        made = {"state_dtype", "_at_rest", "_workspace_bytes"}
+        return {k: v for k, v in vars(self).items() if k not in views | derived | made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()
+
+    def repacked(self, packed: Bytes) -> Model:
+        """The same model over another buffer: one with more room (`dynenvs.simulation.room`)."""
+        other = object.__new__(type(self))
+        other.__setstate__({**self.__getstate__(), "packed": packed})
+        return other
+
+    @property
+    def integrator(self) -> str:
+        """ "euler" or "midpoint", as the model was built with or `with_integrator` has chosen."""
+        return integrator_name(int(self.header.integrator))
+
+    def with_integrator(self, name: str) -> Model:
+        """The same model, stepped by another rule: "euler" or "midpoint" (`ModelBuilder`).
+
+        States of the one are states of the other.
+
+        Raises:
+            ModelError: there is no such integrator, or it is "midpoint" and parts bounce.
+        """
+        code = integrator_code(name, bool(self.header.restitution != INELASTIC))
+        if code == self.header.integrator:
+            return self
+        packed = self.packed.copy()
+        packed[: HEADER.itemsize].view(HEADER)[0].integrator = code
+        return self.repacked(packed)
+
+    @property
+    def goes_abreast(self) -> bool:
+        """Whether the free motion of four worlds is worked out at once (`batch_lanes.py`)."""
+        return bool(self.header.abreast and self.header.integrator == EULER)
+
+    @property
+    def kernel_groups(self) -> tuple[str, ...]:
+        """Groups of kernels compiled apart (`compiled.apart`) that a step of this model needs."""
+        h = self.header
+        wanted = {
+            "step": True,
+            "contact": h.nf or h.nlimited or h.ne,
+            "solids": h.ns,
+            "loops": h.ne,
+            "refined": h.refined,
+            "recursive": h.recursive,
+            "impacts": h.restitution != INELASTIC,
+            "island impacts": h.sparse and h.restitution != INELASTIC,
+            "midpoint": h.integrator == MIDPOINT,
+            "sparse": h.sparse,
+            "cones": h.cone == CONE,
+        }
+        return tuple(name for name, needed in wanted.items() if needed)
+
+    # Names
+
+    @property
+    def sites(self) -> dict[str, Site]:
+        """Named frames, by name."""
+        return {site.name: site for site in self.description.sites}
+
+    @property
+    def keyframes(self) -> dict[str, Keyframe]:
+        """Named states, by name."""
+        return {frame.name: frame for frame in self.description.keyframes}
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """Motors, in the order of their controls."""
+        return self.description.actuators
+
+    def body_id(self, name: str) -> int:
+        """Index of a body."""
+        return self._find(name, self.body_names, "body")
+
+    def geom_id(self, name: str) -> int:
+        """Index of a geom."""
+        return self._find(name, tuple(geom.name for geom in self.geoms), "geom")
+
+    def velocity_index(self, joint: str) -> int:
+        """Index into `v` of a joint's first coordinate."""
+        self._find(joint, self.joint_names, "joint")
+        return int(self.bodies[self._joint_body[joint]].v_at)
+
+    def position_index(self, joint: str) -> int:
+        """Index into `q` of a joint's first coordinate."""
+        self._find(joint, self.joint_names, "joint")
+        return int(self.bodies[self._joint_body[joint]].q_at)
+
+    @staticmethod
+    def _find(name: str, names: tuple[str, ...], what: str) -> int:
+        if name not in names:
+            raise KeyError(f"unknown {what} {name!r}; choose from: {', '.join(names)}")
+        return names.index(name)
+
+    # Buffers
+
+    def neutral(self) -> Floats:
+        """The zero configuration, shape (nq,): quaternions at one, all else at zero."""
+        q = np.zeros(self.nq)
+        for body in self.bodies[1:]:
+            if body.joint == JOINT_TYPES["spherical"]:
+                q[body.q_at] = 1.0
+            elif body.joint == JOINT_TYPES["free"]:
+                q[body.q_at + 3] = 1.0
+        return q
+
+    def _state_dtype(self) -> np.dtype[Any]:
+        h = self.header
+        sections: list[tuple[str, Any, int]] = [
+            ("status", STATUS, 0),
+            ("q", ("f8", (self.nq,)), h.q_at),
+            ("v", ("f8", (self.nv,)), h.v_at),
+            ("touched", ("i8", (int(h.nk),)), h.touched_at),
+            ("memory", (MEMORY, (int(h.nk),)), h.memory_at),
+            ("coefficients", (COEFFICIENTS, (int(h.nf),)), h.coefficients_at),
+            ("owners", ("i8", (int(h.nblocks),)), h.owners_at),
+            ("wrench", ("f8", (int(h.nb), 6)), h.wrench_at),
+            ("mass_scale", ("f8", (int(h.nb),)), h.mass_scale_at),
+        ]
+        if h.nsurfaces:
+            sections.append(("surface", ("f8", (int(h.nsurfaces), 3)), h.surface_at))
+        if h.nkinematic:
+            sections.append(("last", ("f8", (self.nv,)), h.last_at))
+        if h.moments:
+            sections.append(("moments", ("f8", (int(h.nk), 3)), h.moments_at))
+        return np.dtype(
+            {
+                "names": [name for name, _, _ in sections],
+                "formats": [kind for _, kind, _ in sections],
+                "offsets": [int(offset) for _, _, offset in sections],
+                "itemsize": int(h.state_bytes),
+            }
+        )
+
+    def states(self, count: int = 1) -> NDArray[Any]:
+        """Rows of `count` worlds at rest in the neutral configuration, dtype `state_dtype`."""
+        rows = np.zeros(count, self.state_dtype)
+        rows.view(np.uint8).reshape(count, self.state_dtype.itemsize)[:] = self._at_rest
+        return rows
+
+    def _state_at_rest(self) -> Bytes:
+        """The bytes of a world's row at rest in the neutral configuration."""
+        row = np.zeros(1, self.state_dtype)
+        row["q"] = self.neutral()
+        row["mass_scale"] = 1.0
+        row["status"]["cone"] = self.header.cone
+        row["status"]["budget"] = BUDGET
+        row["status"]["polygon"] = self.header.npolygons - 1
+        row["coefficients"]["friction"] = self.features["friction"]
+        row["coefficients"]["restitution"] = self.features["restitution"]
+        row["owners"] = -1
+        if self.header.nkinematic:
+            row["last"] = np.nan
+        if self.header.nsurfaces:
+            row["surface"] = [
+                np.zeros(3) if geom.surface_velocity is None else geom.surface_velocity
+                for geom in self.geoms
+            ]
+        return row.view(np.uint8)
+
+    def workspace(self) -> Bytes:
+        """Scratch memory for one thread.
+
+        Raises:
+            MemoryError: it needs more than there is; it grows with the square of `max_contacts`.
+        """
+        free = _available() if self._workspace_bytes > LARGE else self._workspace_bytes
+        if self._workspace_bytes > free:
+            raise MemoryError(
+                f"room for {self.header.nc} contacts at once needs "
+                f"{self._workspace_bytes / 1e9:.1f} GB for each world or thread, more than the "
+                f"{free / 1e9:.1f} GB that are free; build the model with fewer directions, or "
+                "with a limit, max_contacts"
+            )
+        return np.zeros(self._workspace_bytes, np.uint8)
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({len(self.body_names) - 1} bodies, nq={self.nq}, nv={self.nv}, nu={self.nu}, "
+            f"{len(self.features)} contact features)"
+        )

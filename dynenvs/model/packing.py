@@ -1,0 +1,372 @@
+"""From the described parts of a model to the records that kernels read (`layout.py`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dynenvs.kinematics.joints import JOINT_NQ, JOINT_NV
+from dynenvs.memory.layout import Bytes, Floats, Records, fill_offsets
+from dynenvs.memory.records import (
+    ALONE,
+    BASE,
+    FREE,
+    HALF_SPACE,
+    HEADER,
+    INELASTIC,
+    PYRAMID,
+    ROOTED,
+    SEEN,
+)
+from dynenvs.model.closures import Closures
+from dynenvs.model.contact_options import Laws, direction_counts, integrator_code, integrator_name
+from dynenvs.model.joint_constants import (
+    Axis,
+    fill_turn,
+    is_in_plane,
+    is_y,
+    joint_placement,
+    principal,
+)
+from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
+from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
+from dynenvs.model.solids import far, field_numbers, plan_slots, solid_numbers
+from dynenvs.simd.vectors import WIDTH
+
+RECURSION = 22_000  # sum of squares of depths: a chain of 40
+MOST_DENSE = 24  # contacts, above which the sparse solver is asked in scenes of several trees
+DEEP = 10  # coordinates on one way to the root, above which velocities are refined
+LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
+START = 32  # contacts at once for which there is room to begin with
+FLOATING = ("spherical", "free")  # joints that turn any way
+LANES = 64  # coordinates up to which four worlds are stepped abreast
+
+
+def allocate(
+    bodies: list[Body],
+    geoms: tuple[Geom, ...],
+    contacts: Contacts,
+    gravity: Floats,
+    directions: int,
+    laws: Laws,
+    max_contacts: int | None,
+    closures: Closures,
+) -> Bytes:
+    """The model's buffer: a header with all counts and places, and zeros."""
+    kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
+    header = np.zeros(1, HEADER)[0]
+    header.nb = len(bodies) + 1
+    header.nq = sum(JOINT_NQ[kind] for kind in kinds)
+    header.nv = sum(JOINT_NV[kind] for kind in kinds)
+    pairs, plan = contacts.pairs, plan_slots(contacts.pairs, geoms)
+    header.npoints, header.np = len(contacts.points), len(pairs.slots)
+    header.nround = sum(feature.geom_b.kind != HALF_SPACE for feature in contacts.points)
+    header.nf = header.npoints + header.np
+    header.nown, header.nblocks, header.block_slots = len(plan.own), plan.blocks, plan.block_slots
+    header.ns = plan.own_slots + plan.blocks * plan.block_slots
+    header.nk = header.npoints + header.ns
+    header.nnear = header.nown + header.nblocks
+    header.nsolids = len(solid_numbers(pairs))
+    fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
+    header.nheights = sum(heights.size for heights in fields if heights is not None)
+    if any(geom.surface_velocity is not None for geom in geoms):
+        header.nsurfaces = len(geoms)
+    header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
+    header.directions = directions
+    header.nloops, header.ne = len(closures.loops), closures.rows
+    header.cone = laws.cone if directions > 2 else PYRAMID
+    header.impacts = laws.impacts
+    bounces = any(feature.restitution > 0.0 for feature in contacts.points)
+    if bounces or (pairs.restitution > 0.0).any():
+        header.restitution = laws.restitution
+    header.moments = has_moments(contacts)
+    header.integrator = integrator_code(
+        integrator_name(laws.integrator), header.restitution != INELASTIC
+    )
+    header.gravity[:] = gravity
+    trees = _list_trees(bodies)
+    header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
+    # Recursion pays for the deepest tree or for none; loops are taken out by factors
+    header.nkinematic = sum(body.kinematic for body in bodies)
+    header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
+    # What the recursion does not know
+    special = header.ne or header.nkinematic or header.sprung or header.moments
+    costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
+    header.recursive = costly and not special
+    # Free and spherical joints are not refined, nor are springs and moments
+    simple = all(JOINT_NV[kind] <= 1 for kind in kinds)
+    simple = simple and not (header.ne or header.sprung or header.moments or header.recursive)
+    header.refined = simple and max(map(max, trees), default=0) > DEEP
+    several = len(trees) > 1 or header.moments
+    header.sparse = several and not (header.ne or header.recursive or header.refined)
+    if header.moments and (header.ne or header.restitution != INELASTIC):
+        raise ModelError(
+            f"{'closed loops' if header.ne else 'restitution'} and torsional or rolling friction "
+            "are not available in one model: leave out the one or the other"
+        )
+    header.npolygons = len(direction_counts(directions))
+    header.abreast = _goes_abreast(header, bodies)
+    header.limit = 0 if max_contacts is None else max_contacts
+    most = min(contacts.at_once, START) if max_contacts is None else max_contacts
+    size_rows(header, min(most, int(header.nk)))
+    packed = np.zeros(header.model_bytes, np.uint8)
+    packed[: HEADER.itemsize].view(HEADER)[0] = header
+    return packed
+
+
+def has_moments(contacts: Contacts) -> bool:
+    """Whether any contact knows torsional or rolling friction."""
+    pairs = contacts.pairs
+    solid = bool((pairs.torsional > 0.0).any() or (pairs.rolling > 0.0).any())
+    return solid or any(f.torsional > 0.0 or f.rolling > 0.0 for f in contacts.points)
+
+
+def _list_trees(bodies: list[Body]) -> list[list[int]]:
+    """Trees of bodies that move apart from each other: the depths of their coordinates.
+
+    Kinematic bodies belong to none.
+    """
+    trees: list[list[int]] = []
+    place: dict[str, tuple[int, int]] = {}  # of each body that moves: its tree, and its depth
+    for body in bodies:
+        count = JOINT_NV[JOINT_TYPES[body.joint.type]]
+        tree, depth = place.get(body.parent, (len(trees), 0))
+        if tree == len(trees):
+            if count == 0 or body.kinematic:  # stands still, or moves whatever happens
+                continue
+            trees.append([])
+        trees[tree] += range(depth + 1, depth + count + 1)
+        place[body.name] = tree, depth + count
+    return trees
+
+
+def size_rows(header: Any, contacts: int) -> None:
+    """Make room for so many contacts at once: counts that follow from it, and all places."""
+    header.nc = contacts
+    header.nd = min(contacts, MOST_DENSE) if header.sparse else contacts
+    header.nmoments = contacts if header.moments else 0
+    tangents = 1 if header.directions == 2 else 2
+    # Rounded up: loops along rows then have whole vector registers to work on
+    header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
+    header.nl = header.nd * (2 + header.directions) + header.nlimited
+    fill_offsets(header)
+
+
+def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
+    """Whether `dynenvs.simulation.batch_lanes` knows the model: all trees float, nothing bounces.
+
+    There are no loops and no springs.  And it is not too large: what lanes need grows with the
+    square of the number of coordinates.
+    """
+    floating = all(
+        body.joint.type in FLOATING and not body.kinematic
+        for body in bodies
+        if body.parent == "world"
+    )
+    inelastic = header.restitution == INELASTIC
+    known = floating and inelastic and header.nv <= LANES
+    return bool(known and not (header.ne or header.recursive or header.sprung))
+
+
+def fill_polygons(header: Any, records: Records) -> None:
+    """POLYGON of every number of directions, fewest first."""
+    for record, count in zip(records, direction_counts(int(header.directions)), strict=True):
+        record.directions = count
+        angles = 2 * np.pi * np.arange(count) / count
+        # Exact zeros and ones: the directions of opposite sense must be exact opposites.
+        record.cosines[:count] = np.round(np.cos(angles), 15)
+        record.sines[:count] = np.round(np.sin(angles), 15)
+
+
+def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
+    """BODY of the world and of every body, parents first."""
+    index = body_index(bodies)
+    by_name = {body.name: body for body in bodies}
+    records[0].parent = records[0].last = records[0].tree = -1
+    records[0].rotation[:] = np.eye(3)
+    planar = True
+    axes: list[Axis] = [Axis(True, None, np.eye(3))]
+    q_at = v_at = trees = 0
+    for i, body in enumerate(bodies, 1):
+        record = records[i]
+        joint = body.joint
+        kind = JOINT_TYPES[joint.type]
+        parent = index[body.parent]
+        record.parent = parent
+        record.joint = kind
+        record.root = i if parent == 0 else records[parent].root
+        record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
+        free = kind == FREE and not (joint.actuated or body.kinematic)
+        free = free and joint.damping == 0.0 and joint.armature == 0.0
+        record.floats = ALONE if parent == 0 and free else ROOTED
+        if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
+            records[record.root].floats = BASE
+        record.tree = records[parent].tree
+        if record.tree < 0 and record.nv > 0 and not body.kinematic:
+            record.tree, trees = trees, trees + 1
+        q_at += JOINT_NQ[kind]
+        v_at += JOINT_NV[kind]
+        rotation, position = joint_placement(joint, by_name.get(body.parent), body.name)
+        record.rotation[:] = rotation
+        record.position[:] = position
+        record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
+        axes.append(fill_turn(record, axes[parent]))
+        record.principal, record.offset = principal(record), record.position.any()
+        record.in_plane = is_in_plane(record) and (parent == 0 or records[parent].in_plane)
+        record.mass = body.mass
+        record.com[:] = body.com
+        record.inertia[:] = body.inertia
+        turn, axis = axes[i].rotation, axes[i].axis
+        planar = planar and axes[i].parallel and (axis is None or is_y(axis))
+        if kind == JOINT_TYPES["prismatic"]:
+            planar = planar and abs((turn @ record.axis)[1]) < 1e-15
+        record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
+    header.planar = planar
+    header.nbases = (records["floats"] == BASE).sum()
+
+
+def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -> None:
+    """How far a body's geoms reach from its origin, but for the ground's."""
+    index = body_index(bodies)
+    for geom in geoms:
+        if geom.kind not in GROUND:
+            record = records[index[geom.body]]
+            reach = float(np.linalg.norm(geom.position)) + geom.bounding_radius
+            record.around = max(record.around, reach)
+
+
+def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) -> None:
+    """DOF of every coordinate, from the bodies and their filled BODY records."""
+    places = [0] * int(header.ntrees)  # coordinates of each tree so far
+    last = np.full(len(bodies) + 1, -1)  # last degree of freedom at or above each body
+    for i, body in enumerate(bodies, 1):
+        record = records[i]
+        previous = last[record.parent]
+        for k in range(record.nv):
+            j = record.v_at + k
+            dof = dofs[j]
+            dof.parent, dof.body, dof.tree = previous, i, record.tree
+            dof.kinematic = body.kinematic
+            if not body.kinematic:
+                dof.place = places[record.tree]
+                places[record.tree] += 1
+            previous = j
+            dof.actuated = body.joint.actuated and not body.kinematic
+            dof.damping, dof.armature = body.joint.damping, body.joint.armature
+            dof.stiffness, dof.reference = body.joint.stiffness, body.joint.reference
+            dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
+            dof.lower, dof.upper = body.joint.limits
+            dof.q_at = record.q_at
+            dof.limited = bool(np.isfinite(body.joint.limits).any())
+        record.last = last[i] = previous
+        if record.nv > 1 and np.isfinite(body.joint.limits).any():
+            raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
+    for j, depth in enumerate(_depths(dofs)):
+        # In blocks a row is quicker, zeros and all, unless most of it belongs to other branches
+        blocks = (j + 1) // WIDTH
+        dofs[j].whole = WIDTH * blocks if blocks + 2 < depth else 0
+
+
+def _depths(dofs: Records) -> list[int]:
+    """Number of coordinates from each to the root, itself included."""
+    depths: list[int] = []
+    for dof in dofs:
+        depths.append(1 + (depths[dof.parent] if dof.parent >= 0 else 0))
+    return depths
+
+
+def _cost_of_factors(depths: list[int]) -> int:
+    """What a tree's factors of the mass matrix cost, about: the squares of its depths.
+
+    RECURSION is where they cost the step more than articulated bodies.  Measured on chains
+    (`dynenvs bench --cases compliance`).
+    """
+    return sum(depth**2 for depth in depths)
+
+
+def fill_features(
+    records: Records,
+    contacts: Contacts,
+    bodies: list[Body],
+    geoms: tuple[Geom, ...],
+    spatial: bool,
+) -> None:
+    """FEATURE of every contact feature: points, then pairs of solids."""
+    _fill_points(records[: len(contacts.points)], contacts.points, bodies, geoms)
+    _fill_pair_features(records[len(contacts.points) :], contacts.pairs, bodies, geoms)
+    _enclose_groups(records[: len(contacts.points)])
+    if spatial:
+        _mark_corners(records)
+
+
+def _fill_pair_features(
+    records: Records, pairs: SolidPairs, bodies: list[Body], geoms: tuple[Geom, ...]
+) -> None:
+    index = body_index(bodies)
+    body = np.array([index[geom.body] for geom in geoms], dtype=np.int64)
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    records["geom_a"], records["geom_b"] = pairs.geom_a, pairs.geom_b
+    records["body_a"], records["body_b"] = body[pairs.geom_a], body[pairs.geom_b]
+    records["kind"], records["group"] = kinds[pairs.geom_b], pairs.group
+    records["friction"], records["restitution"] = pairs.friction, pairs.restitution
+    records["spin"], records["roll"] = pairs.torsional, pairs.rolling
+
+
+def _fill_points(
+    records: Records, points: list[Feature], bodies: list[Body], geoms: tuple[Geom, ...]
+) -> None:
+    geom_index = {geom.name: i for i, geom in enumerate(geoms)}
+    index = body_index(bodies)
+    for i, feature in enumerate(points):
+        record = records[i]
+        a, b = feature.geom_a, feature.geom_b
+        record.geom_a, record.geom_b = geom_index[a.name], geom_index[b.name]
+        record.body_a, record.body_b = index[a.body], index[b.body]
+        record.kind, record.group = b.kind, feature.group
+        record.center[:] = feature.center
+        record.radius = feature.radius
+        record.target[:] = b.position
+        record.target_normal[:] = b.rotation[:, 2]
+        record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
+        record.friction, record.restitution = feature.friction, feature.restitution
+        record.spin, record.roll = feature.torsional, feature.rolling
+        record.apart = _apart(a, b)
+
+
+def _mark_corners(records: Records) -> None:
+    """Three or more points of a body above a plane: more rows than a rigid body has freedoms."""
+    points = (records["kind"] == HALF_SPACE) & (records["radius"] == 0.0)
+    for group in np.unique(records["group"][points]):
+        members = points & (records["group"] == group)
+        records["corner"][members] = members.sum() >= LEAST_CORNERS
+
+
+def _enclose_groups(records: Records) -> None:
+    """The balls around groups of several features on a plane of the world."""
+    groups = records["group"]
+    first = 0
+    while first < len(records):
+        last = first + 1
+        while last < len(records) and groups[last] == groups[first]:
+            last += 1
+        record, members = records[first], records[first:last]
+        if record.kind == HALF_SPACE and record.body_b == 0 and len(members) > 1:
+            centers = members["center"]
+            middle = (centers.min(axis=0) + centers.max(axis=0)) / 2
+            reach = np.linalg.norm(centers - middle, axis=1) + members["radius"]
+            record.members, record.middle[:], record.around = len(members), middle, reach.max()
+        first = last
+
+
+def _apart(a: Geom, b: Geom) -> float:
+    """Square of the distance of two bodies from which round geoms are more than SEEN apart."""
+    if b.kind == HALF_SPACE:
+        return math.inf
+    arms = float(np.linalg.norm(a.position) + np.linalg.norm(b.position))
+    return float(far(arms + a.bounding_radius + b.bounding_radius + SEEN))
+
+
+def body_index(bodies: list[Body]) -> dict[str, int]:
+    return {"world": 0, **{body.name: i for i, body in enumerate(bodies, 1)}}

@@ -1,0 +1,371 @@
+"""Which geoms can touch, and at which features: fixed once, when the model is built."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.memory.records import (
+    BLOCK_FIELD,
+    BOX,
+    CAPSULE,
+    CONVEX,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    POINT,
+    SPHERE,
+)
+from dynenvs.model.parts import Body, Geom, ModelError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROUND = (POINT, SPHERE)
+GROUND = {HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD}
+RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, CONVEX: 2, **dict.fromkeys(GROUND, 3)}
+# Slots of each pair of solids (what they are: `dynenvs.contact.detection.geometry`), and how many
+# of them touch at once
+SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
+SIGHT = 0.02  # a box looks at blocks that are so far from it at least [m]
+MOST_BLOCKS = 8  # side by side, of those
+MOST_POINTS = 4  # along an edge of a box over a height field
+RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
+MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
+ROUND_PAIRS = 2000  # of round geoms, above which they are pairs of solids with one slot each
+SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
+
+# From the coefficients of two geoms to that of their contact.  Coulomb's law knows pairs alone, so
+# that each rule is a convention: Bullet's is the product, PhysX's the arithmetic mean, Box2D's the
+# geometric one, MuJoCo's the maximum (of geoms of equal priority).
+FRICTION_RULES: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "geometric": lambda a, b: np.sqrt(a * b),
+    "arithmetic": lambda a, b: (a + b) / 2,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+
+
+@dataclass(frozen=True)
+class PairRule:
+    """What the user said of a pair of geoms."""
+
+    collide: bool
+    friction: float | None = None
+    restitution: float | None = None
+    torsional: float | None = None
+    rolling: float | None = None
+
+
+class Feature(NamedTuple):
+    """A point of geom A, with a radius, that can touch geom B."""
+
+    geom_a: Geom
+    geom_b: Geom
+    group: int
+    center: NDArray[np.float64]  # in body A's frame [m]
+    radius: float
+    friction: float
+    restitution: float
+    torsional: float  # friction [m]
+    rolling: float
+
+
+class SolidPairs(NamedTuple):
+    """Pairs of geoms that can touch in several ways, one entry a pair, shapes (pairs,)."""
+
+    geom_a: Ints  # numbers of the geoms
+    geom_b: Ints
+    group: Ints
+    slots: Ints  # how many
+    at_once: Ints  # of these, that are used at once
+    parts: Ints  # of a box or capsule over a field, as PAIR's, shape (pairs, 3)
+    friction: Floats
+    restitution: Floats
+    torsional: Floats  # friction [m]
+    rolling: Floats
+
+
+class Contacts(NamedTuple):
+    """All that can touch: point features, pairs of solids, and how many contacts at once."""
+
+    points: list[Feature]
+    pairs: SolidPairs
+    at_once: int
+
+
+def collect_contacts(
+    bodies: list[Body],
+    geoms: list[Geom],
+    rules: dict[frozenset[str], PairRule],
+    friction: str = "geometric",
+) -> Contacts:
+    """All features of all pairs that may touch, in a stable order (their index is their id).
+
+    friction: one of `FRICTION_RULES`
+    """
+    number = {geom.name: i for i, geom in enumerate(geoms)}
+    for pair in rules:
+        for name in pair - number.keys():
+            raise ModelError(f"unknown geom {name!r} in a pair; known geoms: {', '.join(number)}")
+    ruled = {_numbers(pair, number): rule for pair, rule in rules.items()}
+    first, second = _touching(bodies, geoms, ruled)
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    a, b = _ordered(geoms, kinds, first, second)
+    coefficients = _coefficients(geoms, a, b, friction)
+    place = {both: k for k, both in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
+    for both, rule in ruled.items():
+        if both in place:
+            _prevail(rule, place[both], coefficients)
+    _check_restitution(geoms, a, b, coefficients[1])
+    kind_a, kind_b = kinds[a], kinds[b]
+    pointwise = np.isin(kind_a, ROUND) & np.isin(kind_b, ROUND)
+    if pointwise.sum() > ROUND_PAIRS:  # in large scenes only those that are near may cost anything
+        pointwise[:] = False
+    pointwise |= kind_b == HALF_SPACE
+    points = [
+        Feature(geoms[a[k]], geoms[b[k]], int(k), c, r, *(float(x[k]) for x in coefficients))
+        for k in np.flatnonzero(pointwise)
+        for c, r in _points(geoms[a[k]])
+    ]
+    pairs = _solid_pairs(geoms, kinds, a, b, np.flatnonzero(~pointwise), coefficients)
+    at_once = len(points) + min(int(pairs.at_once.sum()), SLOTS_AT_ONCE)
+    return Contacts(points, pairs, at_once)
+
+
+def _numbers(pair: frozenset[str], number: dict[str, int]) -> tuple[int, int]:
+    """Numbers of two geoms, the lower one first."""
+    low, high = sorted(number[name] for name in pair)
+    return low, high
+
+
+def _solid_pairs(
+    geoms: list[Geom],
+    kinds: Ints,
+    a: Ints,
+    b: Ints,
+    groups: Ints,
+    coefficients: tuple[Floats, ...],
+) -> SolidPairs:
+    """The pairs of solids among all that touch: those of the groups."""
+    a, b = a[groups], b[groups]
+    slots, at_once = np.ones(len(groups), np.int64), np.ones(len(groups), np.int64)
+    parts = np.zeros((len(groups), 3), np.int64)
+    for (one, other), (count, most) in SLOTS.items():
+        same = (kinds[a] == one) & (kinds[b] == other)
+        slots[same], at_once[same] = count, most
+    for k in np.flatnonzero(np.isin(kinds[b], (HEIGHT_FIELD, BLOCK_FIELD))):
+        one, field = geoms[a[k]], geoms[b[k]]
+        parts[k] = _parts(one, field)
+        slots[k], at_once[k] = _slots(one, field, tuple(parts[k].tolist()))
+    return SolidPairs(
+        a, b, groups, slots, at_once, parts, *(values[groups] for values in coefficients)
+    )
+
+
+def self_contacts(
+    bodies: list[Body], geoms: list[Geom], groups: list[tuple[str, ...]]
+) -> dict[frozenset[str], PairRule]:
+    """Rules of the geoms that may touch others of their own robot: all but those next to it."""
+    body_of = {geom.name: geom.body for geom in geoms}
+    parents = {body.name: body.parent for body in bodies}
+    carrying = set(body_of.values())
+    above = {}
+    for name in parents:
+        up = parents[name]
+        while up != "world" and up not in carrying:
+            up = parents[up]
+        above[name] = up
+    rules = {}
+    for group in groups:
+        for name in group:
+            if name not in body_of:
+                raise ModelError(
+                    f"unknown geom {name!r} in self_contact; known geoms: {', '.join(body_of)}"
+                )
+        for a, b in itertools.combinations(group, 2):
+            one, other = body_of[a], body_of[b]
+            if one != other and above.get(one) != other and above.get(other) != one:
+                rules[frozenset((a, b))] = PairRule(True)
+    return rules
+
+
+def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
+    """Into what a capsule or box over a field is taken apart, see PAIR."""
+    if b.heights is None or a.kind in ROUND:
+        return 0, 0, 0
+    if b.kind == BLOCK_FIELD:
+        return (_blocks_in_reach(a, b), 0, 0) if a.kind == BOX else (*_lines_in_reach(a, b), 0)
+    if a.kind == CAPSULE:
+        return 0, 0, 0
+    spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+    # Twice as close to each other as the heights: of a hill of one height between four of these
+    # points no more than a quarter is missed
+    x, y, z = (min(max(2, math.ceil(4 * half / spacing) + 1), MOST_POINTS) for half in a.size)
+    return x, y, z
+
+
+def _slots(a: Geom, b: Geom, parts: tuple[int, ...]) -> tuple[int, int]:
+    """How many slots a solid over a field has, and how many of them are used at once."""
+    assert b.heights is not None
+    if b.kind == BLOCK_FIELD:
+        if a.kind == BOX:
+            blocks = parts[0] ** 2
+            return SLOTS[BOX, BOX][0] * blocks, SLOTS[BOX, BOX][1] * (1 + min(blocks, 3))
+        _check_breadth(a, b)
+        lines, nodes, _ = parts
+        return (8 + 2 * lines + nodes**2, 4 + lines) if a.kind == CAPSULE else (4, 2)
+    if a.kind == BOX:
+        x, y, z = parts
+        inner = (x - 2) * (y - 2) * (z - 2)
+        return x * y * z - inner, max(x * y, y * z, z * x)
+    if a.kind == CAPSULE:  # balls as close to each other as the heights
+        spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+        count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
+        return count, count
+    return 1, 1
+
+
+def _blocks_in_reach(a: Geom, b: Geom) -> int:
+    """Blocks of a field along x (and y) that a box can touch, however it is turned."""
+    assert b.heights is not None
+    least = float((2 * b.size[:2] / np.array(b.heights.shape)).min())
+    count = math.ceil(2 * (a.bounding_radius + SIGHT) / least) + 1
+    if count > MOST_BLOCKS:
+        raise ModelError(
+            f"box {a.name!r} can touch {count} blocks of {b.name!r} side by side, of a breadth of "
+            f"{least}, more than {MOST_BLOCKS}; make the blocks broader or the box smaller"
+        )
+    return count
+
+
+def _lines_in_reach(a: Geom, b: Geom) -> tuple[int, int]:
+    """Lines between a field's blocks along x (and y) that a capsule can touch, however it is
+    turned; and of how many of them the crossings have slots of their own."""
+    assert b.heights is not None
+    least = float((2 * b.size[:2] / np.array(b.heights.shape)).min())
+    count = math.ceil(2 * (a.bounding_radius + RIMS_BESIDE) / least) + 1
+    return min(count, MOST_LINES), min(count, MOST_NODES)
+
+
+def _check_breadth(a: Geom, b: Geom) -> None:
+    """Balls must not be broader than blocks: they touch four at most."""
+    assert b.heights is not None
+    least = (b.size[:2] / np.array(b.heights.shape)).min()  # half of a block's breadth
+    if a.size[0] > least:
+        raise ModelError(
+            f"radius {a.size[0]} of {a.name!r} is more than half the breadth of the blocks of "
+            f"{b.name!r}, {least}"
+        )
+
+
+def _trees(bodies: list[Body]) -> dict[str, str]:
+    """The first moving body of each body's tree; "world" for what nothing that touches it moves.
+
+    That is what is welded to the world, and kinematic bodies with all that they carry.
+    """
+    tree = {"world": "world"}
+    for body in bodies:
+        root = tree[body.parent]
+        moving = body.joint.type != "fixed" and not body.kinematic
+        tree[body.name] = body.name if root == "world" and moving else root
+    return tree
+
+
+def _touching(
+    bodies: list[Body], geoms: list[Geom], ruled: dict[tuple[int, int], PairRule]
+) -> tuple[Ints, Ints]:
+    """Numbers of the geoms of all pairs that are tested, in the order in which geoms were added.
+
+    Robots against all else by default, with themselves on request.
+    """
+    trees = _trees(bodies)
+    names = {name: k for k, name in enumerate(dict.fromkeys(trees.values()))}
+    tree = np.array([names[trees[geom.body]] for geom in geoms], dtype=np.int64)
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    solid = np.array([geom.collide for geom in geoms], dtype=bool)
+    ground = np.isin(kinds, list(GROUND))
+    first, second = np.triu_indices(len(geoms), 1)
+    tested = solid[first] & solid[second] & (tree[first] != tree[second])
+    # A point has no volume: it touches the ground, and other shapes on request only.
+    tested &= ~((kinds[first] == POINT) & ~ground[second])
+    tested &= ~((kinds[second] == POINT) & ~ground[first])
+    still = names["world"]
+    for (i, j), rule in ruled.items():
+        if rule.collide and tree[i] == still and tree[j] == still:
+            raise ModelError(
+                f"pair {geoms[i].name!r}, {geoms[j].name!r}: neither can give way, for both are on "
+                "the world or on kinematic bodies; leave the pair out"
+            )
+        before = i * len(geoms) - i * (i + 1) // 2  # pairs of geoms before geom i
+        tested[before + j - i - 1] = rule.collide
+    return first[tested], second[tested]
+
+
+def _ordered(geoms: list[Geom], kinds: Ints, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """The pairs in the order in which they are tested: ground last, otherwise the simpler shape
+    first.
+
+    Two round geoms stay in the order in which they were added.
+    """
+    ground, ranks = np.isin(kinds, list(GROUND)), np.array([RANK[kind] for kind in kinds.tolist()])
+    convex, level = kinds == CONVEX, kinds == HALF_SPACE  # the one meets the other, nothing else
+    untested = (convex[a] & ~level[b]) | (convex[b] & ~level[a])
+    for k in np.flatnonzero((ground[a] & ground[b]) | untested)[:1]:
+        one, other = geoms[a[k]], geoms[b[k]]
+        raise ModelError(
+            f"no contact test of {one.type} {one.name!r} against {other.type} {other.name!r}; "
+            "exclude the pair"
+        )
+    if len(a) == 0:
+        return a, b
+    later = ranks[a] > ranks[b]
+    return np.where(later, b, a), np.where(later, a, b)
+
+
+def _coefficients(geoms: list[Geom], a: Ints, b: Ints, law: str) -> tuple[Floats, ...]:
+    """Of friction, restitution, torsional and rolling friction.
+
+    Friction of all kinds: by one of `FRICTION_RULES`; restitution: maximum.
+    """
+    names = ("friction", "restitution", "torsional_friction", "rolling_friction")
+    own = [np.array([getattr(geom, name) for geom in geoms], dtype=np.float64) for name in names]
+    rule = FRICTION_RULES[law]
+    return tuple(
+        np.maximum(values[a], values[b]) if name == "restitution" else rule(values[a], values[b])
+        for name, values in zip(names, own, strict=True)
+    )
+
+
+def _prevail(rule: PairRule, k: int, coefficients: tuple[Floats, ...]) -> None:
+    """What the user said of pair number k."""
+    said = (rule.friction, rule.restitution, rule.torsional, rule.rolling)
+    for values, value in zip(coefficients, said, strict=True):
+        if value is not None:
+            values[k] = value
+
+
+def _check_restitution(geoms: list[Geom], a: Ints, b: Ints, restitution: Floats) -> None:
+    for k in np.flatnonzero(restitution > 1.0)[:1]:
+        raise ModelError(
+            f"pair {geoms[a[k]].name!r}, {geoms[b[k]].name!r}: restitution {restitution[k]} would "
+            "gain energy; choose it from 0 (inelastic) to 1 (elastic)"
+        )
+
+
+def _points(geom: Geom) -> list[tuple[NDArray[np.float64], float]]:
+    """Centres (body frame) and radii of the points with which a geom can touch a plane."""
+    if geom.kind in ROUND:
+        return [(geom.position, float(geom.size[0]))]
+    if geom.kind == CAPSULE:
+        half = geom.rotation[:, 2] * geom.size[1]
+        return [(geom.position - half, geom.size[0]), (geom.position + half, geom.size[0])]
+    if geom.corners is not None:
+        return [(geom.position + geom.rotation @ corner, 0.0) for corner in geom.corners]
+    corners = itertools.product((-1.0, 1.0), repeat=3)
+    return [(geom.position + geom.rotation @ (geom.size * np.array(c)), 0.0) for c in corners]

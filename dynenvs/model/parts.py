@@ -1,0 +1,307 @@
+"""What a robot is described with: joints and geoms as plain, validated data."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.memory.records import (
+    BLOCK_FIELD,
+    BOX,
+    CAPSULE,
+    CONVEX,
+    FIXED,
+    FREE,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    POINT,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERE,
+    SPHERICAL,
+)
+
+Vector = Sequence[float] | NDArray[np.float64]
+
+JOINT_TYPES = {
+    "fixed": FIXED,
+    "revolute": REVOLUTE,
+    "prismatic": PRISMATIC,
+    "spherical": SPHERICAL,
+    "free": FREE,
+}
+GEOM_TYPES = {
+    "point": POINT,
+    "sphere": SPHERE,
+    "capsule": CAPSULE,
+    "box": BOX,
+    "half_space": HALF_SPACE,
+    "height_field": HEIGHT_FIELD,
+    "block_field": BLOCK_FIELD,
+    "convex": CONVEX,
+}
+
+
+class ModelError(ValueError):
+    """A model that cannot be; the message names the culprit and what would be right."""
+
+
+def vector3(value: Vector, what: str) -> NDArray[np.float64]:
+    """`value` as three finite numbers, or a ModelError that names `what`."""
+    array = _numbers(value)
+    if array.shape != (3,) or not np.all(np.isfinite(array)):
+        raise ModelError(f"{what} must be three finite numbers, got {value!r}")
+    return array
+
+
+def _numbers(value: Any) -> NDArray[np.float64]:
+    """`value` as an array, empty if it is not made of numbers (texts and truth values are none)."""
+    try:
+        if np.asarray(value).dtype.kind not in "fiuO":
+            return np.empty(0)
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0)
+
+
+def number(value: Any, what: str) -> float:
+    """`value` as a number, or a ModelError that names `what`."""
+    array = _numbers(value)
+    if array.shape != ():
+        raise ModelError(f"{what} must be a number, got {value!r}")
+    return float(array)
+
+
+def coefficient(value: Any, what: str) -> float:
+    """`value` as a finite number of zero or more, or a ModelError that names `what`."""
+    found = number(value, what)
+    if not (found >= 0.0 and math.isfinite(found)):
+        raise ModelError(f"{what} must be finite and not negative, got {value!r}")
+    return found
+
+
+def positive(value: Any, what: str) -> float:
+    """`value` as a finite number above zero, or a ModelError that names `what`."""
+    found = number(value, what)
+    if not (found > 0.0 and math.isfinite(found)):
+        raise ModelError(f"{what} must be positive and finite, got {value!r}")
+    return found
+
+
+def whole(value: Any, what: str) -> int:
+    """`value` as a whole number, or a ModelError that names `what`."""
+    try:
+        if not isinstance(value, bool | np.bool_):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise ModelError(f"{what} must be a whole number, got {value!r}")
+
+
+def truth(value: Any, what: str) -> bool:
+    """`value` as True or False, or a ModelError that names `what`."""
+    if not isinstance(value, bool | np.bool_):
+        raise ModelError(f"{what} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def inertia_matrix(value: Any, body: str) -> NDArray[np.float64]:
+    """Principal moments, shape (3,), or a matrix, shape (3, 3), as a matrix [kg m^2]."""
+    array = _numbers(value)
+    if array.shape not in ((3,), (3, 3)):
+        raise ModelError(
+            f"body {body!r}: inertia must be 3 or 3 x 3 numbers [kg m^2], got {value!r}"
+        )
+    return np.diag(array) if array.shape == (3,) else array
+
+
+def unit3(value: Vector, what: str) -> NDArray[np.float64]:
+    """`value` scaled to length one, or a ModelError that names `what`."""
+    array = vector3(value, what)
+    largest = float(np.abs(array).max())
+    if largest < 1e-12:
+        raise ModelError(f"{what} must not be zero, got {value!r}")
+    array /= largest  # before squaring, which could overflow
+    return array / np.linalg.norm(array)
+
+
+def rotation3(value: Any, what: str) -> NDArray[np.float64]:
+    """A proper rotation matrix, shape (3, 3), or a ModelError that names `what`."""
+    array = np.eye(3) if value is None else _numbers(value)
+    proper = array.shape == (3, 3) and np.allclose(array @ array.T, np.eye(3), atol=1e-9)
+    if not proper or np.linalg.det(array) < 0:
+        raise ModelError(f"{what} must be a 3 x 3 rotation matrix (R R^T = 1, det R = 1)")
+    return array
+
+
+def rotation_to(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rotation whose third column is the unit vector `z`."""
+    helper = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = np.cross(helper, z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How a body moves in its parent; make it with `revolute`, `prismatic`, `spherical`, ...
+
+    Position limits are hard stops.  The effort limit is what the motor can give: `World.step` clips
+    the actuator forces to it.  The velocity limit is a datum of the motor for controllers and for
+    the ranges of observations: nothing in the simulation enforces it, as nothing in a real motor
+    stops a joint that is pushed faster.
+    """
+
+    type: str
+    name: str | None = None
+    axis: Vector = (0.0, 0.0, 1.0)  # unit, in the joint frame
+    position: Vector = (0.0, 0.0, 0.0)  # of the joint frame in the parent's frame [m]
+    rotation: Any = None  # of the joint frame in the parent's frame, shape (3, 3)
+    limits: tuple[float, float] = (-math.inf, math.inf)  # [rad] or [m]
+    velocity: float = math.inf  # limit [rad/s] or [m/s], not enforced
+    effort: float = math.inf  # limit [N m] or [N] of each coordinate's motor
+    damping: float = 0.0  # [N m s/rad] or [N s/m]
+    armature: float = 0.0  # reflected rotor inertia [kg m^2] or [kg]
+    actuated: bool = True
+    stiffness: float = 0.0  # of a spring, hinges and slides alone [N m/rad] or [N/m]
+    reference: float = 0.0  # position at which the spring does not pull [rad] or [m]
+
+    def check(self, body: str) -> None:
+        """Raise a ModelError that names the joint if it cannot be."""
+        name = f"joint {self.name or body!r}"
+        if self.type not in JOINT_TYPES:
+            choices = ", ".join(JOINT_TYPES)
+            raise ModelError(f"{name}: unknown joint type {self.type!r}; choose from: {choices}")
+        try:
+            lower, upper = (number(limit, f"{name}: a limit") for limit in self.limits)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"{name}: limits must be two numbers [rad or m], got {self.limits!r}"
+            ) from None
+        if not lower < upper:
+            raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
+        coefficient(self.damping, f"{name}: damping")
+        coefficient(self.armature, f"{name}: armature")
+        coefficient(self.stiffness, f"{name}: stiffness")
+        if not math.isfinite(number(self.reference, f"{name}: reference")):
+            raise ModelError(f"{name}: reference must be finite, got {self.reference}")
+        if self.stiffness and self.type not in ("revolute", "prismatic"):
+            raise ModelError(f"{name}: only revolute and prismatic joints have a stiffness")
+        for what, value in (("velocity", self.velocity), ("effort", self.effort)):
+            if not number(value, f"{name}: {what} limit") > 0.0:
+                raise ModelError(f"{name}: {what} limit must be positive, got {value}")
+
+
+def revolute(name: str | None = None, axis: Vector = (0, 0, 1), **options: Any) -> Joint:
+    """A hinge about `axis`; options are the fields of `Joint`."""
+    return Joint("revolute", name, axis, **options)
+
+
+def prismatic(name: str | None = None, axis: Vector = (0, 0, 1), **options: Any) -> Joint:
+    """A slide along `axis`; options are the fields of `Joint`."""
+    return Joint("prismatic", name, axis, **options)
+
+
+def spherical(name: str | None = None, **options: Any) -> Joint:
+    """A ball joint: unit quaternion, angular velocity in the body's frame."""
+    return Joint("spherical", name, **options)
+
+
+def free(name: str | None = None, **options: Any) -> Joint:
+    """Six free coordinates, not actuated unless asked for."""
+    options.setdefault("actuated", False)
+    return Joint("free", name, **options)
+
+
+def fixed(**options: Any) -> Joint:
+    """Welded to the parent."""
+    return Joint("fixed", **options)
+
+
+@dataclass(frozen=True)
+class Geom:
+    """A shape on a body that touches others and is drawn.
+
+    `size`: (radius, 0, 0) of a sphere; (radius, half length, 0) of a capsule along its local z;
+    half edges of a box.  A half space is solid below its local z = 0, a height field below its
+    `heights` [m] at a regular grid, shape (nx, ny), that spans +-size[:2]; a block field is made of
+    upright blocks, nx by ny, with flat tops at `heights`, that together span the same.
+    A convex solid is the hull of its `corners` (its `size` is how far they reach from its origin).
+    """
+
+    name: str
+    body: str
+    type: str
+    size: NDArray[np.float64]
+    position: NDArray[np.float64]
+    rotation: NDArray[np.float64]
+    friction: float
+    restitution: float
+    collide: bool
+    color: tuple[int, int, int] | None = None
+    heights: NDArray[np.float64] | None = None
+    mass: float | None = None  # that it adds to its body [kg]
+    density: float | None = None  # of which it does [kg/m^3]
+    # With which its surface runs along it, as a belt does, in the body's frame [m/s]; None: never
+    surface_velocity: NDArray[np.float64] | None = None
+    torsional_friction: float = 0.0  # bound of the moment about the normal, over its force [m]
+    rolling_friction: float = 0.0  # bound of the moment along the contact's plane [m]
+    corners: NDArray[np.float64] | None = None  # of a convex solid, its axes [m], shape (n, 3)
+
+    @property
+    def kind(self) -> int:
+        """Number of the geom type, as kernels know it."""
+        return GEOM_TYPES[self.type]
+
+    @property
+    def bounding_radius(self) -> float:
+        """Of the sphere about its position that holds a sphere, capsule or box [m]."""
+        return float(np.linalg.norm(self.size) if self.type == "box" else self.size.sum())
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body as described: its parent, its joint and its mass distribution."""
+
+    name: str
+    parent: str
+    joint: Joint
+    mass: float
+    com: NDArray[np.float64]
+    inertia: NDArray[np.float64]
+    # Frame that children attach to, in the body frame (a Denavit-Hartenberg link's far end)
+    tip_rotation: NDArray[np.float64] = field(default_factory=lambda: np.eye(3))
+    tip_position: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    # Of its geoms that have neither mass nor density of their own [kg/m^3]
+    density: float | None = None
+    # Whether mass, com or inertia was given, not to be computed from geoms
+    explicit: bool = False
+    # Whether its velocity is prescribed: nothing that touches it changes it
+    kinematic: bool = False
+
+
+def check_mass(name: str, mass: float, inertia: NDArray[np.float64]) -> None:
+    """Raise a ModelError unless mass and inertia belong to some rigid body."""
+    if not (math.isfinite(mass) and mass >= 0.0):
+        raise ModelError(f"body {name!r}: mass must be finite and not negative, got {mass}")
+    if inertia.shape != (3, 3) or not np.all(np.isfinite(inertia)):
+        raise ModelError(f"body {name!r}: inertia must be 3 or 3 x 3 finite numbers [kg m^2]")
+    if not np.allclose(inertia, inertia.T, atol=1e-12 + 1e-9 * np.abs(inertia).max()):
+        raise ModelError(f"body {name!r}: inertia is not symmetric")
+    moments = np.linalg.eigvalsh(inertia)
+    slack = 1e-9 * max(1e-12, float(np.abs(moments).max()))
+    if moments[0] < -slack:
+        raise ModelError(f"body {name!r}: inertia has a negative principal moment {moments[0]:.3g}")
+    if moments[0] + moments[1] < moments[2] - slack:
+        raise ModelError(
+            f"body {name!r}: principal moments {moments.round(9).tolist()} break the triangle "
+            "inequality: the largest must not exceed the sum of the others"
+        )
+    if mass == 0.0 and moments[2] > 0.0:
+        raise ModelError(f"body {name!r}: has inertia but no mass")

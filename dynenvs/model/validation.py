@@ -1,0 +1,130 @@
+"""The edge between Python and kernels: arguments are checked once, here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.model.model import Model
+
+MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
+
+
+def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
+    """A copy of `value` as `size` finite float64 numbers; a ValueError says what is wrong."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "fiubO":
+            raise TypeError(given.dtype)
+        array = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        kind = type(value).__name__
+        raise ValueError(f"{name} must be {size} real numbers, got a {kind}") from None
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
+    if not np.isfinite(array).all():
+        bad = np.flatnonzero(~np.isfinite(array))
+        raise ValueError(f"{name} must be finite; entries {bad.tolist()} are not: {array[bad]}")
+    return array
+
+
+def prepare(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None, wrenches: ArrayLike | None = None
+) -> tuple[Bytes, Bytes]:
+    """A world's row for the state (q, v) and a fresh workspace.
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+        v: velocities, shape (nv,); zero if None.
+        wrenches: external (moment; force) at each body's centre of mass, world axes,
+            shape (nb, 6); none if None.
+    """
+    rows: NDArray[Any] = model.states(1)
+    rows["q"][0] = finite_vector(q, model.nq, "q")
+    if v is not None:
+        rows["v"][0] = finite_vector(v, model.nv, "v")
+    if wrenches is not None:
+        size = len(model.body_names)
+        flat = np.asarray(wrenches, dtype=np.float64)
+        if flat.shape != (size, 6) or not np.all(np.isfinite(flat)):
+            raise ValueError(f"wrenches must be finite with shape ({size}, 6), got {flat.shape}")
+        rows["wrench"][0] = flat
+    return rows.view(np.uint8), model.workspace()
+
+
+def check_parameters(model: Model, rows: NDArray[Any]) -> None:
+    """Refuse parameters that were written into worlds' views and cannot be.
+
+    rows: shape (n,), dtype `Model.state_dtype`
+
+    Raises:
+        ValueError: friction, restitution, a factor on a mass or a surface's velocity.
+    """
+    own = rows["coefficients"]
+    for name, values, least, most in (
+        ("friction", own["friction"], 0.0, MOST),
+        ("restitution", own["restitution"], 0.0, 1.0),
+        ("mass_scale", rows["mass_scale"], 1.0 / MOST, MOST),
+    ):
+        # Not the other way round: NaN must not pass
+        if values.size and not (values.min() >= least and values.max() <= most):
+            n, k = np.argwhere(~((values >= least) & (values <= most)))[0].tolist()
+            where = f"{name}[{k}] of the world" if len(rows) == 1 else f"{name}[{n}, {k}]"
+            raise ValueError(f"{where} is {values[n, k]}; it must be from {least} to {most}")
+    if model.header.nsurfaces and not np.isfinite(rows["surface"]).all():
+        raise ValueError("surface_velocity of the world must be finite")
+
+
+def refuse_kinematic(model: Model) -> None:
+    """Raise a ValueError if accelerations do not follow from forces alone."""
+    if model.dofs["kinematic"].any():
+        raise ValueError(
+            "the model has kinematic bodies, whose motion follows from no forces: forward dynamics "
+            "of it is not available; step a World"
+        )
+
+
+def start_totals(rows: NDArray[Any], model: Model) -> None:
+    """In large scenes, start new sums of impulses: pairs that have parted then give back slots.
+
+    As `timestep.clear_totals` does in environments before each control step.
+    """
+    if not model.header.nblocks:
+        return
+    for row in rows:
+        status, memory, touched = row["status"], row["memory"], row["touched"]
+        listed = touched[: int(status["touched"])].copy()
+        memory["total"][listed] = 0.0
+        used = memory["mode"][listed] != 0
+        used |= (memory["impulse"][listed] != 0.0).any(axis=1)
+        memory["listed"][listed[~used]] = 0
+        status["touched"] = int(used.sum())
+        touched[: int(used.sum())] = listed[used]
+
+
+def mend_lists(rows: NDArray[Any]) -> None:
+    """Make rows list just the features that their memory marks as listed, and all that it must.
+
+    Kernels trust these lists; a state from outside may have had its memory changed.  Rows that are
+    in order stay as they are, bit for bit.
+
+    rows: shape (n,), dtype `Model.state_dtype`
+    """
+    for row in rows:
+        status, memory, touched = row["status"], row["memory"], row["touched"]
+        used = (memory["impulse"] != 0.0).any(axis=1) | (memory["total"] != 0.0).any(axis=1)
+        used |= memory["mode"] != 0
+        marked = memory["listed"] != 0
+        count = int(status["touched"])
+        listed = np.sort(touched[: max(count, 0)])
+        right = count == len(listed) and np.array_equal(listed, np.flatnonzero(marked))
+        if right and not (used & ~marked).any():
+            continue
+        features = np.flatnonzero(used)
+        memory["listed"] = used
+        touched[: len(features)] = features
+        status["touched"] = len(features)

@@ -1,0 +1,1 @@
+"""Vector registers in kernels: one operation on several worlds."""

@@ -1,0 +1,323 @@
+"""Inverse dynamics with contact: torques that make the actuated joints move as desired.
+
+Bhargava's equation (7) as corrected (docs/theory.md, Prescribed velocities).  Over one control
+period h the actuated velocities are prescribed, P v+ = v_des; the unactuated ones follow from their
+own rows of
+
+    M^ (v+ - v) = h (P^T tau - h_bias - D v) + J^T p,
+
+and the contact impulses p from the LCP with W = Z (Z^T M^ Z)^-1 Z^T, Z the unactuated columns.
+Without unactuated coordinates (a fully actuated pendulum) W = 0 and what remains is
+tau = M^ (v_des - v) / h + bias.
+
+Where that LCP has no solution (the desired motion asks the ground for what it cannot give), the
+prescription is softened: M_eps = M^ + P^T P / eps is solvable for every eps > 0, and the violation
+of the tracking is reported.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.contact.resolve import resolve_contacts
+from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.dynamics.springs import add_stretch
+from dynenvs.jit.compiled import apart, inlined, kernel, prepare_once
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses, update_velocities
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.memory.views import raw
+from dynenvs.model.model import Model
+from dynenvs.model.validation import finite_vector, prepare
+from dynenvs.simulation.room import most_contacts, with_room
+from dynenvs.simulation.torque_distribution import redistribute
+
+TRACKED, SOFT, UNSOLVED = 0, 1, 2
+BLOCKED = 1e-9  # speed into a contact or stop from which it counts [m/s, rad/s]
+SOFTNESS = 1e-6  # eps relative to the mean of the unconstrained actuated inertia
+
+
+class InverseStatus(IntEnum):
+    """How the desired velocities were met."""
+
+    TRACKED = TRACKED  # exactly, with certified contact impulses
+    SOFT = SOFT  # as nearly as the ground allows
+    UNSOLVED = UNSOLVED
+
+
+@inlined
+def inverse_world(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    v_des: Floats,
+    h: float,
+    lookahead: float,
+    load_cost: Floats,
+) -> tuple[int, float]:
+    """Torques into `w.tau` (zero where not actuated) and the resulting velocity into `w.v_new`.
+
+    v_des: desired velocities, actuated entries of shape (nv,); lookahead: time ahead at which
+    inertia and bias are taken [s]; load_cost: cost on each feature's impulse, shape (nf,): a high
+    one unloads a foot, an infinite one leaves it out.  Returns (status, worst |P v+ - v_des|).
+    """
+    sizes = m.header[0]
+    packed, row = raw(m.header, sizes.model_bytes), raw(s.status, sizes.state_bytes)
+    buffer = raw(w.pose, sizes.workspace_bytes)
+    status = solve_inverse(packed, row, buffer, v_des, h, lookahead, load_cost)
+    return status, w.answer[0].violation
+
+
+@apart(
+    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])",
+    "inverse",
+    seconds=14,
+)
+def solve_inverse(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    v_des: Floats,
+    h: float,
+    lookahead: float,
+    load_cost: Floats,
+) -> int:
+    """`inverse_world` for packed buffers; the violation goes to `w.answer`."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    w.answer[0].wanted = w.answer[0].blocks = 0
+    for f in range(m.header[0].nf):
+        s.coefficients[f].ignored = 1 if math.isinf(load_cost[f]) else 0
+    # Torques act for the whole period: inertia and bias at its start alone would lag behind.
+    ahead = w.v_next
+    for j in range(m.header[0].nv):
+        ahead[j] = s.v[j]
+        if m.dofs[j].actuated:
+            ahead[j] += lookahead / h * (v_des[j] - s.v[j])
+    integrate(m, s.q, s.v, lookahead, w.q_new)
+    update_poses(m, w.q_new, w.pose)
+    equations_of_motion(m, s, w, ahead, h - lookahead, w.M)
+    if m.header[0].sprung:  # springs act as they are in the mean of the steps' ends
+        add_stretch(m, s.v, w.bias, h - lookahead)
+    for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
+        if m.dofs[j].actuated:
+            w.bias[j] -= m.dofs[j].damping * lookahead / h * (v_des[j] - s.v[j])
+    update_poses(m, s.q, w.pose)
+    update_velocities(m, s.v, w)
+    # The exact problem first, then the soft one: a single call site keeps compile time down.
+    status = UNSOLVED
+    solved, rows, count = FAILED, 0, 0
+    w.answer[0].recursive = 0  # the factors are this problem's own
+    for soft in range(2):
+        possible = _soften(m, s, w, v_des, h) if soft else _prescribe(m, s, w, v_des, h)
+        if not possible:
+            continue
+        solved = resolve_contacts(
+            raw(m.header, m.header[0].model_bytes),
+            raw(s.status, m.header[0].state_bytes),
+            raw(w.pose, m.header[0].workspace_bytes),
+            h,
+            1 - soft,
+            2.0 * lookahead,
+        )
+        count, rows = w.answer[0].contacts, w.answer[0].rows
+        if soft == 0 and _blocked(w, count, rows):
+            continue
+        if solved == CERTIFIED or (soft == 1 and solved == DEGRADED):
+            status = SOFT if soft else TRACKED
+            break
+    if status == UNSOLVED:
+        for j in range(m.header[0].nv):
+            w.tau[j] = 0.0
+            w.v_new[j] = s.v[j]
+        w.answer[0].violation = math.inf
+        return status
+    redistribute(m, s, w, count, rows, h, load_cost)
+    violation = 0.0
+    for j in range(m.header[0].nv):
+        if m.dofs[j].actuated:
+            violation = max(violation, abs(w.v_new[j] - v_des[j]))
+    w.answer[0].violation = violation
+    return status
+
+
+@inlined
+def _blocked(w: WorkspaceView, count: int, rows: int) -> bool:
+    """Whether v_des breaks a contact or a stop that no unactuated coordinate gives way to."""
+    r = 0
+    for i in range(count):
+        r = w.contacts[i].row
+        if w.G[r, r] <= 0.0 and w.bias_row[r] < -BLOCKED:
+            return True
+        r += 1 + w.contacts[i].tangents
+    blocked = False
+    for k in range(r, rows):
+        blocked = blocked or (w.G[k, k] <= 0.0 and w.bias_row[k] < -BLOCKED)
+    return blocked
+
+
+@inlined
+def _prescribe(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
+    """Factors of the unactuated block and the velocity without contacts (r of equation 7).
+
+    M_uu (r_u - v_u) = -h bias_u - M_ua (v_des - v_a), and r_a = v_des.  Actuated rows and columns
+    are replaced by those of the identity, which keeps the tree's sparsity.
+    """
+    nv = m.header[0].nv
+    for i in range(nv):
+        actuated = m.dofs[i].actuated
+        w.v_free[i] = v_des[i] - s.v[i] if actuated else -h * w.bias[i]
+        for j in range(i + 1):
+            keep = actuated == 0 and m.dofs[j].actuated == 0
+            w.L[i, j] = w.M[i, j] if keep else (1.0 if i == j else 0.0)
+    for i in range(nv):
+        for j in range(i):
+            if m.dofs[i].actuated and not m.dofs[j].actuated:
+                w.v_free[j] -= w.M[i, j] * w.v_free[i]
+            elif m.dofs[j].actuated and not m.dofs[i].actuated:
+                w.v_free[i] -= w.M[i, j] * w.v_free[j]
+    return _finish(m, s, w)
+
+
+@inlined
+def _soften(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
+    """Factors of M^ + P^T P / eps and the velocity without contacts."""
+    nv = m.header[0].nv
+    trace, actuators = 0.0, 0
+    for i in range(nv):
+        if m.dofs[i].actuated:
+            trace += w.M[i, i]
+            actuators += 1
+    stiffness = trace / max(actuators, 1) / SOFTNESS
+    for i in range(nv):
+        for j in range(i + 1):
+            w.L[i, j] = w.M[i, j]
+        w.v_free[i] = -h * w.bias[i]
+        if m.dofs[i].actuated:
+            w.L[i, i] += stiffness
+            w.v_free[i] += stiffness * (v_des[i] - s.v[i])
+    return _finish(m, s, w)
+
+
+@inlined
+def _finish(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+    if not factor_in_place(m.dofs, w.L):
+        return False
+    solve(m, w.L, w.v_free)
+    for i in range(m.header[0].nv):
+        w.v_free[i] += s.v[i]
+    return True
+
+
+@kernel
+def inverse(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    v_des: Floats,
+    h: float,
+    lookahead: float,
+    load_cost: Floats,
+    tau: Floats,
+    v_new: Floats,
+) -> tuple[int, float]:
+    """`inverse_world` for packed buffers, with copies of torques and velocity, shape (nv,)."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    status, violation = inverse_world(m, s, w, v_des, h, lookahead, load_cost)
+    for j in range(m.header[0].nv):
+        tau[j] = w.tau[j]
+        v_new[j] = w.v_new[j]
+    return status, violation
+
+
+class InverseResult(NamedTuple):
+    """Answer of `inverse_dynamics`."""
+
+    tau: Floats  # of the actuated coordinates [N m, N], shape (nu,)
+    v: Floats  # velocity at the end of the period, shape (nv,)
+    impulses: Floats  # on each contact candidate's body A, world axes [N s], shape (nk, 3)
+    status: InverseStatus
+    violation: float  # largest |v - v_des| of an actuated coordinate
+
+
+def inverse_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    v_des: ArrayLike,
+    period: float,
+    *,
+    lookahead: float = 0.0,
+    load_cost: ArrayLike | None = None,
+) -> InverseResult:
+    """Torques that bring the actuated velocities to `v_des` within `period`, contact included.
+
+    Args:
+        model: the model.
+        q: positions, shape (nq,).
+        v: velocities, shape (nv,).
+        v_des: desired velocities of the actuated coordinates, shape (nu,).
+        period: time over which the torques are held [s].
+        lookahead: time ahead, along v, at which inertia and bias are taken [s]: half the period
+            where the motion is integrated finely within it; 0 solves equation 7 to the letter.
+        load_cost: cost on each feature's impulse when impulses are indeterminate, shape (nf,);
+            equal if None; infinite for a feature that is not meant to carry anything.
+
+    Raises:
+        ValueError: wrong shape, not finite, more contacts in reach than the model's limit, or a
+            model with closed loops, or with torsional or rolling friction.
+    """
+    if not (np.isfinite(period) and period > 0):
+        raise ValueError(f"period must be positive and finite [s], got {period}")
+    if not 0.0 <= lookahead <= period:
+        raise ValueError(f"lookahead must lie in [0, period] = [0, {period}] s, got {lookahead}")
+    if model.closures.loops:
+        raise ValueError("inverse dynamics of models with closed loops is not available")
+    if model.header.moments:
+        raise ValueError(
+            "inverse dynamics with torsional or rolling friction is not available: build a model "
+            "without them for the controller"
+        )
+    rows, buffer = prepare(model, q, v)
+    desired = np.zeros(model.nv)
+    desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")
+    nf = len(model.features)
+    cost = np.zeros(nf) if load_cost is None else np.array(load_cost, dtype=np.float64)
+    if cost.shape != (nf,) or np.isnan(cost).any() or (cost < 0).any():
+        raise ValueError(f"load_cost must have shape ({nf},) and no negative or NaN entry")
+    tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
+    while True:
+        call = (
+            model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new
+        )  # fmt: skip
+        prepare_once("inverse dynamics", inverse, call, ("inverse", *model.kernel_groups))
+        status, violation = inverse(*call)
+        answer = open_workspace(open_model(model.packed), buffer).answer[0]
+        wanted, blocks = int(answer["wanted"]), int(answer["blocks"])
+        if wanted + blocks == 0:
+            break
+        if wanted > most_contacts(model):
+            raise ValueError(f"{wanted} contacts are in reach, more than max_contacts of the model")
+        model = with_room(model, wanted, blocks)
+        rows, buffer = prepare(model, q, v)
+    impulses = rows.view(model.state_dtype)["memory"]["impulse"][0].copy()
+    return InverseResult(
+        tau[model.actuated], v_new, impulses, InverseStatus(status), float(violation)
+    )

@@ -1,0 +1,278 @@
+"""The midpoint rule: a step whose forces and contacts act half-way.
+
+    qm = q (+) dt/2 v
+    M^ (v+ - v) = dt (tau - h(qm, (v + v+) / 2) - D v) + J(qm)^T p
+    M^ = M(qm) + armature + dt/2 D
+    0 <= p  perpendicular  J(qm) v+ + gap(qm) / dt >= 0  with Coulomb friction
+    q+ = qm (+) dt/2 v+
+
+(Moreau's midpoint rule; Moreau 1988, Jean 1999.)  It is of second order, and symmetric in time, so
+that energy is lost or gained neither in rotation nor in swinging.  What a body that floats alone
+keeps, it keeps to rounding (`dynamics.loose`).  Damping acts on the mean velocity.
+
+Seen from the middles, a step leads from one middle to the next with one velocity, v+: q+ is half
+way between.  So the contact problem is the one of Euler's rule, from `qm` over a whole step: where
+parts may not be inside one another are the middles.  During a step the state holds `qm`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.contact.assembly.loops import HELD, close_loops, hold_loops
+from dynenvs.dynamics.bias import bias_forces
+from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
+from dynenvs.dynamics.loose import fly, spin_freely
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    damped_time,
+    open_last,
+    open_model,
+    open_start,
+    open_state,
+    open_workspace,
+)
+from dynenvs.memory.records import ALONE, BASE
+
+HALFWAY = ARRIVED = 0
+SINGULAR = LOST = 1
+CORRECTIONS = 5  # at most, of the mean velocity in the gyroscopic and Coriolis terms
+PRECISE = 1e-4  # share of the largest velocity that the next correction may be and is left out
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "midpoint", seconds=6)
+def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+    """From the start of a step to its middle: `s.q`, poses, factors and `w.v_free` there.
+
+    The positions at the start are kept for `turn_back` and `arrive`.  Returns HALFWAY, or SINGULAR
+    where the mass matrix is not positive definite.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    start = open_start(m, buffer)[0]
+    for i in range(m.header[0].nq):
+        start[i] = s.q[i]
+    pace = s.v
+    if m.header[0].nkinematic > 0:
+        pace = _first_pace(m, s, w)
+    integrate(m, start, pace, 0.5 * dt, s.q)
+    update_poses(m, s.q, w.pose)
+    w.answer[0].recursive = 0
+    damped = damped_time(m, dt)
+    equations_of_motion(m, s, w, s.v, damped, w.L)
+    if not factor_in_place(m.dofs, w.L):
+        return SINGULAR
+    for j in range(m.header[0].nv):
+        w.v_free[j] = dt * (tau[j] - w.bias[j])
+    for j in range(m.header[0].nv):
+        w.yields[j] = 1.0
+    if not _add_up(m, s, w, packed, buffer):
+        return SINGULAR
+    if not _center_velocity(m, s, w, packed, buffer, tau, dt):
+        return SINGULAR
+    spin_freely(m, s, w, w.v_next, dt)
+    return HALFWAY
+
+
+@inlined
+def _first_pace(m: ModelView, s: StateView, w: WorkspaceView) -> Floats:
+    """Velocities of the first half of the step: of kinematic bodies those of the last step.
+
+    As of all others, the velocity that is set for them is that of the second half: what rides on a
+    lift then goes where the lift goes.
+    """
+    last, pace = open_last(m, s), w.v_next
+    for j in range(m.header[0].nv):
+        pace[j] = s.v[j]
+        if m.dofs[j].kinematic and last[j] == last[j]:  # not NaN
+            pace[j] = last[j]
+    return pace
+
+
+@inlined
+def _center_velocity(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    packed: Bytes,
+    buffer: Bytes,
+    tau: Floats,
+    dt: float,
+) -> bool:
+    """Correct `w.v_free`, whose gyroscopic and Coriolis terms were those of the first velocity.
+
+    They are to be those of the mean of both velocities, which `w.v_next` approaches.  Each
+    correction is smaller than the last by about dt times the turn rates: one is enough for second
+    order, further ones keep the energy of fast motion.
+    """
+    nv, mean = m.header[0].nv, w.v_next
+    last = 0.0
+    for j in range(nv):
+        last = max(last, abs(w.v_free[j] - s.v[j]))
+    for _ in range(CORRECTIONS):
+        for j in range(nv):
+            mean[j] = 0.5 * (s.v[j] + w.v_free[j])
+        bias_forces(m, s, w, mean)
+        for j in range(nv):
+            own = m.dofs[j].damping * (mean[j] - s.v[j])  # of the bias: M^ has it already
+            w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
+        if not _add_up(m, s, w, packed, buffer):
+            return False
+        change, fastest = 0.0, 0.0
+        for j in range(nv):
+            change = max(change, abs(w.v_free[j] + s.v[j] - 2.0 * mean[j]))
+            fastest = max(fastest, abs(w.v_free[j]))
+        if not change * change > PRECISE * fastest * last:
+            break
+        last = change
+    return True
+
+
+@inlined
+def _add_up(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> bool:
+    """Velocity from impulses: `w.v_free` <- v + M^-1 `w.v_free`, less what would open a loop."""
+    solve(m, w.L, w.v_free)
+    for j in range(m.header[0].nv):
+        w.v_free[j] += s.v[j]
+    return bool(m.header[0].ne == 0 or hold_loops(packed, buffer) == HELD)
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "midpoint", seconds=3)
+def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """From the middle of a step to its end: the state from `w.q_new`, the middle of the next one.
+
+    Returns ARRIVED; or LOST, with nothing changed, where a number is not finite.
+    """
+    m = open_model(packed)
+    s, w, kept = open_state(m, row), open_workspace(m, buffer), open_start(m, buffer)
+    h = m.header[0]
+    finite = True
+    for j in range(h.nv):
+        finite = finite and math.isfinite(w.v_new[j])
+    for i in range(h.nq):
+        finite = finite and math.isfinite(w.q_new[i])
+    if not finite:
+        return LOST
+    start, flown = kept[0], kept[1]
+    integrate(m, s.q, w.v_new, dt, flown)
+    flies = w.rhs  # 1 at the first coordinate of each floating body that flies, else 0
+    for i in range(1, h.nb):
+        body = m.bodies[i]
+        if body.floats == ALONE:
+            untouched = h.ne == 0 and _is_untouched(w, body.q_at, body.v_at, flown)
+            flies[body.v_at] = 1.0 if untouched else 0.0
+            if untouched:
+                fly(m, s, w, i, start, dt, flown)
+    trees = h.nbases > 0 and h.ne == 0 and _find_flying_trees(m, s, w)
+    integrate(m, w.q_new, w.v_new, -0.5 * dt, s.q)
+    for i in range(1, h.nb):
+        body = m.bodies[i]
+        if body.floats == ALONE and flies[body.v_at] != 0.0:
+            for k in range(body.q_at, body.q_at + 7):
+                s.q[k] = flown[k]
+    for i in range(h.nq):
+        w.q_posed[i] = w.q_new[i]
+    if trees:
+        _fly_trees(m, s, w, start, flown, dt)
+    if h.ne > 0:
+        _close(m, s, w, packed, buffer)
+    for j in range(h.nv):
+        s.v[j] = w.v_new[j]
+        if h.nkinematic > 0:
+            open_last(m, s)[j] = w.v_new[j]
+    return ARRIVED
+
+
+@inlined
+def _close(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> None:
+    """Close the loops at the end of the step: they are closed at the middle of the next one."""
+    for i in range(m.header[0].nq):
+        w.q_new[i] = s.q[i]
+    update_poses(m, w.q_new, w.pose_new)
+    w.answer[0].posed = 0
+    close_loops(packed, buffer, 0.0)
+    for i in range(m.header[0].nq):
+        s.q[i] = w.q_new[i]
+
+
+@inlined
+def _find_flying_trees(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+    """Mark the floating trees that nothing outside of them has touched; whether there are any.
+
+    Needs poses and composite inertias of the middle, which are no longer needed after it.
+    """
+    h, flies = m.header[0], w.rhs
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE:
+            flies[m.bodies[i].v_at] = 1.0
+    for k in range(w.answer[0].contacts):
+        contact = w.contacts[k]
+        a, b = m.bodies[contact.body_a].root, m.bodies[contact.body_b].root
+        if contact.body_a == 0:
+            a = 0
+        if contact.body_b == 0:
+            b = 0
+        p = s.memory[contact.candidate].impulse
+        pressed = p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0 or contact.gap <= 0.0
+        if pressed and a != b:
+            if a > 0 and m.bodies[a].floats == BASE:
+                flies[m.bodies[a].v_at] = 0.0
+            if b > 0 and m.bodies[b].floats == BASE:
+                flies[m.bodies[b].v_at] = 0.0
+    found = False
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
+            push_tree(m, s, w, i)
+            found = True
+    return found
+
+
+@inlined
+def _fly_trees(
+    m: ModelView, s: StateView, w: WorkspaceView, start: Floats, flown: Floats, dt: float
+) -> None:
+    """Bring the bases of the marked trees to where their momentum is kept."""
+    h, flies = m.header[0], w.rhs
+    update_poses(m, start, w.pose)
+    copy_poses(m, w.pose, w.pose_new)
+    w.answer[0].posed = 0
+    update_velocities(m, s.v, w)
+    update_inertias(m, s.mass_scale, w)
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
+            sum_tree(m, w, i, START)
+    update_poses(m, s.q, w.pose)
+    update_velocities(m, w.v_new, w)
+    update_inertias(m, s.mass_scale, w)
+    for i in range(1, h.nb):
+        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
+            sum_tree(m, w, i, END)
+            fly_tree(m, s, w, i, start, flown, dt)
+
+
+@inlined
+def _is_untouched(w: WorkspaceView, q_at: int, v_at: int, expected: Floats) -> bool:
+    """Whether neither impulses nor corrections have moved a body: bit for bit as without them."""
+    same = True
+    for j in range(v_at, v_at + 6):
+        same = same and w.v_new[j] == w.v_free[j]
+    for k in range(q_at, q_at + 7):
+        same = same and w.q_new[k] == expected[k]
+    return same
+
+
+@inlined
+def turn_back(m: ModelView, s: StateView, buffer: Bytes) -> None:
+    """Back from the middle of a step to its start."""
+    start = open_start(m, buffer)[0]
+    for i in range(m.header[0].nq):
+        s.q[i] = start[i]

@@ -1,0 +1,357 @@
+"""ONE step of a world, as a list of stages.
+
+Semi-implicit Euler (first order; not symplectic where M depends on q) with the velocity-impulse
+LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inertia are implicit
+(docs/theory.md, Semi-implicit Euler):
+
+    M^ (v+ - v) = dt (tau - h - D v) + J^T p,    M^ = M + armature + dt D,
+    0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
+
+Where something bounces, the step is cut at the impacts, whose velocities jump before the next part.
+Where fast limbs end deeper in the ground than they were, the linearised gaps have not foreseen how
+far they turn, and the step is cut in half: what they leave out falls to a quarter.
+Where something is so fast that it could pass through another thing, the step is cut, too.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.contact.assembly.loops import bend_velocity, close_loops
+from dynenvs.contact.detection.travel import safe_part
+from dynenvs.contact.impact import collide, find_impact
+from dynenvs.contact.project import correct_positions
+from dynenvs.contact.resolve import resolve_contacts
+from dynenvs.contact.sparse.project import project_sparse
+from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.dynamics.recursion import PASSED, free_by_recursion
+from dynenvs.dynamics.refine import REFINED, refine_free
+from dynenvs.dynamics.springs import add_stretch
+from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import copy_poses, update_poses
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    ModelView,
+    StateView,
+    WorkspaceView,
+    open_last,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.memory.records import INELASTIC, MIDPOINT
+from dynenvs.memory.views import raw
+from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
+from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
+
+DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
+HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
+PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
+
+
+@apart(
+    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, int64)", "step", seconds=14
+)
+def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float, free: int) -> int:
+    """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
+
+    free: whether the motion without contacts stands in the workspace
+    (`dynenvs.simulation.batch_lanes`) A part that cannot be solved leaves the state untouched.
+    STEP_FULL comes back where there is
+    too little room: `w.answer` tells how much is wanted, and who asks has kept the state (`undo`).
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
+    remaining, part, halvings = dt, dt, 0
+    while remaining > 1e-9 * dt:
+        part = min(part, remaining)
+        known = free != 0 and part == dt
+        _bounce(packed, row, buffer, m, s, w, dt, part, known)
+        piece = _set_out(packed, row, buffer, m, s, w, tau, part, known)
+        placed = ASTRAY
+        if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
+            placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
+        if placed == PLACED and not _arrive(packed, row, buffer, m, s, w, piece):
+            placed = ASTRAY
+        if placed != PLACED:
+            w.answer[0].posed = 0
+            if m.header[0].integrator == MIDPOINT:
+                turn_back(m, s, buffer)
+        if is_full(w):
+            return STEP_FULL
+        if placed == PLACED:
+            add_totals(s, w)
+            s.status[0].time += piece
+            remaining -= piece
+        elif halvings < HALVINGS:
+            halvings += 1
+            part *= 0.5
+            s.status[0].degraded += 0 if placed == SUNK else 1
+        else:
+            s.status[0].failed += 1
+            return STEP_FAILED
+    return DONE
+
+
+@inlined
+def _bounce(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    dt: float,
+    part: float,
+    known: bool,
+) -> None:
+    """Poses at the start of a part, and the impacts of what bounces and touches there."""
+    if not (known or m.header[0].integrator == MIDPOINT):
+        _pose(m, s, w)
+    if m.header[0].restitution != INELASTIC:
+        status = collide(packed, row, buffer, dt, part)
+        if status not in (CERTIFIED, DEGRADED):
+            s.status[0].degraded += 1  # the step stops what should have bounced
+
+
+@inlined
+def _set_out(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    tau: Floats,
+    part: float,
+    known: bool,
+) -> float:
+    """Motion without contacts, for as much of the part as nothing cuts short.
+
+    Returns that length; 0.0 where there is no such motion.
+    """
+    middle = m.header[0].integrator == MIDPOINT
+    if middle:
+        done = go_halfway(packed, row, buffer, tau, part) == HALFWAY
+    else:
+        done = known or free_motion(m, s, w, tau, part)
+    if not done:
+        return 0.0
+    piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
+    if piece < part:
+        if middle:
+            turn_back(m, s, buffer)
+            done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
+        else:
+            if known:  # four abreast have handed over what contact reads, and no more
+                _pose(m, s, w)
+            done = free_motion(m, s, w, tau, piece)
+    if done and m.header[0].restitution != INELASTIC:
+        done = find_impact(packed, row, buffer, piece) == CERTIFIED
+        if done and w.answer[0].until < piece:
+            piece = w.answer[0].until
+            w.answer[0].cuts += 1
+            done = free_motion(m, s, w, tau, piece)
+    return piece if done else 0.0
+
+
+@inlined
+def _meet(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    piece: float,
+) -> bool:
+    """Contacts and limits over a part: velocities and where they lead; False without an answer."""
+    if is_constrained(m):
+        status = resolve_contacts(packed, row, buffer, piece, 0, 0.0)
+    else:
+        status = move_freely(m, s, w, piece)
+    answer = w.answer[0]
+    s.status[0].pivots += answer.pivots
+    if status not in (CERTIFIED, DEGRADED):
+        return False
+    s.status[0].residual = max(s.status[0].residual, answer.residual)
+    answer.posed = 1  # `project` sets it to 0 where it leaves the poses out, which nobody asks for
+    return True
+
+
+@inlined
+def is_constrained(m: ModelView) -> bool:
+    """Whether anything can ever touch something else, a joint its limits, or a loop is closed."""
+    h = m.header[0]
+    return bool(h.nf + h.nlimited + h.ne > 0)
+
+
+@inlined
+def move_freely(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
+    """From `w.v_free` to `w.v_new`, `w.q_new` and `w.pose_new` where nothing can be in the way."""
+    for j in range(m.header[0].nv):
+        w.v_new[j] = w.v_free[j]
+    integrate(m, s.q, w.v_new, dt, w.q_new)
+    update_poses(m, w.q_new, w.pose_new)
+    answer = w.answer[0]
+    answer.residual, answer.pivots, answer.contacts, answer.rows = 0.0, 0, 0, 0
+    return CERTIFIED
+
+
+@inlined
+def _move(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    dt: float,
+    anyway: bool,
+) -> int:
+    """Correct the positions at the end of a part.
+
+    Returns PLACED; SUNK where something sank in, unless that is to be taken anyway; or ASTRAY
+    where loops do not close.
+    """
+    if not is_constrained(m):
+        return PLACED
+    closed = m.header[0].ne > 0
+    if closed:
+        close_loops(packed, buffer, dt)
+    if w.answer[0].sparse != 0:
+        sunk = project_sparse(packed, row, buffer, dt) == 0
+    else:
+        sunk = correct_positions(packed, row, buffer, dt) == 0
+    if sunk and not anyway:
+        return SUNK
+    if closed:
+        shut = close_loops(packed, buffer, 0.0)
+        if shut not in (CERTIFIED, DEGRADED):
+            return ASTRAY
+        s.status[0].degraded += 1 if shut == DEGRADED else 0
+        bend_velocity(packed, buffer)
+    return PLACED
+
+
+@kernel(seconds=0.2)
+def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+    """Advance one world by dt under the generalized forces tau, shape (nv,).
+
+    Returns DONE; STEP_FAILED with the state left at its last finite, solved one; or STEP_FULL with
+    the state as it was, and `w.answer.wanted` and `blocks` telling how much room there must be.
+    """
+    m = open_model(packed)
+    s = open_state(m, row)
+    filling = may_fill(m)
+    if filling:
+        keep_state(m, s, buffer)
+    done = step_apart(packed, row, buffer, tau, dt, 0)
+    if filling and done == STEP_FULL:
+        restore_state(m, s, buffer)
+    return int(done)
+
+
+@inlined
+def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
+    """Poses at the start of the step: mostly those at the end of the one before, bit for bit."""
+    known = w.answer[0].posed != 0
+    for i in range(m.header[0].nq):
+        known = known and w.q_posed[i] == s.q[i]
+    if known:
+        copy_poses(m, w.pose_new, w.pose)
+    else:
+        update_poses(m, s.q, w.pose)
+
+
+@inlined
+def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
+    """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
+    h = m.header[0]
+    if h.recursive:
+        packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
+        done = free_by_recursion(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+        return bool(done == PASSED)
+    w.answer[0].recursive = 0
+    equations_of_motion(m, s, w, s.v, dt, w.L)
+    if h.sprung:
+        add_stretch(m, s.v, w.bias, dt)
+    if not factor_in_place(m.dofs, w.L):
+        return False
+    for j in range(m.header[0].nv):
+        w.v_free[j] = dt * (tau[j] - w.bias[j])
+    solve(m, w.L, w.v_free)
+    for j in range(m.header[0].nv):
+        w.v_free[j] += s.v[j]
+    if h.refined:
+        packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
+        done = refine_free(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+        return bool(done == REFINED)
+    return True
+
+
+@inlined
+def _arrive(
+    packed: Bytes,
+    row: Bytes,
+    buffer: Bytes,
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    piece: float,
+) -> bool:
+    """Take over what a part has led to; False if it is nowhere."""
+    if m.header[0].integrator == MIDPOINT:
+        return bool(arrive(packed, row, buffer, piece) == ARRIVED)
+    return commit(m, s, w)
+
+
+@inlined
+def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+    """Take over positions and velocities if every one of them is finite."""
+    finite = True
+    for j in range(m.header[0].nv):
+        finite = finite and math.isfinite(w.v_new[j])
+    for i in range(m.header[0].nq):
+        finite = finite and math.isfinite(w.q_new[i])
+    if not finite:
+        return False
+    for j in range(m.header[0].nv):
+        s.v[j] = w.v_new[j]
+        if m.header[0].nkinematic > 0:
+            open_last(m, s)[j] = w.v_new[j]
+    for i in range(m.header[0].nq):
+        s.q[i] = w.q_posed[i] = w.q_new[i]
+    return True
+
+
+@inlined
+def add_totals(s: StateView, w: WorkspaceView) -> None:
+    """Add the impulses of a part's contacts to their sums over the step."""
+    for i in range(w.answer[0].contacts):  # all others carry nothing
+        memory = s.memory[w.contacts[i].candidate]
+        for k in range(3):
+            memory.total[k] += memory.impulse[k]
+
+
+@inlined
+def clear_totals(s: StateView) -> None:
+    """Start a new sum of contact impulses; candidates that carry nothing leave the list."""
+    kept = 0
+    for i in range(s.status[0].touched):
+        f = s.touched[i]
+        memory = s.memory[f]
+        p = memory.impulse
+        for k in range(3):
+            memory.total[k] = 0.0
+        if memory.mode != 0 or p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
+            s.touched[kept] = f
+            kept += 1
+        else:
+            memory.listed = 0
+    s.status[0].touched = kept

@@ -1,0 +1,407 @@
+"""World: one stepped world, for a user without Gymnasium."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.contact.assembly.loops import closure
+from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, place
+from dynenvs.jit.compiled import prepare
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import Floats, open_model, open_workspace
+from dynenvs.memory.records import BUDGET, CONTACT, FAR
+from dynenvs.model.contact_options import cone_code, cone_name, direction_counts, polygon_number
+from dynenvs.model.model import Model
+from dynenvs.model.parts import positive
+from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
+from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
+from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
+from dynenvs.simulation.timestep import DONE, STEP_FULL, step
+
+TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
+
+
+class SimulationError(RuntimeError):
+    """A step has no certified or degraded solution; the world keeps its last finite state."""
+
+
+class Contact(NamedTuple):
+    """A place where one body touches another.
+
+    `feature` and `slot` together are its stable id.
+    """
+
+    feature: int  # index into `model.features`
+    slot: int  # which of the ways in which two solids can touch; 0 of a point feature
+    bodies: tuple[str, str]
+    geoms: tuple[str, str]
+    position: Floats  # world [m], shape (3,)
+    normal: Floats  # unit, from the second to the first body, shape (3,)
+    gap: float  # [m], negative inside
+    impulse: Floats  # of the second on the first body in the last step, world axes [N s], (3,)
+    # The same of torsional and rolling friction about the position [N m s], (3,)
+    moment: Floats
+
+
+class World:
+    """A world that holds one model and steps it with hard contact.
+
+    Args:
+        model: what to simulate.
+        timestep: length of a step [s].
+        cone: of friction, "pyramid" or "exact", in this world; the model's if None.
+        directions: of each friction pyramid in this world: even, from 4 to the model's number,
+            which it is if None.
+        integrator: "euler" or "midpoint" (`ModelBuilder` tells of both); the model's if None.
+
+    Raises:
+        ValueError: no such step, cone, number of directions or integrator.
+
+    Example::
+
+        world = World(model, timestep=0.005)
+        world.q[2] = 1.0
+        for _ in range(200):
+            world.step()
+        print(world.time, world.q, world.contacts, world.diagnostics)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        timestep: float = 0.005,
+        cone: str | None = None,
+        directions: int | None = None,
+        integrator: str | None = None,
+        budget: int = BUDGET,
+    ) -> None:
+        if not isinstance(model, Model):
+            raise ValueError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r}")
+        self.model = model if integrator is None else model.with_integrator(integrator)
+        self.timestep = timestep
+        self._hold(self.model.states(1))
+        if cone is not None:
+            self.cone = cone
+        if directions is not None:
+            self.directions = directions
+        self.budget = budget
+
+    def _hold(self, rows: NDArray[Any]) -> None:
+        """Take over a state, and make what is worked out anew in every step."""
+        self._rows = rows
+        self._row = rows.view(np.uint8)
+        self._buffer = self.model.workspace()
+        self._tau = np.zeros(self.model.nv)
+        self._written = False  # whether parameters may have been written from outside
+        self._prepared = False  # whether all that a step calls has been compiled
+
+    # Copies: by `copy.copy`, `copy.deepcopy` and `pickle` alike, worlds of their own with the same
+    # future, bit for bit.  The frozen model may be shared, the state never is.
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = {"_rows", "_row", "_buffer", "_tau", "_written", "_prepared"}
+        kept = {key: value for key, value in vars(self).items() if key not in made}
+        return kept | {"state": self._row.tobytes(), "tau": self._tau.copy()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        state, tau = kept.pop("state"), kept.pop("tau")
+        vars(self).update(kept)  # of a subclass, too
+        rows = self.model.states(1)
+        rows.view(np.uint8)[:] = np.frombuffer(state, np.uint8)
+        self._hold(rows)
+        self._tau[:] = tau
+        self._written = True
+
+    @property
+    def timestep(self) -> float:
+        """Length of a step [s]; may be set at any time."""
+        return self._timestep
+
+    @timestep.setter
+    def timestep(self, value: float) -> None:
+        self._timestep = positive(value, "timestep [s]")
+
+    @property
+    def q(self) -> Floats:
+        """Positions, shape (nq,): a view that can be written into.
+
+        In scenes of so many parts that pairs share their slots, a step may move the state to make
+        room for more: ask again after each.
+        """
+        view: Floats = self._rows["q"][0]
+        return view
+
+    @q.setter
+    def q(self, value: ArrayLike) -> None:
+        self._rows["q"][0] = finite_vector(value, self.model.nq, "q")
+
+    @property
+    def v(self) -> Floats:
+        """Velocities, shape (nv,): a view that can be written into.
+
+        Those of kinematic bodies stay as they are set; all others follow from forces.
+        """
+        view: Floats = self._rows["v"][0]
+        return view
+
+    @v.setter
+    def v(self, value: ArrayLike) -> None:
+        self._rows["v"][0] = finite_vector(value, self.model.nv, "v")
+
+    @property
+    def time(self) -> float:
+        """Time since the start [s]."""
+        return float(self._rows["status"]["time"][0])
+
+    @property
+    def wrenches(self) -> Floats:
+        """External (moment; force) on each body at its centre of mass, world axes, shape (nb, 6).
+
+        A view that can be written into; it stays until it is changed.
+        """
+        view: Floats = self._rows["wrench"][0]
+        return view
+
+    @property
+    def friction(self) -> Floats:
+        """This world's friction coefficient of each contact feature, shape (nf,), writable.
+
+        A feature is a point of one geom against another, or a pair of solids (`Model.features`).
+        """
+        self._written = True
+        view: Floats = self._rows["coefficients"]["friction"][0]
+        return view
+
+    @property
+    def restitution(self) -> Floats:
+        """This world's coefficient of restitution of each contact feature, shape (nf,).
+
+        Writable if the model has a part that bounces; else every impact is inelastic.
+        """
+        self._written = True
+        view: Floats = self._rows["coefficients"]["restitution"][0]
+        view.flags.writeable = bool(self.model.header.restitution)
+        return view
+
+    @property
+    def surface_velocity(self) -> Floats:
+        """With which each geom's surface runs along it, shape (geoms, 3) [m/s]: belts of conveyors.
+
+        In the order of `Model.geoms` (`Model.geom_id`), in the axes of the geom's body; writable.
+
+        Raises:
+            ValueError: the model was built without any.
+        """
+        if "surface" not in (self._rows.dtype.names or ()):
+            raise ValueError(
+                "no geom of the model has a surface velocity: give one to ModelBuilder's geom, "
+                "surface_velocity=(0, 0, 0) if it stands still at first"
+            )
+        self._written = True
+        view: Floats = self._rows["surface"][0]
+        return view
+
+    @property
+    def cone(self) -> str:
+        """This world's friction cone, "pyramid" or "exact"; may be set at any time.
+
+        In the plane both are one, and its name is "pyramid".
+        """
+        return cone_name(int(self._rows["status"]["cone"][0]))
+
+    @cone.setter
+    def cone(self, name: str) -> None:
+        self._rows["status"]["cone"] = cone_code(name, int(self.model.header.directions))
+
+    @property
+    def directions(self) -> int:
+        """How many directions this world's friction pyramids have; may be set at any time."""
+        counts = direction_counts(int(self.model.header.directions))
+        return counts[int(self._rows["status"]["polygon"][0])]
+
+    @directions.setter
+    def directions(self, count: int) -> None:
+        number = polygon_number(count, int(self.model.header.directions))
+        self._rows["status"]["polygon"] = number
+
+    @property
+    def budget(self) -> int:
+        """How many factorisations the contacts of an island may cost; may be set at any time."""
+        return int(self._rows["status"]["budget"][0])
+
+    @budget.setter
+    def budget(self, count: int) -> None:
+        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1:
+            raise ValueError(
+                f"budget counts factorisations: a whole number from 1 on, got {count!r}"
+            )
+        self._rows["status"]["budget"] = count
+
+    @property
+    def mass_scale(self) -> Floats:
+        """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
+        self._written = True
+        view: Floats = self._rows["mass_scale"][0]
+        return view
+
+    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
+        """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
+
+        Nothing is kept but the cone and its directions, and the budget.
+        """
+        status = self._rows["status"]
+        kept = [int(status[name][0]) for name in ("cone", "polygon", "budget")]
+        self._rows[:] = self.model.states(1)
+        status["cone"], status["polygon"], status["budget"] = kept
+        if q is not None:
+            self.q = q
+        if v is not None:
+            self.v = v
+
+    @property
+    def tau(self) -> Floats:
+        """A copy of the actuator forces of the last step, clipped to effort limits, shape (nu,)."""
+        applied: Floats = self._tau[self.model.actuated]
+        return applied
+
+    def step(self, tau: ArrayLike | None = None, steps: int = 1) -> None:
+        """Advance by `steps` time steps under actuator forces `tau` [N m, N], shape (nu,).
+
+        A motor gives no more than its joint's `effort` limit: forces beyond are clipped to it, as
+        the environments do and MuJoCo does with a `forcerange`; `World.tau` tells what was applied.
+        Limits of velocity are not enforced (see `Joint`).
+
+        Raises:
+            ValueError: wrong shape, or not finite; `steps` is no whole number from 0 on; or
+                `friction`, `restitution` or `mass_scale` of this world hold something that cannot
+                be.
+            SimulationError: a contact problem has no solution, or there are more contacts than the
+                limit `ModelBuilder(max_contacts=...)` allows.  The last state that was solved
+                stays.
+        """
+        whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
+        if not (whole and steps >= 0):
+            raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
+        model = self.model
+        if self._written:
+            check_parameters(self.model, self._rows)
+        forces = 0.0 if tau is None else finite_vector(tau, model.nu, "tau")
+        limit = model.effort_limit[model.actuated]
+        self._tau[model.actuated] = np.clip(forces, -limit, limit)
+        if not self._prepared:
+            prepare("the dynamics", [(step, self._call())], model.kernel_groups)
+            self._prepared = True
+        start_totals(self._rows, model)
+        call = self._call()
+        for _ in range(steps):
+            done = step(*call)
+            while done == STEP_FULL:
+                self._make_room()
+                call = self._call()
+                done = step(*call)
+            if done != DONE:
+                raise SimulationError(
+                    f"no solution of the step at t = {self.time:.6g} s (timestep "
+                    f"{self.timestep} s, q = {self.q}, v = {self.v}); try a shorter timestep"
+                )
+
+    def _call(self) -> tuple[Any, ...]:
+        """Arguments of the step's kernel."""
+        return self.model.packed, self._row, self._buffer, self._tau, self._timestep
+
+    def _make_room(self) -> None:
+        """Room for what the step has found, which has left the state as it was.
+
+        Views of this world's state that were taken before are of no use any more.
+        """
+        answer = open_workspace(open_model(self.model.packed), self._buffer).answer[0]
+        wanted, blocks = int(answer["wanted"]), int(answer["blocks"])
+        most = most_contacts(self.model)
+        if wanted > most:
+            raise SimulationError(
+                f"the step at t = {self.time:.6g} s needs room for up to {wanted} contacts, and "
+                f"max_contacts={most} is the limit of the model: build it with a larger one "
+                f"(ModelBuilder(max_contacts={wanted}) or more) or with none"
+            )
+        self._move_to(with_room(self.model, wanted, blocks))
+
+    def _move_to(self, model: Model) -> None:
+        """Go on with the same model with more room."""
+        rows, tau, written, prepared = self._rows, self._tau, self._written, self._prepared
+        same = rows.dtype == model.state_dtype
+        self.model = model
+        self._hold(rows if same else move_rows(rows, model))
+        self._tau, self._written, self._prepared = tau, written, prepared
+
+    @property
+    def contacts(self) -> list[Contact]:
+        """Features that touch (gap below 1 um) or carried an impulse in the last step."""
+        m = open_model(self.model.packed)
+        w = open_workspace(m, self._buffer)
+        update_poses(m, self.q, w.pose)
+        record = np.zeros(1, CONTACT)[0]
+        names, geoms = self.model.body_names, self.model.geoms
+        found = []
+        measure_own_gaps(self.model.packed, self._row, self._buffer)
+        impulses = self._rows["memory"]["impulse"][0]
+        turned = self.model.header.moments
+        moments = self._rows["moments"][0] if turned else np.zeros_like(impulses)
+        loaded = impulses.any(axis=1)
+        for k, i, at, slot in candidates_of(m, w):
+            gap = w.gaps[k]
+            if gap < TOUCHING or (loaded[k] and gap < FAR):
+                feature, impulse = self.model.features[i], impulses[k]
+                place(self.model.features, w.spots, w.pose, i, at, record)
+                found.append(
+                    Contact(
+                        i,
+                        slot,
+                        (names[feature.body_a], names[feature.body_b]),
+                        (geoms[feature.geom_a].name, geoms[feature.geom_b].name),
+                        record.point.copy(),
+                        record.normal.copy(),
+                        float(gap),
+                        impulse.copy(),
+                        moments[k].copy(),
+                    )
+                )
+        return found
+
+    @property
+    def closure(self) -> Floats:
+        """By how much the loops' rows are open [m, rad], shape (ne,): zero, but for rounding.
+
+        Of each loop: distances between its frames along B's axes x, y, z, then cosines between
+        axes that are orthogonal when closed, z_A and x_B, z_A and y_B, x_A and y_B (those that its
+        joint holds).
+        """
+        return closure(self.model, self._row, self._buffer)
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Solver's counters since the world was made or reset."""
+        return read_diagnostics(self._rows["status"][0])
+
+    def get_state(self) -> NDArray[Any]:
+        """Everything that decides the future, bit for bit: one record of `model.state_dtype`."""
+        record: NDArray[Any] = self._row.copy().view(self._rows.dtype)[0]
+        return record
+
+    def set_state(self, state: NDArray[Any]) -> None:
+        """Restore what `get_state` gave."""
+        model = self.model
+        if getattr(state, "dtype", None) != self._rows.dtype:
+            found = with_room_for(model, state)
+            if found is None:
+                raise ValueError("state must be a record that get_state() of this model returned")
+            model, state = found, move_rows(np.array([state], state.dtype), found)[0]
+        if model is not self.model:
+            self._move_to(model)
+        self._rows[0] = state
+        self._written = True
+        mend_lists(self._rows)

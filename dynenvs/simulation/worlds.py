@@ -1,0 +1,371 @@
+"""Worlds: many worlds of one model, stepped together by one compiled call, for NumPy users."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.dynamics.jacobians import Frames, read_frames
+from dynenvs.jit.compiled import prepare
+from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.model.model import Model
+from dynenvs.model.parts import positive
+from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
+from dynenvs.simd.vectors import WIDTH
+from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, step_worlds
+from dynenvs.simulation.diagnostics import COUNTERS
+from dynenvs.simulation.progress import APART, begin_round, new_progress
+from dynenvs.simulation.room import most_contacts, move_rows, with_room
+from dynenvs.simulation.threads import share
+from dynenvs.simulation.timestep import STEP_FAILED, STEP_FULL
+from dynenvs.simulation.world import SimulationError, World
+
+Flags = NDArray[np.bool_]
+
+
+class WorldsError(SimulationError):
+    """Some worlds' steps have no solution; these keep their last finite states.
+
+    Attributes:
+        worlds: their numbers.
+    """
+
+    def __init__(self, message: str, worlds: NDArray[np.int64]) -> None:
+        super().__init__(message)
+        self.worlds = worlds
+
+
+class Worlds:
+    """`count` worlds of one model, stepped together.
+
+    A world's future depends on its own entries alone, bit for bit as `World` has it: not on the
+    batch, its place in it, or threads.
+
+    Args:
+        model: what they all are.
+        count: how many.
+        timestep: length of a step [s].
+        threads: how many threads share out the worlds of a call; 16 worlds are worth a thread.
+        options: `cone`, `directions`, `integrator` and `budget`, as of `World`.
+
+    Raises:
+        ValueError: no such number, step or option.
+
+    Example::
+
+        worlds = dynenvs.Worlds(model, 256, timestep=0.005, threads=2)
+        worlds.q[:, 2] = np.linspace(0.5, 1.0, 256)
+        for _ in range(200):
+            worlds.step(-2.0 * worlds.v[:, model.actuated])
+        print(worlds.q.mean(axis=0), worlds.impulses[:, model.body_id("foot")])
+    """
+
+    def __init__(
+        self, model: Model, count: int, *, timestep: float = 0.005, threads: int = 1, **options: Any
+    ) -> None:
+        self.count = _number(count, "count", 1)
+        self.threads = max(1, min(_number(threads, "threads", 1), count // LEAST_SHARE))
+        first = World(model, timestep=timestep, **options)  # whose checks are these worlds'
+        self.model, self.timestep = first.model, first.timestep
+        self._fresh: Any = first._rows.copy()
+        self._hold(np.repeat(self._fresh, count))
+        self._tau = np.zeros((count, self.model.nv))
+        self._outcomes = np.zeros((count, 3), np.int64)
+        self._written = False  # whether parameters may have been written from outside
+        self._prepared = False
+
+    def _hold(self, rows: NDArray[Any]) -> None:
+        """Take over states, and make what is worked out anew in every step."""
+        self._rows = rows
+        h = self.model.header
+        at_once = min(WIDTH, self.count // self.threads) if self.model.goes_abreast else 1
+        self.model.workspace()  # says where there is no memory for one
+        self._buffers = np.zeros(
+            self.threads * at_once * (int(h.workspace_bytes) + APART), np.uint8
+        )
+        own = self.model.pairs["first"] >= 0
+        pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
+        self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared"}
+        kept = {key: value for key, value in vars(self).items() if key not in made}
+        return kept | {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        states, start = kept.pop("states"), kept.pop("start")
+        vars(self).update(kept)
+        self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
+        self._fresh = start.copy().view(self.model.state_dtype)
+        self._hold(states.copy().view(self.model.state_dtype))
+        self._written, self._prepared = True, False
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def timestep(self) -> float:
+        """Length of a step [s]; may be set at any time."""
+        return self._timestep
+
+    @timestep.setter
+    def timestep(self, value: float) -> None:
+        self._timestep = positive(value, "timestep [s]")
+
+    # What they are: views, which can be written into.  In scenes of so many parts that pairs share
+    # their slots, a step may move the states to make room for more: ask again after each.
+
+    @property
+    def q(self) -> Floats:
+        """Positions, shape (count, nq), writable."""
+        return self._view("q")
+
+    @property
+    def v(self) -> Floats:
+        """Velocities, shape (count, nv), writable."""
+        return self._view("v")
+
+    @property
+    def wrenches(self) -> Floats:
+        """External (moment; force) on each body at its centre of mass, world axes, writable.
+
+        Shape (count, nb, 6); they stay until they are changed.
+        """
+        return self._view("wrench")
+
+    @property
+    def mass_scale(self) -> Floats:
+        """Factor on the mass and inertia of each body, shape (count, nb), writable."""
+        self._written = True
+        return self._view("mass_scale")
+
+    @property
+    def friction(self) -> Floats:
+        """Coefficient of each contact feature (`Model.features`), shape (count, nf), writable."""
+        self._written = True
+        view: Floats = self._rows["coefficients"]["friction"]
+        return view
+
+    @property
+    def restitution(self) -> Floats:
+        """The same of restitution; writable if the model has a part that bounces."""
+        self._written = True
+        view: Floats = self._rows["coefficients"]["restitution"]
+        view.flags.writeable = bool(self.model.header.restitution)
+        return view
+
+    def _view(self, name: str) -> Floats:
+        view: Floats = self._rows[name]
+        return view
+
+    @property
+    def time(self) -> Floats:
+        """Time since the start of each world [s], shape (count,)."""
+        times: Floats = self._rows["status"]["time"].copy()
+        return times
+
+    @property
+    def tau(self) -> Floats:
+        """Actuator forces of each world's last step, clipped to effort limits, (count, nu)."""
+        applied: Floats = self._tau[:, self.model.actuated]
+        return applied
+
+    @property
+    def frames(self) -> Frames:
+        """Poses and velocities of all bodies, the world first; arrays with one entry a world."""
+        n, nb = self.count, len(self.model.body_names)
+        shapes = (n, nb, 3, 3), (n, nb, 3), (n, nb, 3), (n, nb, 3)
+        found = Frames(*(np.empty(shape) for shape in shapes))
+        read_frames(self.model.packed, _bytes(self._rows), self.model.workspace(), *found)
+        return found
+
+    @property
+    def impulses(self) -> Floats:
+        """What contacts gave each body in the last `step`, world axes [N s], shape (count, nb, 3).
+
+        Divided by the time that it took: the mean force.
+        """
+        found = np.empty((self.count, len(self.model.body_names), 3))
+        read_impulses(self.model.packed, _bytes(self._rows), self._sources, found)
+        return found
+
+    @property
+    def diagnostics(self) -> dict[str, NDArray[Any]]:
+        """Counters and worst residual of each world (`Diagnostics`), shape (count,)."""
+        status = self._rows["status"]
+        return {name: status[name].copy() for name in ("residual", *COUNTERS)}
+
+    def step(
+        self, tau: ArrayLike | None = None, steps: int = 1, *, chosen: ArrayLike | None = None
+    ) -> None:
+        """Advance by `steps` time steps under actuator forces `tau` [N m, N].
+
+        Args:
+            tau: shape (count, nu), clipped to effort limits; none if None.
+            steps: how many.
+            chosen: which worlds, shape (count,); all if None.  The others' `tau` is not read.
+
+        Raises:
+            ValueError: wrong shape, or not finite; or parameters were written that cannot be.  All
+                worlds are as they were.
+            WorldsError: steps of some worlds have no solution, or need more contacts than the
+                model allows; all others have been stepped.
+        """
+        steps = _number(steps, "steps", 0)
+        who = self._flags(chosen)
+        if self._written:
+            check_parameters(self.model, self._rows)
+        model = self.model
+        shape = (self.count, model.nu)
+        if tau is None:
+            forces = np.zeros(shape)
+        else:
+            forces = np.where(who[:, None], _numbers(tau, shape, "tau"), 0.0)
+            if not np.isfinite(forces).all():
+                bad = np.argwhere(~np.isfinite(forces))[:8].tolist()
+                raise ValueError(f"tau must be finite; entries {bad} are not")
+        limit = model.effort_limit[model.actuated]
+        applied = self._tau[who]
+        applied[:, model.actuated] = np.clip(forces[who], -limit, limit)
+        self._tau[who] = applied
+        self._outcomes[:] = 0
+        self._outcomes[who, 0] = WAITING
+        self._step_all(steps)
+
+    def _step_all(self, steps: int) -> None:
+        """Step who is waiting; make room where that is wanted, and ask again."""
+        outcomes, most = self._outcomes, most_contacts(self.model)
+        while True:
+            self._run(steps)
+            full = outcomes[:, 0] == STEP_FULL
+            beyond = full & (outcomes[:, 1] > most)
+            outcomes[beyond, 0] = STEP_FAILED
+            full &= ~beyond
+            if not full.any():
+                break
+            self._make_room(*outcomes[full, 1:].max(axis=0).tolist())
+            outcomes[full, 0] = WAITING
+        which = np.flatnonzero(outcomes[:, 0] == STEP_FAILED)
+        if which.size:
+            raise WorldsError(
+                f"the step has no solution in {len(which)} of {self.count} worlds (numbers "
+                f"{which[:8].tolist()}...), or needs more than max_contacts={most} contacts there; "
+                "try a shorter timestep, or reset them (`error.worlds` lists them)",
+                which,
+            )
+
+    def _run(self, steps: int) -> None:
+        packed, rows, buffers = self.model.packed, _bytes(self._rows), self._buffers
+        progress = new_progress(self.threads)
+        call = (packed, rows, buffers, self._tau, self._outcomes, self.timestep, steps)
+        if not self._prepared:
+            batch = ("batch",) if self.count > 1 and self.model.goes_abreast else ()
+            first = (*call, progress, 0)
+            prepare("the dynamics", [(step_worlds, first)], self.model.kernel_groups + batch)
+            self._prepared = True
+        if self.threads == 1:
+            begin_round(progress, 1)
+            step_worlds(*call, progress, 0)
+        else:
+            share(lambda thread, mine: step_worlds(*call, mine, thread), self.threads)
+
+    def _make_room(self, contacts: int, blocks: int) -> None:
+        model = with_room(self.model, contacts, blocks)
+        rows, fresh = self._rows, self._fresh
+        if rows.dtype != model.state_dtype:
+            rows, fresh = move_rows(rows, model), move_rows(fresh, model)
+        self.model, self._fresh = model, fresh
+        self._hold(rows)
+
+    def reset(
+        self,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        *,
+        chosen: ArrayLike | None = None,
+    ) -> None:
+        """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
+
+        Friction, restitution, masses and wrenches are the model's again, too.
+
+        Args:
+            q: shape (nq,) for all alike, or (count, nq), of which those of the chosen are read.
+            v: shape (nv,) or (count, nv), the same.
+            chosen: which worlds, shape (count,); all if None.
+        """
+        who = self._flags(chosen)
+        given = [
+            None if value is None else self._spread(value, size, name, who)
+            for value, size, name in ((q, self.model.nq, "q"), (v, self.model.nv, "v"))
+        ]
+        _records(self._rows)[who] = _records(self._fresh)
+        for name, value in zip(("q", "v"), given, strict=True):
+            if value is not None:
+                self._rows[name][who] = value[who]
+
+    def get_state(self) -> NDArray[Any]:
+        """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
+        return _bytes(self._rows).copy().view(self._rows.dtype)
+
+    def set_state(self, state: NDArray[Any], *, chosen: ArrayLike | None = None) -> None:
+        """Restore what `get_state` gave, in the chosen worlds, shape (count,); in all if None.
+
+        Raises:
+            ValueError: no states of so many worlds of this model.
+        """
+        who = self._flags(chosen)
+        if getattr(state, "dtype", None) != self._rows.dtype or state.shape != self._rows.shape:
+            raise ValueError(
+                f"state must be the {self.count} records that get_state() of these worlds gave"
+            )
+        _records(self._rows)[who] = _records(state)[who]
+        mend_lists(self._rows)
+        self._written = True
+
+    def _flags(self, chosen: ArrayLike | None) -> Flags:
+        if chosen is None:
+            return np.ones(self.count, np.bool_)
+        flags = np.asarray(chosen)
+        if flags.dtype != np.bool_ or flags.shape != (self.count,):
+            raise ValueError(
+                f"chosen must be booleans of shape ({self.count},), got {flags.dtype} of shape "
+                f"{flags.shape}"
+            )
+        return flags
+
+    def _spread(self, value: ArrayLike, size: int, name: str, who: Flags) -> Floats:
+        array = np.asarray(value)
+        if array.ndim == 1:
+            array = np.broadcast_to(finite_vector(value, size, name), (self.count, size))
+        array = _numbers(array, (self.count, size), name)
+        if not np.isfinite(array[who]).all():
+            raise ValueError(f"{name} must be finite in the chosen worlds")
+        return array
+
+
+def _number(value: Any, name: str, least: int) -> int:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    return int(value)
+
+
+def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be real numbers, got {array.dtype}")
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    return array.astype(np.float64)
+
+
+def _bytes(rows: NDArray[Any]) -> Bytes:
+    """States' memory, as kernels take it."""
+    return rows.reshape(-1).view(np.uint8)
+
+
+def _records(rows: NDArray[Any]) -> NDArray[Any]:
+    """The same, one row a world."""
+    return _bytes(rows).reshape(len(rows), -1)

@@ -1,0 +1,1 @@
+"""What compares and checks: peers, truth tables, the sources' experiments, other methods."""

@@ -1,0 +1,221 @@
+"""The families of scenes by name, and the call that runs them and writes what was found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from dynenvs.agents.machine import describe
+from dynenvs.studies.bench.families import chosen_from
+from dynenvs.studies.bench.peers import MissingPeer
+from dynenvs.studies.bench.report import draft, write_json
+from dynenvs.studies.verify import (
+    bouncing,
+    closed,
+    conveyor,
+    corners,
+    free_motion,
+    groove,
+    impacts,
+    isotropy,
+    moments,
+    piles,
+    pinched,
+    precision,
+    rest,
+    rolling,
+    sliding,
+    solvers,
+)
+from dynenvs.studies.verify.clock import Clock
+from dynenvs.studies.verify.in_dart import InDart
+from dynenvs.studies.verify.in_mujoco import InMujoco
+from dynenvs.studies.verify.in_pinocchio import InPinocchio
+from dynenvs.studies.verify.ours import Ours
+from dynenvs.studies.verify.report import COLORS, Row, document, is_ours, markdown, plot, show
+from dynenvs.studies.verify.scene import Family, Make
+
+FAMILIES: dict[str, Family] = {
+    "rest": rest.readings,
+    "sliding": sliding.readings,
+    "isotropy": isotropy.readings,
+    "rolling": rolling.readings,
+    "impacts": impacts.readings,
+    "bouncing": bouncing.readings,
+    "free": free_motion.readings,
+    "closed": closed.readings,
+    "piles": piles.readings,
+    "groove": groove.readings,
+    "pinched": pinched.readings,
+    "corners": corners.readings,
+    "conveyor": conveyor.readings,
+    "moments": moments.readings,
+}
+SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
+PRECISION = "precision"  # no table: curves of what an error costs
+ONE_BY_ONE = "dynenvs, one by one"
+POISSON = "dynenvs, exact cone, Poisson"
+OF_BOUNCING = ONE_BY_ONE, POISSON  # where nothing bounces they would be the same as others
+MIDPOINT = "dynenvs, midpoint"
+OF_MIDPOINT = "free", "rest", "rolling"  # families in which the integrator shows, or must not show
+SYSTEMS: dict[str, Callable[..., Any]] = {
+    "dynenvs": Ours,
+    "dynenvs, exact cone": partial(Ours, cone="exact"),
+    ONE_BY_ONE: partial(Ours, impacts="sequential"),
+    POISSON: partial(Ours, cone="exact", restitution="poisson"),
+    MIDPOINT: partial(Ours, integrator="midpoint"),
+    "MuJoCo": InMujoco,
+    "MuJoCo, hard": partial(InMujoco, hard=True),
+    "DART": InDart,
+    "Pinocchio ADMM": partial(InPinocchio, solver="ADMM"),
+    "Pinocchio PGS": partial(InPinocchio, solver="PGS"),
+}
+
+
+class Found(NamedTuple):
+    """Everything that a call found."""
+
+    rows: list[Row]
+    skipped: list[str]  # scenes and simulators, with the reason
+    scores: list[solvers.Score]
+    missing: list[str]  # LCP solvers, with the reason
+    points: list[precision.Point]
+
+
+def verify(
+    names: str | None, console: Console, *, out: Path, page: Path | None = None
+) -> tuple[list[Row], list[solvers.Score]]:
+    """Run families of scenes and the LCP solvers; print tables, save JSON and plots.
+
+    Args:
+        names: of families, with commas between; all if None.
+        console: where the table and the progress go.
+        out: folder for `verify.json` and the plots.
+        page: Markdown file to write; its plots go beside it.
+
+    Returns the tables' rows.
+
+    Raises:
+        ValueError: no such family; lists those that there are.
+        OSError: a file cannot be written.
+    """
+    begin = time.monotonic()
+    families = chosen_from([*FAMILIES, SOLVERS, PRECISION], names, "scene")
+    out.mkdir(parents=True, exist_ok=True)  # better to know before than after
+    if page is not None:
+        page.parent.mkdir(parents=True, exist_ok=True)
+    rows, skipped = run([family for family in families if family in FAMILIES], console)
+    if rows or skipped:
+        show(rows, skipped, console)
+    scores, missing = solvers.scores(console) if SOLVERS in families else ([], [])
+    if scores:
+        solvers.show(scores, missing, console)
+    points = precision.points(_without_bouncing(), console) if PRECISION in families else []
+    found = Found(rows, skipped, scores, missing, points)
+    drawn = _draw(found, "isotropy" in families, out, console)
+    machine = describe() | {"minutes": round((time.monotonic() - begin) / 60, 1)}
+    facts = document(rows, [*skipped, *missing], machine)
+    facts |= {"solvers": solvers.document(scores), "precision": precision.document(points)}
+    write_json(out / "verify.json", facts)
+    if page is not None:
+        _write_page(page, found, machine, drawn)
+    console.print(
+        f"wrote {out / 'verify.json'}" + (f" and {page}" if page else ""), highlight=False
+    )
+    return rows, scores
+
+
+def _without_bouncing() -> dict[str, Callable[..., Any]]:
+    left_out = (*OF_BOUNCING, MIDPOINT)
+    return {name: make for name, make in SYSTEMS.items() if name not in left_out}
+
+
+def _draw(found: Found, around: bool, out: Path, console: Console) -> dict[str, Path]:
+    """The pictures that there is something to draw of, by name."""
+    colors = dict(zip(SYSTEMS, COLORS, strict=True))
+    systems = _without_bouncing()
+    draws: dict[str, Callable[[Path], None] | None] = {
+        "verify": partial(plot, rows=found.rows, colors=colors) if found.rows else None,
+        "isotropy": partial(isotropy.plot, systems=systems, colors=colors) if around else None,
+        "precision": partial(precision.plot, found=found.points, colors=colors)
+        if found.points
+        else None,
+        "solvers": partial(solvers.plot, found=found.scores) if found.scores else None,
+    }
+    drawn = {}
+    for name, draw in draws.items():
+        path = out / f"{name}.png"
+        if draw is not None and _plot(path, draw, console):
+            drawn[name] = path
+    return drawn
+
+
+def _write_page(page: Path, found: Found, machine: dict[str, Any], drawn: dict[str, Path]) -> None:
+    """The page of the documentation, and copies of the pictures beside it."""
+    beside: dict[str, str] = {}
+    for name, path in drawn.items():
+        picture = page.with_name(f"{page.stem}{'' if name == 'verify' else f'-{name}'}.png")
+        with draft(picture) as file:
+            file.write_bytes(path.read_bytes())
+        beside[name] = picture.name
+    parts = []
+    if found.rows or found.skipped:
+        parts.append(markdown(found.rows, found.skipped, machine, beside))
+    if found.points:
+        parts.append(precision.markdown(beside.get("precision")))
+    if found.scores:
+        parts.append(solvers.markdown(found.scores, found.missing, beside.get("solvers")))
+    with draft(page) as file:
+        file.write_text("\n".join(parts), encoding="utf-8")
+
+
+def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]]:
+    """Every family in every simulator: the rows, and what could not run."""
+    rows: dict[tuple[str, str], Row] = {}
+    skipped = []
+    for family in families:
+        for system, make in SYSTEMS.items():
+            if system in OF_BOUNCING and family != "bouncing":
+                continue
+            if system == MIDPOINT and family not in OF_MIDPOINT:
+                continue
+            with console.status(f"{family}, {system}"):
+                try:
+                    _collect(family, system, make, rows)
+                except MissingPeer as error:
+                    skipped.append(f"{system}, {family}: {error}")
+    return list(rows.values()), list(dict.fromkeys(skipped))
+
+
+def _collect(family: str, system: str, make: Make, rows: dict[tuple[str, str], Row]) -> None:
+    clock, scene = Clock(make), None
+    for reading in FAMILIES[family](clock):
+        if reading.scene != scene:
+            scene, cost = reading.scene, clock.take()
+        key = reading.scene, reading.quantity
+        if key not in rows:
+            rows[key] = Row(family, *key, reading.expected, reading.bar, reading.exact, {}, {}, {})
+        rows[key].measured[system] = reading.measured
+        rows[key].errors[system] = reading.error
+        if cost is not None:
+            rows[key].costs[system] = cost
+
+
+def missed(rows: Sequence[Row]) -> int:
+    """How many rows of ours miss their bar."""
+    return sum(any(row.fails(name) for name in row.errors if is_ours(name)) for row in rows)
+
+
+def _plot(path: Path, draw: Callable[[Path], None], console: Console) -> bool:
+    """Draw if there is something to draw with."""
+    try:
+        draw(path)
+    except MissingPeer as error:
+        console.print(f"no plot: {error}", style="yellow", highlight=False)
+        return False
+    return True
