@@ -181,7 +181,7 @@ def test_many_boxes_thrown_together_are_solved(cone: str) -> None:
     assert found.failed == 0
     assert found.residual < 1e-6
     assert found.degraded < 15  # of some 300 solutions
-    assert found.rungs.multipliers.answered > 100  # large islands were solved, not avoided
+    assert found.rungs.path.answered > 100  # large islands were solved, not avoided
 
 
 def test_a_budget_bounds_the_work() -> None:
