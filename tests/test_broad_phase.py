@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dynenvs.model import packing, solids
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.model import packing, solids
 from dynenvs.model.parts import free, revolute
 from dynenvs.simulation.world import World
 

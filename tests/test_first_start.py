@@ -68,7 +68,7 @@ def test_installations_share_the_cache(tmp_path: Path) -> None:
     """The same sources elsewhere, with other dates, load what the first have compiled."""
     code = COMPILE + "print(compiled.__file__)"
     assert end(start(code, tmp_path / "cache"))[0].split()[0] == "1"
-    package = Path(compiled.__file__).parent
+    package = Path(compiled.__file__).parents[1]
     shutil.copytree(package, tmp_path / "elsewhere" / "dynenvs", copy_function=shutil.copy)
     out, err = end(start(code, tmp_path / "cache", PYTHONPATH=str(tmp_path / "elsewhere")))
     assert out.split()[0] == "0"

@@ -11,8 +11,9 @@ from scipy.spatial.transform import Rotation
 from trees import Array
 
 from dynenvs.memory.records import BUDGET
+from dynenvs.model import pairs, solids
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.model import Model, pairs, solids
+from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError, free
 from dynenvs.simulation.world import World
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from trees import Array
 
+from dynenvs.model import packing
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.model import Model, packing
+from dynenvs.model.model import Model
 from dynenvs.model.parts import free, revolute
 from dynenvs.simulation.world import World
 

@@ -11,8 +11,8 @@ import pytest
 from test_large_scenes import heap
 
 from dynenvs.envs import planar_humanoid, quadruped
+from dynenvs.model import packing, solids
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.model import packing, solids
 from dynenvs.model.parts import free, revolute
 from dynenvs.simulation.inverse import inverse_dynamics
 from dynenvs.simulation.world import World
