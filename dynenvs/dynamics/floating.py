@@ -156,7 +156,9 @@ def fly_tree(
     """Motion of the base, body i, at the end of a step in which nothing outside touched its tree.
 
     start: positions at the start of the step, shape (nq,); `s.v` are the velocities there.
-    flown: positions at the next middle as the velocities have it; `w.q_new` is corrected.
+    flown: positions at the next middle, shape (nq,), as velocities alone lead to it; those in
+    `w.q_new` are corrected.
+    h: length of the step [s]
     `s.q` and `w.v_new` are what the step leads to: their parts of the base are corrected.  Needs
     the notes of the tree at the start and the end, and the poses at the end.
     """
