@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.experts.reference import reference_controller
 
 _OF_SB3 = "as_sb3", "make_sb3_vec_env"  # stable-baselines3 brings torch: seconds
 __all__ = [*_OF_SB3, "reference_controller"]

@@ -13,8 +13,8 @@ import llvmlite.binding as llvm
 import numba
 from rich.console import Console
 
-from dynenvs.agents.reference import reference_controller
-from dynenvs.envs.base import DynEnv
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.core.base import DynEnv
 from dynenvs.jit.cache import cache_root, is_writable
 from dynenvs.jit.compiled import prepare
 from dynenvs.simulation.world import World

@@ -14,9 +14,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from dynenvs.agents.errors import install_hint
-from dynenvs.envs.base import DynEnv
 from dynenvs.envs.checks import known_arguments
-from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.vector import DynVectorEnv
 
 try:
     from stable_baselines3.common.vec_env import VecEnv, VecMonitor

@@ -42,8 +42,8 @@ _HOMES = {
     "save": "dynenvs.model.importing",
     "actuator_forces": "dynenvs.model.actuators",
     "solve_lcp": "dynenvs.lcp",
-    "render": "dynenvs.envs.viewer",
-    "Viewer": "dynenvs.envs.viewer",
+    "render": "dynenvs.envs.render.viewer",
+    "Viewer": "dynenvs.envs.render.viewer",
 }
 __all__ = [*_HOMES]
 

@@ -16,12 +16,12 @@ from rich.table import Table
 
 import dynenvs
 from dynenvs.agents.data import commands as data
-from dynenvs.agents.demo import play, writable
-from dynenvs.agents.episode import environment_id, make, short_name, speeds_of
 from dynenvs.agents.errors import UserError, told_plainly
+from dynenvs.agents.evaluation.demo import play, writable
+from dynenvs.agents.evaluation.episode import environment_id, make, short_name, speeds_of
+from dynenvs.agents.evaluation.options import parse_options
 from dynenvs.agents.interrupt import stopped_by_ctrl_c
 from dynenvs.agents.learn import commands as learn
-from dynenvs.agents.options import parse_options
 from dynenvs.agents.streams import print_anything
 from dynenvs.registration import ENVIRONMENTS
 

@@ -9,12 +9,12 @@ EPISODE_STEPS = 1000  # control steps after which an episode is truncated, unles
 # id: (classes, for one world and "Env" replaced by "VectorEnv" for many;
 #      what the expert earns: solved from there)
 ENVIRONMENTS = {
-    "dynenvs/DoublePendulum-v0": ("double_pendulum:DoublePendulum", 850.0),
-    "dynenvs/ChainPendulum-v0": ("chain_pendulum:ChainPendulum", 750.0),
-    "dynenvs/PlanarHumanoid-v0": ("planar_humanoid:PlanarHumanoid", 800.0),
-    "dynenvs/PlanarQuadruped-v0": ("planar_quadruped:PlanarQuadruped", 900.0),
-    "dynenvs/Quadruped-v0": ("quadruped:Quadruped", 900.0),
-    "dynenvs/Humanoid-v0": ("humanoid:Humanoid", 600.0),
+    "dynenvs/DoublePendulum-v0": ("pendulum.double_pendulum:DoublePendulum", 850.0),
+    "dynenvs/ChainPendulum-v0": ("pendulum.chain_pendulum:ChainPendulum", 750.0),
+    "dynenvs/PlanarHumanoid-v0": ("planar.planar_humanoid:PlanarHumanoid", 800.0),
+    "dynenvs/PlanarQuadruped-v0": ("planar.planar_quadruped:PlanarQuadruped", 900.0),
+    "dynenvs/Quadruped-v0": ("legged.quadruped:Quadruped", 900.0),
+    "dynenvs/Humanoid-v0": ("legged.humanoid:Humanoid", 600.0),
 }
 
 

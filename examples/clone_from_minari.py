@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from dynenvs.agents.data.collect import collect
-from dynenvs.agents.evaluate import evaluate, references
+from dynenvs.agents.evaluation.evaluate import evaluate, references
 
 ENV, NAME = "dynenvs/DoublePendulum-v0", "example-v0"
 

@@ -16,7 +16,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecNormalize
 
 from dynenvs.agents import make_sb3_vec_env
-from dynenvs.agents.evaluate import references
+from dynenvs.agents.evaluation.evaluate import references
 
 ENV = "dynenvs/PlanarQuadruped-v0"
 

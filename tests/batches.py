@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rollouts import bits
 
 import dynenvs
-from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.envs.core.vector import DynVectorEnv
 
 gym.register_envs(dynenvs)
 

@@ -42,7 +42,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Short evaluations, one thread, an empty folder, generators as they were."""
     import torch
 
-    from dynenvs.agents.evaluate import evaluate, references
+    from dynenvs.agents.evaluation.evaluate import evaluate, references
     from dynenvs.agents.learn import train as training
     from dynenvs.agents.learn import watch
 

@@ -14,10 +14,10 @@ from gymnasium.envs.registration import load_env_creator
 from numpy.typing import NDArray
 
 import dynenvs
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.contact.detection.detect import measure_gaps
-from dynenvs.envs.base import DynEnv
-from dynenvs.envs.humanoid import HumanoidTask
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.legged.humanoid import HumanoidTask
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model, open_state, open_workspace
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.episode import run_episode
-from dynenvs.agents.legged_measure import Trot, measure_trot
-from dynenvs.agents.reference import reference_controller
-from dynenvs.envs.legged_env import LeggedRobot
+from dynenvs.agents.evaluation.episode import run_episode
+from dynenvs.agents.evaluation.legged_measure import Trot, measure_trot
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.legged.legged import LeggedRobot
 
 
 def missed_bars(trot: Trot, seed: int, clearance: float) -> list[str]:

@@ -12,7 +12,7 @@ from batches import make_batch, random_actions, trace_batch, worlds_bits
 from rollouts import bits, every_env, make
 
 from dynenvs.agents import reference_controller
-from dynenvs.envs.worlds import LEAST_SHARE
+from dynenvs.envs.core.worlds import LEAST_SHARE
 
 COUNT, STEPS = 6 * LEAST_SHARE, 45  # enough worlds for six threads
 

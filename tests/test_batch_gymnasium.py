@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 from rollouts import every_env, every_planar, make
 
-from dynenvs.envs.base import DynEnv
+from dynenvs.envs.core.base import DynEnv
 
 every_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 

@@ -11,7 +11,7 @@ import pytest
 from batches import make_batch, random_actions
 from rollouts import FREE, bits, every_env, every_planar
 
-from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.envs.core.vector import DynVectorEnv
 
 COUNT = 4
 

@@ -17,7 +17,7 @@ from batches import make_batch, random_actions, trace_batch
 from gymnasium.vector import AsyncVectorEnv
 from rollouts import IDS, bits, every_env
 
-from dynenvs.envs.worlds import LEAST_SHARE
+from dynenvs.envs.core.worlds import LEAST_SHARE
 from dynenvs.jit import compiled
 from dynenvs.simulation import threads
 from dynenvs.simulation.progress import claim, leave

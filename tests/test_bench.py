@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from dynenvs import cli
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.memory.layout import open_model, open_workspace
 from dynenvs.simulation.world import World
 from dynenvs.studies.bench import (

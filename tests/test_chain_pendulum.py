@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from rollouts import Depth, make
 
 import dynenvs
-from dynenvs.agents.chain_measure import AT_TARGET, Press, measure_press
-from dynenvs.agents.episodes import run_episodes
-from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.standing import StandingController
+from dynenvs.agents.evaluation.chain_measure import AT_TARGET, Press, measure_press
+from dynenvs.agents.evaluation.episodes import run_episodes
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.experts.standing import StandingController
 from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.dynamics.jacobians import frames
-from dynenvs.envs.chain import PRESSED
-from dynenvs.envs.chain_pendulum import FEWEST, MOST, ON_FLOOR, ON_WALL, ChainPendulumEnv
-from dynenvs.envs.codes import END_WORDS
+from dynenvs.envs.core.codes import END_WORDS
+from dynenvs.envs.pendulum.chain_kernel import PRESSED
+from dynenvs.envs.pendulum.chain_pendulum import FEWEST, MOST, ON_FLOOR, ON_WALL, ChainPendulumEnv
 from dynenvs.envs.robots import chain as robot
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats

@@ -13,9 +13,10 @@ import pytest
 from PIL import Image
 
 from dynenvs import cli
-from dynenvs.agents import demo, film, interrupt
-from dynenvs.agents.episode import environment_id, short_name
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents import interrupt
+from dynenvs.agents.evaluation import demo, film
+from dynenvs.agents.evaluation.episode import environment_id, short_name
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
 
 

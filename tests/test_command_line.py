@@ -12,7 +12,7 @@ import pytest
 from learning import HUMANOID, run
 from rich.console import Console
 
-from dynenvs.agents.evaluate import Evaluation, References, as_json, evaluate, table
+from dynenvs.agents.evaluation.evaluate import Evaluation, References, as_json, evaluate, table
 from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
 from dynenvs.files import folders_above, written_whole
@@ -86,7 +86,7 @@ def test_evaluate_leaves_out_what_is_not_installed(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    monkeypatch.delitem(sys.modules, "dynenvs.agents.learn.policy_file", raising=False)
+    monkeypatch.delitem(sys.modules, "dynenvs.agents.policy_file", raising=False)
     monkeypatch.setattr(commands.importlib.util, "find_spec", lambda name: None)
     short = ("--episodes", "1", "--option", "max_episode_steps=3")
     assert run(monkeypatch, "evaluate", "double-pendulum", *short) == 0

@@ -16,10 +16,10 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 from stable_baselines3.common.evaluation import evaluate_policy
 
 import dynenvs
-from dynenvs.agents.pendulum import CAPTURE, PendulumController
-from dynenvs.agents.swing_up import Plant, hold
+from dynenvs.agents.experts.pendulum.double_pendulum import CAPTURE, PendulumController
+from dynenvs.agents.experts.pendulum.swing_up import Plant, hold
 from dynenvs.dynamics.energy import totals
-from dynenvs.envs.double_pendulum import ACTUATED, VELOCITY_BOUND, DoublePendulumEnv
+from dynenvs.envs.pendulum.double_pendulum import ACTUATED, VELOCITY_BOUND, DoublePendulumEnv
 from dynenvs.envs.robots import pendulum as robot
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import revolute

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rollouts import FREE, IDS, bits, every_env, every_walker, hold, idle, make, state_bits
 
-from dynenvs.envs.base import DynEnv
+from dynenvs.envs.core.base import DynEnv
 
 quick = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

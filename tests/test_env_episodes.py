@@ -21,7 +21,7 @@ from rollouts import (
     uniform,
 )
 
-from dynenvs.envs.codes import END_WORDS
+from dynenvs.envs.core.codes import END_WORDS
 
 # Seeds
 

@@ -21,8 +21,8 @@ from rollouts import (
 )
 
 from dynenvs.dynamics.crba import crba
-from dynenvs.envs.base import DynEnv
-from dynenvs.envs.view import push
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.view import push
 
 
 @every_env

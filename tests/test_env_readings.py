@@ -21,9 +21,9 @@ from rollouts import (
 )
 
 from dynenvs.dynamics.energy import totals
-from dynenvs.envs.base import DynEnv
-from dynenvs.envs.codes import END_WORDS
-from dynenvs.envs.legged_env import LeggedRobot
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.codes import END_WORDS
+from dynenvs.envs.legged.legged import LeggedRobot
 
 
 @every_env

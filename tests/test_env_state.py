@@ -20,7 +20,7 @@ from rollouts import (
     trace,
 )
 
-from dynenvs.envs.base import DynEnv
+from dynenvs.envs.core.base import DynEnv
 
 
 def _prepared(name: str) -> DynEnv:

@@ -16,11 +16,11 @@ from gymnasium.wrappers import RecordEpisodeStatistics, TimeAwareObservation
 from rollouts import every_env, every_walker, hold, idle, make
 
 from dynenvs.agents import make_sb3_vec_env
-from dynenvs.agents.episode import make as make_counting
-from dynenvs.agents.episode import run_episode
-from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.rollout import run_all
-from dynenvs.envs.base import DynEnv
+from dynenvs.agents.evaluation.episode import make as make_counting
+from dynenvs.agents.evaluation.episode import run_episode
+from dynenvs.agents.evaluation.rollout import run_all
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.core.base import DynEnv
 
 PENDULUM = "dynenvs/DoublePendulum-v0"
 LONG = 2100  # more steps than any limit below

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from rollouts import IDS, PLANAR, make, state_bits
 
-from dynenvs.agents.measure import Gait, walk
-from dynenvs.agents.reference import reference_controller
-from dynenvs.envs.base import DynEnv
-from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.agents.evaluation.measure import Gait, walk
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.planar.walker import PlanarWalker
 
 every_env = pytest.mark.parametrize("name", IDS)
 every_planar = pytest.mark.parametrize("name", PLANAR)

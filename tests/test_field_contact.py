@@ -15,8 +15,8 @@ from test_solid_contact import inertia, rests
 from trees import Array
 
 from dynenvs.dynamics.energy import totals
-from dynenvs.envs.humanoid import HumanoidEnv
-from dynenvs.envs.quadruped import QuadrupedEnv
+from dynenvs.envs.legged.humanoid import HumanoidEnv
+from dynenvs.envs.legged.quadruped import QuadrupedEnv
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free
 from dynenvs.simulation.world import World

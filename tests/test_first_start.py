@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from dynenvs.envs import worlds
+from dynenvs.envs.core import worlds
 from dynenvs.jit import compiled, compiling, interrupts
 from dynenvs.jit.compiled import apart, kernel
 from dynenvs.lcp.workspace import workspace_size

@@ -19,15 +19,15 @@ from PIL import Image
 from rollouts import PLANAR, action_list, bits, every_planar, make, state_bits, trace
 
 from dynenvs import cli
-from dynenvs.agents.episodes import make_batch, run_episodes
-from dynenvs.agents.measure import Gait, main, measure_gait, walk
-from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.standing import StandingController, planar_state
+from dynenvs.agents.evaluation.episodes import make_batch, run_episodes
+from dynenvs.agents.evaluation.measure import Gait, main, measure_gait, walk
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.experts.standing import StandingController, planar_state
 from dynenvs.dynamics.crba import crba
-from dynenvs.envs.base import DynEnv
-from dynenvs.envs.view import push
-from dynenvs.envs.walker import FALL_PITCH
-from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.view import push
+from dynenvs.envs.planar.kernel import FALL_PITCH
+from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model
 from dynenvs.memory.records import POSE

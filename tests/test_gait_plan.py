@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dynenvs.agents import gait_plan, gait_polish
-from dynenvs.agents.gait_measure import Robot, measure
-from dynenvs.agents.gait_table import SHAPES
-from dynenvs.agents.gaits import CLEARANCE, ENTRIES
+from dynenvs.agents.experts.planar import gait_plan, gait_polish
+from dynenvs.agents.experts.planar.gait_measure import Robot, measure
+from dynenvs.agents.experts.planar.gait_table import SHAPES
+from dynenvs.agents.experts.planar.gaits import CLEARANCE, ENTRIES
 
 ROBOTS = {"humanoid": gait_plan.humanoid, "quadruped": gait_plan.quadruped}
 every_robot = pytest.mark.parametrize("name", ROBOTS)

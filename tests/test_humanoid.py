@@ -13,12 +13,12 @@ from PIL import Image
 from rollouts import idle
 from strides import check_follows, missed_bars, velocities_in_float32
 
-from dynenvs.agents.episode import run_episode
-from dynenvs.agents.legged_measure import measure_trot
-from dynenvs.agents.reference import reference_controller
-from dynenvs.envs.humanoid import HumanoidEnv
-from dynenvs.envs.legged_env import LeggedRobot
-from dynenvs.envs.legged_records import BODY, ITSELF
+from dynenvs.agents.evaluation.episode import run_episode
+from dynenvs.agents.evaluation.legged_measure import measure_trot
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.legged.humanoid import HumanoidEnv
+from dynenvs.envs.legged.legged import LeggedRobot
+from dynenvs.envs.legged.records import BODY, ITSELF
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model

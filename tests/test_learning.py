@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from learning import PENDULUM, SMALL
 
-from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.rollout import make_batch, run_all
+from dynenvs.agents.evaluation.rollout import make_batch, run_all
+from dynenvs.agents.experts.reference import reference_controller
 
 pytest.importorskip("stable_baselines3")
 
@@ -32,11 +32,11 @@ from dynenvs.agents.learn.clone import (
     lacks_value,
 )
 from dynenvs.agents.learn.network import Moments, Standardize, set_moments
-from dynenvs.agents.learn.policy_file import load_model, read_note, save_model, slim
 from dynenvs.agents.learn.settings import (
     load_settings,
 )
 from dynenvs.agents.learn.train import train
+from dynenvs.agents.policy_file import load_model, read_note, save_model, slim
 
 pytestmark = pytest.mark.usefixtures("short_runs")
 

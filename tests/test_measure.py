@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynenvs.agents.episode import Episode, environment_id, make, run_episode, short_name
-from dynenvs.agents.measure import measure_gait, measure_swing_up, trace_feet
-from dynenvs.envs.walker_env import PlanarWalker
+from dynenvs.agents.evaluation.episode import Episode, environment_id, make, run_episode, short_name
+from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up, trace_feet
+from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.registration import ENVIRONMENTS
 
 STEPS = 50

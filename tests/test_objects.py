@@ -12,9 +12,9 @@ from batches import assert_same, make_batch, random_actions, trace_batch
 from rollouts import bits, make
 
 from dynenvs.agents import reference_controller
-from dynenvs.agents.evaluate import evaluate
-from dynenvs.agents.standing import StandingController
-from dynenvs.envs.legged_env import OBJECT_BOUND, LeggedTask
+from dynenvs.agents.evaluation.evaluate import evaluate
+from dynenvs.agents.experts.standing import StandingController
+from dynenvs.envs.legged.legged import OBJECT_BOUND, LeggedTask
 from dynenvs.envs.objects import box, capsule, sphere
 from dynenvs.envs.robots import quadruped
 

@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 from learning import HUMANOID, PENDULUM, SMALL, run
 
-from dynenvs.agents import actors, demo
-from dynenvs.agents.actors import shipped_file
-from dynenvs.agents.evaluate import References, as_json, evaluate, references
+from dynenvs.agents.evaluation import actors, demo
+from dynenvs.agents.evaluation.actors import shipped_file
+from dynenvs.agents.evaluation.evaluate import References, as_json, evaluate, references
 
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import PPO, SAC
 
-from dynenvs.agents.learn import policy_file
+from dynenvs.agents import policy_file
 from dynenvs.agents.learn.network import Standardize
-from dynenvs.agents.learn.policy_file import load_model, save_model, slim
 from dynenvs.agents.learn.settings import (
     constructor_options,
     load_settings,
     parse_change,
 )
 from dynenvs.agents.learn.train import train
+from dynenvs.agents.policy_file import load_model, save_model, slim
 
 pytestmark = pytest.mark.usefixtures("short_runs")
 
@@ -136,7 +136,7 @@ def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
 
 def test_policies_that_ship_belong_to_their_environments() -> None:
     """Small, loaded by name, and good for what the page of results says."""
-    from dynenvs.agents.actors import SHIPPED, shipped
+    from dynenvs.agents.evaluation.actors import SHIPPED, shipped
     from dynenvs.registration import ENVIRONMENTS
 
     names = {env_id: shipped(env_id) for env_id in ENVIRONMENTS}
@@ -214,7 +214,7 @@ def test_a_shipped_policy_is_shown_and_evaluated_by_name(
     assert written["options"] == {"max_episode_steps": 5}
     assert written["agents"]["ppo"]["lengths"] == [5, 5]
     with monkeypatch.context() as patched:
-        patched.setattr("dynenvs.agents.evaluate.reference_controller", _no_expert)
+        patched.setattr("dynenvs.agents.evaluation.evaluate.reference_controller", _no_expert)
         assert run(monkeypatch, "evaluate", "double-pendulum", *short) == 0
     written = json.loads(Path("out.json").read_text())
     assert list(written["agents"]) == ["random", "standing", "ppo"]

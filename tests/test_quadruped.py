@@ -12,12 +12,12 @@ from rollouts import bits, hold, idle, state_bits
 from solids import read_gaps
 from strides import check_follows, missed_bars, velocities_in_float32
 
-from dynenvs.agents.episode import Episode, run_episode
-from dynenvs.agents.episodes import run_episodes
-from dynenvs.agents.legged_measure import measure_trot, trace_feet
-from dynenvs.agents.reference import reference_controller
-from dynenvs.envs.legged_env import LeggedRobot, LeggedVectorEnv
-from dynenvs.envs.quadruped import QuadrupedEnv, QuadrupedVectorEnv
+from dynenvs.agents.evaluation.episode import Episode, run_episode
+from dynenvs.agents.evaluation.episodes import run_episodes
+from dynenvs.agents.evaluation.legged_measure import measure_trot, trace_feet
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.legged.legged import LeggedRobot, LeggedVectorEnv
+from dynenvs.envs.legged.quadruped import QuadrupedEnv, QuadrupedVectorEnv
 
 NAME = "dynenvs/Quadruped-v0"
 RANGES = np.array([(0.0, 1.5), (-0.4, 0.4), (-0.8, 0.8)])

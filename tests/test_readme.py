@@ -36,7 +36,7 @@ def test_python_block_runs_by_itself(block: str, tmp_path: Path) -> None:
 
 def test_environment_table_is_true() -> None:
     """The sizes and periods in the table are those of the environments."""
-    from dynenvs.agents.episode import make
+    from dynenvs.agents.evaluation.episode import make
     from dynenvs.registration import ENVIRONMENTS
 
     for env_id in ENVIRONMENTS:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from test_large_scenes import heap
 
-from dynenvs.envs import planar_humanoid, quadruped
+from dynenvs.envs.legged import quadruped
+from dynenvs.envs.planar import planar_humanoid
 from dynenvs.model import packing, solids
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, revolute

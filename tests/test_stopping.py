@@ -17,9 +17,9 @@ from dynenvs.agents.learn import cloning, draft, watch
 from dynenvs.agents.learn import train as training
 from dynenvs.agents.learn.clone import LEAST_STEPS, Settings, lacks_value, scaled, shape_of_dagger
 from dynenvs.agents.learn.cloning import clone_to_file
-from dynenvs.agents.learn.policy_file import load_model, read_note
 from dynenvs.agents.learn.settings import load_settings
 from dynenvs.agents.learn.train import train
+from dynenvs.agents.policy_file import load_model, read_note
 
 pytestmark = pytest.mark.usefixtures("short_runs")
 

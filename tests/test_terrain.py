@@ -12,12 +12,12 @@ from gymnasium.utils.env_checker import check_env
 from trees import Array
 
 from dynenvs.agents import reference_controller
-from dynenvs.agents.episodes import run_episodes
-from dynenvs.agents.legged_measure import measure_trot
+from dynenvs.agents.evaluation.episodes import run_episodes
+from dynenvs.agents.evaluation.legged_measure import measure_trot
 from dynenvs.contact.detection.detect import measure_gaps
-from dynenvs.envs import terrain as ground
-from dynenvs.envs.humanoid import HumanoidEnv
-from dynenvs.envs.quadruped import QuadrupedEnv, QuadrupedTask, QuadrupedVectorEnv
+from dynenvs.envs.legged.humanoid import HumanoidEnv
+from dynenvs.envs.legged.quadruped import QuadrupedEnv, QuadrupedTask, QuadrupedVectorEnv
+from dynenvs.envs.robots import terrain as ground
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model, open_workspace
 

@@ -10,7 +10,7 @@ import pytest
 from pictures import RED, SIZE, ball_world, middle, where
 
 import dynenvs
-from dynenvs.envs.viewer import FPS
+from dynenvs.envs.render.viewer import FPS
 from dynenvs.simulation.world import World
 
 

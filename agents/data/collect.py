@@ -12,14 +12,14 @@ import numpy as np
 from minari.storage import get_dataset_path
 
 import dynenvs
-from dynenvs.agents.actors import actor, shipped_file
 from dynenvs.agents.data.dataset import dataset_id, refuse_existing, write_dataset
 from dynenvs.agents.data.journal import Journal
 from dynenvs.agents.data.origin import code_permalink
-from dynenvs.agents.episode import step_limit
-from dynenvs.agents.evaluate import evaluate, has_expert
-from dynenvs.agents.options import plain_options, spec_with, spoken
-from dynenvs.agents.rollout import make_batch, rollout
+from dynenvs.agents.evaluation.actors import actor, shipped_file
+from dynenvs.agents.evaluation.episode import step_limit
+from dynenvs.agents.evaluation.evaluate import evaluate, has_expert
+from dynenvs.agents.evaluation.options import plain_options, spec_with, spoken
+from dynenvs.agents.evaluation.rollout import make_batch, rollout
 from dynenvs.files import folders_above
 
 WORLDS = 250  # side by side: a round thousand takes whole batches

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from dynenvs.agents.episode import environment_id
 from dynenvs.agents.errors import told_plainly
-from dynenvs.agents.options import parse_options
+from dynenvs.agents.evaluation.episode import environment_id
+from dynenvs.agents.evaluation.options import parse_options
 
 Env = Annotated[str, typer.Argument(help="humanoid, quadruped, double-pendulum, ..., or an id.")]
 Dataset = Annotated[str, typer.Argument(help='Its id, or short: "humanoid", "humanoid/expert-v0".')]

@@ -26,9 +26,9 @@ from minari.namespace import create_namespace, list_local_namespaces
 from minari.storage import get_dataset_path
 from numpy.typing import NDArray
 
-from dynenvs.agents.episode import environment_id, short_name
+from dynenvs.agents.evaluation.episode import environment_id, short_name
+from dynenvs.agents.evaluation.rollout import Run
 from dynenvs.agents.files import check_space
-from dynenvs.agents.rollout import Run
 
 LARGEST = 32_000  # bytes of a state that is stored as it is
 PACKED = ".zlib"

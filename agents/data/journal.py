@@ -20,8 +20,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from dynenvs.agents.evaluation.rollout import Run
 from dynenvs.agents.files import open_locked
-from dynenvs.agents.rollout import Run
 
 HEAD = struct.Struct("<QI")  # length of what follows, its CRC-32
 ARRAYS = ("observations", "actions", "rewards")

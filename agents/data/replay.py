@@ -11,10 +11,10 @@ from minari import EpisodeData, MinariDataset
 from numpy.typing import NDArray
 
 from dynenvs.agents.data.dataset import Start, episodes, plain_infos
-from dynenvs.agents.options import options_of
-from dynenvs.agents.rollout import make_batch
-from dynenvs.envs.codes import RUNNING, TERMINATIONS
-from dynenvs.envs.vector import DynVectorEnv
+from dynenvs.agents.evaluation.options import options_of
+from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.envs.core.codes import RUNNING, TERMINATIONS
+from dynenvs.envs.core.vector import DynVectorEnv
 
 WORLDS = 250
 

@@ -19,7 +19,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
 
-from dynenvs.agents.learn.policy_file import extract, save_model
+from dynenvs.agents.policy_file import extract, save_model
 from dynenvs.agents.sb3 import WorldsVecEnv
 
 STATE, BUFFER = "run.pkl", "replay_buffer.pkl"

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from dynenvs.agents.episode import step_limit
+from dynenvs.agents.evaluation.episode import step_limit
+from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
-from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.rollout import Run, make_batch, run_all
 from dynenvs.memory.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss

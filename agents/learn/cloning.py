@@ -12,7 +12,10 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
 
-from dynenvs.agents.episode import step_limit
+from dynenvs.agents.evaluation.episode import step_limit
+from dynenvs.agents.evaluation.options import options_of, plain_options, spec_with, spoken
+from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.clone import (
     Examples,
@@ -27,13 +30,10 @@ from dynenvs.agents.learn.clone import (
 )
 from dynenvs.agents.learn.draft import Draft
 from dynenvs.agents.learn.machine import machine
-from dynenvs.agents.learn.policy_file import save_model
 from dynenvs.agents.learn.settings import clone_settings, load_settings
 from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.train import finish
-from dynenvs.agents.options import options_of, plain_options, spec_with, spoken
-from dynenvs.agents.reference import reference_controller
-from dynenvs.agents.rollout import make_batch
+from dynenvs.agents.policy_file import save_model
 
 
 def clone_to_file(

@@ -20,11 +20,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from dynenvs.agents.actors import shipped
 from dynenvs.agents.data.commands import Env, Options, Threads
-from dynenvs.agents.episode import environment_id, short_name
 from dynenvs.agents.errors import install_hint, told_plainly
-from dynenvs.agents.options import parse_options
+from dynenvs.agents.evaluation.actors import shipped
+from dynenvs.agents.evaluation.episode import environment_id, short_name
+from dynenvs.agents.evaluation.options import parse_options
 
 Seed = Annotated[int, typer.Option(min=0, help="Of weights, worlds and noise.")]
 
@@ -47,9 +47,9 @@ def evaluate(
     threads: Threads = None,
 ) -> None:
     """How good agents are: return, score, falls, effort, how far their feet slip."""
-    from dynenvs.agents import evaluate as measure
-    from dynenvs.agents.actors import NAMES
-    from dynenvs.agents.demo import play, writable
+    from dynenvs.agents.evaluation import evaluate as measure
+    from dynenvs.agents.evaluation.actors import NAMES
+    from dynenvs.agents.evaluation.demo import play, writable
     from dynenvs.agents.files import check_writable, write_json
 
     env_id = environment_id(env)
@@ -261,7 +261,7 @@ def train(
 
 def _how_to_go_on(algorithm: str, env: str, folder: Path, threads: int | None) -> str:
     """What a run that was stopped has left, and the command that resumes it."""
-    from dynenvs.agents.learn.policy_file import read_note
+    from dynenvs.agents.policy_file import read_note
 
     last = folder / "last.zip"
     if not last.is_file():

@@ -11,8 +11,8 @@ import torch
 from stable_baselines3 import PPO
 
 from dynenvs.agents.learn.clone import Examples, set_spread
-from dynenvs.agents.learn.policy_file import save_model
 from dynenvs.agents.learn.stop import Stop
+from dynenvs.agents.policy_file import save_model
 
 CLOCK = 60.0  # between two drafts [s]
 SMOOTHING = 0.01  # weight of the newest loss in what is told

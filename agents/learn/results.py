@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.options import spoken
+from dynenvs.agents.evaluation.options import spoken
 from dynenvs.files import written_whole
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dynenvs.agents.learn.policy_file import read_note
-from dynenvs.agents.options import plain_options, spoken
+from dynenvs.agents.evaluation.options import plain_options, spoken
+from dynenvs.agents.policy_file import read_note
 
 COMMON = ("batch_size", "gamma", "learning_rate", "n_timesteps")
 OFF_POLICY = (*COMMON, "gradient_steps", "tau")

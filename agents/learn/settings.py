@@ -19,7 +19,7 @@ from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.utils import LinearSchedule
 
 from dynenvs.agents.learn.network import policy_options
-from dynenvs.agents.learn.policy_file import algorithm_class
+from dynenvs.agents.policy_file import algorithm_class
 
 FILE = Path(__file__).with_name("settings.yml")
 OWN = (

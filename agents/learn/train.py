@@ -16,20 +16,20 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger
 
-from dynenvs.agents.evaluate import evaluate, references, summary
+from dynenvs.agents.evaluation.evaluate import evaluate, references, summary
+from dynenvs.agents.evaluation.options import check_options
+from dynenvs.agents.evaluation.rollout import make_batch, run_all
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.network import Moments
-from dynenvs.agents.learn.policy_file import algorithm_class, load_model, read_note
 from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
 from dynenvs.agents.learn.rewards import Rewards
 from dynenvs.agents.learn.settings import constructor_options
 from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.watch import Beside, End, Watch
-from dynenvs.agents.options import check_options
-from dynenvs.agents.rollout import make_batch, run_all
+from dynenvs.agents.policy_file import algorithm_class, load_model, read_note
 from dynenvs.agents.sb3 import make_sb3_vec_env
 from dynenvs.files import folders_above
 

@@ -11,13 +11,13 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
-from dynenvs.agents.evaluate import WATCHED_SEED, evaluate, references, summary
+from dynenvs.agents.evaluation.evaluate import WATCHED_SEED, evaluate, references, summary
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import save_checkpoint, set_generators
 from dynenvs.agents.learn.network import Moments, set_moments
-from dynenvs.agents.learn.policy_file import save_model
 from dynenvs.agents.learn.rewards import Rewards, power_at
 from dynenvs.agents.learn.stop import Stop
+from dynenvs.agents.policy_file import save_model
 
 EVALUATIONS = 20  # of a run, evenly spaced
 EPISODES = 50  # of each evaluation

@@ -15,9 +15,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dynenvs.agents.episode import environment_id
-from dynenvs.agents.reference import reference_controller
-from dynenvs.envs.legged_env import LeggedVectorEnv
+from dynenvs.agents.evaluation.episode import environment_id
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.legged.legged import LeggedVectorEnv
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.report import draft
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from dynenvs.envs.terrain import add_ground
+from dynenvs.envs.robots.terrain import add_ground
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import free, revolute

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.jit.compiled import kernel
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS

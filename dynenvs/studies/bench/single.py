@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.studies.bench.peers import peer
 from dynenvs.studies.bench.race import Case, Maker, Race, Settings, System

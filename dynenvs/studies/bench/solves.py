@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.jit.compiled import kernel

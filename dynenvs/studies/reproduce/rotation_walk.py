@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynenvs.agents.controller import Policy
-from dynenvs.agents.episode import make
-from dynenvs.agents.reference import reference_controller
-from dynenvs.envs.base import DynEnv
-from dynenvs.envs.view import frame, open_renderer
+from dynenvs.agents.evaluation.episode import make
+from dynenvs.agents.experts.common.controller import Policy
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.view import frame, open_renderer
 from dynenvs.memory.layout import Floats
 from dynenvs.studies.reproduce.experiment import Check, Experiment, Outcome, Table, Tick
 

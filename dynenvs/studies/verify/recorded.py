@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from dynenvs.agents.reference import reference_controller
+from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.memory.layout import Floats, Ints, open_model, open_workspace
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.studies.bench.report import draft

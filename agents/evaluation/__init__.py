@@ -1,0 +1,1 @@
+"""Episodes run, recorded, measured, scored and shown."""

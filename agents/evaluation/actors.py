@@ -1,0 +1,92 @@
+"""What may act in an environment, by name: its expert, nothing but chance, a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynenvs.agents.experts.common.controller import Action, Policy
+from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.experts.standing import StandingController
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.memory.layout import Floats
+
+SHIPPED = Path(__file__).parents[1] / "policies"
+NAMES = ("expert", "random", "standing")
+
+
+def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
+    """The policy that a word or a file means; None for uniform random actions.
+
+    Args:
+        what: "expert", "random", "standing", the name of a policy that ships with the package
+            (`shipped`), or a stable-baselines3 zip.
+        env: where it will act.
+        env_id: the environment's id.
+
+    Raises:
+        ValueError: no such agent, or one of another environment.
+        FileNotFoundError: no such file.
+    """
+    if what == "random":
+        return None
+    if what == "expert":
+        return reference_controller(env)
+    if what == "standing":
+        return StandingController(env)
+    path = shipped_file(env_id, what)
+    if not path.is_file():
+        path = Path(what)
+    if not path.is_file():
+        if path.suffix == ".zip":
+            raise FileNotFoundError(f"there is no file {what!r}")
+        known = ", ".join((*NAMES, *shipped(env_id)))
+        raise ValueError(f"unknown agent {what!r}; choose from: {known}, or a zip file")
+    from dynenvs.agents.policy_file import load_model
+
+    model: Any = load_model(path, env_id, task=env.task)
+    policy: Policy = model
+    return policy
+
+
+class Chance:
+    """Uniform random actions, for one environment or a batch.
+
+    Args:
+        env: where it acts.
+        seed: of its random numbers.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv, seed: int) -> None:
+        self.size = env.task.model.nu
+        self.generator = np.random.default_rng(seed)
+
+    def predict(
+        self,
+        observation: Floats,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Action, Any]:
+        """Actions, shape (nu,) or (n, nu)."""
+        shape = (*np.shape(observation)[:-1], self.size)
+        return self.generator.uniform(-1.0, 1.0, shape).astype(np.float32), state
+
+
+def shipped(env_id: str) -> list[str]:
+    """Names of the trained policies that ship with the package for an environment."""
+    stem = f"{_stem(env_id)}_"
+    files = sorted(SHIPPED.glob(f"{stem}*.zip"))
+    return [file.stem.removeprefix(stem) for file in files]
+
+
+def shipped_file(env_id: str, name: str) -> Path:
+    """Where the policy of that name stands, if there is one."""
+    return SHIPPED / f"{_stem(env_id)}_{name}.zip"
+
+
+def _stem(env_id: str) -> str:
+    return env_id.removeprefix("dynenvs/")

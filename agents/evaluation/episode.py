@@ -1,0 +1,176 @@
+"""One episode of an environment under a policy, recorded step by step for later measurement."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.registration import load_env_creator
+
+from dynenvs.agents.experts.common.controller import Policy
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.codes import END_WORDS
+from dynenvs.envs.core.task import NO_LIMIT
+from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.memory.layout import Floats
+from dynenvs.registration import ENVIRONMENTS
+
+
+class Episode(NamedTuple):
+    """What happened, one entry a control step; the state is that at the step's end."""
+
+    start: Floats  # positions at reset, shape (nq,)
+    q: Floats  # shape (steps, nq)
+    impulses: Floats  # of the last physics step on each feature's body A [N s], (steps, nf, 3)
+    actions: Floats  # as the policy gave them, clipped to [-1, 1], shape (steps, nu)
+    rewards: Floats  # shape (steps,)
+    # [m/s]; or forward, sideways [m/s], turning [rad/s]; or a target's place [m]; NaN if none
+    command: Any
+    end: str  # why the episode ended; "stopped" where the caller stopped it
+    fell: bool  # it ended by termination
+    residual: float  # worst certificate residual of the contact problems
+    degraded: int
+    failed: int
+    simulating: float  # wall-clock time spent in `env.step` [s]
+
+    @property
+    def steps(self) -> int:
+        """Control steps."""
+        return len(self.q)
+
+
+def short_name(env_id: str) -> str:
+    """What people type for an id: "dynenvs/PlanarHumanoid-v0" is "planar-humanoid"."""
+    bare = env_id.removeprefix("dynenvs/").rsplit("-v", 1)[0]
+    return "-".join(re.findall("[A-Z][a-z]*|[a-z0-9]+", bare)).lower()
+
+
+def speeds_of(text: str) -> float | tuple[float, ...]:
+    """A command as people type it: one speed, or several with commas between.
+
+    Raises:
+        ValueError: not numbers.
+    """
+    try:
+        speeds = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"command must be numbers with commas between, got {text!r}") from None
+    return speeds[0] if len(speeds) == 1 else speeds
+
+
+def environment_id(name: str) -> str:
+    """The id of an environment given by its id, without or with version, or its short name.
+
+    Raises:
+        ValueError: no such environment; lists those that there are.
+    """
+    for env_id in ENVIRONMENTS:
+        bare = env_id.removeprefix("dynenvs/")
+        known = (env_id, bare, bare.rsplit("-v", 1)[0], short_name(env_id))
+        if name.lower() in (word.lower() for word in known):
+            return env_id
+    choices = ", ".join(short_name(env_id) for env_id in ENVIRONMENTS)
+    raise ValueError(f"unknown environment {name!r}; choose from: {choices}")
+
+
+def make(env_id: str, **options: Any) -> DynEnv:
+    """The environment without `gym.make`'s wrappers; it counts its control steps itself.
+
+    Without `max_episode_steps` among the options it has the limit that it is registered with.
+
+    Raises:
+        ValueError: an option that this environment does not have, or a value out of its range.
+    """
+    creator = load_env_creator(str(gym.spec(env_id).entry_point))
+    known = inspect.signature(creator).parameters
+    for option in options:
+        if option not in known:
+            raise ValueError(f"{env_id} has no option {option!r}; choose from: {', '.join(known)}")
+    env = creator(**{"max_episode_steps": None, **options})
+    assert isinstance(env, DynEnv)
+    return env
+
+
+def step_limit(env: DynEnv | DynVectorEnv, max_steps: int | None = None) -> int:
+    """Control steps after which an episode is over at the latest: the smaller of two limits.
+
+    Args:
+        env: without wrappers; its own limit is one of them.
+        max_steps: the other limit, if there is one.
+
+    Raises:
+        ValueError: there is neither, so that an episode might never end.
+    """
+    own = env.task.max_episode_steps
+    limits = [limit for limit in (own, max_steps) if limit is not None and limit != NO_LIMIT]
+    if not limits:
+        raise ValueError(
+            "max_episode_steps must be a whole number here: an episode without a limit, "
+            f"got {own}, might never end"
+        )
+    return min(limits)
+
+
+def run_episode(
+    env: DynEnv,
+    policy: Policy,
+    *,
+    seed: int,
+    command: float | tuple[float, ...] | None = None,
+    max_steps: int | None = None,
+    after_step: Callable[[int], bool] | None = None,
+) -> Episode:
+    """Run one episode and record it.
+
+    Args:
+        env: without wrappers, as `make` gives it.
+        policy: what acts, on the observation alone.
+        seed: of the reset.
+        command: commanded speed [m/s], or speeds; drawn by the environment if None.
+        max_steps: stop after so many control steps; the environment's own limit if None.
+        after_step: called with the number of steps done; False stops the episode.
+
+    Raises:
+        ValueError: neither the environment nor `max_steps` sets a limit.
+    """
+    limit = step_limit(env, max_steps)
+    options = None if command is None else {"command": command}
+    observation, info = env.reset(seed=seed, options=options)
+    row = env.worlds.rows[0]
+    start = row["q"].copy()
+    q = np.empty((limit, env.model.nq))
+    impulses = np.empty((limit, int(env.model.header.nk), 3))
+    actions = np.empty((limit, env.model.nu))
+    rewards = np.empty(limit)
+    live_q, live_impulses = row["q"], row["memory"]["impulse"]
+    step, simulating, fell, over, going = 0, 0.0, False, False, True
+    while step < limit and going and not over:
+        action, _ = policy.predict(observation)
+        begin = time.perf_counter()
+        observation, reward, fell, truncated, info = env.step(action)
+        simulating += time.perf_counter() - begin
+        q[step], impulses[step], rewards[step] = live_q, live_impulses, reward
+        actions[step] = action
+        step += 1
+        over = fell or truncated
+        going = after_step is None or after_step(step)
+    np.clip(actions, -1.0, 1.0, out=actions)
+    return Episode(
+        start=start,
+        q=q[:step],
+        impulses=impulses[:step],
+        actions=actions[:step],
+        rewards=rewards[:step],
+        command=info.get("command", info.get("target", np.nan)),
+        end=END_WORDS[env.worlds.ends[0]] if over else "stopped",
+        fell=fell,
+        residual=float(info["residual"]),
+        degraded=int(info["degraded"]),
+        failed=int(info["failed"]),
+        simulating=simulating,
+    )

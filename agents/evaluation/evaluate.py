@@ -1,0 +1,222 @@
+"""How good an agent is: episodes over fixed seeds, and its score from standing to the expert."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from dynenvs.agents.evaluation.actors import actor
+from dynenvs.agents.evaluation.options import plain_options, spoken
+from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
+from dynenvs.agents.evaluation.slip import FeetRecord
+from dynenvs.agents.experts.common.controller import Policy
+from dynenvs.agents.experts.reference import reference_controller
+
+FIRST_SEED = 1_000_000  # of the evaluation's episodes: no training begins there
+WATCHED_SEED = 2_000_000  # of evaluations by which a run chooses its best policy
+WORLDS = 250  # side by side
+
+# Of the table: heading, entry of `summary`, form
+COLUMNS = (
+    ("score", "score", "{:.3f}"),
+    ("return", "mean_return", "{:.1f}"),
+    ("spread", "return_deviation", "{:.1f}"),
+    ("worst", "worst_return", "{:.1f}"),
+    ("steps", "mean_length", "{:.0f}"),
+    ("falls", "falls", "{:.0f}"),
+    ("speed\noff", "speed_error", "{:.3f}"),
+    ("effort", "effort", "{:.4f}"),
+    ("slip", "slip", "{:.3f}"),
+    ("torque\nchange", "torque_change", "{:.2f}"),
+)
+CAPTION = (
+    "spread: standard deviation of the return; speed off: from the command, m/s; slip: how far "
+    "standing feet slide in an episode, m; torque change: 99th percentile from step to step, of "
+    "the limit"
+)
+
+
+class Evaluation(NamedTuple):
+    """What an agent did in episodes of fixed seeds; one entry an episode."""
+
+    returns: list[float]
+    lengths: list[int]  # control steps
+    falls: list[bool]  # ended by termination
+    speed_errors: list[float]  # mean |velocity - command| [m/s]; NaN where nothing is commanded
+    efforts: list[float]  # mean square of the actions
+    slips: list[float]  # way that standing feet slid [m] (`slip.py`); NaN where there are no feet
+    torque_changes: list[float]  # 99th percentile from step to step, share of the limits
+
+    @property
+    def mean_return(self) -> float:
+        """Mean of the returns."""
+        return float(np.mean(self.returns))
+
+
+class References(NamedTuple):
+    """Mean returns between which a score is measured."""
+
+    standing: float
+    expert: float = math.nan
+
+    def score(self, mean_return: float) -> float:
+        """0 for one that merely stays, 1 for the expert; NaN where there is no expert."""
+        return (mean_return - self.standing) / (self.expert - self.standing)
+
+
+def evaluate(
+    env_id: str,
+    policy: Policy | str | None,
+    episodes: int = 100,
+    threads: int | None = None,
+    *,
+    first_seed: int = FIRST_SEED,
+    **options: Any,
+) -> Evaluation:
+    """Run an agent over the seeds `first_seed`, `first_seed + 1`, ...
+
+    Args:
+        env_id: which environment.
+        policy: what acts, deterministically, or its name (`actors.actor`); None acts at random.
+        episodes: how many.
+        threads: of the simulator.
+        first_seed: of the episodes.
+        options: the environment's.
+
+    Raises:
+        ValueError: no such agent, or one of another environment; an option that there is not.
+        FileNotFoundError: no such file.
+    """
+    runs: list[Run] = []
+    slips = []
+    for first in range(0, episodes, WORLDS):
+        count = min(WORLDS, episodes - first)
+        envs = make_batch(env_id, count, threads, **options)
+        acts = actor(policy, envs, env_id) if isinstance(policy, str) else policy
+        feet = FeetRecord(envs)
+        seeds = range(first_seed + first, first_seed + first + count)
+        ended = run_all(envs, acts, seeds, after_step=feet.note)
+        slips += [feet.slip(run.number, run.steps) for run in ended]
+        runs += ended
+    return Evaluation(
+        returns=[run.returned for run in runs],
+        lengths=[run.steps for run in runs],
+        falls=[run.terminated for run in runs],
+        speed_errors=[run.speed_error for run in runs],
+        efforts=[float(np.mean(run.actions.astype(np.float64) ** 2)) for run in runs],
+        slips=slips,
+        torque_changes=[_torque_change(run) for run in runs],
+    )
+
+
+def _torque_change(run: Run) -> float:
+    """99th percentile of the torques' changes from one control step to the next, all joints.
+
+    As a share of their limits: from one limit to the other is 2.
+    """
+    changes = np.abs(np.diff(run.actions.astype(np.float64), axis=0))
+    return float(np.percentile(changes, 99)) if changes.size else 0.0
+
+
+def references(
+    env_id: str,
+    episodes: int = 100,
+    threads: int | None = None,
+    *,
+    first_seed: int = FIRST_SEED,
+    **options: Any,
+) -> References:
+    """Mean returns of standing and of the expert, over the seeds of `evaluate`."""
+    # Options may be lists and dictionaries, which a cache cannot look up
+    plain = json.dumps(plain_options(options), sort_keys=True)
+    return _references(env_id, episodes, threads, first_seed, plain)
+
+
+@cache
+def _references(
+    env_id: str, episodes: int, threads: int | None, first_seed: int, plain: str
+) -> References:
+    """The same; the options as JSON."""
+    options = json.loads(plain)
+    standing, expert = (
+        evaluate(env_id, who, episodes, threads, first_seed=first_seed, **options).mean_return
+        for who in ("standing", "expert")
+    )
+    return References(standing, expert)
+
+
+def has_expert(env_id: str, **options: Any) -> bool:
+    """Whether an expert acts in the environment with these options."""
+    envs = make_batch(env_id, 1, 1, **options)
+    try:
+        reference_controller(envs)
+    except ValueError:
+        return False
+    return True
+
+
+def as_json(
+    env_id: str, results: dict[str, Evaluation], between: References, **options: Any
+) -> dict[str, Any]:
+    """Everything that `table` shows, and each episode's return and length; no NaN."""
+    return {
+        "env": env_id,
+        **({"options": plain_options(options)} if options else {}),
+        "episodes": len(next(iter(results.values())).returns),
+        "first_seed": FIRST_SEED,
+        "references": _numbers(between._asdict()),
+        "agents": {
+            name: {
+                **_numbers({"score": between.score(result.mean_return), **summary(result)}),
+                "returns": result.returns,
+                "lengths": result.lengths,
+            }
+            for name, result in results.items()
+        },
+    }
+
+
+def _numbers(means: dict[str, float]) -> dict[str, float]:
+    """Without what is not known: JSON has no NaN."""
+    return {name: value for name, value in means.items() if value == value}
+
+
+def summary(result: Evaluation) -> dict[str, float]:
+    """Means over the episodes, and the returns' spread."""
+    return {
+        "mean_return": result.mean_return,
+        "return_deviation": float(np.std(result.returns)),
+        "worst_return": min(result.returns),
+        "mean_length": float(np.mean(result.lengths)),
+        "falls": sum(result.falls),
+        "speed_error": float(np.mean(result.speed_errors)),
+        "effort": float(np.mean(result.efforts)),
+        "slip": float(np.mean(result.slips)),
+        "torque_change": float(np.mean(result.torque_changes)),
+    }
+
+
+def table(
+    env_id: str, results: dict[str, Evaluation], between: References, **options: Any
+) -> Table:
+    """One row an agent, within 80 columns; a dash where there is nothing to say."""
+    episodes = len(next(iter(results.values())).returns)
+    shown = Table(box=box.SIMPLE, padding=0, title_justify="left", caption_justify="left")
+    shown.title = ", ".join(filter(None, (env_id, spoken(options), f"{episodes} episodes")))
+    shown.caption = CAPTION
+    shown.add_column("agent", overflow="fold", vertical="bottom")
+    for name, _, _ in COLUMNS:
+        shown.add_column(name, justify="right", vertical="bottom", no_wrap=True)
+    for name, result in results.items():
+        means = {"score": between.score(result.mean_return), **summary(result)}
+        cells = [
+            form.format(means[key]) if means[key] == means[key] else "-" for _, key, form in COLUMNS
+        ]
+        shown.add_row(name, *cells)
+    return shown

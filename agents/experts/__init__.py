@@ -1,0 +1,1 @@
+"""Controllers that solve the environments without training."""

@@ -1,0 +1,1 @@
+"""What experts share: prediction over batches, states from observations, curves, motion."""

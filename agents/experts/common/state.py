@@ -1,0 +1,88 @@
+"""What the experts of robots with a free base make of an observation: state, angular momentum.
+
+Everything is worked out in a frame below the base that has its heading and stands still; arrays of
+the observation are in the order of `envs/legged/readings.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.envs.legged.records import ROOT, TURN
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+
+BASE = 1  # the body
+
+
+@inlined
+def read_state(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
+    """State (below the base, its heading along x), gait phase and command from an observation.
+
+    `p` has the fields phase and command, shape (3,).
+    """
+    nu = m.header[0].nv - ROOT
+    x, y, z = o[1], o[2], o[3]  # upward: the rotation matrix's last row
+    pitch, roll = math.atan2(-x, math.sqrt(y * y + z * z)), math.atan2(y, z)
+    c, d = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
+    e, f = math.cos(0.5 * roll), math.sin(0.5 * roll)
+    s.q[0] = s.q[1] = 0.0
+    s.q[2] = o[0]
+    s.q[3], s.q[4], s.q[5], s.q[6] = c * e, c * f, d * e, -d * f
+    c, d = math.cos(pitch), math.sin(pitch)
+    e, f = math.cos(roll), math.sin(roll)
+    vx, vy, vz = o[4 + nu], o[5 + nu], o[6 + nu]
+    up = f * vy + e * vz
+    s.v[0], s.v[1], s.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
+    for k in range(3):
+        s.v[3 + k] = o[7 + nu + k]
+    for i in range(nu):
+        s.q[TURN + i] = o[4 + i]
+        s.v[ROOT + i] = o[10 + nu + i]
+    for k in range(m.header[0].nk):
+        s.memory[k].mode = 0  # a cold start: the answer depends on the observation alone
+    s.status[0].limits_active = 0
+    at = 10 + 2 * nu
+    turn = math.atan2(o[at], o[at + 1]) / (2.0 * math.pi)
+    p.phase = turn - math.floor(turn)
+    for k in range(3):
+        p.command[k] = o[at + 2 + k]
+
+
+@inlined
+def angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> None:
+    """Angular momentum about the ground below the centre of mass, as a velocity of the latter.
+
+    Contact forces do not change it but by where they act: it foretells the pendulum's motion
+    better than the centre's own velocity, which the legs' swing disturbs.  Reads the mass matrix
+    and p.center, writes p.momentum.
+    """
+    x = y = z = bx = by = bz = 0.0  # of the base's rows: linear momentum and, in its axes, angular
+    for j in range(m.header[0].nv):
+        for k in range(ROOT):
+            part = (w.M[j, k] if j >= k else w.M[k, j]) * s.v[j]
+            if k == 0:
+                x += part
+            elif k == 1:
+                y += part
+            elif k == 2:
+                z += part
+            elif k == 3:
+                bx += part
+            elif k == 4:
+                by += part
+            else:
+                bz += part
+    R, origin = w.pose[BASE].R, w.pose[BASE].p
+    rx, ry = origin[0] - p.center[0], origin[1] - p.center[1]
+    lx = R[0, 0] * bx + R[0, 1] * by + R[0, 2] * bz + ry * z - origin[2] * y
+    ly = R[1, 0] * bx + R[1, 1] * by + R[1, 2] * bz + origin[2] * x - rx * z
+    scale = w.body[BASE].mc * max(p.center[2], 0.05)
+    p.momentum[0], p.momentum[1] = ly / scale, -lx / scale
+
+
+@inlined
+def mass_entry(w: WorkspaceView, j: int, k: int) -> float:
+    """Entry (j, k) of the mass matrix, of which the lower triangle is stored."""
+    return w.M[j, k] if j >= k else w.M[k, j]

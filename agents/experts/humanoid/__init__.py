@@ -1,0 +1,1 @@
+"""The humanoid's expert."""

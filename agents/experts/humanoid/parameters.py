@@ -1,0 +1,36 @@
+"""The humanoid as its reference controller sees it: body, gait and gains, chosen by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.agents.experts.humanoid.records import BIPED, JOINTS, LEGS
+from dynenvs.envs.legged import humanoid as env
+from dynenvs.envs.robots import humanoid as robot
+
+
+def humanoid_biped() -> NDArray[Any]:
+    """Body, gait and gains of the humanoid, one record of BIPED."""
+    biped = np.zeros(1, BIPED)
+    b = biped[0]
+    b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
+    b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
+    b["half_width"] = robot.SOLE_HALF - 0.007
+    b["width"], b["width_slope"] = 0.20, 0.6
+    b["apart"], b["astride"], b["reach"] = 0.11, 0.5, 0.55
+    leg = robot.THIGH + robot.SHANK
+    b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
+    b["duty"], b["duty_slope"] = 0.565, 0.08
+    b["arrival"], b["landing"] = 0.0, 0.022
+    b["hurry"] = 0.2
+    b["clearance"], b["heel"] = 0.045, 0.15
+    b["slow_frequency"], b["frequency_slope"] = env.GAIT
+    b["height"] = 0.875
+    b["height_rate"], b["tilt_rate"], b["turn_rate"] = 7.0, 10.0, 10.0
+    b["balance_rate"], b["swing_rate"], b["posture_rate"] = 4.0, 17.0, 8.0
+    b["pose"] = robot.STANDING[JOINTS * LEGS :]
+    b["swing"] = (0, 0, 0, 0.4, 0, 0.15, -0.4, 0, -0.15)
+    return biped

@@ -1,0 +1,1 @@
+"""Experts of the pendulums, and the plan of the swing-up with one motor."""

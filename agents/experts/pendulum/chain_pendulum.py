@@ -1,0 +1,229 @@
+"""The chain pendulum's expert: an arc that leads the tip to its target, by inverse dynamics.
+
+Nothing is remembered between calls.  From one observation:
+
+1. Where the tip shall go next.  Far from the target: some way round the pivot, nearer to it than
+   floor and wall would allow.  In the target's direction: to a point off the surface, the higher
+   the further the tip is aside of its target, so that it comes down on the spot.
+2. The hinges' angles there.  All but the first are equal, so that the links lie on an arc, bent so
+   that the last one points at the surface; that leaves one pose for each place of the tip.
+3. Torques by inverse dynamics (`dynenvs/simulation/inverse.py`) for joint accelerations of a
+   critically damped approach.  No coordinate is unactuated: at the spot, where the approach runs
+   into the contact, the nearest motion that the contact allows is asked for (status SOFT), with the
+   load shared for least torques.  On the way contacts are left out: balls that lie on the ground
+   are dragged off it by the torques of the free motion, where the allowed one would often be none
+   at all.
+4. Close to the spot, J^T f of the press is added: hybrid control of position and force (Raibert &
+   Craig, Hybrid position/force control of manipulators, J. Dynamic Systems, Measurement, and
+   Control 103, 1981), with all of the force along the surface's normal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dynenvs.agents.experts.common.controller import BatchController
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.memory.records import record_type
+from dynenvs.simulation.inverse import UNSOLVED, inverse_world
+from dynenvs.simulation.progress import claim, leave
+
+BANDWIDTH = 12.0  # of the approach to the reference [rad/s]
+LEAD = 0.4  # of the reference before the tip, round the pivot: at 2.4 rad/s [rad]
+MOST_ERROR = 0.5  # of a hinge's angle that the approach takes notice of [rad]
+CLEARANCE = 0.06  # of the tip from floor and wall on its way [m]
+STRETCH = 0.95  # of the chain's length that is used on the way
+BLOCKED = 0.15  # too far out by this, the tip goes no further round [m]
+ASIDE = 0.004  # distance aside of the target at which the tip comes down all the same [m]
+RISE = 2.0  # height over the surface for a distance further aside
+PRESS = 0.15  # force on the surface, in weights of the chain
+PRESS_HEIGHT = 0.003  # over the surface, from which it grows [m]
+PRESS_ASIDE = 0.02  # distance aside of the target that it needs [m]
+HALVINGS = 50  # of the interval in which the arc's bend is sought: to the last digit
+
+SETTINGS = record_type(
+    [
+        ("spacing", "f8"),  # length of a link [m]
+        ("radius", "f8"),  # of a ball [m]
+        ("pivot", "f8"),  # height [m]
+        ("wall", "f8"),  # its x [m]
+        ("press", "f8"),  # [N]
+        ("period", "f8"),  # [s]
+        ("lookahead", "f8"),  # of inertia and bias [s]
+    ]
+)
+
+
+@kernel(seconds=2)
+def act(
+    packed: Bytes,
+    settings: Records,
+    load_cost: Floats,
+    rows: Bytes,
+    buffers: Bytes,
+    scratch: Floats,
+    observations: Floats,
+    actions: Floats,
+    progress: Ints,
+    thread: int,
+) -> int:
+    """Actions for those of a batch of observations that no other thread has taken.
+
+    observations: shape (n, 2 links + 7), as the environment gives them; actions: shape (n, links);
+    load_cost: of each contact feature at the spot, and on the way, shape (2, nf).  Each thread has
+    a row, a workspace and two vectors, shapes (threads, bytes) and (threads, 2, links).  Returns
+    how many had no solution.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
+    p, q_ref, v_des = settings[0], scratch[thread, 0], scratch[thread, 1]
+    unsolved = 0
+    i = claim(progress, thread, observations.shape[0])
+    while i < observations.shape[0]:
+        seen = observations[i]
+        force_x, force_z, at_spot = _plan(m, s, p, seen, q_ref)
+        for j in range(m.header[0].nv):
+            error = min(max(q_ref[j] - s.q[j], -MOST_ERROR), MOST_ERROR)
+            acceleration = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
+            v_des[j] = s.v[j] + p.period * acceleration
+        cost = load_cost[0] if at_spot else load_cost[1]
+        status, _ = inverse_world(m, s, w, v_des, p.period, p.lookahead, cost)
+        if status == UNSOLVED:
+            unsolved += 1
+        _push(m, s, w, p, force_x, force_z)
+        for j in range(m.header[0].nv):
+            actions[i, j] = min(max(w.tau[j] / m.dofs[j].effort, -1.0), 1.0)
+        i = claim(progress, thread, observations.shape[0])
+    leave(progress, thread)
+    return unsolved
+
+
+@inlined
+def _plan(
+    m: ModelView, s: StateView, p: Any, seen: Floats, q_ref: Floats
+) -> tuple[float, float, bool]:
+    """Reads the state; the next pose into `q_ref`.
+
+    Returns the force to press with (x, z) [N], and whether the tip has arrived above its spot.
+    """
+    n = m.header[0].nv
+    for j in range(n):
+        s.q[j], s.v[j] = seen[j], seen[n + j]
+    for f in range(m.header[0].nk):
+        s.memory[f].mode = 0  # a cold start: the answer depends on the observation alone
+    s.status[0].limits_active = 0
+    x, z, target_x, target_z = seen[2 * n], seen[2 * n + 1], seen[2 * n + 4], seen[2 * n + 5]
+    on_wall = target_z > p.radius + 1e-6
+    height = p.wall - p.radius - x if on_wall else z - p.radius
+    aside = abs(z - target_z) if on_wall else abs(x - target_x)
+    off = min(max(RISE * (aside - ASIDE), 0.0), CLEARANCE)
+    goal_x = target_x - off if on_wall else target_x
+    goal_z = target_z if on_wall else target_z + off
+    turn = math.atan2(goal_x, p.pivot - goal_z)
+    # The last link points at the surface: down, or to the right
+    if on_wall:
+        side = 1.0 if math.atan2(target_x, p.pivot - target_z) < 0.5 * math.pi else -1.0
+    else:
+        side = -1.0
+    now, out = math.atan2(x, p.pivot - z), math.hypot(x, p.pivot - z)
+    reach = math.hypot(goal_x, p.pivot - goal_z)
+    if abs(turn - now) > LEAD:
+        lead = LEAD if turn > now else -LEAD
+        reach = _room(p, n, now + lead)
+        turn = now + lead * min(max(1.0 - (out - reach) / BLOCKED, 0.0), 1.0)
+    _arc(p, n, turn, reach, side, q_ref)
+    force = p.press * min(max(1.0 - height / PRESS_HEIGHT, 0.0), 1.0)
+    if aside > PRESS_ASIDE:
+        force = 0.0
+    at_spot = aside < CLEARANCE and height < 1.5 * CLEARANCE
+    if on_wall:
+        return force, 0.0, at_spot
+    return 0.0, -force, at_spot
+
+
+@inlined
+def _room(p: Any, n: int, turn: float) -> float:
+    """How far from the pivot the tip may be in a direction, clear of floor and wall [m]."""
+    room = STRETCH * n * p.spacing
+    down, right = math.cos(turn), math.sin(turn)
+    if down > 0.0:
+        room = min(room, (p.pivot - p.radius - CLEARANCE) / down)
+    if right > 0.0:
+        room = min(room, (p.wall - p.radius - CLEARANCE) / right)
+    return room
+
+
+@inlined
+def _arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) -> None:
+    """Hinge angles with the tip at a place given by direction [rad] and distance [m] of the pivot.
+
+    n links, each bent by b against the one before, span a chord of spacing sin(n b/2) / sin(b/2).
+    """
+    low, high = 0.0, 2.0 * math.pi / n
+    for _ in range(HALVINGS):
+        bend = 0.5 * (low + high)
+        if p.spacing * math.sin(0.5 * n * bend) > reach * math.sin(0.5 * bend):
+            low = bend
+        else:
+            high = bend
+    bend = side * 0.5 * (low + high)
+    q[0] = turn - 0.5 * (n - 1) * bend
+    for j in range(1, n):
+        q[j] = bend
+
+
+@inlined
+def _push(m: ModelView, s: StateView, w: WorkspaceView, p: Any, fx: float, fz: float) -> None:
+    """w.tau += J^T f for a force f of the tip on its surroundings [N]."""
+    n = m.header[0].nv
+    angle, x, z = 0.0, 0.0, 0.0
+    for j in range(n):  # the tip from the pivot
+        angle += s.q[j]
+        x += p.spacing * math.sin(angle)
+        z -= p.spacing * math.cos(angle)
+    angle = 0.0
+    for j in range(n):  # ... and from each hinge
+        w.tau[j] += x * fz - z * fx
+        angle += s.q[j]
+        x -= p.spacing * math.sin(angle)
+        z += p.spacing * math.cos(angle)
+
+
+class ChainController(BatchController):
+    """Brings the chain pendulum's tip to its target and presses; acts on the observation alone.
+
+    Args:
+        env: the environment, or vector environment, whose observations it will see.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv) -> None:
+        task = env.task
+        assert isinstance(task, ChainPendulumTask)
+        settings = np.zeros(1, SETTINGS)
+        for name in ("spacing", "radius", "pivot", "wall"):
+            settings[name] = task.options[name]
+        settings["press"] = PRESS * task.options["weight"]
+        settings["period"] = task.dt
+        # Where the environment's physics steps take inertia and bias, on average
+        settings["lookahead"] = 0.5 * (task.dt - task.timestep)
+        load_cost = np.zeros((2, len(task.model.features)))
+        load_cost[1] = np.inf
+        super().__init__(env, act, (settings, load_cost), scratch=(2, task.links))

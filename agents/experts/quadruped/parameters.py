@@ -1,0 +1,42 @@
+"""The quadruped as its reference controller sees it: legs, gait and gains, chosen by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.agents.experts.quadruped.records import TROT
+from dynenvs.envs.legged import quadruped as env
+from dynenvs.envs.robots import quadruped as robot
+
+
+def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
+    """Legs, gait and gains of the quadruped on a terrain, one record of TROT."""
+    trot = np.zeros(1, TROT)
+    t = trot[0]
+    t["pair"] = [0, 1, 1, 0]  # in the order of `robot.LEGS`
+    t["first"], t["second"] = [0, 1], [3, 2]
+    y = robot.HIP_Y + robot.THIGH_Y
+    t["stance"] = [(front * robot.HIP_X, left * y) for front, left in robot.LEGS.values()]
+    t["duty"], t["duty_slope"] = 0.58, 0.046
+    t["arrival"], t["landing"] = 0.0, 0.023
+    t["clearance"] = 0.033
+    t["hurry"], t["rise"] = -0.1, 0.5
+    t["slow_frequency"], t["frequency_slope"] = env.GAIT
+    t["height"], t["height_slope"], t["reach"] = 0.29, 0.004, 0.23
+    t["height_rate"], t["tilt_rate"], t["turn_rate"] = 12.0, 12.0, 20.0
+    t["speed_rate"], t["swing_rate"] = 15.0, 28.0
+    t["sway"] = 0.65
+    t["trim"] = [0.025, 0.02, 0.008]
+    t["acceleration"], t["deceleration"] = 2.0, 6.0
+    t["edge"], t["aside"], t["follow"] = 0.7, 6.0, 1.0
+    t["touchdown"] = 0.15
+    t["lead"] = 0.05
+    t["gain"], t["braking"] = 0.25, 0.8
+    if terrain != "flat":  # higher over steps; no speeding up towards the end of a step
+        t["height"] = 0.30 if terrain == "slope" else 0.31
+        t["height_slope"], t["arrival"] = 0.01, 0.005
+        t["clearance"], t["sway"], t["landing"], t["lead"] = 0.06, 0.0, 0.0, 0.0
+    return trot

@@ -1,0 +1,163 @@
+"""The trot's plan: who carries, how the base should move, and where the next feet go.
+
+Between two steps the robot is a linear inverted pendulum of its angular momentum about the line
+between the standing feet (Gong & Grizzle, One-step ahead prediction of angular momentum about the
+contact point for control of bipedal locomotion, ICRA 2021): L' = m g d, d' = L / (m z), d the
+distance of the centre of mass from the line.  Steady, its velocity is the command times
+factor(t) = c cosh(omega (t - T / 2)), with mean 1 over the time T between two steps.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.common.motion import DOWN
+from dynenvs.agents.experts.quadruped.records import LEGS, PAIRS
+from dynenvs.envs.legged.kernel import gait_frequency
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Records
+
+BOUNCE = 5e-4  # height up to which the other foot of a pair that stands does, too [m]
+LEAST_DUTY = 0.51  # the pairs hand over the load while both are down
+LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
+
+
+@inlined
+def share_load(g: Any, p: Any, legs: Records) -> None:
+    """Where in the step it is, which feet stand, and how feet and pairs share the weight.
+
+    A foot that comes down before it is due is held to the ground without load.
+    """
+    p.frequency = gait_frequency(g, p.command[0], p.command[1])
+    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
+    p.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
+    overlap = p.duty - 0.5
+    at = p.phase - 0.5 * overlap  # since pair 0 took over
+    at -= math.floor(at)
+    p.main = 0 if at < 0.5 else 1
+    p.since = (at - 0.5 * p.main) / p.frequency
+    p.left = 0.5 / p.frequency - p.since
+    for leg in range(LEGS):
+        one = legs[leg]
+        own = p.phase + 0.5 * g.pair[leg]
+        own -= math.floor(own)
+        one.phase = own
+        one.stands = 1 if own < p.duty and one.gap < DOWN else 0
+    for pair in range(PAIRS):  # a foot that bounced must not leave its pair's other one alone
+        a, b = legs[g.first[pair]], legs[g.second[pair]]
+        if a.stands != b.stands and max(a.gap, b.gap) < BOUNCE and max(a.phase, b.phase) < p.duty:
+            a.stands = b.stands = 1
+    for leg in range(LEGS):
+        one = legs[leg]
+        other = 1 - g.pair[leg]
+        relieved = legs[g.first[other]].stands and legs[g.second[other]].stands
+        if not relieved and one.gap < DOWN and one.phase < p.duty + LATE:
+            one.stands = 1
+        one.share = 0.0
+        if one.stands:
+            one.share = 1.0
+            if relieved:
+                one.share = min(one.phase, p.duty - one.phase) / overlap
+                one.share = min(max(one.share, 0.0), 1.0) if one.phase < p.duty else 0.0
+    total = 0.0
+    for pair in range(PAIRS):
+        p.weight[pair] = min(legs[g.first[pair]].share, legs[g.second[pair]].share)
+        total += p.weight[pair]
+    for pair in range(PAIRS):
+        if total > 0.0:
+            p.weight[pair] /= total
+        else:  # a foot has lost the ground: go on as planned
+            p.weight[pair] = 1.0 if pair == p.main else 0.0
+
+
+@inlined
+def steer(g: Any, p: Any, R: Floats) -> None:
+    """The base's desired accelerations, balance left aside.
+
+    The command is trimmed first: the pendulum knows nothing of the legs' own momentum.
+    """
+    p.command[0] = (1.0 + g.trim[0]) * p.command[0] + g.trim[2]
+    p.command[1] *= 1.0 + g.trim[1]
+    half = 0.5 / p.frequency
+    p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
+    swing = 0.5 * p.omega * half
+    mean = swing / math.sinh(swing)
+    p.last = mean * math.cosh(swing)
+    p.last_along = 1.0 + g.sway * (p.last - 1.0)
+    turning = p.command[2]
+    most = _most(g, p)
+    p.a[0] = p.a[1] = 0.0
+    for pair in range(PAIRS):
+        # Through the double support either pair goes on from, or begins before, its own step
+        time = p.since
+        if pair != p.main:
+            time += half if p.since < p.left else -half
+        p.factor[pair] = 1.0 + g.sway * (mean * math.cosh(p.omega * (time - 0.5 * half)) - 1.0)
+        growth = g.sway * mean * p.omega * math.sinh(p.omega * (time - 0.5 * half))
+        x = g.speed_rate * (p.command[0] * p.factor[pair] - p.speed[0])
+        y = g.speed_rate * (p.command[1] * p.factor[pair] - p.speed[1])
+        shrink = most / max(math.sqrt(x * x + y * y), most)
+        p.along[pair, 0] = shrink * x + p.command[0] * growth - turning * p.command[1]
+        p.along[pair, 1] = shrink * y + p.command[1] * growth + turning * p.command[0]
+        p.a[0] += p.weight[pair] * p.along[pair, 0]
+        p.a[1] += p.weight[pair] * p.along[pair, 1]
+    k = g.height_rate
+    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
+    low = g.height - g.height_slope * speed
+    climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
+    p.a[2] = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
+    k = g.tilt_rate
+    x, y = g.follow * p.rise[0], g.follow * p.rise[1]
+    steep = math.sqrt(1.0 + x * x + y * y)
+    p.alpha[0] = k * k * (R[1, 2] + y / steep) - 2.0 * k * p.turning[0]
+    p.alpha[1] = -k * k * (R[0, 2] + x / steep) - 2.0 * k * p.turning[1]
+    p.alpha[2] = g.turn_rate * (turning - p.turning[2])
+
+
+@inlined
+def plan_step(g: Any, p: Any, legs: Records) -> None:
+    """Where the centre of mass will be when the next pair takes over, and where that pair goes.
+
+    Along the line the velocity is controlled, across it the pendulum falls.  The next pair stands
+    so that the pendulum has the commanded velocity when it leaves: deadbeat, in both directions.
+    """
+    ux, uy = p.line[p.main, 0], p.line[p.main, 1]
+    foot = legs[g.first[p.main]].point
+    distance = -uy * (p.center[0] - foot[0]) + ux * (p.center[1] - foot[1])
+    across = -uy * p.momentum[0] + ux * p.momentum[1]
+    along = ux * p.speed[0] + uy * p.speed[1]
+    w, left = p.omega, p.left
+    c, s = math.cosh(w * left), math.sinh(w * left)
+    lack = (ux * p.command[0] + uy * p.command[1]) * p.factor[p.main] - along
+    change = min(abs(lack) * (1.0 - math.exp(-g.speed_rate * left)), _most(g, p) * left)
+    then = along / p.factor[p.main] * p.last_along + math.copysign(change, lack)
+    swept = 0.5 * (along + then) * left
+    fallen = distance * (c - 1.0) + across / w * s
+    falling = across * c + w * distance * s
+    p.place[0] = p.center[0] + ux * swept - uy * fallen
+    p.place[1] = p.center[1] + uy * swept + ux * fallen
+    vx, vy = ux * then - uy * falling, uy * then + ux * falling
+    half = 0.5 / p.frequency
+    turn = p.command[2] * (left + 0.5 * half + g.lead)
+    ct, st = math.cos(turn), math.sin(turn)
+    wx = _change(g, ct * p.command[0] - st * p.command[1], vx / p.last)
+    wy = _change(g, st * p.command[0] + ct * p.command[1], vy / p.last)
+    c, s = math.cosh(w * half), w * math.sinh(w * half)
+    x, y = (vx * c - vx - wx * p.last) / s, (vy * c - vy - wy * p.last) / s
+    shrink = g.reach / max(math.sqrt(x * x + y * y), g.reach)
+    p.offset[0], p.offset[1] = shrink * x, shrink * y
+
+
+@inlined
+def _most(g: Any, p: Any) -> float:
+    """Bound on the acceleration along the line: it gathers way gently, too."""
+    wanted = p.command[0] ** 2 + p.command[1] ** 2
+    return g.acceleration if wanted > p.speed[0] ** 2 + p.speed[1] ** 2 else g.deceleration
+
+
+@inlined
+def _change(g: Any, wanted: float, present: float) -> float:
+    """What one step is to change of a mean velocity: it gathers way gently and brakes hard."""
+    most = g.gain if abs(wanted) > abs(present) else g.braking
+    return min(max(wanted - present, -most), most)

@@ -1,0 +1,172 @@
+"""The trot on terrain: what the height scan tells of the ground, and where and how feet step on it.
+
+The frame's origin lies in the plane that fits the scanned ground best, below the base.  That plane
+gives the base its height, its tilt and its climb; the scan itself gives the ground below each foot,
+footholds away from edges, and swings over what lies in between.  Whether a foot stands, its contact
+flag tells: the scan is too coarse for that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.quadruped.records import PAIRS
+from dynenvs.envs.legged.records import ROOT
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView
+
+UNSEEN = 0.004  # least height of a foot that does not touch: the scan may err so much [m]
+STEP = 0.03  # by which a foothold may be moved, and twice that, in x and y [m]
+MOVES = 5  # in each direction
+ALONG = 4  # parts of a swing's way at which the ground is looked at
+MOST = 120.0  # acceleration of a swinging foot [m/s^2]
+APEX = 0.4  # fraction of a swing after which a foot is as high as it gets
+CLEAR = 0.015  # ground this much higher than the foothold is in the way of coming down [m]
+
+
+@inlined
+def sight(g: Any, o: Floats, x: float, y: float) -> float:
+    """Height of the ground at (x, y) against the base's [m], between four points of the scan."""
+    u = min(max(x / g.scan_spacing + 0.5 * (g.scan_x - 1.0), 0.0), g.scan_x - 1.001)
+    v = min(max(y / g.scan_spacing + 0.5 * (g.scan_y - 1.0), 0.0), g.scan_y - 1.001)
+    i, j = int(u), int(v)
+    s, t = u - i, v - j
+    at = g.scan_at + i * g.scan_y + j
+    near = (1.0 - t) * o[at] + t * o[at + 1]
+    at += g.scan_y
+    return float((1.0 - s) * near + s * ((1.0 - t) * o[at] + t * o[at + 1]))
+
+
+@inlined
+def look(g: Any, s: StateView, o: Floats, p: Any) -> None:
+    """The plane of the scanned ground: the base's height above it, and its slopes."""
+    mean = x_slope = y_slope = xx = yy = 0.0
+    for i in range(g.scan_x):
+        x = (i - 0.5 * (g.scan_x - 1.0)) * g.scan_spacing
+        for j in range(g.scan_y):
+            y = (j - 0.5 * (g.scan_y - 1.0)) * g.scan_spacing
+            z = o[g.scan_at + i * g.scan_y + j]
+            mean += z
+            x_slope += x * z
+            y_slope += y * z
+            xx += x * x
+            yy += y * y
+    p.rise[0], p.rise[1] = x_slope / xx, y_slope / yy
+    s.q[2] = -mean / (g.scan_x * g.scan_y)
+
+
+@kernel
+def feel(m: ModelView, g: Any, o: Floats, p: Any, one: Any, leg: int, base: float) -> None:
+    """Ground below a foot: its height and normal, whether the foot touches it, and how far it is.
+
+    `one.point` holds the foot's centre and becomes the point that touches.  The foot's half space
+    is put where the foot stands.
+    """
+    x, y = one.point[0], one.point[1]
+    reach = 0.5 * g.scan_spacing
+    ground = sight(g, o, x, y)
+    dx = (sight(g, o, x + reach, y) - sight(g, o, x - reach, y)) / (2.0 * reach)
+    dy = (sight(g, o, x, y + reach) - sight(g, o, x, y - reach)) / (2.0 * reach)
+    if dx * dx + dy * dy > 0.25:  # an edge: feet stand on the tread
+        dx = dy = 0.0
+    length = math.sqrt(1.0 + dx * dx + dy * dy)
+    n = one.normal
+    n[0], n[1], n[2] = -dx / length, -dy / length, 1.0 / length
+    feature = m.features[one.feature]
+    gap = (one.point[2] - base - ground) * n[2] - feature.radius
+    one.touches = 1 if o[10 + 2 * (m.header[0].nv - ROOT) + 5 + leg] > 0.5 else 0
+    one.gap = 0.0 if one.touches else max(gap, UNSEEN)
+    for k in range(3):
+        one.point[k] -= feature.radius * n[k]
+        feature.target[k] = one.point[k]
+        feature.target_normal[k] = n[k]
+
+
+@inlined
+def _range(g: Any, o: Floats, x: float, y: float) -> float:
+    """Range of the scanned heights about (x, y) [m]."""
+    i = int(min(max(x / g.scan_spacing + 0.5 * g.scan_x, 1.0), g.scan_x - 2.0))
+    j = int(min(max(y / g.scan_spacing + 0.5 * g.scan_y, 1.0), g.scan_y - 2.0))
+    low, high = math.inf, -math.inf
+    for a in range(i - 1, i + 2):
+        for b in range(j - 1, j + 2):
+            z = o[g.scan_at + a * g.scan_y + b]
+            low, high = min(low, z), max(high, z)
+    return high - low
+
+
+@kernel
+def choose_footholds(g: Any, o: Floats, p: Any, legs: Records, costs: Floats) -> None:
+    """Move the places of the feet that swing away from edges, both of a pair together.
+
+    Their line must stay where balance wants it: what one foot moves it by the other takes back.
+    costs: scratch, shape (2 MOVES^2,).
+    """
+    for pair in range(PAIRS):
+        a, b = legs[g.first[pair]], legs[g.second[pair]]
+        if a.stands or b.stands:
+            continue
+        x, y = a.place[0] - b.place[0], a.place[1] - b.place[1]
+        length = max(math.sqrt(x * x + y * y), 1e-6)
+        x, y = 0.5 * x / length, 0.5 * y / length  # either foot moves the middle by half
+        for side in range(2):
+            one = a if side == 0 else b
+            for k in range(MOVES * MOVES):
+                dx, dy = STEP * (k // MOVES - MOVES // 2), STEP * (k % MOVES - MOVES // 2)
+                x1, y1 = one.place[0] + dx, one.place[1] + dy
+                rough = g.edge * _range(g, o, x1, y1)
+                costs[side * MOVES * MOVES + k] = rough * rough + dx * dx + dy * dy
+        best, first, second = math.inf, 0, 0
+        for k in range(MOVES * MOVES):
+            one_side = x * (k % MOVES - MOVES // 2) - y * (k // MOVES - MOVES // 2)
+            for l in range(MOVES * MOVES):
+                other = x * (l % MOVES - MOVES // 2) - y * (l // MOVES - MOVES // 2)
+                aside = g.aside * STEP * (one_side + other)
+                cost = costs[k] + costs[MOVES * MOVES + l] + aside * aside
+                if cost < best:
+                    best, first, second = cost, k, l
+        a.place[0] += STEP * (first // MOVES - MOVES // 2)
+        a.place[1] += STEP * (first % MOVES - MOVES // 2)
+        b.place[0] += STEP * (second // MOVES - MOVES // 2)
+        b.place[1] += STEP * (second % MOVES - MOVES // 2)
+
+
+@inlined
+def _toward(way: float, speed: float, last: float, time: float) -> float:
+    """Acceleration now of the cubic that goes `way` from `speed` to speed `last` in `time`."""
+    a = (6.0 * way / time - 4.0 * speed - 2.0 * last) / time
+    return min(max(a, -MOST), MOST)
+
+
+@kernel
+def swing_over(g: Any, o: Floats, p: Any, one: Any, h: float, base: float) -> None:
+    """Goal of a swinging foot: up, over what is in the way, and down to its place.
+
+    From wherever it is now: the least acceleration that gets it there in the time left.
+    """
+    swing = (1.0 - p.duty) / p.frequency
+    left = (1.0 - one.phase) / p.frequency
+    done = 1.0 - left / swing
+    x, y, z = one.point[0], one.point[1], one.point[2]
+    x1, y1 = one.place[0], one.place[1]
+    down = base + sight(g, o, x1, y1)
+    top = down
+    for k in range(ALONG):
+        part = k / ALONG
+        top = max(top, base + sight(g, o, x + part * (x1 - x), y + part * (y1 - y)))
+    time = max(left - g.arrival / p.frequency, 3.0 * h)
+    start = smooth_step(4.0 * done)
+    one.goal[0] = one.velocity[0] + h * start * _toward(x1 - x, one.velocity[0], 0.0, time)
+    one.goal[1] = one.velocity[1] + h * start * _toward(y1 - y, one.velocity[1], 0.0, time)
+    speed = one.velocity[2]
+    if done < APEX:
+        up = _toward(top + g.clearance - z, speed, 0.0, max((APEX - done) * swing, 2.0 * h))
+    elif top > down + CLEAR and done < 0.85:
+        k = g.swing_rate
+        up = k * k * (top + 0.5 * g.clearance - z) - 2.0 * k * speed
+    else:
+        time = max(left - g.landing / p.frequency, 2.0 * h)
+        up = _toward(down - z, speed, -g.touchdown, time)
+    one.goal[2] = speed + h * min(max(up, -MOST), MOST)

@@ -1,0 +1,101 @@
+"""The agent that merely stays: it holds its joints still and takes no notice of its command.
+
+Its return is the zero of the score, so that staying alive counts for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynenvs.agents.experts.common.controller import Action
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.envs.legged.legged import LeggedTask
+from dynenvs.envs.legged.records import ROOT as FREE_ROOT
+from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
+from dynenvs.envs.planar.records import ROOT
+from dynenvs.envs.planar.walker import WalkerTask
+from dynenvs.memory.layout import Floats
+from dynenvs.model.model import Model
+from dynenvs.simulation.inverse import inverse_dynamics
+
+HOLDS = (WalkerTask, LeggedTask, ChainPendulumTask)  # what has a pose to hold
+
+
+class StandingController:
+    """Torques that keep a walker's or a chain's joints at rest, by inverse dynamics.
+
+    Speed zero suits any set of standing feet; to go back to a pose, several feet on the ground
+    would have to slide.  A double pendulum, which has nothing to stand on, is left hanging: zero
+    torque.
+    Acts on the observation alone.
+
+    Args:
+        env: the environment, or vector environment, whose observations it will see.
+    """
+
+    def __init__(self, env: DynEnv | DynVectorEnv) -> None:
+        self.task = env.task
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Action, Any]:
+        """Actions for one observation, shape (obs,), or a batch, shape (n, obs)."""
+        array = np.asarray(observation, np.float64)
+        batch = np.atleast_2d(array)
+        actions = np.zeros((len(batch), self.task.model.nu), np.float32)
+        if isinstance(self.task, HOLDS):
+            actions[:] = [self._hold(one) for one in batch]
+        return (actions if array.ndim == 2 else actions[0]), state
+
+    def _hold(self, observation: Floats) -> Floats:
+        """Torques over effort limits, shape (nu,)."""
+        task, model = self.task, self.task.robot
+        if isinstance(task, ChainPendulumTask):
+            q, v = observation[: model.nq], observation[model.nq : 2 * model.nq]
+        else:
+            read = free_state if isinstance(task, LeggedTask) else planar_state
+            q, v = read(model, observation)
+        lookahead = 0.5 * (task.dt - task.timestep)  # where the physics steps take inertia
+        tau = inverse_dynamics(model, q, v, np.zeros(model.nu), task.dt, lookahead=lookahead).tau
+        torques: Floats = np.clip(tau / model.effort_limit[model.actuated], -1.0, 1.0)
+        return torques
+
+
+def planar_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
+    """Positions, with x = 0, and velocities from a planar walker's observation."""
+    nu = model.nu
+    height, angles, v = observation[0], observation[1 : 1 + nu], observation[1 + nu :]
+    pitch = observation[2 * nu + 6 :]  # and its rate, where the trunk pitches
+    q = np.concatenate([[0.0, height], pitch[:1], angles])
+    return q, np.concatenate([v[:ROOT], pitch[1:], v[ROOT : ROOT + nu]])
+
+
+def free_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
+    """Positions, with x = y = 0 and the heading along x, and velocities of a robot in space.
+
+    The observation has the base's velocities in its own axes; the model's linear ones are the
+    world's.
+    """
+    nu = model.nu
+    height, up = observation[0], observation[1:4]
+    pitch, roll = np.arctan2(-up[0], np.hypot(up[1], up[2])), np.arctan2(up[1], up[2])
+    c, d = np.cos(0.5 * pitch), np.sin(0.5 * pitch)
+    e, f = np.cos(0.5 * roll), np.sin(0.5 * roll)
+    turn = [c * e, c * f, d * e, -d * f]
+    about_y = np.array(
+        [[np.cos(pitch), 0, np.sin(pitch)], [0, 1, 0], [-np.sin(pitch), 0, np.cos(pitch)]]
+    )
+    about_x = np.array(
+        [[1, 0, 0], [0, np.cos(roll), -np.sin(roll)], [0, np.sin(roll), np.cos(roll)]]
+    )
+    v = observation[4 + nu : 4 + nu + FREE_ROOT + nu].copy()
+    v[:3] = about_y @ about_x @ v[:3]
+    return np.concatenate([[0.0, 0.0, height], turn, observation[4 : 4 + nu]]), v

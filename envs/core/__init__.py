@@ -1,0 +1,1 @@
+"""What environments share: tasks, arrays of worlds, the shells for Gymnasium, a step's loop."""

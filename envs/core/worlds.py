@@ -1,0 +1,387 @@
+"""N worlds of one task: their arrays, and the one compiled call that starts and steps them all.
+
+The single environment is the batch of one: `base.py` and `vector.py` are shells around this class,
+and so are their seeding, options, states and readings.  Every array has one entry a world, so that
+a world's future depends on its own entries alone: not on the batch, its place in it, or threads.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.envs.checks import real_numbers
+from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
+from dynenvs.envs.core.table import new_table, point
+from dynenvs.envs.core.task import Task
+from dynenvs.jit.compiled import kernel, prepare
+from dynenvs.memory.layout import Floats
+from dynenvs.model.validation import mend_lists
+from dynenvs.simd.vectors import WIDTH
+from dynenvs.simulation.batch import LEAST_SHARE
+from dynenvs.simulation.progress import APART, begin_round, new_progress
+from dynenvs.simulation.rng import seeded
+from dynenvs.simulation.room import with_room
+from dynenvs.simulation.threads import share
+
+Flags = NDArray[np.bool_]
+Info = dict[str, Any]
+
+# Ends of which `info["end"]` says the word: all but the time limit.  That may be counted by
+# Gymnasium's TimeLimit wrapper around the environment, which says nothing in `info`; so that all
+# ways to run the same episode give the same `info`, the environment says nothing of it either.
+# A truncation without a word has reached its time limit.
+_TOLD = ~np.isin(range(len(END_WORDS)), (RUNNING, TIME_LIMIT))
+_TOLD_WORDS = [word if told else None for word, told in zip(END_WORDS, _TOLD, strict=True)]
+_END_WORDS = np.array(_TOLD_WORDS, dtype=object)
+
+
+@kernel
+def _all_finite(values: Floats) -> bool:
+    """Whether every one of `values`, shape (n, m), is finite; NumPy's way takes 1.4 us for six."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            if not math.isfinite(values[i, j]):
+                return False
+    return True
+
+
+class Worlds:
+    """The state of `count` worlds, and what their last step gave.
+
+    Args:
+        task: what they all are.
+        count: how many.
+        threads: how many threads share out the worlds of a call.
+
+    Attributes:
+        rows: physical states, dtype `task.model.state_dtype`, shape (count,).
+        tasks: what the task remembers of each world, dtype `task.record`, shape (count,).
+        started: which have begun an episode.
+        observations: shape (count, observations).
+        rewards: of the last step, shape (count,).
+        ends: why it ended the episode, or RUNNING, shape (count,).
+        readings: what `info` says, dtype `task.readings`, shape (count,).
+        last_observations, last_readings: of an episode's last step, where STEP_AND_BEGIN began
+            another one after it.
+    """
+
+    def __init__(self, task: Task, count: int, threads: int = 1) -> None:
+        model = task.model
+        self.task, self.count = task, count
+        self.model = model  # with more room for contacts, once that is needed
+        self.threads = max(1, min(threads, count // LEAST_SHARE))
+        self.rows = model.states(count)
+        self.tasks: NDArray[Any] = np.zeros(count, task.record)
+        self.started = np.zeros(count, np.bool_)
+        self.observations = np.zeros((count, *task.observation_space.low.shape))
+        self.rewards = np.zeros(count)
+        self.ends = np.full(count, RUNNING, np.int64)
+        self.readings: NDArray[Any] = np.zeros(count, task.readings)
+        self.last_observations = np.zeros_like(self.observations)
+        self.last_readings = np.zeros_like(self.readings)
+        self._actions = np.zeros((count, model.nu))
+        self._buffers = self._workspaces()
+        self._connect()
+
+    def _workspaces(self) -> NDArray[np.uint8]:
+        """Scratch memory: a workspace for each world that a thread takes at once."""
+        h = self.model.header
+        at_once = min(WIDTH, self.count // self.threads) if self.model.goes_abreast else 1
+        size = h.workspace_bytes + self.task.record.itemsize + APART
+        return np.zeros((self.threads * at_once, size), np.uint8)
+
+    def _connect(self) -> None:
+        """Gather the kernel's arguments: views of the arrays, made once."""
+        self._fresh = self.task.model.states(1)
+        self._everyone = np.ones(self.count, np.uint8)
+        self._progress = new_progress(1)
+        self._steps = self.tasks["steps"]
+        self._step_limit = int(self.task.options["max_steps"][0])
+        self._run = self.task.run
+        self._prepared = False
+        task = self.task
+        self._constants = (task.options, task.constants())
+        # What the last call gave, for the caller: new arrays each time, written by the threads.
+        # A single world is quicker copied afterwards.
+        self._seen, self._told = self.observations, self.readings
+        self._chosen, self._full = self._everyone, np.zeros(1, np.int64)
+        self._table = new_table(
+            rows=self.rows,
+            tasks=self.tasks,
+            actions=self._actions,
+            observations=self.observations,
+            rewards=self.rewards,
+            ends=self.ends,
+            readings=self.readings,
+            last_observations=self.last_observations,
+            last_readings=self.last_readings,
+            copied_observations=self._seen,
+            copied_readings=self._told,
+            chosen=self._everyone,
+            full=self._full,
+            buffers=self._buffers,
+            fresh=self._fresh,
+        )
+        kind = self.readings.dtype
+        self._names = kind.names or ()
+        scalars = [name for name in self._names if kind[name].shape == ()]
+        self._scalars = tuple(scalars)
+        # Doubles and 64-bit integers, as `record_type` packs them
+        letters = ("d" if kind[name].kind == "f" else "q" for name in scalars)
+        self._unpack = struct.Struct("=" + "".join(letters)).unpack_from
+        self._packed_reading = _bytes(self.readings).data
+        self._arrays = [(name, self.readings[name][0]) for name in self._names[len(scalars) :]]
+
+    def _order(self, order: int, chosen: Flags | None = None) -> None:
+        """Let the kernel carry out `order` in the chosen worlds (all if None), on all threads.
+
+        Where the contacts of some worlds find no room, there is made more, and these are asked
+        again: they are still as they were.
+        """
+        self._prepare()
+        who = self._everyone if chosen is None else chosen.view(np.uint8)
+        self._run_all(order, who)
+        while self._full[0]:
+            waiting = (self.ends < 0) & (who != 0)
+            self._make_room(int(-self.ends[waiting].min()))
+            who = waiting.view(np.uint8)
+            self._run_all(order, who)
+
+    def _make_room(self, contacts: int) -> None:
+        """Go on with workspaces for so many contacts at once."""
+        model = with_room(self.model, contacts, 0)
+        if model.header.nc == self.model.header.nc:
+            raise RuntimeError("an environment's scene has so many pairs that they share slots")
+        self.model = model
+        self._buffers = self._workspaces()
+        point(self._table, buffers=self._buffers)
+
+    def _run_all(self, order: int, who: NDArray[np.uint8]) -> None:
+        table, given = self._table, (self.model.packed, *self._constants, self._table)
+        if self.count > 1:
+            self._seen = np.empty(self.observations.shape)
+            self._told = np.empty(self.count, self.readings.dtype)
+            point(table, copied_observations=self._seen, copied_readings=self._told)
+        if who is not self._chosen:
+            self._chosen = who
+            point(table, chosen=who)
+        self._full[0] = 0
+        if self.threads == 1:
+            begin_round(self._progress, 1)
+            self._run(*given, self._progress, 0, order)
+        else:
+            share(lambda thread, progress: self._run(*given, progress, thread, order), self.threads)
+
+    def _prepare(self) -> None:
+        """Have all compiled that the first call needs."""
+        if self._prepared:
+            return
+        model = self.task.model
+        call = (model.packed, *self._constants, self._table, self._progress, 0, BEGIN)
+        batch = ("batch",) if self.count > 1 and model.goes_abreast else ()
+        name = type(self.task).__name__.removesuffix("Task")
+        prepare(f"the dynamics of {name}", [(self._run, call)], model.kernel_groups + batch)
+        self._prepared = True
+
+    # Episodes
+
+    def begin(
+        self,
+        seeds: Sequence[int | None],
+        fields: dict[str, Any],
+        random: np.random.Generator,
+        chosen: Flags | None = None,
+    ) -> None:
+        """Start an episode in the chosen worlds (all if None).
+
+        Args:
+            seeds: one a world; None continues its stream of random numbers.
+            fields: of the worlds' records, as `Task.reset_fields` gives them.
+            random: gives seeds to worlds that have never had one.
+            chosen: which, shape (count,).
+        """
+        self._prepare()  # Ctrl-C may stop it: before anything has changed
+        chosen = self._everyone.view(np.bool_) if chosen is None else chosen
+        generators = self.tasks["generator"]
+        for i in np.flatnonzero(chosen).tolist():
+            seed = seeds[i]
+            if seed is not None:
+                generators[i] = seeded(seed)
+            elif not self.started[i]:
+                generators[i] = seeded(int(random.integers(2**63)))
+        for name, value in fields.items():
+            self.tasks[name][chosen] = np.broadcast_to(value, self.count)[chosen]
+        self.started |= chosen
+        self._order(BEGIN, chosen)
+
+    def step(self, actions: ArrayLike, order: int, shape: tuple[int, ...], name: str) -> None:
+        """One control step of every world, in the sense of `order`.
+
+        Args:
+            actions: torques over effort limits, clipped to [-1, 1]; the array is left alone.
+            order: STEP, STEP_OR_BEGIN or STEP_AND_BEGIN.
+            shape: what `actions` must have.
+            name: what an error calls it.
+
+        Raises:
+            ValueError: not real numbers, wrong shape, or not finite; the worlds are untouched.
+        """
+        if type(actions) is np.ndarray and actions.shape == shape and actions.dtype.kind == "f":
+            self._actions[...] = actions
+        else:
+            self._actions[...] = real_numbers(actions, shape, name)
+        if not _all_finite(self._actions):
+            bad = np.argwhere(~np.isfinite(self._actions.reshape(shape)))
+            places = bad.ravel().tolist() if len(shape) == 1 else bad.tolist()
+            raise ValueError(f"{name} must be finite; entries {places[:8]} are not")
+        self._order(order)
+
+    # State
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Everything that decides the future, bit for bit: worlds, warm starts, generators."""
+        return {"world": _copy(self.rows), "task": _copy(self.tasks)}
+
+    def set_state(self, state: Any) -> None:
+        """Restore what `get_state` gave.
+
+        Raises:
+            ValueError: not a state of so many worlds of this task, or not finite; the worlds are
+                untouched.
+        """
+        mine = {"world": self.rows, "task": self.tasks}
+        whose = f"of {self.count} world(s) of this environment, as its get_state() gives one"
+        if not (isinstance(state, dict) and state.keys() == mine.keys()):
+            told = list(state) if isinstance(state, dict) else type(state).__name__
+            raise ValueError(f"state must be a dict with {list(mine)} {whose}, got {told}")
+        for name, records in mine.items():
+            _check_records(state[name], records, f"state[{name!r}]", whose)
+        for name in ("q", "v"):
+            finite = np.isfinite(state["world"][name])
+            if not finite.all():
+                bad = np.argwhere(~finite)[:8].tolist()
+                raise ValueError(f"state['world'][{name!r}] must be finite; entries {bad} are not")
+        for name, records in mine.items():
+            records[:] = state[name]
+        mend_lists(self.rows)
+        self.started[:] = True
+        self._order(OBSERVE)
+
+    def one(self, index: int) -> Worlds:
+        """World number `index` alone; it shares the memory."""
+        single = object.__new__(Worlds)
+        single.__dict__.update(self.__dict__)
+        single.count, single.threads = 1, 1
+        for name in (
+            "rows",
+            "tasks",
+            "started",
+            "observations",
+            "rewards",
+            "ends",
+            "readings",
+            "last_observations",
+            "last_readings",
+            "_actions",
+        ):
+            setattr(single, name, getattr(self, name)[index : index + 1])
+        single._connect()
+        return single
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The kernel's arguments are views: a pickled one would no longer share memory
+        views = {"_constants", "_table", "_arrays", "_packed_reading", "_run", "_unpack"}
+        views |= {"_buffers", "_seen", "_told", "_chosen", "_full"}
+        return {name: value for name, value in vars(self).items() if name not in views}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._buffers = self._workspaces()
+        self._connect()
+
+    # Readings
+
+    def at_limit(self, ahead: int = 0) -> Flags:
+        """Whose episodes reach the time limit within `ahead` more control steps, shape (count,)."""
+        flags: Flags = self._steps >= self._step_limit - ahead
+        return flags
+
+    def is_at_limit(self) -> bool:
+        """The same of a single world; NumPy's way takes 0.9 us."""
+        return bool(self._steps.item() >= self._step_limit)
+
+    def take_observations(self) -> Floats:
+        """Observations after the last call, shape (count, observations), the caller's own."""
+        return self._seen if self.count > 1 else self._seen.copy()
+
+    def info(self) -> Info:
+        """What `info` says of the first world."""
+        # Numpy's ways from a record to Python's numbers take three times as long
+        info: Info = dict(zip(self._scalars, self._unpack(self._packed_reading), strict=True))
+        for name, array in self._arrays:
+            info[name] = array.copy()
+        word = _TOLD_WORDS[self.ends.item(0)]
+        if word is not None:
+            info["end"] = word
+        return info
+
+    def infos(self, present: Flags | None = None) -> Info:
+        """What `info` says of all worlds, in Gymnasium's form: arrays, and masks `_key`.
+
+        Args:
+            present: whose readings are asked for, shape (count,), the others' are zero; all if
+                None.
+        """
+        return self._batched(self._told if self.count > 1 else _copy(self._told), present)
+
+    def last_infos(self, ended: Flags) -> Info:
+        """The same of the last step of the episodes after which STEP_AND_BEGIN began others."""
+        info = self._batched(_copy(self.last_readings), ended)
+        self.tell_ends(info)
+        return info
+
+    def tell_ends(self, info: Info) -> None:
+        """Add to `info` why episodes ended, where that was not by their time limit."""
+        told = _TOLD[self.ends]
+        if told.any():
+            info["end"], info["_end"] = _END_WORDS[self.ends], told
+
+    def _batched(self, readings: NDArray[Any], present: Flags | None) -> Info:
+        masks = np.empty((len(self._names), self.count), np.bool_)
+        masks[:] = True if present is None else present
+        if present is not None:
+            _bytes(readings).reshape(self.count, -1)[~present] = 0
+        info: Info = {}
+        for name, mask in zip(self._names, masks, strict=True):
+            info[name], info["_" + name] = readings[name], mask
+        return info
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """A contiguous array's memory, as kernels take it."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def _copy(records: NDArray[Any]) -> NDArray[Any]:
+    """A copy byte by byte: quick, and the padding between fields stays defined."""
+    return records.view(np.uint8).copy().view(records.dtype)
+
+
+def _check_records(value: Any, records: NDArray[Any], name: str, whose: str) -> None:
+    """Make sure that `value` can take the place of `records`.
+
+    Raises:
+        ValueError: no array, or of another dtype or shape.
+    """
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"{name} must be an array of records {whose}, got {type(value).__name__}")
+    if value.dtype != records.dtype:
+        raise ValueError(f"{name} must have the dtype {whose}; the model or its options differ")
+    if value.shape != records.shape:
+        raise ValueError(f"{name} must have shape {records.shape} {whose}, got {value.shape}")

@@ -1,0 +1,1 @@
+"""Robots with a free base follow commanded speeds: the humanoid and the quadruped."""

@@ -1,0 +1,1 @@
+"""Pendulums that swing up: the double pendulum, and chains with one motor."""

@@ -1,0 +1,232 @@
+"""The planar walkers' task, compiled: follow a commanded forward speed without falling.
+
+One control step holds the torques for the control period, moves the gait clock on and gives
+observation, reward terms and the reason why the episode ended.  `run` does that, or starts
+episodes, for many worlds (`loop.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dynenvs.contact.detection.detect import feature_gap
+from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.core.loop import carry_out
+from dynenvs.envs.core.motors import set_torques
+from dynenvs.envs.core.rewards import closeness, ease
+from dynenvs.envs.planar.records import READING, ROOT, TASK
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    open_poses,
+)
+from dynenvs.memory.views import matrix, vector
+from dynenvs.simulation.rng import uniform
+
+# Reward weights; they sum to 1.  Ease and steadiness count only as far as the command is followed.
+W_VELOCITY, W_EASE, W_HEIGHT = 0.8, 0.1, 0.1
+# Error of the speed, relative to the command, that leaves exp(-1): wide enough for a hip that
+# speeds up and slows down by a quarter within each stride.
+SPEED_SCALE = 0.5
+LEAST_SCALE = 0.1  # ... but never narrower than this [m/s]
+HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
+FALL_HEIGHT = 0.7  # of the standing height
+FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
+
+READING_BYTES = READING.itemsize
+
+
+@kernel(seconds=4)
+def run(
+    packed: Bytes,
+    options: Records,
+    given: Any,
+    table: Ints,
+    progress: Ints,
+    thread: int,
+    order: int,
+) -> None:
+    """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
+
+    given: the standing pose [m, rad], shape (nq,), and each feature's leg or -1
+    """
+    carry_out(
+        _begin, set_torques, _finish, _tell, TASK, packed, options, given, table, progress,
+        thread, order,
+    )  # fmt: skip
+
+
+@inlined
+def gait_frequency(options: Any, command: float) -> float:
+    """Cycles a second of the gait clock: longer strides and quicker ones share the speed."""
+    return options.slow_frequency + options.frequency_slope * command
+
+
+@inlined
+def _begin(
+    packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
+) -> None:
+    """A standing pose with noise, the lowest foot on the ground, the command and the phase drawn.
+
+    The generator is the task's first field; the clock starts in either double support.
+    """
+    standing, feet = given
+    t, generator = task[0], task["generator"]
+    drawn = uniform(generator, o.low_command, o.high_command)
+    if not t.commanded:
+        t.command = drawn if math.isnan(o.command) else o.command
+    t.commanded = 0
+    t.phase = 0.0 if uniform(generator, 0.0, 1.0) < 0.5 else 0.5
+    for i in range(m.header[0].nq):
+        s.q[i] = standing[i]
+    for i in range(ROOT, m.header[0].nv):
+        s.q[i] += uniform(generator, -o.noise, o.noise)
+        s.v[i] = uniform(generator, -o.noise, o.noise)
+    poses = open_poses(m, buffer)
+    update_poses(m, s.q, poses)
+    lowest = math.inf
+    for f in range(m.header[0].npoints):
+        if feet[f] >= 0:
+            lowest = min(lowest, feature_gap(m.features[f], poses))
+    s.q[1] -= lowest
+    t.x = s.q[0]
+    t.speed = 0.0
+    t.reward_velocity = t.reward_ease = t.reward_height = 0.0
+
+
+@inlined
+def _finish(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    task: Records,
+    o: Any,
+    given: Any,
+    action: Floats,
+    solved: bool,
+) -> float:
+    """The end of a control step; returns the reward."""
+    t = task[0]
+    period = o.timestep * o.frame_skip
+    t.steps += 1
+    t.phase += period * gait_frequency(o, t.command)
+    t.phase -= math.floor(t.phase)
+    t.speed = (s.q[0] - t.x) / period
+    t.x = s.q[0]
+    t.end = _end(m, s, t, o, given[1]) if solved else FAILED_STEP
+    return _reward(s, t, o, action)
+
+
+@inlined
+def _tell(
+    packed: Bytes,
+    m: ModelView,
+    s: StateView,
+    t: Any,
+    o: Any,
+    given: Any,
+    action: Floats,
+    observation: Floats,
+    reading: Bytes,
+) -> None:
+    """Observation and reading of the present state."""
+    _observe(m, s, t, o, observation)
+    _describe(m, s, t, o, given[1], action, reading)
+
+
+@inlined
+def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) -> None:
+    """(z, joint angles, velocities, sine and cosine of the phase, command), within bounds.
+
+    Where the root pitches, its pitch and pitch rate come last.
+    """
+    nq, nv = m.header[0].nq, m.header[0].nv
+    observation[0] = min(max(s.q[1], 0.0), o.height_bound)
+    at = 1 - o.root
+    for i in range(o.root, nq):
+        # A joint may stand a rounding error behind its stop.
+        dof = m.dofs[i]
+        observation[at + i] = min(max(s.q[i], dof.lower), dof.upper)
+    at += nq
+    for i in range(ROOT):
+        observation[at + i] = min(max(s.v[i], -o.root_velocity_bound), o.root_velocity_bound)
+    at += ROOT - o.root
+    for i in range(o.root, nv):
+        observation[at + i] = min(max(s.v[i], -o.velocity_bound), o.velocity_bound)
+    at += nv
+    angle = 2.0 * math.pi * t.phase
+    observation[at] = math.sin(angle)
+    observation[at + 1] = math.cos(angle)
+    observation[at + 2] = t.command
+    if o.root > ROOT:
+        turns = math.floor(s.q[ROOT] / (2.0 * math.pi) + 0.5)
+        observation[at + 3] = min(max(s.q[ROOT] - 2.0 * math.pi * turns, -math.pi), math.pi)
+        observation[at + 4] = min(max(s.v[ROOT], -o.velocity_bound), o.velocity_bound)
+
+
+@inlined
+def _describe(
+    m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, action: Floats, reading: Bytes
+) -> None:
+    """READING, torques [N m] and mean contact forces over the control step [N]."""
+    r = vector(reading, 0, 1, READING)[0]
+    nu = action.shape[0]
+    torques = vector(reading, READING_BYTES, nu, np.float64)
+    forces = matrix(reading, READING_BYTES + 8 * nu, o.legs, 3, np.float64)
+    status = s.status[0]
+    r.x_position, r.x_velocity, r.command = s.q[0], t.speed, t.command
+    r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
+    r.reward_height = t.reward_height
+    r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
+    for i in range(nu):
+        torques[i] = action[i] * m.dofs[o.root + i].effort
+    period = o.timestep * o.frame_skip
+    for leg in range(o.legs):
+        forces[leg, 0] = forces[leg, 1] = forces[leg, 2] = 0.0
+    for f in range(m.header[0].nk):
+        if feet[f] >= 0 and s.memory[f].listed:
+            for k in range(3):
+                forces[feet[f], k] += s.memory[f].total[k] / period
+
+
+@inlined
+def _reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
+    """The terms into the task; their sum."""
+    scale = max(LEAST_SCALE, SPEED_SCALE * abs(t.command))
+    following = closeness(t.speed - t.command, scale)
+    height = closeness(s.q[1] / o.standing_height - 1.0, HEIGHT_SCALE)
+    t.reward_velocity = W_VELOCITY * following
+    t.reward_ease = W_EASE * following * ease(action)
+    t.reward_height = W_HEIGHT * following * height
+    return t.reward_velocity + t.reward_ease + t.reward_height
+
+
+@inlined
+def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
+    """Why the episode ends here: a fall, a velocity beyond its bound, the time limit."""
+    for i in range(m.header[0].nv):
+        bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
+        if abs(s.v[i]) > bound:
+            return TOO_FAST
+    if s.q[1] > o.height_bound:
+        return TOO_FAST
+    if o.terminate_on_fall:
+        if s.q[1] < FALL_HEIGHT * o.standing_height:
+            return FELL
+        if o.root > ROOT and abs(s.q[ROOT]) > FALL_PITCH:
+            return FELL
+        for k in range(s.status[0].touched):
+            f = s.touched[k]
+            total = s.memory[f].total
+            if feet[f] < 0 and (total[0] != 0.0 or total[2] != 0.0):
+                return FELL
+    return TIME_LIMIT if t.steps >= o.max_steps else RUNNING
