@@ -25,7 +25,7 @@ from dynenvs.memory.layout import (
     open_workspace,
 )
 from dynenvs.model.model import Model
-from dynenvs.model.validation import finite_vector, prepare, refuse_kinematic
+from dynenvs.model.validation import borrow, finite_vector, refuse_kinematic
 
 
 @kernel
@@ -131,7 +131,7 @@ def aba(
             two hinges of a point mass that have become one line; or the model has kinematic bodies.
     """
     refuse_kinematic(model)
-    row, buffer = prepare(model, q, v, wrenches)
+    row, buffer = borrow(model, q, v, wrenches)
     a = np.zeros(model.nv)
     call = model.packed, row, buffer, finite_vector(tau, model.nv, "tau"), a
     prepare_once("forward dynamics", _aba, call)

@@ -33,7 +33,7 @@ from dynenvs.memory.layout import (
     open_workspace,
 )
 from dynenvs.model.model import Model
-from dynenvs.model.validation import finite_vector, prepare
+from dynenvs.model.validation import borrow, finite_vector
 
 
 @kernel
@@ -219,7 +219,7 @@ def compliance(model: Model, q: ArrayLike, nodes: Sequence[tuple[str, ArrayLike]
         KeyError: unknown body.
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = prepare(model, q)
+    row, buffer = borrow(model, q)
     ids: NDArray[np.int64] = np.array([model.body_id(name) for name, _ in nodes], np.int64)
     points = np.zeros((len(nodes), 3))
     for place, (name, point) in zip(points, nodes, strict=True):

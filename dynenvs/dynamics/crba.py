@@ -21,7 +21,7 @@ from dynenvs.memory.layout import (
     open_workspace,
 )
 from dynenvs.model.model import Model
-from dynenvs.model.validation import prepare
+from dynenvs.model.validation import borrow
 
 
 @inlined
@@ -91,7 +91,7 @@ def crba(model: Model, q: ArrayLike) -> Floats:
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = prepare(model, q)
+    row, buffer = borrow(model, q)
     M = np.zeros((model.nv, model.nv))
     _crba(model.packed, row, buffer, M)
     return M

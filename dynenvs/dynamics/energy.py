@@ -21,7 +21,7 @@ from dynenvs.memory.layout import (
     open_workspace,
 )
 from dynenvs.model.model import Model
-from dynenvs.model.validation import prepare
+from dynenvs.model.validation import borrow
 
 
 @kernel
@@ -120,7 +120,7 @@ def totals(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Totals:
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = prepare(model, q, v)
+    row, buffer = borrow(model, q, v)
     h, c = np.zeros(6), np.zeros(3)
     kinetic, potential, mass = _measure(model.packed, row, buffer, h, c)
     return Totals(kinetic, potential, h, c, mass)

@@ -12,7 +12,7 @@ from dynenvs.kinematics.poses import add_point_row, point_bias_acceleration, upd
 from dynenvs.memory.layout import Bytes, Floats, open_model, open_state, open_workspace
 from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
-from dynenvs.model.validation import finite_vector, prepare
+from dynenvs.model.validation import borrow, finite_vector
 
 
 class Frames(NamedTuple):
@@ -64,7 +64,7 @@ def frames(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Frames:
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = prepare(model, q, v)
+    row, buffer = borrow(model, q, v)
     nb = len(model.body_names)
     result = Frames(np.zeros((nb, 3, 3)), np.zeros((nb, 3)), np.zeros((nb, 3)), np.zeros((nb, 3)))
     read_frames(model.packed, row, buffer, *(array[np.newaxis] for array in result))
@@ -126,7 +126,7 @@ def point_bias(
 def _jacobian_and_bias(
     model: Model, q: ArrayLike, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> tuple[Floats, Floats]:
-    row, buffer = prepare(model, q, v)
+    row, buffer = borrow(model, q, v)
     J, bias = np.zeros((3, model.nv)), np.zeros(3)
     local = finite_vector(point, 3, "point")
     _point(model.packed, row, buffer, model.body_id(body), local, J, bias)

@@ -22,7 +22,7 @@ from dynenvs.memory.layout import (
     open_workspace,
 )
 from dynenvs.model.model import Model
-from dynenvs.model.validation import finite_vector, prepare
+from dynenvs.model.validation import borrow, finite_vector
 
 
 @kernel
@@ -115,7 +115,7 @@ def rnea(
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = prepare(model, q, v, wrenches)
+    row, buffer = borrow(model, q, v, wrenches)
     tau = np.zeros(model.nv)
     _rnea(model.packed, row, buffer, finite_vector(a, model.nv, "a"), True, tau)
     return tau

@@ -77,6 +77,9 @@ class Model:
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
         velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
+        kinematic: whether there are bodies that move as they are told.
+        state_dtype, at_rest: a world's row, field by field, and its bytes in the neutral
+            configuration.
     """
 
     def __init__(
@@ -159,13 +162,13 @@ class Model:
         self.nq, self.nv = int(h.nq), int(h.nv)
         self.actuated: NDArray[np.intp] = np.flatnonzero(self.dofs["actuated"])
         self.nu = len(self.actuated)
+        self.kinematic = bool(h.nkinematic)
         self.lower, self.upper = self.dofs["lower"], self.dofs["upper"]
         self.velocity_limit, self.effort_limit = self.dofs["velocity"], self.dofs["effort"]
         self.damping, self.armature = self.dofs["damping"], self.dofs["armature"]
         self.stiffness = self.dofs["stiffness"]
-        # One world's row, field by field (the layout that kernels open), and such a row at rest
         self.state_dtype = self._state_dtype()
-        self._at_rest = self._state_at_rest()
+        self.at_rest = self._state_at_rest()
         self._workspace_bytes = int(h.workspace_bytes)
 
     @property
@@ -198,7 +201,7 @@ class Model:
         views = {"header", "bodies", "dofs", "features", "pairs", "solids", "loops"}
         derived = {"lower", "upper", "velocity_limit", "effort_limit"}
         derived |= {"damping", "armature", "stiffness"}
-        made = {"state_dtype", "_at_rest", "_workspace_bytes"}
+        made = {"state_dtype", "at_rest", "_workspace_bytes"}
         return {k: v for k, v in vars(self).items() if k not in views | derived | made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -339,7 +342,7 @@ class Model:
     def states(self, count: int = 1) -> NDArray[Any]:
         """Rows of `count` worlds at rest in the neutral configuration, dtype `state_dtype`."""
         rows = np.zeros(count, self.state_dtype)
-        rows.view(np.uint8).reshape(count, self.state_dtype.itemsize)[:] = self._at_rest
+        rows.view(np.uint8).reshape(count, self.state_dtype.itemsize)[:] = self.at_rest
         return rows
 
     def _state_at_rest(self) -> Bytes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import threading
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +18,11 @@ MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
 
 def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
     """A copy of `value` as `size` finite float64 numbers; a ValueError says what is wrong."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == (size,):
+        quick: Floats = np.array(value)
+        # One sum tells almost always; that of huge numbers may overflow, and each is looked at
+        if math.isfinite(np.add.reduce(quick)):
+            return quick
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "fiubO":
@@ -31,6 +39,32 @@ def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
     return array
 
 
+class _Memory(NamedTuple):
+    """A world's row, its parts that arguments are written to, and a workspace."""
+
+    row: Bytes
+    q: Floats
+    v: Floats
+    wrench: Floats  # (nb, 6)
+    workspace: Bytes
+
+
+def _memory(model: Model) -> _Memory:
+    rows = model.states(1)
+    parts = rows["q"][0], rows["v"][0], rows["wrench"][0]
+    return _Memory(rows.view(np.uint8), *parts, model.workspace())
+
+
+class _Kept(threading.local):
+    """What a thread keeps for the models that it is asked about again and again."""
+
+    def __init__(self) -> None:
+        self.memory: WeakKeyDictionary[Model, _Memory] = WeakKeyDictionary()
+
+
+_kept = _Kept()
+
+
 def prepare(
     model: Model, q: ArrayLike, v: ArrayLike | None = None, wrenches: ArrayLike | None = None
 ) -> tuple[Bytes, Bytes]:
@@ -43,17 +77,45 @@ def prepare(
         wrenches: external (moment; force) at each body's centre of mass, world axes,
             shape (nb, 6); none if None.
     """
-    rows: NDArray[Any] = model.states(1)
-    rows["q"][0] = finite_vector(q, model.nq, "q")
+    memory = _memory(model)
+    _write_state(memory, model, q, v, wrenches)
+    return memory.row, memory.workspace
+
+
+def borrow(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None, wrenches: ArrayLike | None = None
+) -> tuple[Bytes, Bytes]:
+    """As `prepare`, in memory that this thread keeps with the model until its next call.
+
+    The workspace holds what the last call left there: for kernels that write what they read.  To
+    make one anew takes longer than most algorithms run.
+    """
+    memory = _kept.memory.get(model)
+    if memory is None:
+        memory = _kept.memory[model] = _memory(model)
+    else:
+        memory.row[:] = model.at_rest
+    _write_state(memory, model, q, v, wrenches)
+    return memory.row, memory.workspace
+
+
+def _write_state(
+    memory: _Memory,
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike | None,
+    wrenches: ArrayLike | None,
+) -> None:
+    """Write what is given into a world's row, checked."""
+    memory.q[:] = finite_vector(q, model.nq, "q")
     if v is not None:
-        rows["v"][0] = finite_vector(v, model.nv, "v")
+        memory.v[:] = finite_vector(v, model.nv, "v")
     if wrenches is not None:
         size = len(model.body_names)
         flat = np.asarray(wrenches, dtype=np.float64)
         if flat.shape != (size, 6) or not np.all(np.isfinite(flat)):
             raise ValueError(f"wrenches must be finite with shape ({size}, 6), got {flat.shape}")
-        rows["wrench"][0] = flat
-    return rows.view(np.uint8), model.workspace()
+        memory.wrench[:] = flat
 
 
 def check_parameters(model: Model, rows: NDArray[Any]) -> None:
@@ -81,7 +143,7 @@ def check_parameters(model: Model, rows: NDArray[Any]) -> None:
 
 def refuse_kinematic(model: Model) -> None:
     """Raise a ValueError if accelerations do not follow from forces alone."""
-    if model.dofs["kinematic"].any():
+    if model.kinematic:
         raise ValueError(
             "the model has kinematic bodies, whose motion follows from no forces: forward dynamics "
             "of it is not available; step a World"
