@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -20,8 +19,7 @@ def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
     """A copy of `value` as `size` finite float64 numbers; a ValueError says what is wrong."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == (size,):
         quick: Floats = np.array(value)
-        # One sum tells almost always; that of huge numbers may overflow, and each is looked at
-        if math.isfinite(np.add.reduce(quick)):
+        if np.isfinite(quick).all():
             return quick
     try:
         given = np.asarray(value)
