@@ -20,14 +20,6 @@ from dynenvs.simd.trigonometry import sine_cosine, sines_cosines
 DT = 0.01
 
 
-def spatial_passes(  # type: ignore[no-untyped-def]
-    header, bodies, dofs, v, wrench, scale, pose, body, S, dt, M, bias
-):
-    """`motion_passes`, which take flat arrays."""
-    flat = [array.reshape(-1).view(np.float64) for array in (wrench, scale, pose, body, S)]
-    motion_passes(header, bodies, dofs, v, *flat, dt, M.reshape(-1), bias)
-
-
 def equations(model: Model, q, v, wrenches, passes, scale=None):
     """(M^, bias) of fused passes, as full arrays."""
     view = Opened(model, q, v)
@@ -36,9 +28,7 @@ def equations(model: Model, q, v, wrenches, passes, scale=None):
     if scale is not None:
         s.mass_scale[:] = scale
     M, bias = np.zeros((model.nv, model.nv)), np.zeros(model.nv)
-    passes(
-        m.header, m.bodies, m.dofs, s.v, s.wrench, s.mass_scale, w.pose, w.body, w.S, DT, M, bias
-    )  # fmt: skip
+    passes(m, s, w.pose, w.body, w.S, s.v, DT, M, bias)
     return np.tril(M) + np.tril(M, -1).T, bias
 
 
@@ -52,7 +42,7 @@ def check(model: Model, rng: np.random.Generator, q, v, passes) -> None:
 def test_fused_passes_are_rnea_and_crba(tree: Tree) -> None:
     """Any tree of any joints, with external wrenches."""
     q, v = tree.state()
-    check(tree.model, tree.rng, q, v, spatial_passes)
+    check(tree.model, tree.rng, q, v, motion_passes)
 
 
 def planar_tree(seed: int) -> Model:
@@ -94,7 +84,7 @@ def test_planar_passes_are_rnea_and_crba(seed: int) -> None:
     rng = np.random.default_rng(100 + seed)
     q, v = rng.normal(size=model.nq), rng.normal(size=model.nv)
     check(model, rng, q, v, planar_passes)
-    check(model, rng, q, v, spatial_passes)
+    check(model, rng, q, v, motion_passes)
 
 
 @pytest.mark.parametrize("robot", [planar_humanoid, planar_quadruped])
@@ -108,7 +98,7 @@ def test_walkers_are_planar(robot) -> None:
     wrenches = rng.normal(size=(len(model.body_names), 6))
     for a, b in zip(
         equations(model, q, v, wrenches, planar_passes, scale),
-        equations(model, q, v, wrenches, spatial_passes, scale),
+        equations(model, q, v, wrenches, motion_passes, scale),
         strict=True,
     ):
         close(a, b, 1e-12)

@@ -28,7 +28,7 @@ def box_on_ground(boxes: int = 1, **options: Any) -> Model:
 
 
 def on_a_table() -> Model:
-    """A robot that swings beside a box, an island of its own: no four of these go abreast."""
+    """A robot that swings beside a box, which is an island of its own."""
     builder = ModelBuilder(gravity=(0, 0, -9.81))
     builder.half_space("ground")
     builder.body("arm", joint=revolute(axis=(0, 1, 0), position=(0, 0, 0.5), effort=3.0),

@@ -24,8 +24,6 @@ from dynenvs.kinematics.triples import (
     scaled,
 )
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.memory.records import POSE_WORDS, WORK_WORDS
-from dynenvs.memory.views import words
 
 
 @inlined
@@ -35,10 +33,7 @@ def bias_forces(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None
     Comes after `equations_of_motion`.  Leaves `w.M` in disorder.
     """
     if m.header[0].planar:
-        planar_passes(
-            m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, 0.0, w.M,
-            w.bias,
-        )  # fmt: skip
+        planar_passes(m, s, w.pose, w.body, w.S, v, 0.0, w.M, w.bias)
     else:
         _passes(m, s, w, v)
     if m.header[0].sprung:
@@ -47,9 +42,7 @@ def bias_forces(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None
 
 @kernel
 def _passes(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None:
-    nb, nv = m.header[0].nb, m.header[0].nv
-    poses, works = words(w.pose, POSE_WORDS * nb), words(w.body, WORK_WORDS * nb)
-    S, g = words(w.S, 6 * nv), m.header[0].gravity
+    nb, g = m.header[0].nb, m.header[0].gravity
     world = w.body[0]
     for k in range(6):
         world.v[k] = world.a[k] = 0.0
@@ -57,8 +50,9 @@ def _passes(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None:
         world.a[3 + k] = -g[k]
     for i in range(1, nb):
         body = m.bodies[i]
-        move_body(body, i, poses, v, S, works)
-        _load(body, s.mass_scale[i], s.wrench[i], w.pose[body.root].p, w.pose[i], w.body[i])
+        origin = w.pose[body.root].p
+        move_body(body, w.body[body.parent], w.pose[i], origin, v, w.S, w.body[i])
+        _load(body, s.mass_scale[i], s.wrench[i], origin, w.pose[i], w.body[i])
     for i in range(nb - 1, 0, -1):
         body, f = m.bodies[i], w.body[i].f
         for j in range(body.v_at, body.v_at + body.nv):

@@ -4,40 +4,47 @@ The recursive Newton-Euler and composite-rigid-body algorithms (Featherstone 200
 6.2; `rnea.py` and `crba.py` have them as the book does) share their loops here: velocities, bias
 accelerations, inertias and body forces go out to the tips in one pass, forces and composite
 inertias come back in the other.  Everything is in world axes at the tree's origin, so that nothing
-is transformed; massless bodies add nothing; a body's quantities stay in registers between reading
-its parent's and writing its own.  Arrays hold the entries of one world or of four abreast
-(`dynenvs.simd.lanes`).
+is transformed.  A body's quantities are tuples of three numbers (`kinematics/triples.py`), which
+stay in registers between reading its parent's and writing its own.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynenvs.dynamics.planar import planar_passes
 from dynenvs.dynamics.springs import add_springs
 from dynenvs.jit.compiled import inlined, kernel, merged
-from dynenvs.kinematics.rotation import turned
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
-from dynenvs.memory.records import (
-    AT_A,
-    AT_F,
-    AT_FRAME,
-    AT_HC,
-    AT_IC,
-    AT_MC,
-    AT_P,
-    AT_R,
-    AT_V,
-    FREE,
-    POSE_WORDS,
-    PRISMATIC,
-    REVOLUTE,
-    WORK_WORDS,
+from dynenvs.kinematics.joints import joint_axes
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.spatial import add_cross_motion
+from dynenvs.kinematics.triples import (
+    Three,
+    add,
+    add_cross,
+    cross,
+    dot,
+    entries,
+    into_body,
+    put_entries,
+    scaled,
+    subtract,
+    subtract_cross,
+    symmetric,
 )
-from dynenvs.memory.views import words
-from dynenvs.simd.lanes import get, like, nil, put
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE
 
-Six = tuple[Any, Any, Any, Any, Any, Any]
+Six = tuple[Three, Three]  # a motion (angular, linear) or a force (moment, force)
+
+
+class Inertia(NamedTuple):
+    """A rigid inertia at the tree's origin, world axes."""
+
+    mass: float  # [kg]
+    h: Three  # mass times centre of mass [kg m]
+    diagonal: Three  # of the rotational inertia: xx, yy, zz [kg m^2]
+    off: Three  # beside it: yz, xz, xy
 
 
 @inlined
@@ -49,327 +56,226 @@ def equations_of_motion(
     M^ = M + armature + dt D + dt^2 K (see `springs.py`).  Needs the poses.
     """
     if m.header[0].planar:
-        planar_passes(
-            m.header, m.bodies, m.dofs, v, s.wrench, s.mass_scale, w.pose, w.body, w.S, dt, M,
-            w.bias,
-        )  # fmt: skip
+        planar_passes(m, s, w.pose, w.body, w.S, v, dt, M, w.bias)
     else:
-        nb, nv = m.header[0].nb, m.header[0].nv
-        motion_passes(
-            m.header, m.bodies, m.dofs, v, words(s.wrench, 6 * nb), s.mass_scale,
-            words(w.pose, POSE_WORDS * nb), words(w.body, WORK_WORDS * nb), words(w.S, 6 * nv), dt,
-            words(M, nv * nv), w.bias,
-        )  # fmt: skip
+        motion_passes(m, s, w.pose, w.body, w.S, v, dt, M, w.bias)
     if m.header[0].sprung:
         add_springs(m, s, M, w.bias, dt)
 
 
 @kernel
 def motion_passes(
-    header: Records,
-    bodies: Records,
-    dofs: Records,
-    v: Floats,
-    wrench: Floats,
-    mass_scale: Floats,
-    poses: Floats,
-    works: Floats,
+    m: ModelView,
+    s: StateView,
+    poses: Records,
+    works: Records,
     S: Floats,
+    v: Floats,
     dt: float,
     M: Floats,
     bias: Floats,
 ) -> None:
     """M^ = M + armature + dt damping (lower triangle) and h + D v - J^T wrench, (nv, nv) and (nv,).
 
-    All arrays flat, of one world or of four.  Needs the poses.  Leaves axes `S`, spatial velocities
-    `v` and bias accelerations `a` (gravity included) of the bodies, and composite inertias, in the
-    workspace.
+    Needs the poses.  Leaves axes `S`, spatial velocities `v` and bias accelerations `a` (gravity
+    included) of the bodies, and composite inertias, in the workspace.
     """
-    zero, g = like(works, 0.0), header[0].gravity
-    _put_six(works, AT_V, zero, zero, zero, zero, zero, zero)
+    world, g = works[0], m.header[0].gravity
+    for k in range(6):
+        world.v[k] = world.a[k] = 0.0
     for k in range(3):
-        put(works, AT_A + k, zero)
-        put(works, AT_A + 3 + k, like(works, -g[k]))
+        world.a[3 + k] = -g[k]
     # Pass 1: velocities, bias accelerations and body forces, base to tips
-    for i in range(1, bodies.shape[0]):
-        body, work = bodies[i], WORK_WORDS * i
-        move_body(body, i, poses, v, S, works)
+    for i in range(1, m.bodies.shape[0]):
+        body, work, pose = m.bodies[i], works[i], poses[i]
+        origin = poses[body.root].p
+        move_body(body, works[body.parent], pose, origin, v, S, work)
         if body.mass > 0.0:
-            _weigh(body, i, mass_scale, poses, works)
+            _weigh(body, s.mass_scale[i], pose, origin, work)
         else:
-            put(works, work + AT_MC, zero)
-            _put_six(works, work + AT_F, zero, zero, zero, zero, zero, zero)
-            for k in range(AT_HC, AT_IC + 9):
-                put(works, work + k, zero)
-        e0, e1, e2, e3, e4, e5 = _six(wrench, 6 * i)
-        if not (nil(e0) and nil(e1) and nil(e2) and nil(e3) and nil(e4) and nil(e5)):
-            _push(body, i, poses, e0, e1, e2, e3, e4, e5, works)
+            _weigh_nothing(work)
+        _push(body, s.wrench[i], pose, origin, work.f)
     # Pass 2: forces and composite inertias, tips to base
-    for i in range(bodies.shape[0] - 1, 0, -1):
-        body, work = bodies[i], WORK_WORDS * i
+    for i in range(m.bodies.shape[0] - 1, 0, -1):
+        body, work = m.bodies[i], works[i]
         for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
-            _project(dofs, work, S, j, v, dt, works, M, bias)
+            bias[j] = _joint_force(S[j], work.f) + m.dofs[j].damping * v[j]
+            _mass_row(m.dofs, j, _composite(work), S, dt, M)
         if body.parent > 0:
-            up = WORK_WORDS * body.parent
-            for k in range(AT_F, AT_F + 6):
-                put(works, up + k, get(works, up + k) + get(works, work + k))
-            for k in range(AT_MC, AT_HC + 3):
-                put(works, up + k, get(works, up + k) + get(works, work + k))
-            for k in range(3):
-                for c in range(AT_IC + 4 * k, AT_IC + 3 * k + 3):
-                    put(works, up + c, get(works, up + c) + get(works, work + c))
-
-
-@inlined
-def _six(a: Floats, at: int) -> Six:
-    """Six entries from `at` on."""
-    return (
-        get(a, at), get(a, at + 1), get(a, at + 2),
-        get(a, at + 3), get(a, at + 4), get(a, at + 5),
-    )  # fmt: skip
-
-
-@inlined
-def _put_six(a: Floats, at: int, x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> None:
-    put(a, at, x0)
-    put(a, at + 1, x1)
-    put(a, at + 2, x2)
-    put(a, at + 3, x3)
-    put(a, at + 4, x4)
-    put(a, at + 5, x5)
-
-
-@inlined
-def _from_origin(poses: Floats, i: int, root: int) -> tuple[Any, Any, Any]:
-    """Origin of body i from its tree's."""
-    at, o = POSE_WORDS * i + AT_P, POSE_WORDS * root + AT_P
-    return (
-        get(poses, at) - get(poses, o),
-        get(poses, at + 1) - get(poses, o + 1),
-        get(poses, at + 2) - get(poses, o + 2),
-    )
-
-
-@inlined
-def _center(body: Any, i: int, poses: Floats) -> tuple[Any, Any, Any]:
-    """Centre of mass of body i from its tree's origin."""
-    own, o, c = POSE_WORDS * i, POSE_WORDS * body.root + AT_P, body.com
-    x, y, z = turned(poses, own + AT_R, c[0], c[1], c[2])
-    return (
-        x + get(poses, own + AT_P) - get(poses, o),
-        y + get(poses, own + AT_P + 1) - get(poses, o + 1),
-        z + get(poses, own + AT_P + 2) - get(poses, o + 2),
-    )
+            _carry(work, works[body.parent])
 
 
 @merged
-def move_body(body: Any, i: int, poses: Floats, v: Floats, S: Floats, works: Floats) -> None:
-    """Axes of a body's joint, its velocity v = v_up + S qd and a = a_up + v x S qd."""
-    up, work = WORK_WORDS * body.parent, WORK_WORDS * i
-    w0, w1, w2, v0, v1, v2 = _six(works, up + AT_V)
-    a0, a1, a2, a3, a4, a5 = _six(works, up + AT_A)
-    j, axis, R = body.v_at, body.axis, POSE_WORDS * i + AT_R
+def move_body(
+    body: Any, up: Any, pose: Any, origin: Floats, v: Floats, S: Floats, work: Any
+) -> None:
+    """Axes S of a body's joint, its velocity v = v_up + S qd and acceleration a = a_up + v x S qd.
+
+    up, work: BODY_WORK of its parent and its own; origin: the tree's
+    """
+    turn, slide = entries(up.v, 0), entries(up.v, 3)
+    spin, rise = entries(up.a, 0), entries(up.a, 3)
+    j = body.v_at
     if body.joint == REVOLUTE:
-        s0, s1, s2 = turned(poses, R, axis[0], axis[1], axis[2])
-        x, y, z = _from_origin(poses, i, body.root)
-        s3, s4, s5 = y * s2 - z * s1, z * s0 - x * s2, x * s1 - y * s0
-        _put_six(S, 6 * j, s0, s1, s2, s3, s4, s5)
-        rate = get(v, j)
-        s0, s1, s2, s3, s4, s5 = rate * s0, rate * s1, rate * s2, rate * s3, rate * s4, rate * s5
-        a0 += w1 * s2 - w2 * s1
-        a1 += w2 * s0 - w0 * s2
-        a2 += w0 * s1 - w1 * s0
-        a3 += w1 * s5 - w2 * s4 + v1 * s2 - v2 * s1
-        a4 += w2 * s3 - w0 * s5 + v2 * s0 - v0 * s2
-        a5 += w0 * s4 - w1 * s3 + v0 * s1 - v1 * s0
-        w0, w1, w2, v0, v1, v2 = w0 + s0, w1 + s1, w2 + s2, v0 + s3, v1 + s4, v2 + s5
+        axis = rotate(pose.R, body.axis)
+        arm = cross(subtract(entries(pose.p, 0), entries(origin, 0)), axis)
+        put_entries(S[j], 0, axis)
+        put_entries(S[j], 3, arm)
+        axis, arm = scaled(v[j], axis), scaled(v[j], arm)
+        spin = add(spin, cross(turn, axis))
+        rise = add(rise, add_cross(cross(turn, arm), slide, axis))
+        turn, slide = add(turn, axis), add(slide, arm)
     elif body.joint == PRISMATIC:
-        s3, s4, s5 = turned(poses, R, axis[0], axis[1], axis[2])
-        zero = like(works, 0.0)
-        _put_six(S, 6 * j, zero, zero, zero, s3, s4, s5)
-        rate = get(v, j)
-        s3, s4, s5 = rate * s3, rate * s4, rate * s5
-        a3 += w1 * s5 - w2 * s4
-        a4 += w2 * s3 - w0 * s5
-        a5 += w0 * s4 - w1 * s3
-        v0, v1, v2 = v0 + s3, v1 + s4, v2 + s5
-    _put_six(works, work + AT_V, w0, w1, w2, v0, v1, v2)
-    _put_six(works, work + AT_A, a0, a1, a2, a3, a4, a5)
+        axis = rotate(pose.R, body.axis)
+        put_entries(S[j], 0, (0.0, 0.0, 0.0))
+        put_entries(S[j], 3, axis)
+        axis = scaled(v[j], axis)
+        rise = add(rise, cross(turn, axis))
+        slide = add(slide, axis)
+    put_entries(work.v, 0, turn)
+    put_entries(work.v, 3, slide)
+    put_entries(work.a, 0, spin)
+    put_entries(work.a, 3, rise)
     if body.nv > 1:
-        _move_freely(body, i, poses, v, S, works)
+        joint_axes(body, pose, origin, S)
+        _move_freely(body, v, S, work)
 
 
 @inlined
-def _move_freely(body: Any, i: int, poses: Floats, v: Floats, S: Floats, works: Floats) -> None:
+def _move_freely(body: Any, v: Floats, S: Floats, work: Any) -> None:
     """The same for a spherical or free joint, whose body has its parent's motion so far.
 
     A free joint is three translations and then a turn, which sees the velocity after them.
     """
     first, last = body.v_at, body.v_at + body.nv
-    x, y, z = _from_origin(poses, i, body.root)
-    V = WORK_WORDS * i + AT_V
     if body.joint == FREE:
-        zero, F = like(works, 0.0), POSE_WORDS * i + AT_FRAME
-        for k in range(3):
-            ax, ay, az = get(poses, F + k), get(poses, F + 3 + k), get(poses, F + 6 + k)
-            _put_six(S, 6 * (first + k), zero, zero, zero, ax, ay, az)
-        for k in range(first, first + 3):
-            _add_cross_motion(works, WORK_WORDS * i, S, k, get(v, k))
-        for k in range(first, first + 3):
-            for r in range(3, 6):
-                put(works, V + r, get(works, V + r) + get(S, 6 * k + r) * get(v, k))
+        for j in range(first, first + 3):
+            add_cross_motion(work.v, S[j], v[j], work.a)
+        for j in range(first, first + 3):
+            for k in range(3, 6):
+                work.v[k] += S[j, k] * v[j]
         first += 3
-    R = POSE_WORDS * i + AT_R
-    for k in range(3):
-        ax, ay, az = get(poses, R + k), get(poses, R + 3 + k), get(poses, R + 6 + k)
-        arm = y * az - z * ay, z * ax - x * az, x * ay - y * ax
-        _put_six(S, 6 * (first + k), ax, ay, az, arm[0], arm[1], arm[2])
-    for k in range(first, last):
-        _add_cross_motion(works, WORK_WORDS * i, S, k, get(v, k))
-    for k in range(first, last):
-        for r in range(6):
-            put(works, V + r, get(works, V + r) + get(S, 6 * k + r) * get(v, k))
+    for j in range(first, last):
+        add_cross_motion(work.v, S[j], v[j], work.a)
+    for j in range(first, last):
+        for k in range(6):
+            work.v[k] += S[j, k] * v[j]
 
 
 @inlined
-def _add_cross_motion(works: Floats, work: int, S: Floats, k: int, rate: Any) -> None:
-    """a += rate (v x S_k)"""
-    v0, v1, v2, v3, v4, v5 = _six(works, work + AT_V)
-    m0, m1, m2, m3, m4, m5 = _six(S, 6 * k)
-    a0, a1, a2, a3, a4, a5 = _six(works, work + AT_A)
-    a0 = a0 + rate * (v1 * m2 - v2 * m1)
-    a1 = a1 + rate * (v2 * m0 - v0 * m2)
-    a2 = a2 + rate * (v0 * m1 - v1 * m0)
-    a3 = a3 + rate * (v1 * m5 - v2 * m4 + v4 * m2 - v5 * m1)
-    a4 = a4 + rate * (v2 * m3 - v0 * m5 + v5 * m0 - v3 * m2)
-    a5 = a5 + rate * (v0 * m4 - v1 * m3 + v3 * m1 - v4 * m0)
-    _put_six(works, work + AT_A, a0, a1, a2, a3, a4, a5)
+def _center(body: Any, pose: Any, origin: Floats) -> Three:
+    """A body's centre of mass from its tree's origin."""
+    return subtract(add(rotate(pose.R, body.com), entries(pose.p, 0)), entries(origin, 0))
+
+
+@inlined
+def _inertia_times(I: Inertia, turn: Three, slide: Three) -> Six:
+    """(I w + h x v; m v - h x w) of a motion (w; v)."""
+    moment = add_cross(symmetric(I.diagonal, I.off, turn), I.h, slide)
+    return moment, subtract_cross(scaled(I.mass, slide), I.h, turn)
 
 
 @merged
-def _weigh(body: Any, i: int, scales: Floats, poses: Floats, works: Floats) -> None:
-    """Rigid inertia (m, h, I) at the tree's origin and the force f = I a + v x* I v."""
-    work, scale, B = WORK_WORDS * i, get(scales, i), body.inertia
-    mass = body.mass * scale
-    put(works, work + AT_MC, mass)
-    x, y, z = _center(body, i, poses)
-    # I = R B R^T about the centre of mass, then parallel axes: I += m (|c|^2 1 - c c^T)
-    at = POSE_WORDS * i + AT_R
-    r0, r1, r2 = get(poses, at), get(poses, at + 1), get(poses, at + 2)
-    r3, r4, r5 = get(poses, at + 3), get(poses, at + 4), get(poses, at + 5)
-    r6, r7, r8 = get(poses, at + 6), get(poses, at + 7), get(poses, at + 8)
-    t0 = r0 * B[0, 0] + r1 * B[1, 0] + r2 * B[2, 0]
-    t1 = r0 * B[0, 1] + r1 * B[1, 1] + r2 * B[2, 1]
-    t2 = r0 * B[0, 2] + r1 * B[1, 2] + r2 * B[2, 2]
-    t3 = r3 * B[0, 0] + r4 * B[1, 0] + r5 * B[2, 0]
-    t4 = r3 * B[0, 1] + r4 * B[1, 1] + r5 * B[2, 1]
-    t5 = r3 * B[0, 2] + r4 * B[1, 2] + r5 * B[2, 2]
-    t6 = r6 * B[0, 0] + r7 * B[1, 0] + r8 * B[2, 0]
-    t7 = r6 * B[0, 1] + r7 * B[1, 1] + r8 * B[2, 1]
-    t8 = r6 * B[0, 2] + r7 * B[1, 2] + r8 * B[2, 2]
-    hx, hy, hz = mass * x, mass * y, mass * z
-    xx = scale * (t0 * r0 + t1 * r1 + t2 * r2) + hy * y + hz * z
-    xy = scale * (t0 * r3 + t1 * r4 + t2 * r5) - hx * y
-    xz = scale * (t0 * r6 + t1 * r7 + t2 * r8) - hx * z
-    yy = scale * (t3 * r3 + t4 * r4 + t5 * r5) + hx * x + hz * z
-    yz = scale * (t3 * r6 + t4 * r7 + t5 * r8) - hy * z
-    zz = scale * (t6 * r6 + t7 * r7 + t8 * r8) + hx * x + hy * y
-    put(works, work + AT_HC, hx)
-    put(works, work + AT_HC + 1, hy)
-    put(works, work + AT_HC + 2, hz)
-    put(works, work + AT_IC, xx)
-    put(works, work + AT_IC + 1, xy)
-    put(works, work + AT_IC + 2, xz)
-    put(works, work + AT_IC + 4, yy)
-    put(works, work + AT_IC + 5, yz)
-    put(works, work + AT_IC + 8, zz)
-    w0, w1, w2, v0, v1, v2 = _six(works, work + AT_V)
-    a0, a1, a2, a3, a4, a5 = _six(works, work + AT_A)
-    # Momentum (n; p) = I v, then the force
-    n0 = xx * w0 + xy * w1 + xz * w2 + hy * v2 - hz * v1
-    n1 = xy * w0 + yy * w1 + yz * w2 + hz * v0 - hx * v2
-    n2 = xz * w0 + yz * w1 + zz * w2 + hx * v1 - hy * v0
-    p0 = mass * v0 - hy * w2 + hz * w1
-    p1 = mass * v1 - hz * w0 + hx * w2
-    p2 = mass * v2 - hx * w1 + hy * w0
-    f0 = xx * a0 + xy * a1 + xz * a2 + hy * a5 - hz * a4
-    f1 = xy * a0 + yy * a1 + yz * a2 + hz * a3 - hx * a5
-    f2 = xz * a0 + yz * a1 + zz * a2 + hx * a4 - hy * a3
-    _put_six(
-        works, work + AT_F,
-        f0 + (w1 * n2 - w2 * n1) + (v1 * p2 - v2 * p1),
-        f1 + (w2 * n0 - w0 * n2) + (v2 * p0 - v0 * p2),
-        f2 + (w0 * n1 - w1 * n0) + (v0 * p1 - v1 * p0),
-        mass * a3 - hy * a2 + hz * a1 + (w1 * p2 - w2 * p1),
-        mass * a4 - hz * a0 + hx * a2 + (w2 * p0 - w0 * p2),
-        mass * a5 - hx * a1 + hy * a0 + (w0 * p1 - w1 * p0),
-    )  # fmt: skip
+def _weigh(body: Any, scale: float, pose: Any, origin: Floats, work: Any) -> None:
+    """Rigid inertia at the tree's origin and the force f = I a + v x* I v."""
+    c, mass = _center(body, pose, origin), body.mass * scale
+    h = scaled(mass, c)
+    # R B R^T about the centre of mass, then parallel axes: I += m (|c|^2 1 - c c^T)
+    R, B = pose.R, body.inertia
+    x, y, z = entries(R[0], 0), entries(R[1], 0), entries(R[2], 0)
+    Bx, By, Bz = into_body(B, x), into_body(B, y), into_body(B, z)
+    diagonal = (
+        scale * dot(Bx, x) + h[1] * c[1] + h[2] * c[2],
+        scale * dot(By, y) + h[0] * c[0] + h[2] * c[2],
+        scale * dot(Bz, z) + h[0] * c[0] + h[1] * c[1],
+    )
+    off = (
+        scale * dot(By, z) - h[1] * c[2],
+        scale * dot(Bx, z) - h[0] * c[2],
+        scale * dot(Bx, y) - h[0] * c[1],
+    )
+    work.mc = mass
+    put_entries(work.hc, 0, h)
+    work.Ic[0, 0], work.Ic[1, 1], work.Ic[2, 2] = diagonal
+    work.Ic[1, 2], work.Ic[0, 2], work.Ic[0, 1] = off
+    turn, slide = entries(work.v, 0), entries(work.v, 3)
+    spin, rise = entries(work.a, 0), entries(work.a, 3)
+    I = Inertia(mass, h, diagonal, off)
+    n, p = _inertia_times(I, turn, slide)  # momentum
+    moment, force = _inertia_times(I, spin, rise)
+    put_entries(work.f, 0, add(add(moment, cross(turn, n)), cross(slide, p)))
+    put_entries(work.f, 3, add(force, cross(turn, p)))
 
 
 @inlined
-def _push(
-    body: Any,
-    i: int,
-    poses: Floats,
-    e0: Any,
-    e1: Any,
-    e2: Any,
-    e3: Any,
-    e4: Any,
-    e5: Any,
-    works: Floats,
-) -> None:
+def _weigh_nothing(work: Any) -> None:
+    """Inertia and force of a massless body."""
+    work.mc = 0.0
+    for k in range(6):
+        work.f[k] = 0.0
+    for i in range(3):
+        work.hc[i] = 0.0
+        for j in range(i, 3):
+            work.Ic[i, j] = 0.0
+
+
+@inlined
+def _push(body: Any, wrench: Floats, pose: Any, origin: Floats, f: Floats) -> None:
     """f -= an external wrench, moved from the body's centre of mass to the tree's origin."""
-    at = WORK_WORDS * i + AT_F
-    x, y, z = _center(body, i, poses)
-    f0, f1, f2, f3, f4, f5 = _six(works, at)
-    _put_six(
-        works, at,
-        f0 - (e0 + y * e5 - z * e4),
-        f1 - (e1 + z * e3 - x * e5),
-        f2 - (e2 + x * e4 - y * e3),
-        f3 - e3,
-        f4 - e4,
-        f5 - e5,
-    )  # fmt: skip
+    pushed = False
+    for k in range(6):
+        pushed = pushed or wrench[k] != 0.0
+    if pushed:
+        moment, force = entries(wrench, 0), entries(wrench, 3)
+        moment = add_cross(moment, _center(body, pose, origin), force)
+        put_entries(f, 0, subtract(entries(f, 0), moment))
+        put_entries(f, 3, subtract(entries(f, 3), force))
 
 
-@merged
-def _project(
-    dofs: Records,
-    work: int,
-    S: Floats,
-    j: int,
-    v: Floats,
-    dt: float,
-    works: Floats,
-    M: Floats,
-    bias: Floats,
-) -> None:
-    """bias_j = S_j . f, and row j of M: S_k . (Ic S_j) for k on the way from j to the root."""
-    dof, nv = dofs[j], dofs.shape[0]
-    s0, s1, s2, s3, s4, s5 = _six(S, 6 * j)
-    f0, f1, f2, f3, f4, f5 = _six(works, work + AT_F)
-    force = s0 * f0 + s1 * f1 + s2 * f2 + s3 * f3 + s4 * f4 + s5 * f5
-    put(bias, j, force + dof.damping * get(v, j))
-    mass = get(works, work + AT_MC)
-    at = work + AT_HC
-    hx, hy, hz = get(works, at), get(works, at + 1), get(works, at + 2)
-    at = work + AT_IC
-    xx, xy, xz = get(works, at), get(works, at + 1), get(works, at + 2)
-    yy, yz, zz = get(works, at + 4), get(works, at + 5), get(works, at + 8)
-    f0 = xx * s0 + xy * s1 + xz * s2 + hy * s5 - hz * s4
-    f1 = xy * s0 + yy * s1 + yz * s2 + hz * s3 - hx * s5
-    f2 = xz * s0 + yz * s1 + zz * s2 + hx * s4 - hy * s3
-    f3 = mass * s3 - hy * s2 + hz * s1
-    f4 = mass * s4 - hz * s0 + hx * s2
-    f5 = mass * s5 - hx * s1 + hy * s0
-    for k in range(nv * j, nv * j + j):
-        put(M, k, like(M, 0.0))
-    own = s0 * f0 + s1 * f1 + s2 * f2 + s3 * f3 + s4 * f4 + s5 * f5
-    put(M, nv * j + j, own + (dof.armature + dt * dof.damping))
+@inlined
+def _joint_force(axis: Floats, f: Floats) -> float:
+    """S_j . f"""
+    return _power((entries(axis, 0), entries(axis, 3)), (entries(f, 0), entries(f, 3)))
+
+
+@inlined
+def _power(motion: Six, force: Six) -> float:
+    """Scalar product of a motion and a force, its terms added from left to right."""
+    v, f = motion[1], force[1]
+    return dot(motion[0], force[0]) + v[0] * f[0] + v[1] * f[1] + v[2] * f[2]
+
+
+@inlined
+def _composite(work: Any) -> Inertia:
+    """Of a body and all that it carries."""
+    I = work.Ic
+    return Inertia(
+        work.mc, entries(work.hc, 0), (I[0, 0], I[1, 1], I[2, 2]), (I[1, 2], I[0, 2], I[0, 1])
+    )
+
+
+@inlined
+def _mass_row(dofs: Records, j: int, I: Inertia, S: Floats, dt: float, M: Floats) -> None:
+    """Row j of M^: S_k . (Ic S_j) for k on the way from j to the root."""
+    axis = entries(S[j], 0), entries(S[j], 3)
+    force = _inertia_times(I, axis[0], axis[1])
+    for k in range(j):
+        M[j, k] = 0.0
+    dof = dofs[j]
+    M[j, j] = _power(axis, force) + (dof.armature + dt * dof.damping)
     k = dof.parent
     while k >= 0:
-        s0, s1, s2, s3, s4, s5 = _six(S, 6 * k)
-        put(M, nv * j + k, s0 * f0 + s1 * f1 + s2 * f2 + s3 * f3 + s4 * f4 + s5 * f5)
+        M[j, k] = _power((entries(S[k], 0), entries(S[k], 3)), force)
         k = dofs[k].parent
+
+
+@inlined
+def _carry(work: Any, up: Any) -> None:
+    """Add a body's force and composite inertia to its parent's."""
+    for k in range(6):
+        up.f[k] += work.f[k]
+    up.mc += work.mc
+    for i in range(3):
+        up.hc[i] += work.hc[i]
+        for j in range(i, 3):
+            up.Ic[i, j] += work.Ic[i, j]

@@ -9,27 +9,24 @@ from __future__ import annotations
 
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView
 from dynenvs.memory.records import REVOLUTE
 
 
 @kernel
 def planar_passes(
-    header: Records,
-    bodies: Records,
-    dofs: Records,
-    v: Floats,
-    wrench: Floats,
-    mass_scale: Floats,
+    m: ModelView,
+    s: StateView,
     poses: Records,
     works: Records,
     S: Floats,
+    v: Floats,
     dt: float,
     M: Floats,
     bias: Floats,
 ) -> None:
     """What `motion.motion_passes` does; composite inertias are planar (mc; hc x, z; Ic yy)."""
-    world, g = works[0], header[0].gravity
+    bodies, dofs, world, g = m.bodies, m.dofs, works[0], m.header[0].gravity
     for k in range(6):
         world.v[k] = world.a[k] = 0.0
     world.a[3], world.a[5] = -g[0], -g[2]
@@ -41,34 +38,35 @@ def planar_passes(
         spin, ax, az = up.a[1], up.a[3], up.a[5]
         if body.nv > 0:
             j, rate = body.v_at, v[body.v_at]
-            s = S[j]
-            s[0] = s[1] = s[2] = s[4] = 0.0
+            axis = S[j]
+            axis[0] = axis[1] = axis[2] = axis[4] = 0.0
             if body.joint == REVOLUTE:
-                s[1] = body.sign
-                s[3] = -(pose.p[2] - origin[2]) * s[1]
-                s[5] = (pose.p[0] - origin[0]) * s[1]
-                ax -= vz * s[1] * rate
-                az += vx * s[1] * rate
+                axis[1] = body.sign
+                axis[3] = -(pose.p[2] - origin[2]) * axis[1]
+                axis[5] = (pose.p[0] - origin[0]) * axis[1]
+                ax -= vz * axis[1] * rate
+                az += vx * axis[1] * rate
             else:
-                s[3], _, s[5] = rotate(pose.R, body.axis)
+                axis[3], _, axis[5] = rotate(pose.R, body.axis)
             # The product of turn rate and the joint's own velocity
-            ax += turn * s[5] * rate
-            az -= turn * s[3] * rate
-            turn, vx, vz = turn + s[1] * rate, vx + s[3] * rate, vz + s[5] * rate
+            ax += turn * axis[5] * rate
+            az -= turn * axis[3] * rate
+            turn += axis[1] * rate
+            vx, vz = vx + axis[3] * rate, vz + axis[5] * rate
         work.v[0] = work.v[2] = work.v[4] = 0.0
         work.v[1], work.v[3], work.v[5] = turn, vx, vz
         work.a[1], work.a[3], work.a[5] = spin, ax, az
-        mass = body.mass * mass_scale[i]
+        mass = body.mass * s.mass_scale[i]
         fy, fx, fz = 0.0, 0.0, 0.0
         hx, hz, moment = 0.0, 0.0, 0.0
-        e = wrench[i]
+        e = s.wrench[i]
         pushed = e[1] != 0.0 or e[3] != 0.0 or e[5] != 0.0
         if mass > 0.0 or pushed:
             R, c = pose.R, body.com
             x = R[0, 0] * c[0] + R[0, 1] * c[1] + R[0, 2] * c[2] + pose.p[0] - origin[0]
             z = R[2, 0] * c[0] + R[2, 1] * c[1] + R[2, 2] * c[2] + pose.p[2] - origin[2]
             hx, hz = mass * x, mass * z
-            moment = mass_scale[i] * body.plane_moment + hx * x + hz * z
+            moment = s.mass_scale[i] * body.plane_moment + hx * x + hz * z
             # f = I a + v x* I v
             px, pz = mass * vx + hz * turn, mass * vz - hx * turn
             fx = mass * ax + hz * spin + turn * pz

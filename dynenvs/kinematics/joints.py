@@ -26,22 +26,10 @@ from dynenvs.kinematics.rotation import (
     turn_about,
     turn_about_principal,
     turn_by_quaternion,
-    turned,
 )
+from dynenvs.kinematics.triples import add, entries, into_world, plus, put_entries
 from dynenvs.memory.layout import Floats, ModelView, Records
-from dynenvs.memory.records import (
-    AT_COSINE,
-    AT_FRAME,
-    AT_P,
-    AT_R,
-    AT_SINE,
-    FREE,
-    POSE_WORDS,
-    PRISMATIC,
-    REVOLUTE,
-    SPHERICAL,
-)
-from dynenvs.simd.lanes import get, like, put
+from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
 from dynenvs.simd.trigonometry import sine_cosine, sines_cosines, within_reach
 from dynenvs.simd.vectors import WIDTH
 
@@ -103,45 +91,33 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
 
 
 @merged
-def place_body(body: Any, i: int, q: Floats, poses: Floats) -> None:
-    """Pose of body i from its parent's: R = R_parent R_tree R_joint; needs `turn_joints`.
-
-    q, poses: entries of one world or of four abreast (`dynenvs.simd.lanes`)
-    """
-    up, own, at = POSE_WORDS * body.parent, POSE_WORDS * i, body.q_at
-    zero = like(poses, 0.0)
-    dx, dy, dz = zero, zero, zero
+def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
+    """Pose of a body from its parent's: R = R_parent R_tree R_joint; needs `turn_joints`."""
+    at, R, frame = body.q_at, pose.R, pose.frame
+    step = (0.0, 0.0, 0.0)  # from the parent's origin to the body's
     if body.offset:
-        x = body.position
-        dx, dy, dz = turned(poses, up + AT_R, x[0], x[1], x[2])
-    s, c = get(poses, own + AT_SINE), get(poses, own + AT_COSINE)
+        step = rotate(parent.R, body.position)
+    s, c = pose.sine, pose.cosine
     if body.parallel:
         for k in range(3):
             for j in range(3):
-                turn = body.rest[k, j] + c * body.even[k, j] + s * body.odd[k, j]
-                put(poses, own + AT_R + 3 * k + j, turn)
+                R[k, j] = body.rest[k, j] + c * body.even[k, j] + s * body.odd[k, j]
     elif body.joint == REVOLUTE:
         if body.principal:
-            turn_about_principal(poses, up + AT_R, body.principal, body.odd, s, c, own + AT_R)
+            turn_about_principal(parent.R, body, s, c, R)
         else:
-            turn_about(poses, up + AT_R, body.rest, body.even, body.odd, s, c, own + AT_R)
+            turn_about(parent.R, body, s, c, R)
     elif body.joint == SPHERICAL or body.joint == FREE:
-        times(poses, up + AT_R, body.rest, own + AT_FRAME)
+        times(parent.R, body.rest, frame)
         if body.joint == FREE:
-            sx, sy, sz = turned(poses, own + AT_FRAME, get(q, at), get(q, at + 1), get(q, at + 2))
-            dx, dy, dz = dx + sx, dy + sy, dz + sz
+            step = add(step, into_world(frame, entries(q, at)))
             at += 3
-        turn_by_quaternion(poses, own + AT_FRAME, q, at, own + AT_R)
+        turn_by_quaternion(frame, q, at, R)
     else:
-        times(poses, up + AT_R, body.rest, own + AT_R)
+        times(parent.R, body.rest, R)
     if body.joint == PRISMATIC:
-        a = body.axis
-        sx, sy, sz = turned(poses, own + AT_R, a[0], a[1], a[2])
-        along = get(q, at)
-        dx, dy, dz = dx + sx * along, dy + sy * along, dz + sz * along
-    put(poses, own + AT_P, get(poses, up + AT_P) + dx)
-    put(poses, own + AT_P + 1, get(poses, up + AT_P + 1) + dy)
-    put(poses, own + AT_P + 2, get(poses, up + AT_P + 2) + dz)
+        step = plus(step, q[at], rotate(R, body.axis))
+    put_entries(pose.p, 0, add(entries(parent.p, 0), step))
 
 
 @inlined

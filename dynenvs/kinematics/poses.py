@@ -12,8 +12,8 @@ from dynenvs.kinematics.joints import joint_axes, place_body, place_in_plane, tu
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import add_cross_motion
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
-from dynenvs.memory.records import FIXED, FREE, POSE_WORDS
-from dynenvs.memory.views import copy_words, raw, words
+from dynenvs.memory.records import FIXED, FREE
+from dynenvs.memory.views import copy_words, raw
 
 
 @kernel
@@ -26,13 +26,12 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
         for j in range(3):
             world.R[i, j] = 1.0 if i == j else 0.0
     turn_joints(m.bodies, poses, q)
-    flat = words(poses, POSE_WORDS * m.header[0].nb)
     for i in range(1, m.header[0].nb):
         body = m.bodies[i]
         if body.in_plane:
             place_in_plane(body, poses[body.parent], poses[i], q)
         else:
-            place_body(body, i, q, flat)
+            place_body(body, poses[body.parent], poses[i], q)
 
 
 @inlined

@@ -10,71 +10,58 @@ from typing import Any
 
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
-from dynenvs.simd.lanes import get, put
 
 
 @inlined
-def turned(a: Floats, at: int, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any]:
-    """R (x, y, z) for the matrix of nine entries from `at` on; of one world or of four."""
-    return (
-        get(a, at) * x + get(a, at + 1) * y + get(a, at + 2) * z,
-        get(a, at + 3) * x + get(a, at + 4) * y + get(a, at + 5) * z,
-        get(a, at + 6) * x + get(a, at + 7) * y + get(a, at + 8) * z,
-    )
-
-
-@inlined
-def times(a: Floats, at: int, b: Floats, to: int) -> None:
-    """C = A B, from A's and to C's nine entries; B has shape (3, 3)."""
+def times(A: Floats, B: Floats, out: Floats) -> None:
+    """out = A B, shapes (3, 3)."""
     for i in range(3):
-        x, y, z = get(a, at + 3 * i), get(a, at + 3 * i + 1), get(a, at + 3 * i + 2)
+        x, y, z = A[i, 0], A[i, 1], A[i, 2]
         for j in range(3):
-            put(a, to + 3 * i + j, x * b[0, j] + y * b[1, j] + z * b[2, j])
+            out[i, j] = x * B[0, j] + y * B[1, j] + z * B[2, j]
 
 
 @inlined
-def turn_about(
-    a: Floats, at: int, rest: Floats, even: Floats, odd: Floats, s: Any, c: Any, to: int
-) -> None:
-    """R (rest + c even + s odd), shapes (3, 3): Rodrigues' formula, its constants prepared.
+def turn_about(R: Floats, body: Any, sine: float, cosine: float, out: Floats) -> None:
+    """out = R (rest + cosine even + sine odd): Rodrigues' formula, its constants in BODY.
 
     All factors are read before anything is written, so that no load waits for a store.
     """
-    a00 = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
-    a01 = rest[0, 1] + c * even[0, 1] + s * odd[0, 1]
-    a02 = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
-    a10 = rest[1, 0] + c * even[1, 0] + s * odd[1, 0]
-    a11 = rest[1, 1] + c * even[1, 1] + s * odd[1, 1]
-    a12 = rest[1, 2] + c * even[1, 2] + s * odd[1, 2]
-    a20 = rest[2, 0] + c * even[2, 0] + s * odd[2, 0]
-    a21 = rest[2, 1] + c * even[2, 1] + s * odd[2, 1]
-    a22 = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
-    for i in range(0, 9, 3):
-        x, y, z = get(a, at + i), get(a, at + i + 1), get(a, at + i + 2)
-        put(a, to + i, x * a00 + y * a10 + z * a20)
-        put(a, to + i + 1, x * a01 + y * a11 + z * a21)
-        put(a, to + i + 2, x * a02 + y * a12 + z * a22)
+    s, c, rest, even, odd = sine, cosine, body.rest, body.even, body.odd
+    t00 = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
+    t01 = rest[0, 1] + c * even[0, 1] + s * odd[0, 1]
+    t02 = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
+    t10 = rest[1, 0] + c * even[1, 0] + s * odd[1, 0]
+    t11 = rest[1, 1] + c * even[1, 1] + s * odd[1, 1]
+    t12 = rest[1, 2] + c * even[1, 2] + s * odd[1, 2]
+    t20 = rest[2, 0] + c * even[2, 0] + s * odd[2, 0]
+    t21 = rest[2, 1] + c * even[2, 1] + s * odd[2, 1]
+    t22 = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
+    for i in range(3):
+        x, y, z = R[i, 0], R[i, 1], R[i, 2]
+        out[i, 0] = x * t00 + y * t10 + z * t20
+        out[i, 1] = x * t01 + y * t11 + z * t21
+        out[i, 2] = x * t02 + y * t12 + z * t22
 
 
 @inlined
-def turn_about_principal(
-    a: Floats, at: int, axis: int, odd: Floats, s: Any, c: Any, to: int
-) -> None:
+def turn_about_principal(R: Floats, body: Any, sine: float, cosine: float, out: Floats) -> None:
     """`turn_about` for an axis x, y or z (1, 2, 3): one column stays; the same bits."""
+    axis = body.principal
     j, k = (1, 2) if axis == 1 else ((2, 0) if axis == 2 else (0, 1))
     kept = axis - 1
-    t = s * odd[k, j]
-    for i in range(0, 9, 3):
-        u, v = get(a, at + i + j), get(a, at + i + k)
-        put(a, to + i + kept, get(a, at + i + kept))
-        put(a, to + i + j, u * c + v * t)
-        put(a, to + i + k, v * c - u * t)
+    t = sine * body.odd[k, j]
+    for i in range(3):
+        u, v = R[i, j], R[i, k]
+        out[i, kept] = R[i, kept]
+        out[i, j] = u * cosine + v * t
+        out[i, k] = v * cosine - u * t
 
 
 @inlined
-def turn_by_quaternion(a: Floats, at: int, q: Floats, first: int, to: int) -> None:
-    """R times the rotation of the quaternion q_first ..., normalised on the way."""
-    w, x, y, z = get(q, first), get(q, first + 1), get(q, first + 2), get(q, first + 3)
+def turn_by_quaternion(R: Floats, q: Floats, first: int, out: Floats) -> None:
+    """out = R times the rotation of the quaternion q_first ..., normalised on the way."""
+    w, x, y, z = q[first], q[first + 1], q[first + 2], q[first + 3]
     s = 2.0 / (w * w + x * x + y * y + z * z)
     t00 = 1.0 - s * (y * y + z * z)
     t01 = s * (x * y - w * z)
@@ -85,11 +72,11 @@ def turn_by_quaternion(a: Floats, at: int, q: Floats, first: int, to: int) -> No
     t20 = s * (x * z - w * y)
     t21 = s * (y * z + w * x)
     t22 = 1.0 - s * (x * x + y * y)
-    for i in range(0, 9, 3):
-        x, y, z = get(a, at + i), get(a, at + i + 1), get(a, at + i + 2)
-        put(a, to + i, x * t00 + y * t10 + z * t20)
-        put(a, to + i + 1, x * t01 + y * t11 + z * t21)
-        put(a, to + i + 2, x * t02 + y * t12 + z * t22)
+    for i in range(3):
+        x, y, z = R[i, 0], R[i, 1], R[i, 2]
+        out[i, 0] = x * t00 + y * t10 + z * t20
+        out[i, 1] = x * t01 + y * t11 + z * t21
+        out[i, 2] = x * t02 + y * t12 + z * t22
 
 
 @inlined

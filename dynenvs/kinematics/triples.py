@@ -50,6 +50,38 @@ def plus(a: Three, scale: float, b: Three) -> Three:
 
 
 @inlined
+def add(a: Three, b: Three) -> Three:
+    """a + b"""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@inlined
+def subtract(a: Three, b: Three) -> Three:
+    """a - b"""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@inlined
+def add_cross(a: Three, b: Three, c: Three) -> Three:
+    """a + b x c, its terms added from left to right."""
+    return (
+        a[0] + b[1] * c[2] - b[2] * c[1],
+        a[1] + b[2] * c[0] - b[0] * c[2],
+        a[2] + b[0] * c[1] - b[1] * c[0],
+    )
+
+
+@inlined
+def subtract_cross(a: Three, b: Three, c: Three) -> Three:
+    """a - b x c, its terms added from left to right."""
+    return (
+        a[0] - b[1] * c[2] + b[2] * c[1],
+        a[1] - b[2] * c[0] + b[0] * c[2],
+        a[2] - b[0] * c[1] + b[1] * c[0],
+    )
+
+
+@inlined
 def size(a: Three) -> float:
     """|a_x| + |a_y| + |a_z|"""
     return abs(a[0]) + abs(a[1]) + abs(a[2])

@@ -50,18 +50,15 @@ from dynenvs.memory.records import (
     PAIR,
     POLYGON,
     POSE,
-    POSE_WORDS,
     SHAPE,
     SOLID,
     SPOT,
     STATUS,
     UNKNOWN,
     VARIABLE,
-    WORK_WORDS,
 )
 from dynenvs.memory.sparse_view import sparse_bytes
 from dynenvs.memory.views import matrix, raw, vector
-from dynenvs.simd.vectors import WIDTH
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -175,11 +172,6 @@ def _align(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def lanes_bytes(nb: int, nq: int, nv: int) -> int:
-    """Size of `abreast.AbreastView`."""
-    return 8 * WIDTH * (nq + (9 + nv) * nv + (POSE_WORDS + WORK_WORDS + 7) * nb)
-
-
 def index_size(header: Any) -> int:
     """Words of `BroadView`."""
     return int(3 * (header.np + header.nblocks) + 7 * header.nsolids)
@@ -235,7 +227,6 @@ def fill_offsets(header: Any) -> None:
             ("pose_at", nb * POSE.itemsize),
             ("pose_new_at", nb * POSE.itemsize),
             ("body_work_at", nb * BODY_WORK.itemsize),
-            ("lanes_at", lanes_bytes(nb, nq, nv) if header.abreast else 0),
             ("kept_at", header.state_bytes),
             ("gaps_at", 8 * nk),
             ("spots_at", 2 * header.ns * SPOT.itemsize),

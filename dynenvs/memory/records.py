@@ -37,7 +37,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "npoints", "nround", "np", "nk", "ns", "nown", "nblocks",
     "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
-    "nloops", "ne", "abreast", "ntrees", "widest", "sparse",
+    "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
@@ -45,7 +45,7 @@ _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffe
     "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at",
     "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "surface_at",
     "last_at", "moments_at", "state_bytes",
-    "pose_at", "pose_new_at", "body_work_at", "lanes_at", "kept_at", "gaps_at", "spots_at",
+    "pose_at", "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at",
     "shapes_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
     "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at", "Y_at", "G_at",
     "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at", "lcp_at",
@@ -280,21 +280,6 @@ BODY_WORK = record_type(
         ("pA", "f8", (6,)),
     ]
 )
-
-# Kernels of one world or of four abreast (`dynenvs.simd.lanes`) know the fields of POSE and
-# BODY_WORK by their places in words: body i's begin at i POSE_WORDS and i WORK_WORDS.
-POSE_WORDS, WORK_WORDS = POSE.itemsize // 8, BODY_WORK.itemsize // 8
-
-
-def _place(record: np.dtype[Any], name: str) -> int:
-    assert record.fields is not None
-    return record.fields[name][1] // 8
-
-
-AT_R, AT_P, AT_FRAME = _place(POSE, "R"), _place(POSE, "p"), _place(POSE, "frame")
-AT_SINE, AT_COSINE = _place(POSE, "sine"), _place(POSE, "cosine")
-AT_V, AT_A, AT_F = _place(BODY_WORK, "v"), _place(BODY_WORK, "a"), _place(BODY_WORK, "f")
-AT_MC, AT_HC, AT_IC = (_place(BODY_WORK, name) for name in ("mc", "hc", "Ic"))
 
 # Where a slot's parts are nearest to each other now.
 SPOT = record_type(

@@ -16,7 +16,6 @@ from dynenvs.memory.records import (
     COEFFICIENTS,
     CONE,
     DOF,
-    EULER,
     FEATURE,
     HEADER,
     INELASTIC,
@@ -233,11 +232,6 @@ class Model:
         packed = self.packed.copy()
         packed[: HEADER.itemsize].view(HEADER)[0].integrator = code
         return self.repacked(packed)
-
-    @property
-    def goes_abreast(self) -> bool:
-        """Whether the free motion of four worlds is worked out at once (`batch_lanes.py`)."""
-        return bool(self.header.abreast and self.header.integrator == EULER)
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:

@@ -41,7 +41,6 @@ DEEP = 10  # coordinates on one way to the root, above which velocities are refi
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
 START = 32  # contacts at once for which there is room to begin with
 FLOATING = ("spherical", "free")  # joints that turn any way
-LANES = 64  # coordinates up to which four worlds are stepped abreast
 
 
 def allocate(
@@ -107,7 +106,6 @@ def allocate(
             "are not available in one model: leave out the one or the other"
         )
     header.npolygons = len(direction_counts(directions))
-    header.abreast = _goes_abreast(header, bodies)
     header.limit = 0 if max_contacts is None else max_contacts
     most = min(contacts.at_once, START) if max_contacts is None else max_contacts
     size_rows(header, min(most, int(header.nk)))
@@ -152,22 +150,6 @@ def size_rows(header: Any, contacts: int) -> None:
     header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
     header.nl = header.nd * (2 + header.directions) + header.nlimited
     fill_offsets(header)
-
-
-def _goes_abreast(header: Any, bodies: list[Body]) -> bool:
-    """Whether `dynenvs.simulation.batch_lanes` knows the model: all trees float, nothing bounces.
-
-    There are no loops and no springs.  And it is not too large: what lanes need grows with the
-    square of the number of coordinates.
-    """
-    floating = all(
-        body.joint.type in FLOATING and not body.kinematic
-        for body in bodies
-        if body.parent == "world"
-    )
-    inelastic = header.restitution == INELASTIC
-    known = floating and inelastic and header.nv <= LANES
-    return bool(known and not (header.ne or header.recursive or header.sprung))
 
 
 def fill_polygons(header: Any, records: Records) -> None:

@@ -53,15 +53,11 @@ HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or whic
 PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
 
 
-@apart(
-    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, int64)", "step", seconds=14
-)
-def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float, free: int) -> int:
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "step", seconds=14)
+def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
-    free: whether the motion without contacts stands in the workspace
-    (`dynenvs.simulation.batch_lanes`) A part that cannot be solved leaves the state untouched.
-    STEP_FULL comes back where there is
+    A part that cannot be solved leaves the state untouched.  STEP_FULL comes back where there is
     too little room: `w.answer` tells how much is wanted, and who asks has kept the state (`undo`).
     """
     m = open_model(packed)
@@ -70,9 +66,8 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float,
     remaining, part, halvings = dt, dt, 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
-        known = free != 0 and part == dt
-        _bounce(packed, row, buffer, m, s, w, dt, part, known)
-        piece = _set_out(packed, row, buffer, m, s, w, tau, part, known)
+        _bounce(packed, row, buffer, m, s, w, dt, part)
+        piece = _set_out(packed, row, buffer, m, s, w, tau, part)
         placed = ASTRAY
         if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
             placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
@@ -108,10 +103,9 @@ def _bounce(
     w: WorkspaceView,
     dt: float,
     part: float,
-    known: bool,
 ) -> None:
     """Poses at the start of a part, and the impacts of what bounces and touches there."""
-    if not (known or m.header[0].integrator == MIDPOINT):
+    if m.header[0].integrator != MIDPOINT:
         _pose(m, s, w)
     if m.header[0].restitution != INELASTIC:
         status = collide(packed, row, buffer, dt, part)
@@ -129,7 +123,6 @@ def _set_out(
     w: WorkspaceView,
     tau: Floats,
     part: float,
-    known: bool,
 ) -> float:
     """Motion without contacts, for as much of the part as nothing cuts short.
 
@@ -139,7 +132,7 @@ def _set_out(
     if middle:
         done = go_halfway(packed, row, buffer, tau, part) == HALFWAY
     else:
-        done = known or free_motion(m, s, w, tau, part)
+        done = free_motion(m, s, w, tau, part)
     if not done:
         return 0.0
     piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
@@ -148,8 +141,6 @@ def _set_out(
             turn_back(m, s, buffer)
             done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
         else:
-            if known:  # four abreast have handed over what contact reads, and no more
-                _pose(m, s, w)
             done = free_motion(m, s, w, tau, piece)
     if done and m.header[0].restitution != INELASTIC:
         done = find_impact(packed, row, buffer, piece) == CERTIFIED
@@ -251,7 +242,7 @@ def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> in
     filling = may_fill(m)
     if filling:
         keep_state(m, s, buffer)
-    done = step_apart(packed, row, buffer, tau, dt, 0)
+    done = step_apart(packed, row, buffer, tau, dt)
     if filling and done == STEP_FULL:
         restore_state(m, s, buffer)
     return int(done)

@@ -14,7 +14,6 @@ from dynenvs.memory.layout import Bytes, Floats
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
-from dynenvs.simd.vectors import WIDTH
 from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, step_worlds
 from dynenvs.simulation.diagnostics import COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
@@ -81,11 +80,8 @@ class Worlds:
         """Take over states, and make what is worked out anew in every step."""
         self._rows = rows
         h = self.model.header
-        at_once = min(WIDTH, self.count // self.threads) if self.model.goes_abreast else 1
         self.model.workspace()  # says where there is no memory for one
-        self._buffers = np.zeros(
-            self.threads * at_once * (int(h.workspace_bytes) + APART), np.uint8
-        )
+        self._buffers = np.zeros(self.threads * (int(h.workspace_bytes) + APART), np.uint8)
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
         self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)
@@ -262,9 +258,8 @@ class Worlds:
         progress = new_progress(self.threads)
         call = (packed, rows, buffers, self._tau, self._outcomes, self.timestep, steps)
         if not self._prepared:
-            batch = ("batch",) if self.count > 1 and self.model.goes_abreast else ()
             first = (*call, progress, 0)
-            prepare("the dynamics", [(step_worlds, first)], self.model.kernel_groups + batch)
+            prepare("the dynamics", [(step_worlds, first)], self.model.kernel_groups)
             self._prepared = True
         if self.threads == 1:
             begin_round(progress, 1)

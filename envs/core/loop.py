@@ -9,8 +9,7 @@ A task brings four kernels, each inlined here, so that one loop serves all:
 - `tell(packed, m, s, t, o, given, action, observation, reading)`: what is seen and said.
 
 `task` is a world's record, shape (1,), and t its entry; o the task's options; `given` a tuple of
-what else the task knows.  A task's generator is the first field of its record.  A thread takes as
-many worlds at once as it has workspaces: those go through the physics abreast.
+what else the task knows.  A task's generator is the first field of its record.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from dynenvs.memory.layout import (
     open_state,
     open_torques,
 )
-from dynenvs.memory.views import copy_words, vector
+from dynenvs.memory.views import copy_words, raw, vector
 from dynenvs.simulation.batch import hold_torques
 from dynenvs.simulation.progress import APART, claim, leave
-from dynenvs.simulation.timestep import clear_totals
+from dynenvs.simulation.timestep import DONE, STEP_FULL, clear_totals
 from dynenvs.simulation.undo import keep_state, may_fill, restore_state
 
 
@@ -67,69 +66,53 @@ def carry_out(
     batch = open_batch(table)
     rows, tasks, chosen, readings = batch.rows, batch.tasks, batch.chosen, batch.readings
     actions, observations, ends = batch.actions, batch.observations, batch.ends
-    buffers = batch.buffers
     m = open_model(packed)
     h, o = m.header[0], options[0]
     n = chosen.shape[0]
     kept, told = tasks.shape[0] // n, readings.shape[0] // n  # bytes of a world
     stride = h.workspace_bytes + kept + APART
-    size = buffers.shape[0] // (progress[0] * stride)  # worlds taken at once
-    buffers = vector(buffers, thread * size * stride, size * stride, np.uint8)
+    buffer = vector(batch.buffers, thread * stride, h.workspace_bytes, np.uint8)
+    task_kept = vector(batch.buffers, thread * stride + h.workspace_bytes, kept, np.uint8)
     nu, seen = actions.shape[0] // (8 * n), observations.shape[0] // (8 * n)
-    groups = (n + size - 1) // size
-    group = claim(progress, thread, groups)
-    while group < groups:
-        first = group * size
-        count = min(size, n - first)
-        moving = 0
-        for i in range(first, first + count):
-            task = vector(tasks, i * kept, 1, kind)
-            if chosen[i] and _moves(order, task[0].end):
-                s = open_state(m, vector(rows, i * h.state_bytes, h.state_bytes, np.uint8))
-                buffer = vector(buffers, (i - first) * stride, h.workspace_bytes, np.uint8)
-                action = vector(actions, 8 * i * nu, nu, np.float64)
-                if may_fill(m):
+    filling = may_fill(m)
+    i = claim(progress, thread, n)
+    while i < n:
+        if chosen[i]:
+            row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
+            s, task = open_state(m, row), vector(tasks, i * kept, 1, kind)
+            action = vector(actions, 8 * i * nu, nu, np.float64)
+            batch.rewards[i] = 0.0
+            moved = _moves(order, task[0].end)
+            if moved:
+                if filling:
                     keep_state(m, s, buffer)
-                    _keep_task(m, buffers, (i - first) * stride, tasks, i * kept, kept, True)
+                    copy_words(raw(task, kept), task_kept, 0, kept // 8)
                 start(m, s, task, o, action, open_torques(m, buffer))
                 clear_totals(s)
-                moving |= 1 << (i - first)
-        theirs = vector(rows, first * h.state_bytes, count * h.state_bytes, np.uint8)
-        solved, full = hold_torques(
-            packed, m, theirs, buffers, stride, count, moving, o.timestep, o.frame_skip
-        )
-        for i in range(first, first + count):
-            if chosen[i]:
-                row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-                s, task = open_state(m, row), vector(tasks, i * kept, 1, kind)
-                buffer = vector(buffers, (i - first) * stride, h.workspace_bytes, np.uint8)
-                action = vector(actions, 8 * i * nu, nu, np.float64)
-                moved = (moving >> (i - first)) & 1 != 0
-                well = (solved >> (i - first)) & 1 != 0
-                batch.rewards[i] = 0.0
-                if (full >> (i - first)) & 1:
+                done = hold_torques(packed, row, buffer, o.timestep, o.frame_skip)
+                if done == STEP_FULL:
                     restore_state(m, s, buffer)
                     wanted = open_answer(m, buffer)[0].wanted
                     if h.limit == 0 or wanted <= h.limit:  # as if it had never been asked to move
-                        _keep_task(m, buffers, (i - first) * stride, tasks, i * kept, kept, False)
+                        copy_words(task_kept, raw(task, kept), 0, kept // 8)
                         ends[i] = -max(wanted, 1)
                         batch.full[0] = 1
+                        i = claim(progress, thread, n)
                         continue
                     s.status[0].overflow += 1
-                if moved:
-                    batch.rewards[i] = finish(packed, m, s, task, o, given, action, well)
-                observation = vector(batch.last_observations, 8 * i * seen, seen, np.float64)
-                reading = vector(batch.last_readings, i * told, told, np.uint8)
-                ends[i] = _end_one(
-                    begin, tell, given, packed, m, s, row, buffer, task, o, batch.fresh, action,
-                    observation, reading, order, moved,
-                )  # fmt: skip
-                observation = vector(observations, 8 * i * seen, seen, np.float64)
-                reading = vector(readings, i * told, told, np.uint8)
-                tell(packed, m, s, task[0], o, given, action, observation, reading)
-            copy_words(observations, batch.copied_observations, seen * i, seen)
-            copy_words(readings, batch.copied_readings, told // 8 * i, told // 8)
-        group = claim(progress, thread, groups)
+                batch.rewards[i] = finish(packed, m, s, task, o, given, action, done == DONE)
+            observation = vector(batch.last_observations, 8 * i * seen, seen, np.float64)
+            reading = vector(batch.last_readings, i * told, told, np.uint8)
+            ends[i] = _end_one(
+                begin, tell, given, packed, m, s, row, buffer, task, o, batch.fresh, action,
+                observation, reading, order, moved,
+            )  # fmt: skip
+            observation = vector(observations, 8 * i * seen, seen, np.float64)
+            reading = vector(readings, i * told, told, np.uint8)
+            tell(packed, m, s, task[0], o, given, action, observation, reading)
+        copy_words(observations, batch.copied_observations, seen * i, seen)
+        copy_words(readings, batch.copied_readings, told // 8 * i, told // 8)
+        i = claim(progress, thread, n)
     leave(progress, thread)
 
 
@@ -138,19 +121,6 @@ def _moves(order: int, end: int) -> bool:
     """Whether a world whose last step ended so takes a control step."""
     again = order == STEP_OR_BEGIN and end != RUNNING
     return order not in (OBSERVE, BEGIN) and not again
-
-
-@inlined
-def _keep_task(
-    m: ModelView, buffers: Bytes, at: int, tasks: Bytes, task: int, size: int, keep: bool
-) -> None:
-    """Copy a world's task record to the end of its workspace, or back."""
-    kept = vector(buffers, at + m.header[0].workspace_bytes, size, np.uint8)
-    own = vector(tasks, task, size, np.uint8)
-    if keep:
-        copy_words(own, kept, 0, size // 8)
-    else:
-        copy_words(kept, own, 0, size // 8)
 
 
 @inlined

@@ -39,8 +39,7 @@ class Task(ABC):
             the limit that the environments are registered with.
         timestep: length of a physics step [s].
         frame_skip: physics steps in a control step.
-        integrator: "euler", or "midpoint", which is of second order (`ModelBuilder`); a batch then
-            takes its worlds one by one.
+        integrator: "euler", or "midpoint", which is of second order (`ModelBuilder`).
 
     Attributes:
         run: the compiled kernel that starts and steps worlds; see `planar/kernel.py`.

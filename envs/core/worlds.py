@@ -22,7 +22,6 @@ from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import kernel, prepare
 from dynenvs.memory.layout import Floats
 from dynenvs.model.validation import mend_lists
-from dynenvs.simd.vectors import WIDTH
 from dynenvs.simulation.batch import LEAST_SHARE
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.rng import seeded
@@ -90,11 +89,10 @@ class Worlds:
         self._connect()
 
     def _workspaces(self) -> NDArray[np.uint8]:
-        """Scratch memory: a workspace for each world that a thread takes at once."""
+        """Scratch memory: a workspace for each thread, and room for a world's task record."""
         h = self.model.header
-        at_once = min(WIDTH, self.count // self.threads) if self.model.goes_abreast else 1
         size = h.workspace_bytes + self.task.record.itemsize + APART
-        return np.zeros((self.threads * at_once, size), np.uint8)
+        return np.zeros((self.threads, size), np.uint8)
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
@@ -184,9 +182,8 @@ class Worlds:
             return
         model = self.task.model
         call = (model.packed, *self._constants, self._table, self._progress, 0, BEGIN)
-        batch = ("batch",) if self.count > 1 and model.goes_abreast else ()
         name = type(self.task).__name__.removesuffix("Task")
-        prepare(f"the dynamics of {name}", [(self._run, call)], model.kernel_groups + batch)
+        prepare(f"the dynamics of {name}", [(self._run, call)], model.kernel_groups)
         self._prepared = True
 
     # Episodes
