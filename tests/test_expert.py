@@ -16,6 +16,8 @@ import pytest
 from rollouts import IDS, PLANAR, make, state_bits
 
 from dynenvs.agents.evaluation.measure import Gait, walk
+from dynenvs.agents.experts.humanoid.expert import StridingController
+from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.planar.walker import PlanarWalker
@@ -324,3 +326,16 @@ def test_pendulum_with_one_motor_swings_up(actuated: str) -> None:
     since, rewards = _swing_up(0, actuated=actuated)
     assert since <= 15.0
     assert np.mean(rewards[-200:]) > 0.9
+
+
+# What it knows
+
+
+def test_an_expert_refuses_what_it_does_not_know() -> None:
+    """Another robot's task, and options that it was not made for: the reason is said."""
+    quadruped, stairs = make("dynenvs/Quadruped-v0"), make("dynenvs/Humanoid-v0", terrain="stairs")
+    with pytest.raises(ValueError, match="acts in HumanoidTask, not in QuadrupedTask"):
+        StridingController(quadruped)
+    with pytest.raises(ValueError, match="walks on flat ground, not on 'stairs'"):
+        StridingController.check(stairs.task)
+    TrottingController.check(quadruped.task)

@@ -1,17 +1,20 @@
-"""What experts share: the policy protocol, and compiled prediction over a batch of observations."""
+"""The skeleton of every expert: the policy protocol, and compiled prediction over a batch."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.agents.experts.common.memory import new_memory
 from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.jit.compiled import expect, prepare
-from dynenvs.memory.layout import Floats, Ints
+from dynenvs.memory.layout import Floats, Ints, Records
 from dynenvs.model.model import Model
 from dynenvs.simulation.progress import begin_round, new_progress
 from dynenvs.simulation.threads import available_threads, share
@@ -35,45 +38,73 @@ class Policy(Protocol):
         ...
 
 
-class BatchController:
+class Knowledge(NamedTuple):
+    """What an expert's kernel is given beside its memory and the batch."""
+
+    model: Model  # of the robot, a copy of which each thread opens
+    constants: Records  # one record: body, gait, gains, times
+    table: NDArray[Any]  # what has no fixed length: the leg of each contact feature, say
+    room: int = 0  # bytes of scratch memory that the kernel's own records take
+
+
+class BatchController(ABC):
     """Predicts with a kernel that threads call side by side; nothing is remembered between calls.
+
+    A robot's expert derives from this class and says which tasks it knows (`task_type`, `check`),
+    what it knows of the robot (`know`), and how it acts: by a kernel that is called as
+
+        act(memory, constants, table, observations, actions, progress, thread) -> missed
+
+    memory: of all threads, uint8, shape (threads, bytes); `open_memory` opens a thread's.
+    constants, table: as `know` returns them.
+    observations: as the environment gives them, shape (n, obs).
+    actions: what it writes, shape (n, nu).
+    progress, thread: the kernel claims one observation after another until all are taken.
+    missed: how many observations had a desired motion that the ground could not give.
 
     Args:
         env: whose observations it will see; a vector environment gives its number of threads.
-        act: kernel, called with (packed model, *constants, rows, workspaces, scratch,
-            observations, actions, progress, thread).
-        constants: what the expert knows.
-        scratch: shape of a thread's scratch memory.
-        model: what the expert knows of the robot, if not the environment's.
+
+    Attributes:
+        constants: one record, shape (1,); changes of it count from the next prediction on.
+        missed: predictions whose desired motion the ground could not give.
+
+    Raises:
+        ValueError: it does not know the environment's task with these options.
     """
 
-    inverse = True  # whether it asks for inverse dynamics through contact
+    task_type: ClassVar[type[Task] | tuple[type[Task], ...]]
+    act: ClassVar[Callable[..., int]]
+    inverse: ClassVar[bool] = True  # whether it asks for inverse dynamics through contact
 
-    def __init__(
-        self,
-        env: DynEnv | DynVectorEnv,
-        act: Callable[..., int],
-        constants: tuple[Any, ...],
-        scratch: tuple[int, ...],
-        model: Model | None = None,
-    ) -> None:
-        self.model = model or env.task.model
+    def __init__(self, env: DynEnv | DynVectorEnv) -> None:
+        self.check(env.task)
         if isinstance(env, DynVectorEnv):
             self.num_threads = env.num_threads
         else:
             self.num_threads = available_threads()
-        self.missed = 0  # predictions whose desired motion the ground could not give
+        self.missed = 0
         self._size = len(env.task.observation_space.low)
-        self._act, self._constants, self._shape = act, constants, scratch
-        self._rows, self._buffers, self._scratch = self._memory(1)
+        self.model, self.constants, self.table, self._room = self.know(env.task)
+        self._memory = new_memory(self.model, self._room, 1)
         self._progress = new_progress(1)
         self._prepared = False  # whether all that it calls has been compiled
 
-    def _memory(self, threads: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Floats]:
-        """A row, a workspace and scratch memory for each thread."""
-        rows = self.model.states(threads).view(np.uint8).reshape(threads, -1)
-        buffers = np.zeros((threads, self.model.header.workspace_bytes), np.uint8)
-        return rows, buffers, np.zeros((threads, *self._shape))
+    @classmethod
+    def check(cls, task: Task) -> None:
+        """Ask whether it knows a task with these options.
+
+        Raises:
+            ValueError: it does not, and why.
+        """
+        known = cls.task_type if isinstance(cls.task_type, tuple) else (cls.task_type,)
+        if not isinstance(task, known):
+            names = " or ".join(kind.__name__ for kind in known)
+            raise ValueError(f"{cls.__name__} acts in {names}, not in {type(task).__name__}")
+
+    @abstractmethod
+    def know(self, task: Any) -> Knowledge:
+        """What the kernel is to know of a task, which is one of `task_type`."""
 
     def expect(self) -> None:
         """Let a helper process that compiles for the worlds go on with what this calls."""
@@ -81,11 +112,10 @@ class BatchController:
 
     def _needs(self) -> tuple[Any, tuple[str, ...]]:
         """The kernel that Python calls, with arguments, and the groups of kernels that it needs."""
-        memory = (self._rows, self._buffers, self._scratch)
         batch = np.zeros((1, self._size)), np.zeros((1, self.model.nu))
-        call = (self.model.packed, *self._constants, *memory, *batch, self._progress, 0)
+        call = (self._memory, self.constants, self.table, *batch, self._progress, 0)
         groups = ("inverse", *self.model.kernel_groups) if self.inverse else ()
-        return [(self._act, call)], groups
+        return [(self.act, call)], groups
 
     def predict(
         self,
@@ -117,14 +147,13 @@ class BatchController:
 
     def _predict(self, batch: Floats, actions: Floats) -> None:
         threads = max(1, min(self.num_threads, len(batch) // LEAST_SHARE))
-        if threads > len(self._rows):
-            self._rows, self._buffers, self._scratch = self._memory(threads)
-        memory = (self._rows, self._buffers, self._scratch)
-        arguments = (self.model.packed, *self._constants, *memory, batch, actions)
+        if threads > len(self._memory):
+            self._memory = new_memory(self.model, self._room, threads)
+        arguments = (self._memory, self.constants, self.table, batch, actions)
         missed = np.zeros(threads, np.int64)
 
         def work(thread: int, progress: Ints) -> None:
-            missed[thread] = self._act(*arguments, progress, thread)
+            missed[thread] = self.act(*arguments, progress, thread)
 
         if not self._prepared:
             prepare(f"the expert ({type(self).__name__})", *self._needs())

@@ -13,15 +13,15 @@ def smooth_step(x: float) -> float:
 
 
 @inlined
-def hurry(s: float, more: float) -> float:
+def phase_warp(s: float, more: float) -> float:
     """Time that begins at the rate 1 - more and ends at 1 + more: from 0 to 1 as s."""
     s = min(max(s, 0.0), 1.0)
     return s + more * s * (s - 1.0)
 
 
 @inlined
-def hurry_rate(s: float, more: float) -> float:
-    """Its derivative."""
+def phase_warp_rate(s: float, more: float) -> float:
+    """Derivative of `phase_warp` by s."""
     s = min(max(s, 0.0), 1.0)
     return 1.0 + more * (2.0 * s - 1.0)
 

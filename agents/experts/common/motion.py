@@ -22,10 +22,11 @@ EVEN, UNLOADED = 0.001, 0.005  # keep the cost of a foot's impulse finite
 
 
 @inlined
-def price(share: float, mass: float, h: float) -> float:
-    """Cost of the impulse of a foot with this share of the load, for a robot of this mass [kg].
+def contact_cost(share: float, mass: float, h: float) -> float:
+    """Cost of the contact impulse of a foot that is to carry this share of the robot's weight.
 
-    Feet then carry loads in proportion to their shares.  h: control period [s].
+    With these costs feet carry loads in proportion to their shares.  mass: of the robot [kg];
+    h: control period [s].
     """
     sharing = SHARING / (9.81 * mass * h) ** 2
     unloaded = (1.0 - share + EVEN) / (share + UNLOADED)
@@ -34,13 +35,13 @@ def price(share: float, mass: float, h: float) -> float:
 
 @inlined
 def slams(one: Any, joints: int) -> bool:
-    """Whether a foot has just come down, faster than one that stands."""
+    """Whether a foot is on the ground and still moves down: it has just come down."""
     return bool(one.gap < DOWN and one.velocity[joints - 1] < -SETTLED)
 
 
 @inlined
 def any_slams(legs: Records, count: int, joints: int) -> bool:
-    """Whether one of the feet does."""
+    """Whether one of the feet has just come down."""
     found = False
     for leg in range(count):
         found = found or slams(legs[leg], joints)
@@ -69,17 +70,17 @@ def mean_velocity(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
+    g: Any,
     p: Any,
-    h: float,
-    lookahead: float,
     v_des: Floats,
     mean: Floats,
 ) -> None:
-    """The velocity that leads, over the time h / 2 + lookahead, to where v_des belongs.
+    """Mean velocity over the time g.period / 2 + g.lookahead, at whose end v_des is reached.
 
-    The base accelerates by p.a and p.alpha.
+    The base accelerates by p.a and p.alpha meanwhile.
     """
-    share = 0.5 * (h + 0.5 * h - lookahead) / h  # of the change of velocity
+    h = g.period
+    share = 0.5 * (h + 0.5 * h - g.lookahead) / h  # of the change of velocity
     R = w.pose[BASE].R
     for k in range(3):
         mean[k] = s.v[k] + share * h * p.a[k]
@@ -91,16 +92,19 @@ def mean_velocity(
 
 @inlined
 def from_base(p: Any, one: Any, h: float, at: int) -> tuple[float, float, float]:
-    """Velocity of a foot's goal relative to the base that moves as chosen; `at`: of its x."""
+    """Velocity of a foot's goal relative to the base, which accelerates by p.balanced and p.alpha.
+
+    at: index of the goal's x.
+    """
     ox, oy, oz = (
         p.turning[0] + h * p.alpha[0],
         p.turning[1] + h * p.alpha[1],
         p.turning[2] + h * p.alpha[2],
     )
     r, goal = one.arm, one.goal
-    x = goal[at] - (p.speed[0] + h * p.chosen[0]) - (oy * r[2] - oz * r[1])
-    y = goal[at + 1] - (p.speed[1] + h * p.chosen[1]) - (oz * r[0] - ox * r[2])
-    z = goal[at + 2] - (p.speed[2] + h * p.chosen[2]) - (ox * r[1] - oy * r[0])
+    x = goal[at] - (p.speed[0] + h * p.balanced[0]) - (oy * r[2] - oz * r[1])
+    y = goal[at + 1] - (p.speed[1] + h * p.balanced[1]) - (oz * r[0] - ox * r[2])
+    z = goal[at + 2] - (p.speed[2] + h * p.balanced[2]) - (ox * r[1] - oy * r[0])
     return x, y, z
 
 
@@ -109,20 +113,20 @@ def moment_about(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
+    g: Any,
     p: Any,
     legs: Records,
-    count: int,
-    joints: int,
-    h: float,
     v_des: Floats,
     axis: tuple[float, float, float],
     arm: tuple[float, float, float],
 ) -> tuple[float, float, float]:
     """Moment about an axis that the motion for p.a, p.alpha and v_des asks of the ground.
 
-    And what it gains with the base's accelerations forward and sideways, the feet's goals kept.
     It is e^T (M a + bias), with the twist e about the axis; arm: from the axis to the base [m].
+    Also returns what it gains with the base's acceleration forward, and sideways, while the feet
+    keep their goals.
     """
+    joints = legs[0].inverse.shape[0]
     R = w.pose[BASE].R
     ux, uy, uz = axis
     rx, ry, rz = arm
@@ -131,26 +135,26 @@ def moment_about(
     e3 = R[0, 0] * ux + R[1, 0] * uy + R[2, 0] * uz
     e4 = R[0, 1] * ux + R[1, 1] * uy + R[2, 1] * uz
     e5 = R[0, 2] * ux + R[1, 2] * uy + R[2, 2] * uz
-    given = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
-    given += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
+    moment = e0 * w.bias[0] + e1 * w.bias[1] + e2 * w.bias[2]
+    moment += e3 * w.bias[3] + e4 * w.bias[4] + e5 * w.bias[5]
     x_slope = y_slope = 0.0
     for j in range(m.header[0].nv):
         y = mass_entry(w, j, 0) * e0 + mass_entry(w, j, 1) * e1 + mass_entry(w, j, 2) * e2
         y += mass_entry(w, j, 3) * e3 + mass_entry(w, j, 4) * e4 + mass_entry(w, j, 5) * e5
         if j < 3:
-            given += y * p.a[j]
+            moment += y * p.a[j]
             x_slope += y if j == 0 else 0.0
             y_slope += y if j == 1 else 0.0
         elif j < ROOT:
             k = j - 3
-            given += y * (R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2])
+            moment += y * (R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2])
         else:
-            given += y * (v_des[j] - s.v[j]) / h
-            if j < ROOT + joints * count:
+            moment += y * (v_des[j] - s.v[j]) / g.period
+            if j < ROOT + joints * legs.shape[0]:
                 row = legs[(j - ROOT) // joints].inverse[(j - ROOT) % joints]
                 x_slope -= y * row[joints - 3]
                 y_slope -= y * row[joints - 2]
-    return given, x_slope, y_slope
+    return moment, x_slope, y_slope
 
 
 @inlined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.experts.common.motion import price
+from dynenvs.agents.experts.common.motion import contact_cost
 from dynenvs.agents.experts.common.state import BASE
 from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST
 from dynenvs.jit.compiled import inlined
@@ -19,17 +19,23 @@ FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]
 
 
 @inlined
-def find_legs(m: ModelView, soles: Ints, legs: Records, root: int, joints: int) -> None:
-    """Foot and first coordinate of each leg; so many of the root come first, and so many a leg."""
+def find_legs(m: ModelView, leg_of_corner: Ints, legs: Records, root: int, joints: int) -> None:
+    """The foot's body and the first coordinate of each leg.
+
+    leg_of_corner: leg of each contact feature that is a corner of its sole, else -1; root, joints:
+    number of coordinates of the root, and of a leg.
+    """
     for f in range(m.header[0].npoints):
-        if soles[f] >= 0:
-            legs[soles[f]].body = m.features[f].body_a
+        if leg_of_corner[f] >= 0:
+            legs[leg_of_corner[f]].body = m.features[f].body_a
     for leg in range(LEGS):
         legs[leg].first = root + joints * leg
 
 
 @inlined
-def find_sole(m: ModelView, w: WorkspaceView, g: Any, soles: Ints, leg: int, one: Any) -> None:
+def find_sole(
+    m: ModelView, w: WorkspaceView, g: Any, leg_of_corner: Ints, leg: int, one: Any
+) -> None:
     """Place, twist and tilt of a leg's sole, its lowest and highest corners; the ground is flat."""
     pose = w.pose[one.body]
     R = pose.R
@@ -42,7 +48,7 @@ def find_sole(m: ModelView, w: WorkspaceView, g: Any, soles: Ints, leg: int, one
     one.tilt[0], one.tilt[1], one.tilt[2] = R[1, 2], -R[0, 2], 0.0
     one.gap, one.high = math.inf, -math.inf
     for f in range(m.header[0].npoints):
-        if soles[f] == leg:
+        if leg_of_corner[f] == leg:
             x, y, z = rotate(R, m.features[f].center)
             height = z + pose.p[2]
             if height < one.gap:
@@ -118,28 +124,29 @@ def _invert(A: Floats, out: Floats) -> None:
 
 
 @inlined
-def leg_rates(one: Any, twist: Floats, out: Floats) -> None:
-    """Rates of a leg's joints for a twist of its sole relative to the base."""
+def leg_rates(one: Any, out: Floats) -> None:
+    """Rates of a leg's joints that give its sole the twist `one.twist` relative to the base."""
     for k in range(JOINTS):
         total = 0.0
         for r in range(TWIST):
-            total += one.inverse[k, r] * twist[r]
+            total += one.inverse[k, r] * one.twist[r]
         out[one.first + k] = total
 
 
 @inlined
-def price_corners(
-    m: ModelView, w: WorkspaceView, g: Any, legs: Records, soles: Ints, h: float, cost: Floats
+def set_contact_costs(
+    m: ModelView, w: WorkspaceView, g: Any, legs: Records, leg_of_corner: Ints, cost: Floats
 ) -> None:
-    """Costs of the soles' corners' impulses; corners in the air must carry nothing.
+    """Costs of the impulses at the soles' corners.
 
-    What does not stand is left out: it would be given a load that it cannot carry yet.
+    Corners in the air, and those of feet that do not stand, are left out by an infinite cost: they
+    would be given a load that they cannot carry yet.
     """
     for f in range(m.header[0].nf):
         cost[f] = math.inf
-        if soles[f] >= 0:
-            one = legs[soles[f]]
+        if leg_of_corner[f] >= 0:
+            one = legs[leg_of_corner[f]]
             pose = w.pose[one.body]
             _, _, z = rotate(pose.R, m.features[f].center)
             if one.stands and z + pose.p[2] < FLAT:
-                cost[f] = price(one.share, g.mass, h)
+                cost[f] = contact_cost(one.share, g.mass, g.period)

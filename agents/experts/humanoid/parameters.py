@@ -20,12 +20,12 @@ def humanoid_biped() -> NDArray[Any]:
     b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
     b["half_width"] = robot.SOLE_HALF - 0.007
     b["width"], b["width_slope"] = 0.20, 0.6
-    b["apart"], b["astride"], b["reach"] = 0.11, 0.5, 0.55
+    b["least_width"], b["most_width"], b["reach"] = 0.11, 0.5, 0.55
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
     b["duty"], b["duty_slope"] = 0.565, 0.08
     b["arrival"], b["landing"] = 0.0, 0.022
-    b["hurry"] = 0.2
+    b["phase_warp"] = 0.2
     b["clearance"], b["heel"] = 0.045, 0.15
     b["slow_frequency"], b["frequency_slope"] = env.GAIT
     b["height"] = 0.875

@@ -87,7 +87,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     fy = _remains(g, p, c * ey - s * ex, g.half_width)
     x, y = p.ahead[0] + c * fx - s * fy, p.ahead[1] + s * fx + c * fy
     x = min(max(x, -g.reach), g.reach)
-    y = -p.side * min(max(-p.side * y, g.apart), g.astride)
+    y = -p.side * min(max(-p.side * y, g.least_width), g.most_width)
     p.place[0], p.place[1] = stance[0] + x, stance[1] + y
 
 
@@ -168,7 +168,7 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def steer(g: Any, p: Any, R: Floats, legs: Records, ankle: float) -> None:
+def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float) -> None:
     """The base's desired accelerations, the horizontal ones left to balance.
 
     It is no higher than the standing legs reach, now and as far as their feet stay behind in a

@@ -1,7 +1,8 @@
-"""What the walking expert is told of a two-legged robot, and what it works out at each call."""
+"""What the walking expert knows of a two-legged robot, and what it computes at each call."""
 
 from __future__ import annotations
 
+from dynenvs.agents.experts.common.memory import TIMES
 from dynenvs.memory.records import record_type
 
 LEGS = 2
@@ -12,13 +13,14 @@ TWIST = 6  # angular, then linear velocity
 # A robot's body, gait and gains; one record, made by `parameters.py`
 BIPED = record_type(
     [
+        *TIMES,
         ("sole", "f8", (3,)),  # middle of a sole in its foot's frame [m]
         ("half_length", "f8"),  # of a sole's part in which the centre of pressure may lie [m]
         ("half_width", "f8"),
         ("width", "f8"),  # between the feet [m] ...
         ("width_slope", "f8"),  # ... and what it gains with a step sideways
-        ("apart", "f8"),  # of the feet at least [m]
-        ("astride", "f8"),  # and at most [m]
+        ("least_width", "f8"),  # distance between the feet sideways, at least [m] ...
+        ("most_width", "f8"),  # ... and at most
         ("reach", "f8"),  # of a step forward or backward [m]
         ("leg", "f8"),  # greatest distance from hip to ankle [m]
         ("knee", "f8"),  # the same of a steady gait, knees a little bent [m]
@@ -28,7 +30,7 @@ BIPED = record_type(
         ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
         ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
         ("landing", "f8"),  # and by which it is almost down
-        ("hurry", "f8"),  # by how much faster its way forward ends, and slower begins
+        ("phase_warp", "f8"),  # by how much faster its way forward ends, and slower begins
         ("clearance", "f8"),  # of a swinging foot [m]
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
@@ -61,7 +63,8 @@ LEG = record_type(
         ("velocity", "f8", (TWIST,)),
         ("yaw", "f8"),  # of the foot [rad]
         ("tilt", "f8", (3,)),  # rotation vector that would lay it flat [rad]
-        ("goal", "f8", (TWIST,)),  # its twist after the period
+        ("goal", "f8", (TWIST,)),  # its twist after the period ...
+        ("twist", "f8", (TWIST,)),  # ... and relative to the base
         ("arm", "f8", (3,)),  # from the base to the sole's middle then [m]
         ("jacobian", "f8", (TWIST, JOINTS)),
         ("inverse", "f8", (JOINTS, TWIST)),  # of its Jacobian then
@@ -94,6 +97,6 @@ PLAN = record_type(
         ("pressure", "f8", (2,)),  # desired centre of pressure [m]
         ("a", "f8", (3,)),  # desired acceleration of the base, balance left aside [m/s^2]
         ("alpha", "f8", (3,)),  # [rad/s^2]
-        ("chosen", "f8", (3,)),  # acceleration with what balance asks for
+        ("balanced", "f8", (3,)),  # the same with what balance asks for [m/s^2]
     ]
 )

@@ -14,8 +14,8 @@ from dynenvs.agents.experts.common.curves import (
     glide_rate,
     hop,
     hop_rate,
-    hurry,
-    hurry_rate,
+    phase_warp,
+    phase_warp_rate,
     smooth_step,
 )
 from dynenvs.agents.experts.common.motion import DOWN
@@ -34,20 +34,20 @@ RAMP = 0.25  # of a swing's acceleration, in a part of it
 
 
 @inlined
-def set_goals(g: Any, p: Any, legs: Records, h: float, lag: float) -> None:
-    """Twists of all soles after the period h; velocities are `lag` older than positions."""
+def set_goals(g: Any, p: Any, legs: Records) -> None:
+    """Twists of all soles after the control period."""
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
-            _stay(one, h)
-        elif one.phase < p.duty:  # late
-            _settle_down(p, g, one, h)
+            _stay(one, g.period)
+        elif one.phase < p.duty:  # it is late
+            _lower_flat(g, p, one)
         else:
-            _swing(g, p, one, h, lag)
+            _swing(g, p, one)
             if one.phase > 1.0 - g.landing and one.gap < NEAR:
-                down = _down(p, g, one, h)
+                down = _down(g, p, one)
                 if one.gap < DOWN:
-                    _settle_down(p, g, one, h)
+                    _lower_flat(g, p, one)
                 one.goal[5] = down
 
 
@@ -64,39 +64,40 @@ def _stay(one: Any, h: float) -> None:
 
 
 @inlined
-def _settle_down(p: Any, g: Any, one: Any, h: float) -> None:
-    """Straight down, and flat."""
+def _lower_flat(g: Any, p: Any, one: Any) -> None:
+    """The foot comes straight down while its sole turns flat."""
     for k in range(TWIST):
         one.goal[k] = 0.0
     size = math.sqrt(one.tilt[0] * one.tilt[0] + one.tilt[1] * one.tilt[1])
-    rate = min(1.0 / h, FLATTENING / max(size, 1e-9))
+    rate = min(1.0 / g.period, FLATTENING / max(size, 1e-9))
     one.goal[0], one.goal[1] = rate * one.tilt[0], rate * one.tilt[1]
-    one.goal[5] = _down(p, g, one, h)
+    one.goal[5] = _down(g, p, one)
 
 
 @inlined
-def _down(p: Any, g: Any, one: Any, h: float) -> float:
+def _down(g: Any, p: Any, one: Any) -> float:
     """Vertical speed: on the ground when the foot is due to carry, or at the end of the period.
 
     In physics steps of equal acceleration a foot goes two thirds of its new velocity's way.
     """
+    h = g.period
     left = (1.0 - one.phase) / p.frequency if one.phase > p.duty else 0.0
     down = one.gap / left if left > 1.5 * h else 1.5 * (one.gap + 3e-5) / h + 0.5 * one.velocity[5]
     return -min(max(down, PRESSING_SPEED), LANDING_SPEED)
 
 
 @inlined
-def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
+def _swing(g: Any, p: Any, one: Any) -> None:
     """From where the foot is to its next place, up and down, toe down and up again."""
-    f = p.frequency
+    f, h, lag = p.frequency, g.period, g.lag
     steps = math.floor((one.phase - p.duty) / (h * f) + 1e-9)
     start = one.phase - steps * h * f
     elapsed = steps * h
     whole = max(1.0 - start, 0.05) / f
     span = whole - g.arrival / f
-    rest = max(1.0 - glide(hurry(elapsed / span, g.hurry), RAMP, RAMP), LAST)
-    rate = _rate((elapsed - lag) / span, g.hurry) / span / rest
-    next_rate = _rate((elapsed - lag + h) / span, g.hurry) / span / rest
+    rest = max(1.0 - glide(phase_warp(elapsed / span, g.phase_warp), RAMP, RAMP), LAST)
+    rate = _rate((elapsed - lag) / span, g.phase_warp) / span / rest
+    next_rate = _rate((elapsed - lag + h) / span, g.phase_warp) / span / rest
     k = g.swing_rate
     pull = k * k * smooth_step(4.0 * elapsed / whole - 2.5)  # in the end the place alone counts
     x, y = p.place[0] - one.point[0], p.place[1] - one.point[1]
@@ -129,4 +130,4 @@ def _swing(g: Any, p: Any, one: Any, h: float, lag: float) -> None:
 @inlined
 def _rate(s: float, more: float) -> float:
     """Rate of the way forward: it begins more gently than it ends."""
-    return glide_rate(hurry(s, more), RAMP, RAMP) * hurry_rate(s, more)
+    return glide_rate(phase_warp(s, more), RAMP, RAMP) * phase_warp_rate(s, more)

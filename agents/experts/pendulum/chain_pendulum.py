@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.agents.experts.common.controller import BatchController
-from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.agents.experts.common.controller import BatchController, Knowledge
+from dynenvs.agents.experts.common.memory import TIMES, open_memory, set_times
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import (
@@ -38,11 +37,9 @@ from dynenvs.memory.layout import (
     Records,
     StateView,
     WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
 )
 from dynenvs.memory.records import record_type
+from dynenvs.memory.views import vector
 from dynenvs.simulation.inverse import UNSOLVED, inverse_world
 from dynenvs.simulation.progress import claim, leave
 
@@ -61,25 +58,21 @@ HALVINGS = 50  # of the interval in which the arc's bend is sought: to the last 
 
 SETTINGS = record_type(
     [
+        *TIMES,
         ("spacing", "f8"),  # length of a link [m]
         ("radius", "f8"),  # of a ball [m]
         ("pivot", "f8"),  # height [m]
         ("wall", "f8"),  # its x [m]
         ("press", "f8"),  # [N]
-        ("period", "f8"),  # [s]
-        ("lookahead", "f8"),  # of inertia and bias [s]
     ]
 )
 
 
 @kernel(seconds=2)
 def act(
-    packed: Bytes,
-    settings: Records,
+    memory: Bytes,
+    constants: Records,
     load_cost: Floats,
-    rows: Bytes,
-    buffers: Bytes,
-    scratch: Floats,
     observations: Floats,
     actions: Floats,
     progress: Ints,
@@ -87,19 +80,15 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    observations: shape (n, 2 links + 7), as the environment gives them; actions: shape (n, links);
-    load_cost: of each contact feature at the spot, and on the way, shape (2, nf).  Each thread has
-    a row, a workspace and two vectors, shapes (threads, bytes) and (threads, 2, links).  Returns
-    how many had no solution.
+    load_cost: of each contact feature at the spot, and on the way, shape (2, nf); the other
+    arguments are those of every expert (`BatchController`).  Returns how many had no solution.
     """
-    m = open_model(packed)
-    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
-    p, q_ref, v_des = settings[0], scratch[thread, 0], scratch[thread, 1]
+    m, s, w, v_des, _, room = open_memory(memory[thread])
+    p, q_ref = constants[0], vector(room, 0, m.header[0].nv, np.float64)
     unsolved = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        seen = observations[i]
-        force_x, force_z, at_spot = _plan(m, s, p, seen, q_ref)
+        force_x, force_z, at_spot = _plan(m, s, p, observations[i], q_ref)
         for j in range(m.header[0].nv):
             error = min(max(q_ref[j] - s.q[j], -MOST_ERROR), MOST_ERROR)
             acceleration = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
@@ -118,19 +107,19 @@ def act(
 
 @inlined
 def _plan(
-    m: ModelView, s: StateView, p: Any, seen: Floats, q_ref: Floats
+    m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats
 ) -> tuple[float, float, bool]:
-    """Reads the state; the next pose into `q_ref`.
+    """Reads the state from the observation `o`, and writes the next pose into `q_ref`.
 
     Returns the force to press with (x, z) [N], and whether the tip has arrived above its spot.
     """
     n = m.header[0].nv
     for j in range(n):
-        s.q[j], s.v[j] = seen[j], seen[n + j]
+        s.q[j], s.v[j] = o[j], o[n + j]
     for f in range(m.header[0].nk):
         s.memory[f].mode = 0  # a cold start: the answer depends on the observation alone
     s.status[0].limits_active = 0
-    x, z, target_x, target_z = seen[2 * n], seen[2 * n + 1], seen[2 * n + 4], seen[2 * n + 5]
+    x, z, target_x, target_z = o[2 * n], o[2 * n + 1], o[2 * n + 4], o[2 * n + 5]
     on_wall = target_z > p.radius + 1e-6
     height = p.wall - p.radius - x if on_wall else z - p.radius
     aside = abs(z - target_z) if on_wall else abs(x - target_x)
@@ -208,22 +197,18 @@ def _push(m: ModelView, s: StateView, w: WorkspaceView, p: Any, fx: float, fz: f
 
 
 class ChainController(BatchController):
-    """Brings the chain pendulum's tip to its target and presses; acts on the observation alone.
+    """Brings the chain pendulum's tip to its target and presses; acts on the observation alone."""
 
-    Args:
-        env: the environment, or vector environment, whose observations it will see.
-    """
+    task_type = ChainPendulumTask
+    act = staticmethod(act)
 
-    def __init__(self, env: DynEnv | DynVectorEnv) -> None:
-        task = env.task
-        assert isinstance(task, ChainPendulumTask)
+    def know(self, task: ChainPendulumTask) -> Knowledge:
+        """The chain's sizes, and the costs of contact impulses at the spot and on the way."""
         settings = np.zeros(1, SETTINGS)
+        set_times(settings, task)
         for name in ("spacing", "radius", "pivot", "wall"):
             settings[name] = task.options[name]
         settings["press"] = PRESS * task.options["weight"]
-        settings["period"] = task.dt
-        # Where the environment's physics steps take inertia and bias, on average
-        settings["lookahead"] = 0.5 * (task.dt - task.timestep)
         load_cost = np.zeros((2, len(task.model.features)))
         load_cost[1] = np.inf
-        super().__init__(env, act, (settings, load_cost), scratch=(2, task.links))
+        return Knowledge(task.model, settings, load_cost, 8 * task.links)

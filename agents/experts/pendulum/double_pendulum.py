@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.agents.experts.common.controller import BatchController
+from dynenvs.agents.experts.common.controller import BatchController, Knowledge
+from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.pendulum.swing_up import POINT, UPRIGHT, Plant, hold, tube
 from dynenvs.agents.experts.pendulum.swing_up_table import PLANS
 from dynenvs.dynamics.energy import energies, totals
@@ -37,11 +38,9 @@ from dynenvs.memory.layout import (
     Records,
     StateView,
     WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
 )
 from dynenvs.memory.records import record_type
+from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins
@@ -68,12 +67,9 @@ SETTINGS = record_type(
 
 @kernel(seconds=3)
 def act(
-    packed: Bytes,
-    settings: Records,
+    memory: Bytes,
+    constants: Records,
     points: Records,
-    rows: Bytes,
-    buffers: Bytes,
-    scratch: Floats,
     observations: Floats,
     actions: Floats,
     progress: Ints,
@@ -81,13 +77,11 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    observations: shape (n, 6), as the environment gives them; actions: shape (n, nu); points: the
-    tube, or none with both motors.  Each thread has a row, a workspace and a state x of its own,
-    shapes (threads, bytes) and (threads, 4).  Returns 0: nothing is tracked that could be missed.
+    points: the tube, or none with both motors; the other arguments are those of every expert
+    (`BatchController`).  Returns 0: nothing is tracked that could be missed.
     """
-    m = open_model(packed)
-    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
-    p, x = settings[0], scratch[thread]
+    m, s, w, _, _, room = open_memory(memory[thread])
+    p, x = constants[0], vector(room, 0, 4, np.float64)
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         _read(observations[i], x)
@@ -212,11 +206,16 @@ class PendulumController(BatchController):
             `swing_up_table.py` if None.
     """
 
+    task_type = DoublePendulumTask
+    act = staticmethod(act)
     inverse = False
 
     def __init__(self, env: DynEnv | DynVectorEnv, plan: Floats | None = None) -> None:
-        task = env.task
-        assert isinstance(task, DoublePendulumTask)
+        self._plan = plan
+        super().__init__(env)
+
+    def know(self, task: DoublePendulumTask) -> Knowledge:
+        """The regulator's gains, and the tube of a swing-up with one motor."""
         model = task.model
         plant = Plant(model)
         regulator = hold(plant)
@@ -227,6 +226,6 @@ class PendulumController(BatchController):
         settings["upright_energy"] = totals(model, UPRIGHT[:2]).energy
         points: NDArray[Any] = np.zeros(0, POINT)
         if model.nu == 1:
-            torques = np.array(PLANS[task.actuated]) if plan is None else plan
+            torques = np.array(PLANS[task.actuated]) if self._plan is None else self._plan
             points = tube(plant, torques, regulator)
-        super().__init__(env, act, (settings, points), scratch=(4,))
+        return Knowledge(model, settings, points, 8 * 4)

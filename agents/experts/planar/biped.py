@@ -13,10 +13,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import any_slams, put_actions, slams
 from dynenvs.agents.experts.common.state import mass_entry
-from dynenvs.agents.experts.humanoid.legs import find_legs, find_sole, price_corners
-from dynenvs.agents.experts.humanoid.plan import keep_time, place_pressure, plan_step, steer
+from dynenvs.agents.experts.humanoid.legs import find_legs, find_sole, set_contact_costs
+from dynenvs.agents.experts.humanoid.plan import (
+    desired_accelerations,
+    keep_time,
+    place_pressure,
+    plan_step,
+)
 from dynenvs.agents.experts.humanoid.records import LEG, LEGS, PLAN, TWIST
 from dynenvs.agents.experts.humanoid.swing import set_goals
 from dynenvs.agents.experts.planar.balance import balance
@@ -35,11 +41,8 @@ from dynenvs.memory.layout import (
     Records,
     StateView,
     WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
 )
-from dynenvs.memory.views import raw, vector
+from dynenvs.memory.views import vector
 from dynenvs.simulation.inverse import TRACKED, inverse_world
 from dynenvs.simulation.progress import claim, leave
 
@@ -48,20 +51,15 @@ ROUNDS = 4  # in which balance and the legs' motion are fitted to each other
 FASTEST = 20.0  # joint velocity that is asked for [rad/s]
 MARGIN = 0.25  # above its speed for which steps are planned, to the command [m/s]
 STRAIGHT = 0.01  # least area between the two levers of a leg: its rates stay finite [m^2]
-PLAN_BYTES = PLAN.itemsize
-SCRATCH = -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)  # doubles that plan and legs take
+LEGS_AT = PLAN.itemsize
+ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
 
 
 @kernel
 def act(
-    packed: Bytes,
-    bodies: Records,
-    soles: Ints,
-    period: float,
-    timestep: float,
-    rows: Bytes,
-    buffers: Bytes,
-    scratch: Floats,
+    memory: Bytes,
+    constants: Records,
+    leg_of_corner: Ints,
     observations: Floats,
     actions: Floats,
     progress: Ints,
@@ -69,36 +67,30 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    soles: leg of each feature that belongs to its sole, else -1; observations: shape (n, obs);
-    actions: shape (n, nu).  Each thread has a row, a workspace and scratch memory of its own,
-    shapes (threads, bytes) and (threads, 3, n), n at least nv, nf and SCRATCH.  Returns how many
-    were not tracked exactly.
+    leg_of_corner: leg of each contact feature that belongs to its sole, else a negative number; the
+    other arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    m = open_model(packed)
-    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
-    v_des, cost = scratch[thread, 0], scratch[thread, 1]
-    memory = raw(scratch[thread, 2], 8 * SCRATCH)
-    plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
-    g, p = bodies[0], plan[0]
-    find_legs(m, soles, legs, ROOT, JOINTS)
-    lookahead = 0.5 * (period - timestep)  # where the physics steps take inertia, on average
+    m, s, w, v_des, cost, room = open_memory(memory[thread])
+    plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
+    g, p = constants[0], plan[0]
+    find_legs(m, leg_of_corner, legs, ROOT, JOINTS)
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         p.phase, p.command[0] = read_state(m, s, ROOT, observations[i])
         p.command[1] = p.command[2] = 0.0
-        _survey(m, s, w, g, p, legs, soles, period)
+        _update_state(m, s, w, g, p, legs, leg_of_corner)
         keep_time(g, p, legs)
-        if _settle(m, s, w, g, legs):
-            _survey(m, s, w, g, p, legs, soles, period)
+        if _stop_touchdown(m, s, w, g, legs):
+            _update_state(m, s, w, g, p, legs, leg_of_corner)
         _gather_way(p)
         plan_step(g, p, legs)
         place_pressure(g, p, legs)
-        steer(g, p, w.pose[m.dofs[PITCH].body].R, legs, -g.sole[2])
-        set_goals(g, p, legs, period, 0.5 * timestep)
-        _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next)
-        price_corners(m, w, g, legs, soles, period, cost)
-        status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
+        desired_accelerations(g, p, w.pose[m.dofs[PITCH].body].R, legs, -g.sole[2])
+        set_goals(g, p, legs)
+        _desired_velocities(m, s, w, g, p, legs, v_des)
+        set_contact_costs(m, w, g, legs, leg_of_corner, cost)
+        status, _ = inverse_world(m, s, w, v_des, g.period, g.lookahead, cost)
         if status != TRACKED:
             missed += 1
         put_actions(m, w, ROOT, actions[i])
@@ -108,15 +100,14 @@ def act(
 
 
 @inlined
-def _survey(
+def _update_state(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
     g: Any,
     p: Any,
     legs: Records,
-    soles: Ints,
-    h: float,
+    leg_of_corner: Ints,
 ) -> None:
     """Equations of motion, centre of mass, angular momentum, hip and feet of the present state.
 
@@ -124,7 +115,7 @@ def _survey(
     latter: contact forces do not change it but by where they act.
     """
     update_poses(m, s.q, w.pose)
-    equations_of_motion(m, s, w, s.v, h, w.M)
+    equations_of_motion(m, s, w, s.v, g.period, w.M)
     whole = w.body[1]
     p.height = s.q[1]
     p.center[0], p.center[1], p.center[2] = whole.hc[0] / whole.mc, 0.0, whole.hc[2] / whole.mc
@@ -139,7 +130,7 @@ def _survey(
     p.momentum[0], p.momentum[1] = moment / (whole.mc * max(p.center[2], 0.05)), 0.0
     for leg in range(LEGS):
         one = legs[leg]
-        find_sole(m, w, g, soles, leg, one)
+        find_sole(m, w, g, leg_of_corner, leg, one)
         one.point[1] = one.yaw = 0.0  # legs side by side are one behind the other here
 
 
@@ -157,8 +148,8 @@ def _gather_way(p: Any) -> None:
 
 
 @inlined
-def _settle(m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records) -> bool:
-    """Stop the feet that have just come down (`legged_motion.stop_feet`, in the plane).
+def _stop_touchdown(m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records) -> bool:
+    """Stop the feet that have just come down (`common.motion.stop_feet`, in the plane).
 
     Returns whether any joint velocity was changed.
     """
@@ -171,8 +162,8 @@ def _settle(m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records)
             if slams(one, TWIST):
                 for k in range(JOINTS):
                     row = one.inverse[k]
-                    given = row[0] * one.velocity[1] + row[1] * one.velocity[3]
-                    s.v[one.first + k] -= given + row[2] * one.velocity[5]
+                    rate = row[0] * one.velocity[1] + row[1] * one.velocity[3]
+                    s.v[one.first + k] -= rate + row[2] * one.velocity[5]
     return changed
 
 
@@ -214,23 +205,15 @@ def _reach(
 
 
 @inlined
-def _desire(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    p: Any,
-    legs: Records,
-    h: float,
-    lookahead: float,
-    v_des: Floats,
-    mean: Floats,
+def _desired_velocities(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, v_des: Floats
 ) -> None:
-    """Desired joint velocities after the period h; `mean` is scratch, shape (nv,).
+    """Desired joint velocities after the control period; `w.v_next` is scratch.
 
     A standing foot's Jacobian is that of the contact problem, when the last physics step begins; a
     swinging one's is that of the time which the new velocity belongs to.
     """
+    h, lookahead, mean = g.period, g.lookahead, w.v_next
     for j in range(m.header[0].nv):
         mean[j] = s.v[j]
     _reach(m, s, w, g, legs, 2.0 * lookahead, mean, True)

@@ -40,13 +40,13 @@ def humanoid_balance() -> NDArray[Any]:
     b = biped[0]
     b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
     b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
-    b["half_width"] = b["astride"] = 1.0  # there is no sideways
+    b["half_width"] = b["most_width"] = 1.0  # there is no sideways
     b["reach"] = 0.85
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.09
     b["duty"], b["duty_slope"] = 0.58, 0.04
     b["arrival"], b["landing"] = 0.04, 0.05
-    b["hurry"] = 0.1
+    b["phase_warp"] = 0.1
     b["clearance"], b["heel"] = 0.045, 0.2
     b["height"] = 0.875
     b["height_rate"], b["tilt_rate"] = 7.0, 10.0

@@ -15,9 +15,9 @@ import numpy as np
 from rich.progress import track
 from scipy.optimize import least_squares
 
+from dynenvs.agents.experts.planar.expert import WalkingController
 from dynenvs.agents.experts.planar.gait_measure import Robot
 from dynenvs.agents.experts.planar.gaits import ENTRIES, KNOTS
-from dynenvs.agents.experts.reference import WalkingController
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
 
@@ -52,18 +52,18 @@ class Simulation:
         worlds = gym.make_vec(robot.env_id, num_envs=WORLDS, num_threads=1).unwrapped
         assert isinstance(worlds, DynVectorEnv)
         self.worlds = worlds
-        shapes = [(float(k), (0.0,) * ENTRIES) for k in range(KNOTS)]
-        self.controller = WalkingController(worlds, robot.gait.copy(), shapes)
+        self.controller = WalkingController(worlds)
+        self.controller.constants["commands"][0] = np.arange(KNOTS)  # any: the shape is the same
 
     def walk(self, shape: Floats, command: float) -> Walked:
         """Walk from standing; worlds that fell go on as they are begun anew."""
-        self.controller.gait["shapes"][0] = shape
+        self.controller.constants["shapes"][0] = shape
         options = {"command": np.full(WORLDS, command)}
         seen, _ = self.worlds.reset(seed=list(range(WORLDS)), options=options)
         nu = self.worlds.task.model.nu
         torque, speed = np.zeros((STEPS, WORLDS, nu)), np.zeros((STEPS, WORLDS))
-        friction = np.zeros((STEPS, WORLDS, int(self.controller.gait["legs"][0])))
-        least = LIGHT * self.controller.gait["weight"][0]
+        friction = np.zeros((STEPS, WORLDS, int(self.controller.constants["legs"][0])))
+        least = LIGHT * self.controller.constants["weight"][0]
         alive = np.full(WORLDS, float(STEPS))
         for k in range(STEPS):
             action, _ = self.controller.predict(seen)

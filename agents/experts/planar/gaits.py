@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.agents.experts.common.memory import TIMES
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import record_type
@@ -38,9 +39,10 @@ ROLLING = 0.06  # phase before it rises in which a heel sheds its load
 STANDING_PACE = 0.15  # of the hip, from which feet share by the phase alone [m/s]
 KNOTS = 10  # commands at which shapes are given
 
-# A walker's gait and the shape of its legs; one record, made by `reference.py`.
+# A walker's gait and the shape of its legs; one record, made by `expert.py`.
 GAIT = record_type(
     [
+        *TIMES,
         ("legs", "i8"),
         ("root", "i8"),  # root coordinates: x, z, and the trunk's pitch if it is free
         ("hips", "f8", (4,)),  # each leg's hip before the trunk's origin [m]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.planar.balance import balance, support
 from dynenvs.agents.experts.planar.gaits import (
     ANKLE_X,
@@ -44,6 +45,7 @@ from dynenvs.agents.experts.planar.leg import (
     solve_leg,
     trunk,
 )
+from dynenvs.agents.experts.planar.records import LEG, LEGS, PLAN
 from dynenvs.agents.experts.planar.state import read_state
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.planar.records import ROOT
@@ -57,10 +59,8 @@ from dynenvs.memory.layout import (
     Records,
     StateView,
     WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
 )
+from dynenvs.memory.views import vector
 from dynenvs.simulation.inverse import TRACKED, inverse_world
 from dynenvs.simulation.progress import claim, leave
 
@@ -81,18 +81,15 @@ NEAR = 6e-4  # a foot that has come forward is set down from here [m]
 ROUNDS = 3  # in which balance and the legs' motion are fitted to each other
 SLACK = 0.2  # of the hip's speed beyond 0 or the command, before steps follow it [m/s]
 TIPPING = 20.0  # bound on the trunk's angular acceleration [rad/s^2]
+LEGS_AT = PLAN.itemsize
+ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
 
 
 @kernel(seconds=8)
 def act(
-    packed: Bytes,
-    gaits: Records,
-    feet: Ints,
-    period: float,
-    lookahead: float,
-    rows: Bytes,
-    buffers: Bytes,
-    scratch: Floats,
+    memory: Bytes,
+    constants: Records,
+    leg_of_feature: Ints,
     observations: Floats,
     actions: Floats,
     progress: Ints,
@@ -100,25 +97,23 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    observations: shape (n, obs), as the walker environments give them; actions: shape (n, nu).
-    Each thread has a row, a workspace and scratch memory of its own, shapes (threads, bytes) and
-    (threads, 3, n), n at least nv, nf and ENTRIES.  Returns how many were not tracked exactly.
+    leg_of_feature: leg of each contact feature that is a foot's, else a negative number; the other
+    arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    m = open_model(packed)
-    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
-    v_des, cost, shape = scratch[thread, 0], scratch[thread, 1], scratch[thread, 2]
+    m, s, w, v_des, cost, room = open_memory(memory[thread])
+    plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
+    g, p = constants[0], plan[0]
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        phase, command = read_state(m, s, gaits[0].root, observations[i])
-        interpolate(gaits[0], command, shape)
-        _desire(m, s, w, gaits[0], shape, feet, period, lookahead, phase, command, v_des, cost)
-        status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
+        p.phase, p.command = read_state(m, s, g.root, observations[i])
+        _plan_trunk(s, g, p)
+        _desired_velocities(m, s, w, g, p, legs, leg_of_feature, v_des, cost)
+        status, _ = inverse_world(m, s, w, v_des, g.period, g.lookahead, cost)
         if status != TRACKED:
             missed += 1
-        root = gaits[0].root
-        for j in range(m.header[0].nv - root):
-            a = w.tau[root + j] / m.dofs[root + j].effort
+        for j in range(m.header[0].nv - g.root):
+            a = w.tau[g.root + j] / m.dofs[g.root + j].effort
             actions[i, j] = min(max(a, -1.0), 1.0)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
@@ -126,25 +121,14 @@ def act(
 
 
 @inlined
-def _desire(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    shape: Floats,
-    feet: Ints,
-    h: float,
-    ahead: float,
-    phase: float,
-    command: float,
-    v_des: Floats,
-    cost: Floats,
-) -> None:
-    """Desired joint velocities after the period h, and the cost of each foot's impulses.
+def _plan_trunk(s: StateView, g: Any, p: Any) -> None:
+    """Velocity of the hip and of the trunk's pitch after the period, and the shape of the gait.
 
     Semi-implicit velocities belong to the middle of the physics step before: references of
     velocity are taken h/2 - ahead earlier than those of position, accelerations `ahead` later.
     """
+    h, ahead, phase, command, shape = g.period, g.lookahead, p.phase, p.command, p.shape
+    interpolate(g, command, shape)
     f = frequency(g, command)
     before, after = phase - (0.5 * h - ahead) * f, phase + ahead * f
     # Hip: forward speed with a bound on its acceleration, height along its curve.  While it
@@ -160,7 +144,8 @@ def _desire(
     away, _, _ = hip(g, shape, HIP_X, X_HARMONICS, phase, length, command)
     _, sway, _ = hip(g, shape, HIP_X, X_HARMONICS, before, length, command)
     _, _, push = hip(g, shape, HIP_X, X_HARMONICS, after, length, command)
-    speed = min(command, _reachable_speed(s, g, shape, phase, command, away))
+    p.pace, p.away = pace, away
+    speed = min(command, _reachable_speed(s, g, p))
     ax = g.hip_rate * (speed + sway - s.v[0])
     ax = min(max(ax, -g.hip_acceleration), g.hip_acceleration) + push
     z, _, _ = hip(g, shape, HIP_Z, Z_HARMONICS, phase, length, command)
@@ -168,72 +153,75 @@ def _desire(
     _, _, az = hip(g, shape, HIP_Z, Z_HARMONICS, after, length, command)
     k = g.height_rate
     az += k * k * (shape[HEIGHT] + z - s.q[1]) + 2.0 * k * (vz - s.v[1])
-    hip_x, hip_z = s.v[0] + h * ax, s.v[1] + h * az
+    p.hip_x, p.hip_z = s.v[0] + h * ax, s.v[1] + h * az
     pitch, turn = trunk(s, g)
     k = g.tilt_rate
-    turn += h * min(max(-k * k * pitch - 2.0 * k * turn, -TIPPING), TIPPING)
+    p.turn = turn + h * min(max(-k * k * pitch - 2.0 * k * turn, -TIPPING), TIPPING)
+
+
+@inlined
+def _desired_velocities(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    g: Any,
+    p: Any,
+    legs: Records,
+    leg_of_feature: Ints,
+    v_des: Floats,
+    cost: Floats,
+) -> None:
+    """Desired joint velocities after the period, and the cost of each foot's impulses."""
     rounds = 1
     if g.root > ROOT:
         rounds = ROUNDS
         update_poses(m, s.q, w.pose)
-        equations_of_motion(m, s, w, s.v, h, w.M)
-    sharing = SHARING / (g.weight * h) ** 2
+        equations_of_motion(m, s, w, s.v, g.period, w.M)
     for i in range(rounds):
         for leg in range(g.legs):
-            own = phase + g.offsets[leg]
+            one = legs[leg]
+            own = p.phase + g.offsets[leg]
             own -= math.floor(own)
-            low, high = gaps(m, s, g, feet, leg)
-            stands = own < g.duty and low < DOWN
-            _leg(
-                s, g, shape, leg, own, stands, high, h, ahead, command, pace, away, hip_x, hip_z,
-                turn, v_des,
-            )  # fmt: skip
-            _load_costs(m, s, g, shape, feet, leg, own, stands, sharing, pace, cost)
+            one.number, one.phase = leg, own
+            one.low, one.high = gaps(m, s, g, leg_of_feature, leg)
+            one.stands = 1 if own < g.duty and one.low < DOWN else 0
+            _leg(s, g, p, one, v_des)
+            _set_contact_costs(m, s, g, p, leg_of_feature, one, cost)
         if i + 1 < rounds:
-            rear, front = support(m, s, g, feet, phase, pace, DOWN)
+            rear, front = support(m, s, g, leg_of_feature, p.phase, p.pace, DOWN)
             if rear < front:
-                v_des[0], v_des[1], v_des[ROOT] = hip_x, hip_z, turn
-                hip_x += h * balance(m, s, w, rear, front, h, v_des)
+                v_des[0], v_des[1], v_des[ROOT] = p.hip_x, p.hip_z, p.turn
+                p.hip_x += g.period * balance(m, s, w, rear, front, g.period, v_des)
 
 
 @inlined
-def _load_costs(
-    m: ModelView,
-    s: StateView,
-    g: Any,
-    shape: Floats,
-    feet: Ints,
-    leg: int,
-    phase: float,
-    stands: bool,
-    sharing: float,
-    pace: float,
-    cost: Floats,
+def _set_contact_costs(
+    m: ModelView, s: StateView, g: Any, p: Any, leg_of_feature: Ints, one: Any, cost: Floats
 ) -> None:
     """Costs of a leg's impulses: two feet then carry loads in proportion to their shares."""
-    share = load_share(g, phase, pace)
+    sharing = SHARING / (g.weight * g.period) ** 2
+    share = load_share(g, one.phase, p.pace)
     for f in range(m.header[0].nf):
-        if feet[f] == leg:
+        if leg_of_feature[f] == one.number:
             cost[f] = sharing * math.sqrt((1.0 - share + EVEN) / (share + UNLOADED))
             if m.features[f].center[0] < g.sole_x - BEHIND:
-                cost[f] /= heel_share(shape, phase) + UNLOADED
+                cost[f] /= heel_share(p.shape, one.phase) + UNLOADED
             # What is in the air is left out: it would be given a load that it cannot carry yet.
-            if not stands or gap(m, s, g, leg, f) > FLAT:
+            if not one.stands or gap(m, s, g, one.number, f) > FLAT:
                 cost[f] = math.inf
 
 
 @inlined
-def _reachable_speed(
-    s: StateView, g: Any, shape: Floats, phase: float, command: float, away: float
-) -> float:
+def _reachable_speed(s: StateView, g: Any, p: Any) -> float:
     """Speed at which no standing leg is overstretched before its lift-off [m/s].
 
     It binds in the first steps from standing, when the feet are not yet a stance length apart.
     """
+    command, away = p.command, p.away
     half = 0.5 * g.duty * command / frequency(g, command)
     fastest = math.inf
     for leg in range(g.legs):
-        own = phase + g.offsets[leg]
+        own = p.phase + g.offsets[leg]
         own -= math.floor(own)
         if own < g.duty:
             at = g.root + 3 * leg
@@ -241,30 +229,14 @@ def _reachable_speed(
             q1, q12 = pitch + s.q[at], pitch + s.q[at] + s.q[at + 1]
             x = -g.thigh * math.sin(q1) - g.shank * math.sin(q12)
             left = (g.duty - own) / frequency(g, command)
-            fastest = min(fastest, (x + away - shape[ANKLE_X] + 1.15 * half) / (left + 0.02))
+            fastest = min(fastest, (x + away - p.shape[ANKLE_X] + 1.15 * half) / (left + 0.02))
     return max(fastest, 0.0)
 
 
 @inlined
-def _leg(
-    s: StateView,
-    g: Any,
-    shape: Floats,
-    leg: int,
-    phase: float,
-    stands: bool,
-    high: float,
-    h: float,
-    ahead: float,
-    command: float,
-    pace: float,
-    away: float,
-    hip_x: float,
-    hip_z: float,
-    turn: float,
-    v_des: Floats,
-) -> None:
-    """Desired velocities of a leg's three joints after the period h; the root's are given."""
+def _leg(s: StateView, g: Any, p: Any, one: Any, v_des: Floats) -> None:
+    """Desired velocities of a leg's three joints after the period; the root's are in the plan."""
+    h, ahead, leg, phase, stands = g.period, g.lookahead, one.number, one.phase, one.stands != 0
     at = g.root + 3 * leg
     lag = 0.5 * h - ahead  # by which velocities are older than positions
     pitch, rate_now = trunk(s, g)
@@ -276,17 +248,17 @@ def _leg(
     if phase < g.duty or (phase > 1.0 - g.landing and z < NEAR):
         # It comes to rest flat on the ground, ever more slowly, and presses lightly there: a foot
         # that touches stays down.
-        rate = min(LANDING_RATE, LANDING_SPEED / max(high, 1e-9))
-        if stands and high < FLAT:
+        rate = min(LANDING_RATE, LANDING_SPEED / max(one.high, 1e-9))
+        if stands and one.high < FLAT:
             rate = 1.0 / h
         goal_x, goal_z = 0.0, -z / h if stands else -rate * z - PRESSING_SPEED
         goal_turn = min(max(-rate * tilt, -LANDING_TURN), LANDING_TURN)
-        if shape[HEEL_START] < phase < g.duty:  # it rolls over its toe
-            goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
+        if p.shape[HEEL_START] < phase < g.duty:  # it rolls over its toe
+            goal_turn = turning + h * _turn(g, p, phase, tilt, turning)
     else:
-        ax, az = _swing(g, shape, phase - g.duty, h, ahead, command, pace, x + away, z, vx, vz)
+        ax, az = _swing(g, p, phase - g.duty, x + p.away, z, vx, vz)
         goal_x, goal_z = vx + h * ax, vz + h * az
-        goal_turn = turning + h * _turn(g, shape, phase, h, ahead, command, tilt, turning)
+        goal_turn = turning + h * _turn(g, p, phase, tilt, turning)
     # The Jacobian of the time that the new velocity belongs to; a standing foot's is that of the
     # contact problem: when the last physics step begins.
     span = 2.0 * ahead if stands else h - lag
@@ -294,33 +266,25 @@ def _leg(
     for _ in range(2):
         # of the change of velocity, in the mean over the span
         share = 0.0 if stands else 0.5 * (h + lag) / h
-        then = pitch + span * (rate_now + share * (turn - rate_now))
-        ux, uz = hip_velocity(g, leg, then, turn)
+        then = pitch + span * (rate_now + share * (p.turn - rate_now))
+        ux, uz = hip_velocity(g, leg, then, p.turn)
         m1 = s.v[at] + share * (w1 - s.v[at])
         m2 = s.v[at + 1] + share * (w2 - s.v[at + 1])
         m3 = s.v[at + 2] + share * (w3 - s.v[at + 2])
         q1 = then + s.q[at] + span * m1
         q12 = q1 + s.q[at + 1] + span * m2
         q123 = q12 + s.q[at + 2] + span * m3
-        ux, uz = goal_x - (hip_x + ux), goal_z - (hip_z + uz)
+        ux, uz = goal_x - (p.hip_x + ux), goal_z - (p.hip_z + uz)
         w1, w2 = solve_leg(g, end, q1, q12, q123, ux, uz, goal_turn)
         w3 = goal_turn - w1 - w2
-        w1 -= turn
+        w1 -= p.turn
     v_des[at], v_des[at + 1], v_des[at + 2] = w1, w2, w3
 
 
 @inlined
-def _turn(
-    g: Any,
-    shape: Floats,
-    phase: float,
-    h: float,
-    ahead: float,
-    command: float,
-    tilt: float,
-    turning: float,
-) -> float:
+def _turn(g: Any, p: Any, phase: float, tilt: float, turning: float) -> float:
     """Desired angular acceleration of a foot: it follows the heel's rise and comes back flat."""
+    h, ahead, command, shape = g.period, g.lookahead, p.command, p.shape
     f = frequency(g, command)
     r0, _, _ = heel_rise(g, shape, phase, command)
     _, r1, _ = heel_rise(g, shape, phase - (0.5 * h - ahead) * f, command)
@@ -331,17 +295,7 @@ def _turn(
 
 @inlined
 def _swing(
-    g: Any,
-    shape: Floats,
-    since: float,
-    h: float,
-    ahead: float,
-    command: float,
-    pace: float,
-    x: float,
-    z: float,
-    vx: float,
-    vz: float,
+    g: Any, p: Any, since: float, x: float, z: float, vx: float, vz: float
 ) -> tuple[float, float]:
     """Desired acceleration of a swinging sole over the ground, `since` lift-off in cycles.
 
@@ -350,9 +304,10 @@ def _swing(
     while it gathers way.  The foot has come forward a little before it comes down: skimming the
     ground, it would stub its toe.
     """
-    f = frequency(g, command)
+    h, ahead, shape = g.period, g.lookahead, p.shape
+    f = frequency(g, p.command)
     before, after = since - (0.5 * h - ahead) * f, since + ahead * f
-    length = pace / f
+    length = p.pace / f
     k = g.swing_rate
     span = 1.0 - g.duty - g.landing
     s = min(since / span, 1.0)

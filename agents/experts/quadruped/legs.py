@@ -13,6 +13,8 @@ from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
 
+Column = tuple[float, float, float]
+
 
 @inlined
 def reach(
@@ -37,16 +39,16 @@ def reach(
             x, y = x + pose.p[0] - radius * n[0], y + pose.p[1] - radius * n[1]
             z = z + pose.p[2] - radius * n[2]
             one.arm[0], one.arm[1], one.arm[2] = x - base[0], y - base[1], z - base[2]
-            a, b, c = _column(m, w, leg, 0, x, y, z)
-            d, e, f = _column(m, w, leg, 1, x, y, z)
-            u, v, t = _column(m, w, leg, 2, x, y, z)
-            _invert(a, b, c, d, e, f, u, v, t, one.inverse)
+            abduction = _column(m, w, leg, 0, x, y, z)
+            hip = _column(m, w, leg, 1, x, y, z)
+            knee = _column(m, w, leg, 2, x, y, z)
+            _invert(abduction, hip, knee, one.inverse)
 
 
 @inlined
 def _column(
     m: ModelView, w: WorkspaceView, leg: int, joint: int, x: float, y: float, z: float
-) -> tuple[float, float, float]:
+) -> Column:
     """Velocity of the point (x, y, z) for a unit rate of one of a leg's joints."""
     body = m.dofs[ROOT + 3 * leg + joint].body
     pose = w.pose_new[body]
@@ -56,22 +58,14 @@ def _column(
 
 
 @inlined
-def _invert(
-    a: float,
-    b: float,
-    c: float,
-    d: float,
-    e: float,
-    f: float,
-    u: float,
-    v: float,
-    t: float,
-    out: Floats,
-) -> None:
-    """out = inverse of the matrix with columns (a, b, c), (d, e, f), (u, v, t).
+def _invert(first: Column, second: Column, third: Column, out: Floats) -> None:
+    """out = inverse of the matrix with these columns.
 
     A stretched or folded leg's determinant is kept away from zero: its rates stay finite.
     """
+    a, b, c = first
+    d, e, f = second
+    u, v, t = third
     x, y, z = e * t - f * v, f * u - d * t, d * v - e * u
     determinant = a * x + b * y + c * z
     least = 1e-4

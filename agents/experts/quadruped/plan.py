@@ -72,7 +72,7 @@ def share_load(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def steer(g: Any, p: Any, R: Floats) -> None:
+def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
     """The base's desired accelerations, balance left aside.
 
     The command is trimmed first: the pendulum knows nothing of the legs' own momentum.

@@ -1,7 +1,8 @@
-"""What the trotting expert is told of a robot, and what it works out at each call."""
+"""What the trotting expert knows of a robot, and what it computes at each call."""
 
 from __future__ import annotations
 
+from dynenvs.agents.experts.common.memory import TIMES
 from dynenvs.memory.records import record_type
 
 LEGS = 4
@@ -11,6 +12,7 @@ PAIRS = 2  # diagonal pairs, which stand in turn
 # A robot's legs, gait and gains; one record, made by `parameters.py`
 TROT = record_type(
     [
+        *TIMES,
         ("pair", "i8", (LEGS,)),  # to which each leg belongs; pair 1 is half a cycle behind pair 0
         ("first", "i8", (PAIRS,)),  # legs of each pair
         ("second", "i8", (PAIRS,)),
@@ -20,7 +22,7 @@ TROT = record_type(
         ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
         ("landing", "f8"),  # and by which it is almost down
         ("clearance", "f8"),  # of a swinging foot [m]
-        ("hurry", "f8"),  # by how much faster a swing over ground ends, and slower begins
+        ("phase_warp", "f8"),  # by how much faster a swing over ground ends, and slower begins
         ("rise", "f8"),  # by how much faster a foot begins to go up than it comes down
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
@@ -97,7 +99,7 @@ PLAN = record_type(
         ("along", "f8", (PAIRS, 2)),  # desired acceleration of the base while a pair carries
         ("a", "f8", (3,)),  # the same as the pairs share the weight [m/s^2]
         ("alpha", "f8", (3,)),  # [rad/s^2]
-        ("chosen", "f8", (3,)),  # acceleration with what balance asks for
+        ("balanced", "f8", (3,)),  # the same with what balance asks for [m/s^2]
         ("weight", "f8", (PAIRS,)),  # shares of the pairs in the load
     ]
 )

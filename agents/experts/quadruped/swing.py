@@ -14,8 +14,8 @@ from dynenvs.agents.experts.common.curves import (
     glide_rate,
     hop,
     hop_rate,
-    hurry,
-    hurry_rate,
+    phase_warp,
+    phase_warp_rate,
     smooth_step,
 )
 from dynenvs.agents.experts.common.motion import DOWN
@@ -41,47 +41,49 @@ def set_places(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def set_goals(g: Any, o: Floats, p: Any, legs: Records, h: float, lag: float, base: float) -> None:
-    """Velocities of all feet after the period h; velocities are `lag` older than positions.
+def set_goals(g: Any, o: Floats, p: Any, legs: Records, base: float) -> None:
+    """Velocities of all feet after the control period.
 
-    o: observation; base: its base's height in the frame [m].
+    o: observation; base: height of the robot's base in the frame [m].
     """
+    h = g.period
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
             one.goal[0] = one.goal[1] = 0.0
             one.goal[2] = -one.gap / h
-        elif one.phase < p.duty:  # late
+        elif one.phase < p.duty:  # it is late
             one.goal[0] = one.goal[1] = 0.0
-            one.goal[2] = _down(p, one, h)
+            one.goal[2] = _down(g, p, one)
         elif g.scan_x > 0:
-            swing_over(g, o, p, one, h, base)
+            swing_over(g, o, p, one, base)
             if one.touches and one.phase > LANDED:
                 one.goal[0] = one.goal[1] = 0.0
                 one.goal[2] = -PRESSING_SPEED
         else:
-            _swing(g, p, one, leg, h, lag)
+            _swing(g, p, one, leg)
             if one.phase > 1.0 - g.landing and one.gap < NEAR:
-                one.goal[2] = _down(p, one, h)
+                one.goal[2] = _down(g, p, one)
                 if one.gap < DOWN:
                     one.goal[0] = one.goal[1] = 0.0
 
 
 @inlined
-def _down(p: Any, one: Any, h: float) -> float:
+def _down(g: Any, p: Any, one: Any) -> float:
     """Vertical speed: on the ground when the foot is due to carry, or at the end of the period.
 
     In physics steps of equal acceleration a foot goes two thirds of its new velocity's way.
     """
+    h = g.period
     left = (1.0 - one.phase) / p.frequency if one.phase > p.duty else 0.0
     down = one.gap / left if left > 1.5 * h else 1.5 * (one.gap + 3e-5) / h + 0.5 * one.velocity[2]
     return -min(max(down, PRESSING_SPEED), LANDING_SPEED)
 
 
 @inlined
-def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
+def _swing(g: Any, p: Any, one: Any, leg: int) -> None:
     """From where a steady gait would have lifted the foot to its next place, up and down."""
-    f = p.frequency
+    f, h, lag = p.frequency, g.period, g.lag
     steps = math.floor((one.phase - p.duty) / (h * f) + 1e-9)
     start = one.phase - steps * h * f
     elapsed = steps * h
@@ -104,7 +106,7 @@ def _swing(g: Any, p: Any, one: Any, leg: int, h: float, lag: float) -> None:
     one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
     one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
     span = whole - g.landing / f
-    up = g.clearance * hop(hurry(elapsed / span, -g.rise), 0.0)
+    up = g.clearance * hop(phase_warp(elapsed / span, -g.rise), 0.0)
     up += HOVER * smooth_step(4.0 * elapsed / span)
     rate = g.clearance * _hop_rate(g, (elapsed - lag) / span) / span
     next_rate = g.clearance * _hop_rate(g, (elapsed - lag + h) / span) / span
@@ -122,7 +124,7 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 @inlined
 def _hop_rate(g: Any, s: float) -> float:
     """Slope of the way up and down."""
-    return hop_rate(hurry(s, -g.rise), 0.0) * hurry_rate(s, -g.rise)
+    return hop_rate(phase_warp(s, -g.rise), 0.0) * phase_warp_rate(s, -g.rise)
 
 
 @inlined
@@ -132,9 +134,9 @@ def _way(g: Any, s: float) -> float:
     The acceleration is a straight line: no other way asks for so little change of the torques.  It
     begins and ends in a jump, where the feet take over the load from each other anyway.
     """
-    return glide(hurry(s, g.hurry), 0.0, 0.0)
+    return glide(phase_warp(s, g.phase_warp), 0.0, 0.0)
 
 
 @inlined
 def _way_rate(g: Any, s: float) -> float:
-    return glide_rate(hurry(s, g.hurry), 0.0, 0.0) * hurry_rate(s, g.hurry)
+    return glide_rate(phase_warp(s, g.phase_warp), 0.0, 0.0) * phase_warp_rate(s, g.phase_warp)

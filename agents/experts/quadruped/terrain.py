@@ -1,4 +1,4 @@
-"""The trot on terrain: what the height scan tells of the ground, and where and how feet step on it.
+"""The trot on terrain: the ground as the height scan shows it, and how feet step on it.
 
 The frame's origin lies in the plane that fits the scanned ground best, below the base.  That plane
 gives the base its height, its tilt and its climb; the scan itself gives the ground below each foot,
@@ -27,7 +27,7 @@ CLEAR = 0.015  # ground this much higher than the foothold is in the way of comi
 
 
 @inlined
-def sight(g: Any, o: Floats, x: float, y: float) -> float:
+def ground_height(g: Any, o: Floats, x: float, y: float) -> float:
     """Height of the ground at (x, y) against the base's [m], between four points of the scan."""
     u = min(max(x / g.scan_spacing + 0.5 * (g.scan_x - 1.0), 0.0), g.scan_x - 1.001)
     v = min(max(y / g.scan_spacing + 0.5 * (g.scan_y - 1.0), 0.0), g.scan_y - 1.001)
@@ -40,7 +40,7 @@ def sight(g: Any, o: Floats, x: float, y: float) -> float:
 
 
 @inlined
-def look(g: Any, s: StateView, o: Floats, p: Any) -> None:
+def read_scan(g: Any, s: StateView, o: Floats, p: Any) -> None:
     """The plane of the scanned ground: the base's height above it, and its slopes."""
     mean = x_slope = y_slope = xx = yy = 0.0
     for i in range(g.scan_x):
@@ -58,7 +58,9 @@ def look(g: Any, s: StateView, o: Floats, p: Any) -> None:
 
 
 @kernel
-def feel(m: ModelView, g: Any, o: Floats, p: Any, one: Any, leg: int, base: float) -> None:
+def estimate_terrain(
+    m: ModelView, g: Any, o: Floats, p: Any, one: Any, leg: int, base: float
+) -> None:
     """Ground below a foot: its height and normal, whether the foot touches it, and how far it is.
 
     `one.point` holds the foot's centre and becomes the point that touches.  The foot's half space
@@ -66,9 +68,9 @@ def feel(m: ModelView, g: Any, o: Floats, p: Any, one: Any, leg: int, base: floa
     """
     x, y = one.point[0], one.point[1]
     reach = 0.5 * g.scan_spacing
-    ground = sight(g, o, x, y)
-    dx = (sight(g, o, x + reach, y) - sight(g, o, x - reach, y)) / (2.0 * reach)
-    dy = (sight(g, o, x, y + reach) - sight(g, o, x, y - reach)) / (2.0 * reach)
+    ground = ground_height(g, o, x, y)
+    dx = (ground_height(g, o, x + reach, y) - ground_height(g, o, x - reach, y)) / (2.0 * reach)
+    dy = (ground_height(g, o, x, y + reach) - ground_height(g, o, x, y - reach)) / (2.0 * reach)
     if dx * dx + dy * dy > 0.25:  # an edge: feet stand on the tread
         dx = dy = 0.0
     length = math.sqrt(1.0 + dx * dx + dy * dy)
@@ -141,21 +143,22 @@ def _toward(way: float, speed: float, last: float, time: float) -> float:
 
 
 @kernel
-def swing_over(g: Any, o: Floats, p: Any, one: Any, h: float, base: float) -> None:
+def swing_over(g: Any, o: Floats, p: Any, one: Any, base: float) -> None:
     """Goal of a swinging foot: up, over what is in the way, and down to its place.
 
     From wherever it is now: the least acceleration that gets it there in the time left.
     """
+    h = g.period
     swing = (1.0 - p.duty) / p.frequency
     left = (1.0 - one.phase) / p.frequency
     done = 1.0 - left / swing
     x, y, z = one.point[0], one.point[1], one.point[2]
     x1, y1 = one.place[0], one.place[1]
-    down = base + sight(g, o, x1, y1)
+    down = base + ground_height(g, o, x1, y1)
     top = down
     for k in range(ALONG):
         part = k / ALONG
-        top = max(top, base + sight(g, o, x + part * (x1 - x), y + part * (y1 - y)))
+        top = max(top, base + ground_height(g, o, x + part * (x1 - x), y + part * (y1 - y)))
     time = max(left - g.arrival / p.frequency, 3.0 * h)
     start = smooth_step(4.0 * done)
     one.goal[0] = one.velocity[0] + h * start * _toward(x1 - x, one.velocity[0], 0.0, time)

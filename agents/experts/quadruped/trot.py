@@ -20,21 +20,27 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import (
     any_slams,
+    contact_cost,
     from_base,
     mean_velocity,
     moment_about,
-    price,
     put_actions,
     stop_feet,
 )
 from dynenvs.agents.experts.common.state import BASE, angular_momentum, read_state
 from dynenvs.agents.experts.quadruped.legs import reach
-from dynenvs.agents.experts.quadruped.plan import plan_step, share_load, steer
+from dynenvs.agents.experts.quadruped.plan import desired_accelerations, plan_step, share_load
 from dynenvs.agents.experts.quadruped.records import JOINTS, LEG, LEGS, PAIRS, PLAN
 from dynenvs.agents.experts.quadruped.swing import set_goals, set_places
-from dynenvs.agents.experts.quadruped.terrain import MOVES, choose_footholds, feel, look
+from dynenvs.agents.experts.quadruped.terrain import (
+    MOVES,
+    choose_footholds,
+    estimate_terrain,
+    read_scan,
+)
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
@@ -48,33 +54,24 @@ from dynenvs.memory.layout import (
     Records,
     StateView,
     WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
 )
-from dynenvs.memory.views import raw, vector
+from dynenvs.memory.views import vector
 from dynenvs.simulation.inverse import TRACKED, inverse_world
 from dynenvs.simulation.progress import claim, leave
 
 FASTEST = 40.0  # joint velocity that is asked for [rad/s]
 STRONGEST = 12.0  # acceleration across the line [m/s^2]
-PLAN_BYTES = PLAN.itemsize
-COSTS = 2 * MOVES * MOVES
-COSTS_AT = 8 * -(-(PLAN_BYTES + LEGS * LEG.itemsize) // 8)
-SCRATCH = COSTS + COSTS_AT // 8  # doubles that plan and legs take
+LEGS_AT = PLAN.itemsize
+COSTS_AT = LEGS_AT + LEGS * LEG.itemsize
+COSTS = 2 * MOVES * MOVES  # numbers that `choose_footholds` computes with
+ROOM = COSTS_AT + 8 * COSTS  # bytes that plan, legs and these take
 
 
 @kernel(seconds=14)
 def act(
-    packed: Bytes,
-    models: Bytes,
-    gaits: Records,
-    feet: Ints,
-    period: float,
-    timestep: float,
-    rows: Bytes,
-    buffers: Bytes,
-    scratch: Floats,
+    memory: Bytes,
+    constants: Records,
+    leg_of_feature: Ints,
     observations: Floats,
     actions: Floats,
     progress: Ints,
@@ -82,40 +79,36 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    models: the robot on level ground, a copy for each thread, which puts the ground where its feet
-    stand, shape (threads, bytes); observations: shape (n, obs); actions: shape (n, nu).  Each
-    thread has a row, a workspace and scratch memory of its own, shapes (threads, bytes) and
-    (threads, 3, n), n at least nv, nf and SCRATCH.  Returns how many were not tracked exactly.
+    leg_of_feature: leg of each contact feature that is a foot, else a negative number; the other
+    arguments, and what it returns, are those of every expert (`BatchController`).  In its copy of
+    the model, the robot on level ground, each thread puts the ground where the feet stand.
     """
-    m = open_model(models[thread])
-    s, w = open_state(m, rows[thread]), open_workspace(m, buffers[thread])
-    v_des, cost = scratch[thread, 0], scratch[thread, 1]
-    memory = raw(scratch[thread, 2], 8 * SCRATCH)
-    plan, legs = vector(memory, 0, 1, PLAN), vector(memory, PLAN_BYTES, LEGS, LEG)
-    costs = vector(memory, COSTS_AT, COSTS, np.float64)
-    g, p = gaits[0], plan[0]
+    m, s, w, v_des, cost, room = open_memory(memory[thread])
+    plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
+    costs = vector(room, COSTS_AT, COSTS, np.float64)
+    g, p = constants[0], plan[0]
     for f in range(m.header[0].npoints):
-        if feet[f] >= 0:
-            legs[feet[f]].feature, legs[feet[f]].body = f, m.features[f].body_a
-    lookahead = 0.5 * (period - timestep)  # where the physics steps take inertia, on average
+        if leg_of_feature[f] >= 0:
+            one = legs[leg_of_feature[f]]
+            one.feature, one.body = f, m.features[f].body_a
     missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         o = observations[i]
         _observe(m, s, g, o, p)
-        _survey(m, s, w, g, o, p, legs, period)
+        _update_state(m, s, w, g, o, p, legs)
         share_load(g, p, legs)
-        if _settle(m, s, w, legs):
-            _survey(m, s, w, g, o, p, legs, period)
-        steer(g, p, w.pose[BASE].R)
+        if _stop_touchdown(m, s, w, legs):
+            _update_state(m, s, w, g, o, p, legs)
+        desired_accelerations(g, p, w.pose[BASE].R)
         plan_step(g, p, legs)
         set_places(g, p, legs)
         if g.scan_x > 0:
             choose_footholds(g, o, p, legs, costs)
-        set_goals(g, o, p, legs, period, 0.5 * timestep, s.q[2])
-        _desire(m, s, w, g, p, legs, period, lookahead, v_des, w.v_next)
-        _price(m, g, legs, period, cost)
-        status, _ = inverse_world(m, s, w, v_des, period, lookahead, cost)
+        set_goals(g, o, p, legs, s.q[2])
+        _desired_velocities(m, s, w, g, p, legs, v_des)
+        _set_contact_costs(m, g, legs, cost)
+        status, _ = inverse_world(m, s, w, v_des, g.period, g.lookahead, cost)
         if status != TRACKED:
             missed += 1
         put_actions(m, w, ROOT, actions[i])
@@ -130,30 +123,31 @@ def _observe(m: ModelView, s: StateView, g: Any, o: Floats, p: Any) -> None:
     read_state(m, s, o, p)
     p.rise[0] = p.rise[1] = 0.0
     if g.scan_x > 0:
-        look(g, s, o, p)
+        read_scan(g, s, o, p)
 
 
 @inlined
-def _price(m: ModelView, g: Any, legs: Records, h: float, cost: Floats) -> None:
-    """Costs of the feet's impulses: with these two feet carry loads in proportion to their shares.
+def _set_contact_costs(m: ModelView, g: Any, legs: Records, cost: Floats) -> None:
+    """Costs of the feet's impulses, by which feet carry loads in proportion to their shares.
 
-    What does not stand is left out: it would be given a load that it cannot carry yet.
+    Feet that do not stand are left out by an infinite cost: they would be given a load that they
+    cannot carry yet.
     """
     for f in range(m.header[0].nf):
         cost[f] = math.inf
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
-            cost[one.feature] = price(one.share, g.mass, h)
+            cost[one.feature] = contact_cost(one.share, g.mass, g.period)
 
 
 @inlined
-def _survey(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, o: Floats, p: Any, legs: Records, h: float
+def _update_state(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, o: Floats, p: Any, legs: Records
 ) -> None:
     """Equations of motion, centre of mass, angular momentum, base and feet of the present state."""
     update_poses(m, s.q, w.pose)
-    equations_of_motion(m, s, w, s.v, h, w.M)
+    equations_of_motion(m, s, w, s.v, g.period, w.M)
     root, origin = w.body[BASE], w.pose[BASE].p
     p.height = s.q[2]
     for k in range(3):
@@ -169,7 +163,7 @@ def _survey(
         one.point[0], one.point[1] = x + pose.p[0], y + pose.p[1]
         one.point[2] = z + pose.p[2]
         if g.scan_x > 0:
-            feel(m, g, o, p, one, leg, s.q[2])
+            estimate_terrain(m, g, o, p, one, leg, s.q[2])
         else:
             one.normal[0], one.normal[1], one.normal[2] = 0.0, 0.0, 1.0
             one.point[2] -= feature.radius
@@ -184,7 +178,7 @@ def _survey(
 
 
 @inlined
-def _settle(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool:
+def _stop_touchdown(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool:
     """Stop the feet that have just come down; returns whether any joint velocity was changed."""
     changed = any_slams(legs, LEGS, JOINTS)
     if changed:
@@ -195,44 +189,36 @@ def _settle(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool
 
 
 @inlined
-def _desire(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    p: Any,
-    legs: Records,
-    h: float,
-    lookahead: float,
-    v_des: Floats,
-    mean: Floats,
+def _desired_velocities(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, v_des: Floats
 ) -> None:
-    """Desired joint velocities after the period h; `mean` is scratch, shape (nv,).
+    """Desired joint velocities after the control period; `w.v_next` is scratch.
 
     A standing foot's Jacobian is that of the contact problem, when the last physics step begins; a
     swinging one's is that of the time which the new velocity belongs to.
     """
+    mean = w.v_next
     for j in range(m.header[0].nv):
         mean[j] = s.v[j]
-    reach(m, s, w, legs, 2.0 * lookahead, mean, True)
+    reach(m, s, w, legs, 2.0 * g.lookahead, mean, True)
     for k in range(3):
-        p.chosen[k] = p.a[k]
+        p.balanced[k] = p.a[k]
     for _ in range(3):
-        reach(m, s, w, legs, 0.5 * h + lookahead, mean, False)
-        _joint_velocities(p, legs, h, v_des)
-        mean_velocity(m, s, w, p, h, lookahead, v_des, mean)
-    _balance(m, s, w, g, p, legs, h, v_des)
-    _joint_velocities(p, legs, h, v_des)
+        reach(m, s, w, legs, 0.5 * g.period + g.lookahead, mean, False)
+        _joint_velocities(g, p, legs, v_des)
+        mean_velocity(m, s, w, g, p, v_des, mean)
+    _balance(m, s, w, g, p, legs, v_des)
+    _joint_velocities(g, p, legs, v_des)
     for j in range(ROOT, m.header[0].nv):
         v_des[j] = min(max(v_des[j], -FASTEST), FASTEST)
 
 
 @inlined
-def _joint_velocities(p: Any, legs: Records, h: float, out: Floats) -> None:
-    """Joint velocities that give the feet their goals while the base moves as chosen."""
+def _joint_velocities(g: Any, p: Any, legs: Records, out: Floats) -> None:
+    """Joint velocities that give the feet their goals while the base accelerates by p.balanced."""
     for leg in range(LEGS):
         one = legs[leg]
-        x, y, z = from_base(p, one, h, 0)
+        x, y, z = from_base(p, one, g.period, 0)
         for k in range(JOINTS):
             row = one.inverse[k]
             out[ROOT + JOINTS * leg + k] = row[0] * x + row[1] * y + row[2] * z
@@ -240,14 +226,7 @@ def _joint_velocities(p: Any, legs: Records, h: float, out: Floats) -> None:
 
 @inlined
 def _balance(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    p: Any,
-    legs: Records,
-    h: float,
-    v_des: Floats,
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, v_des: Floats
 ) -> None:
     """The base's acceleration with the part across the line that keeps roll and pitch.
 
@@ -255,21 +234,19 @@ def _balance(
     one line to the other.  `v_des` are the joint velocities for p.a.
     """
     base = w.pose[BASE].p
-    p.chosen[0] = p.chosen[1] = 0.0
-    p.chosen[2] = p.a[2]
+    p.balanced[0] = p.balanced[1] = 0.0
+    p.balanced[2] = p.a[2]
     for pair in range(PAIRS):
         if p.weight[pair] > 0.0:
             ux, uy, uz = p.line[pair, 0], p.line[pair, 1], p.ascent[pair]
             foot = legs[g.first[pair]].point
             arm = (base[0] - foot[0], base[1] - foot[1], base[2] - foot[2])
-            given, x_slope, y_slope = moment_about(
-                m, s, w, p, legs, LEGS, JOINTS, h, v_des, (ux, uy, uz), arm
-            )
+            moment, x_slope, y_slope = moment_about(m, s, w, g, p, legs, v_des, (ux, uy, uz), arm)
             ax, ay = p.along[pair, 0], p.along[pair, 1]
-            given += x_slope * (ax - p.a[0]) + y_slope * (ay - p.a[1])
+            moment += x_slope * (ax - p.a[0]) + y_slope * (ay - p.a[1])
             slope = ux * y_slope - uy * x_slope
             amount = 0.0
             if abs(slope) > 1e-9:
-                amount = min(max(-given / slope, -STRONGEST), STRONGEST)
-            p.chosen[0] += p.weight[pair] * (ax - amount * uy)
-            p.chosen[1] += p.weight[pair] * (ay + amount * ux)
+                amount = min(max(-moment / slope, -STRONGEST), STRONGEST)
+            p.balanced[0] += p.weight[pair] * (ax - amount * uy)
+            p.balanced[1] += p.weight[pair] * (ay + amount * ux)

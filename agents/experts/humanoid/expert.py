@@ -1,0 +1,41 @@
+"""The humanoid's expert: what it knows of the robot, and which tasks it knows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynenvs.agents.experts.common.controller import BatchController, Knowledge
+from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.humanoid.parameters import humanoid_biped
+from dynenvs.agents.experts.humanoid.walk import ROOM, act
+from dynenvs.envs.core.task import Task
+from dynenvs.envs.legged.humanoid import HumanoidTask
+
+
+class StridingController(BatchController):
+    """Walks on two legs as commanded by inverse dynamics; acts on the observation alone.
+
+    Of loose objects it knows nothing: the observation's entries about them come last, and it does
+    not read them.
+    """
+
+    task_type = HumanoidTask
+    act = staticmethod(act)
+
+    @classmethod
+    def check(cls, task: Task) -> None:
+        """Refuse terrain."""
+        super().check(task)
+        if isinstance(task, HumanoidTask) and task.terrain != "flat":
+            raise ValueError(f"the humanoid's expert walks on flat ground, not on {task.terrain!r}")
+
+    def know(self, task: HumanoidTask) -> Knowledge:
+        """Body, gait and gains, and the leg of each contact feature that is a sole's corner."""
+        model = task.level
+        body = humanoid_biped()
+        set_times(body, task)
+        body["mass"] = model.bodies["mass"].sum()
+        features = model.candidates
+        corners = features["center"][:, 2] < 0.999 * body["sole"][0, 2]
+        leg_of_corner = np.where(corners, task.feet_of(model), -1)
+        return Knowledge(model, body, leg_of_corner, ROOM)

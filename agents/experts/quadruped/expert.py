@@ -1,0 +1,33 @@
+"""The quadruped's expert: what it knows of the robot and of its ground."""
+
+from __future__ import annotations
+
+from dynenvs.agents.experts.common.controller import BatchController, Knowledge
+from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.quadruped.parameters import quadruped_trot
+from dynenvs.agents.experts.quadruped.trot import ROOM, act
+from dynenvs.envs.legged.legged import SCAN_SPACING
+from dynenvs.envs.legged.quadruped import QuadrupedTask
+
+
+class TrottingController(BatchController):
+    """Trots as commanded by inverse dynamics; acts on the observation alone.
+
+    Of loose objects it knows nothing: the observation's entries about them come last, and it does
+    not read them.
+    """
+
+    task_type = QuadrupedTask
+    act = staticmethod(act)
+
+    def know(self, task: QuadrupedTask) -> Knowledge:
+        """Legs, gait and gains, where the height scan is, and the leg of each contact feature."""
+        model = task.level
+        gait = quadruped_trot(task.terrain)
+        set_times(gait, task)
+        gait["mass"] = model.bodies["mass"].sum()
+        if task.terrain != "flat":
+            gait["scan_x"], gait["scan_y"] = task.scan
+            gait["scan_spacing"] = SCAN_SPACING
+            gait["scan_at"] = 2 * model.nu + 15 + len(task.legs)
+        return Knowledge(model, gait, task.feet_of(model), ROOM)
