@@ -2,25 +2,24 @@
 
 A task brings four kernels, each inlined here, so that one loop serves all:
 
-- `begin(packed, m, s, buffer, task, o, given)`: the start of an episode, in a fresh row;
-- `start(m, s, task, o, action, tau)`: the torques of a control step, which are then held;
-- `finish(packed, m, s, task, o, given, action, solved)`: the end of the control step, of which
-  every physics step was solved or not; the reward;
-- `tell(packed, m, s, t, o, given, action, observation, reading)`: what is seen and said.
+- `begin(w)`: the start of an episode, in a fresh row;
+- `start(w, tau)`: the torques of a control step, which are then held, shape (nv,);
+- `finish(w, solved)`: the end of the control step, of which every physics step was solved or not;
+  returns the reward;
+- `tell(w, observation, reading)`: what is seen and said.
 
-`task` is a world's record, shape (1,), and t its entry; o the task's options; `given` a tuple of
-what else the task knows.  A task's generator is the first field of its record.  A thread takes as
-many worlds at once as it has workspaces: those go through the physics abreast.
+`w` is one world as a `TaskWorld`.  A thread takes as many worlds at once as it has workspaces:
+those go through the physics abreast.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynenvs.envs.core.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
-from dynenvs.envs.core.table import open_batch
+from dynenvs.envs.core.table import BatchView, open_batch
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import (
     Bytes,
@@ -41,96 +40,133 @@ from dynenvs.simulation.timestep import clear_totals
 from dynenvs.simulation.undo import keep_state, may_fill, restore_state
 
 
-@inlined
-def carry_out(
-    begin: Any,
-    start: Any,
-    finish: Any,
-    tell: Any,
-    kind: Any,
-    packed: Bytes,
-    options: Records,
-    given: Any,
-    table: Ints,
-    progress: Ints,
-    thread: int,
-    order: int,
-) -> None:
-    """Carry out `order` (see `codes.py`) in the chosen worlds that no other thread has taken.
+class Call(NamedTuple):
+    """The arguments of a task's kernel `run`."""
 
-    Of the task: its kernels, the dtype of its records, the model, its options and what else it is
-    given.  `table` leads to the worlds' arrays (`BatchView`), `progress` is a round that has
-    begun.  The caller's copies of observations and readings are made here: what only this thread
-    touches stays in its core's cache.  A world whose contacts find no room stays as it was before
-    its control step, and its end is minus the number of contacts for which there must be room.
+    packed: Bytes  # the model
+    options: Records  # the task's, shape (1,)
+    given: Any  # a tuple of what else the task knows (`Task.constants`)
+    table: Ints  # leads to the worlds' arrays (`BatchView`)
+    progress: Ints  # of a round that has begun
+    thread: int
+    order: int  # see `codes.py`
+
+
+class TaskWorld(NamedTuple):
+    """One world as the kernels of a task see it."""
+
+    packed: Bytes  # the model, and the views on it and on the physical state
+    m: ModelView
+    s: StateView
+    options: Records  # the task's, shape (1,)
+    given: Any  # what else it knows
+    task: Records  # what it remembers of this world, shape (1,)
+    action: Floats  # shape (nu,)
+    buffer: Bytes  # workspace
+
+
+@inlined
+def carry_out(begin: Any, start: Any, finish: Any, tell: Any, kind: Any, call: Call) -> None:
+    """Carry out an order in the chosen worlds that no other thread has taken.
+
+    Of the task: its kernels, and the dtype of its records.  The caller's copies of observations and
+    readings are made here: what only this thread touches stays in its core's cache.  A world whose
+    contacts find no room stays as it was before its control step, and its end is minus the number
+    of contacts for which there must be room.
     """
-    batch = open_batch(table)
-    rows, tasks, chosen, readings = batch.rows, batch.tasks, batch.chosen, batch.readings
-    actions, observations, ends = batch.actions, batch.observations, batch.ends
-    buffers = batch.buffers
-    m = open_model(packed)
-    h, o = m.header[0], options[0]
-    n = chosen.shape[0]
-    kept, told = tasks.shape[0] // n, readings.shape[0] // n  # bytes of a world
+    batch = open_batch(call.table)
+    m = open_model(call.packed)
+    h, o = m.header[0], call.options[0]
+    n = batch.chosen.shape[0]
+    kept = batch.tasks.shape[0] // n  # bytes of a world's record
     stride = h.workspace_bytes + kept + APART
-    size = buffers.shape[0] // (progress[0] * stride)  # worlds taken at once
-    buffers = vector(buffers, thread * size * stride, size * stride, np.uint8)
-    nu, seen = actions.shape[0] // (8 * n), observations.shape[0] // (8 * n)
+    size = batch.buffers.shape[0] // (call.progress[0] * stride)  # worlds taken at once
+    buffers = vector(batch.buffers, call.thread * size * stride, size * stride, np.uint8)
     groups = (n + size - 1) // size
-    group = claim(progress, thread, groups)
+    group = claim(call.progress, call.thread, groups)
     while group < groups:
         first = group * size
         count = min(size, n - first)
         moving = 0
         for i in range(first, first + count):
-            task = vector(tasks, i * kept, 1, kind)
-            if chosen[i] and _moves(order, task[0].end):
-                s = open_state(m, vector(rows, i * h.state_bytes, h.state_bytes, np.uint8))
-                buffer = vector(buffers, (i - first) * stride, h.workspace_bytes, np.uint8)
-                action = vector(actions, 8 * i * nu, nu, np.float64)
+            buffer = vector(buffers, (i - first) * stride, stride, np.uint8)
+            w = _world(call, batch, m, kind, i, buffer)
+            if batch.chosen[i] and _moves(call.order, w.task[0].end):
                 if may_fill(m):
-                    keep_state(m, s, buffer)
-                    _keep_task(m, buffers, (i - first) * stride, tasks, i * kept, kept, True)
-                start(m, s, task, o, action, open_torques(m, buffer))
-                clear_totals(s)
+                    keep_state(m, w.s, w.buffer)
+                    _keep_task(batch, buffer, h.workspace_bytes, i, True)
+                start(w, open_torques(m, w.buffer))
+                clear_totals(w.s)
                 moving |= 1 << (i - first)
-        theirs = vector(rows, first * h.state_bytes, count * h.state_bytes, np.uint8)
+        rows = vector(batch.rows, first * h.state_bytes, count * h.state_bytes, np.uint8)
         solved, full = hold_torques(
-            packed, m, theirs, buffers, stride, count, moving, o.timestep, o.frame_skip
+            call.packed, m, rows, buffers, stride, count, moving, o.timestep, o.frame_skip
         )
         for i in range(first, first + count):
-            if chosen[i]:
-                row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-                s, task = open_state(m, row), vector(tasks, i * kept, 1, kind)
-                buffer = vector(buffers, (i - first) * stride, h.workspace_bytes, np.uint8)
-                action = vector(actions, 8 * i * nu, nu, np.float64)
-                moved = (moving >> (i - first)) & 1 != 0
-                well = (solved >> (i - first)) & 1 != 0
+            at = i - first
+            if batch.chosen[i]:
+                buffer = vector(buffers, at * stride, stride, np.uint8)
+                w = _world(call, batch, m, kind, i, buffer)
+                moved = (moving >> at) & 1 != 0
                 batch.rewards[i] = 0.0
-                if (full >> (i - first)) & 1:
-                    restore_state(m, s, buffer)
-                    wanted = open_answer(m, buffer)[0].wanted
+                if (full >> at) & 1:
+                    restore_state(m, w.s, w.buffer)
+                    wanted = open_answer(m, w.buffer)[0].wanted
                     if h.limit == 0 or wanted <= h.limit:  # as if it had never been asked to move
-                        _keep_task(m, buffers, (i - first) * stride, tasks, i * kept, kept, False)
-                        ends[i] = -max(wanted, 1)
+                        _keep_task(batch, buffer, h.workspace_bytes, i, False)
+                        batch.ends[i] = -max(wanted, 1)
                         batch.full[0] = 1
                         continue
-                    s.status[0].overflow += 1
+                    w.s.status[0].overflow += 1
                 if moved:
-                    batch.rewards[i] = finish(packed, m, s, task, o, given, action, well)
-                observation = vector(batch.last_observations, 8 * i * seen, seen, np.float64)
-                reading = vector(batch.last_readings, i * told, told, np.uint8)
-                ends[i] = _end_one(
-                    begin, tell, given, packed, m, s, row, buffer, task, o, batch.fresh, action,
-                    observation, reading, order, moved,
-                )  # fmt: skip
-                observation = vector(observations, 8 * i * seen, seen, np.float64)
-                reading = vector(readings, i * told, told, np.uint8)
-                tell(packed, m, s, task[0], o, given, action, observation, reading)
-            copy_words(observations, batch.copied_observations, seen * i, seen)
-            copy_words(readings, batch.copied_readings, told // 8 * i, told // 8)
-        group = claim(progress, thread, groups)
-    leave(progress, thread)
+                    batch.rewards[i] = finish(w, (solved >> at) & 1 != 0)
+                batch.ends[i] = _end_one(begin, tell, w, batch, i, call.order, moved)
+                tell(w, _seen(batch, batch.observations, i), _told(batch, batch.readings, i))
+            _copy_out(batch, i)
+        group = claim(call.progress, call.thread, groups)
+    leave(call.progress, call.thread)
+
+
+@inlined
+def _world(
+    call: Call, batch: BatchView, m: ModelView, kind: Any, i: int, buffer: Bytes
+) -> TaskWorld:
+    """World number i, with a workspace."""
+    h, n = m.header[0], batch.chosen.shape[0]
+    kept, nu = batch.tasks.shape[0] // n, batch.actions.shape[0] // (8 * n)
+    return TaskWorld(
+        call.packed,
+        m,
+        open_state(m, vector(batch.rows, i * h.state_bytes, h.state_bytes, np.uint8)),
+        call.options,
+        call.given,
+        vector(batch.tasks, i * kept, 1, kind),
+        vector(batch.actions, 8 * i * nu, nu, np.float64),
+        vector(buffer, 0, h.workspace_bytes, np.uint8),
+    )
+
+
+@inlined
+def _seen(batch: BatchView, observations: Bytes, i: int) -> Floats:
+    """The observation of world i among all."""
+    size = observations.shape[0] // (8 * batch.chosen.shape[0])
+    return vector(observations, 8 * i * size, size, np.float64)
+
+
+@inlined
+def _told(batch: BatchView, readings: Bytes, i: int) -> Bytes:
+    """The reading of world i among all."""
+    size = readings.shape[0] // batch.chosen.shape[0]
+    return vector(readings, i * size, size, np.uint8)
+
+
+@inlined
+def _copy_out(batch: BatchView, i: int) -> None:
+    """World i's observation and reading into the caller's own arrays."""
+    n = batch.chosen.shape[0]
+    seen, told = batch.observations.shape[0] // (8 * n), batch.readings.shape[0] // (8 * n)
+    copy_words(batch.observations, batch.copied_observations, seen * i, seen)
+    copy_words(batch.readings, batch.copied_readings, told * i, told)
 
 
 @inlined
@@ -141,12 +177,11 @@ def _moves(order: int, end: int) -> bool:
 
 
 @inlined
-def _keep_task(
-    m: ModelView, buffers: Bytes, at: int, tasks: Bytes, task: int, size: int, keep: bool
-) -> None:
-    """Copy a world's task record to the end of its workspace, or back."""
-    kept = vector(buffers, at + m.header[0].workspace_bytes, size, np.uint8)
-    own = vector(tasks, task, size, np.uint8)
+def _keep_task(batch: BatchView, buffer: Bytes, at: int, i: int, keep: bool) -> None:
+    """Copy world i's task record to where its workspace ends, or back."""
+    size = batch.tasks.shape[0] // batch.chosen.shape[0]
+    kept = vector(buffer, at, size, np.uint8)
+    own = vector(batch.tasks, i * size, size, np.uint8)
     if keep:
         copy_words(own, kept, 0, size // 8)
     else:
@@ -155,37 +190,25 @@ def _keep_task(
 
 @inlined
 def _end_one(
-    begin: Any,
-    tell: Any,
-    given: Any,
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    row: Bytes,
-    buffer: Bytes,
-    task: Records,
-    o: Any,
-    fresh: Bytes,
-    action: Floats,
-    last_observation: Floats,
-    last_reading: Bytes,
-    order: int,
-    moved: bool,
+    begin: Any, tell: Any, w: TaskWorld, batch: BatchView, i: int, order: int, moved: bool
 ) -> int:
     """Begin an episode where `order` asks for it; returns why the last one ended, or RUNNING."""
     again = not moved and order != OBSERVE
-    end = RUNNING if again else task[0].end
+    end = RUNNING if again else w.task[0].end
     if not moved:
-        rest(action)  # no torque acted before this state
+        rest(w.action)  # no torque acted before this state
     elif order == STEP_AND_BEGIN and end != RUNNING:
-        tell(packed, m, s, task[0], o, given, action, last_observation, last_reading)
+        last = batch.last_observations, batch.last_readings
+        tell(w, _seen(batch, last[0], i), _told(batch, last[1], i))
         again = True
     if again:
-        for k in range(row.shape[0]):
-            row[k] = fresh[k]
-        rest(action)
-        task[0].steps, task[0].end = 0, RUNNING
-        begin(packed, m, s, buffer, task, o, given)
+        size = batch.fresh.shape[0]
+        row = vector(batch.rows, i * size, size, np.uint8)
+        for k in range(size):
+            row[k] = batch.fresh[k]
+        rest(w.action)
+        w.task[0].steps, w.task[0].end = 0, RUNNING
+        begin(w)
     return int(end)
 
 
