@@ -250,6 +250,12 @@ class HumanoidEnv(LeggedRobot):
     | 56    | commanded turning speed, to the left            | -0.4         | 0.4        | rad/s |
     | 57-58 | whether each foot carries load                  | 0            | 1          | -     |
 
+    On terrain a height scan follows, `Box((246,), float64)`, of points as the quadruped's:
+
+    | Num    | Observation                                     | Min     | Max      | Unit  |
+    |--------|-------------------------------------------------|---------|----------|-------|
+    | 59-245 | height of the ground against the pelvis' origin | -2      | 2        | m     |
+
     With `observe_objects` 15 more follow for each object, in the pelvis' axes:
 
     | Next | Observation                                      | Min      | Max      | Unit  |
@@ -280,6 +286,8 @@ class HumanoidEnv(LeggedRobot):
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)
+
+    The leading factors are weights: the option `reward_weights` has others.
 
     ## Starting State
     Standing with knees and elbows a little bent, uniform noise of `reset_noise` on joint angles
@@ -323,6 +331,8 @@ class HumanoidEnv(LeggedRobot):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 

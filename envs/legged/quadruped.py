@@ -295,6 +295,8 @@ class QuadrupedEnv(LeggedRobot):
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the tilt / 0.2)^2)
 
+    The leading factors are weights: the option `reward_weights` has others.
+
     ## Starting State
     Standing, uniform noise of `reset_noise` on joint angles [rad] and velocities [rad/s], the
     lowest foot on the ground; the command uniform in its ranges; the gait phase 0 or 0.5.
@@ -343,6 +345,8 @@ class QuadrupedEnv(LeggedRobot):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 

@@ -171,6 +171,8 @@ class ChainPendulumEnv(DynEnv):
     - `reward_still` = 0.1 r exp(-(speed of the tip / 0.2 m/s)^2)
     - `reward_ease` = 0.1 r (1 - mean square of the action)
 
+    The leading factors are weights: the option `reward_weights` has others.
+
     ## Starting State
     Stretched out level, away from the wall, with uniform noise of `reset_noise` on each link's own
     angle [rad] and rate [rad/s].  The target is drawn.
@@ -189,6 +191,8 @@ class ChainPendulumEnv(DynEnv):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"press": 0.5}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 

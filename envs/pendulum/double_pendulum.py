@@ -215,6 +215,8 @@ class DoublePendulumEnv(DynEnv):
     - `reward_still` = 0.2 u exp(-(norm of the two velocities / 2 rad/s)^2)
     - `reward_ease` = 0.1 u (1 - mean square of the action)
 
+    The leading factors are weights: the option `reward_weights` has others.
+
     ## Starting State
     Hanging at rest, with uniform noise of `reset_noise` on angles [rad] and velocities [rad/s].
 
@@ -230,6 +232,8 @@ class DoublePendulumEnv(DynEnv):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.002: physics step [s], at most 0.02.
     - `frame_skip` = 10: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
