@@ -9,7 +9,7 @@ import numpy as np
 from dynenvs.agents.evaluation.episode import run_episode
 from dynenvs.agents.evaluation.legged_measure import Trot, measure_trot
 from dynenvs.agents.experts.reference import reference_controller
-from dynenvs.envs.legged.legged import LeggedRobot
+from dynenvs.envs.legged.shells import LeggedRobot
 
 
 def missed_bars(trot: Trot, seed: int, clearance: float) -> list[str]:

@@ -23,7 +23,7 @@ from rollouts import (
 from dynenvs.dynamics.energy import totals
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import END_WORDS
-from dynenvs.envs.legged.legged import LeggedRobot
+from dynenvs.envs.legged.shells import LeggedRobot
 
 
 @every_env

@@ -17,8 +17,8 @@ from dynenvs.agents.evaluation.episode import run_episode
 from dynenvs.agents.evaluation.legged_measure import measure_trot
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.legged.humanoid import HumanoidEnv
-from dynenvs.envs.legged.legged import LeggedRobot
 from dynenvs.envs.legged.records import BODY, ITSELF
+from dynenvs.envs.legged.shells import LeggedRobot
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model

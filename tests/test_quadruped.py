@@ -16,8 +16,8 @@ from dynenvs.agents.evaluation.episode import Episode, run_episode
 from dynenvs.agents.evaluation.episodes import run_episodes
 from dynenvs.agents.evaluation.legged_measure import measure_trot, trace_feet
 from dynenvs.agents.experts.reference import reference_controller
-from dynenvs.envs.legged.legged import LeggedRobot, LeggedVectorEnv
 from dynenvs.envs.legged.quadruped import QuadrupedEnv, QuadrupedVectorEnv
+from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
 
 NAME = "dynenvs/Quadruped-v0"
 RANGES = np.array([(0.0, 1.5), (-0.4, 0.4), (-0.8, 0.8)])

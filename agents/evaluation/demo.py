@@ -23,7 +23,7 @@ from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.view import frame, open_renderer
-from dynenvs.envs.legged.legged import LeggedRobot
+from dynenvs.envs.legged.shells import LeggedRobot
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.planar.walker import PlanarWalker

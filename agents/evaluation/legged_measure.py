@@ -14,7 +14,7 @@ from rich.table import Table
 from dynenvs.agents.evaluation.episode import Episode
 from dynenvs.agents.evaluation.feet import Feet, crept, radius, trace
 from dynenvs.agents.evaluation.footsteps import stances, worst_row
-from dynenvs.envs.legged.legged import LeggedRobot, LeggedVectorEnv
+from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
 from dynenvs.memory.layout import Floats
 
 SETTLING = 2.0  # time from which on mean speeds are taken [s]

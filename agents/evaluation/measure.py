@@ -29,7 +29,7 @@ from dynenvs.agents.evaluation.legged_measure import Trot, measure_trot, trot_su
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.contact.detection.detect import feature_gap
-from dynenvs.envs.legged.legged import LeggedRobot
+from dynenvs.envs.legged.shells import LeggedRobot
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.planar.walker import PlanarWalker

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from dynenvs.agents.evaluation.episode import environment_id
 from dynenvs.agents.experts.reference import reference_controller
-from dynenvs.envs.legged.legged import LeggedVectorEnv
+from dynenvs.envs.legged.shells import LeggedVectorEnv
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.report import draft
 

@@ -21,6 +21,7 @@ from dynenvs.envs.checks import (
     picture_side,
     whole,
 )
+from dynenvs.envs.core.blocks import Block
 from dynenvs.envs.core.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.worlds import Worlds
@@ -107,6 +108,16 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     def dt(self) -> float:
         """Control period [s]."""
         return self.task.dt
+
+    @property
+    def observation_blocks(self) -> tuple[Block, ...]:
+        """The parts of an observation in their order: names, bounds, units, meanings."""
+        return self.task.observation_blocks
+
+    @property
+    def observation_slices(self) -> dict[str, slice]:
+        """Where they are: `observation[env.unwrapped.observation_slices["joint angles"]]`."""
+        return dict(self.task.observation_slices)
 
     # Gymnasium
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from dynenvs.envs.core.loop import TaskWorld
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView
+from dynenvs.memory.layout import Floats, ModelView
 
 
 @inlined
-def set_torques(
-    m: ModelView, s: StateView, task: Records, o: Any, action: Floats, tau: Floats
-) -> None:
+def set_torques(w: TaskWorld, tau: Floats) -> None:
     """Clip an action of each motor, in the order of the coordinates, to its torques, shape (nv,).
 
     The `start` of tasks on which nothing else acts (`loop.py`).
     """
-    motor = 0
+    m, action, motor = w.m, w.action, 0
     for i in range(m.header[0].nv):
         tau[i] = 0.0
         if m.dofs[i].actuated:

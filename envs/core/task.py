@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.checks import number, whole
+from dynenvs.envs.core.blocks import Block, slices_of, space_of
+from dynenvs.envs.core.records import RewardTerm, checked_weights
 from dynenvs.model.model import Model
 from dynenvs.registration import EPISODE_STEPS
 
@@ -40,15 +42,20 @@ class Task(ABC):
         timestep: length of a physics step [s].
         frame_skip: physics steps in a control step.
         integrator: "euler", or "midpoint", which is of second order (`ModelBuilder`).
+        reward_weights: weights of some of `reward_terms` by their names, within [-1000, 1000];
+            the others keep their own.  Afterwards those of all terms.
 
     Attributes:
-        run: the compiled kernel that starts and steps worlds; see `planar/kernel.py`.
+        run: the compiled kernel that starts and steps worlds; see `loop.py`.
         record: dtype of what a world keeps beside its physical state.
         option_record: dtype of the constants that `run` reads.
         reading_record: dtype of the scalars in `info`.
+        reward_terms: what the reward is the sum of.
         reset_options: names of what `reset(options=...)` takes.
         model: the robot and its ground.
         options: one record of the constants; those that all tasks share are filled in here.
+        observation_blocks: the parts of an observation, in their order.
+        observation_slices: where they are, by their names.
         observation_space: of one world; its bounds are never exceeded.
         action_space: torques over effort limits, shape (nu,).
 
@@ -61,11 +68,13 @@ class Task(ABC):
     timestep: float = 0.005
     frame_skip: int = 2
     integrator: str = "euler"
+    reward_weights: Mapping[str, float] | None = None
 
     run: ClassVar[Callable[..., None]]
     record: ClassVar[np.dtype[Any]]
     option_record: ClassVar[np.dtype[Any]]
     reading_record: ClassVar[np.dtype[Any]]
+    reward_terms: ClassVar[tuple[RewardTerm, ...]]
     reset_options: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -73,13 +82,18 @@ class Task(ABC):
         self.frame_skip = whole(self.frame_skip, "frame_skip", 1, MOST_FRAMES)
         self.reset_noise = number(self.reset_noise, "reset_noise", 0.0, MOST_NOISE, "rad")
         self.max_episode_steps = self._limit()
+        self.reward_weights = checked_weights(self.reward_terms, self.reward_weights)
         self.model = self.build().with_integrator(self.integrator)
         self.options: NDArray[Any] = np.zeros(1, self.option_record)
         self.options["timestep"], self.options["frame_skip"] = self.timestep, self.frame_skip
         self.options["noise"] = self.reset_noise
         unlimited = self.max_episode_steps == NO_LIMIT
         self.options["max_steps"] = NEVER if unlimited else self.max_episode_steps
-        self.observation_space = self.bounds()
+        for name, weight in self.reward_weights.items():
+            self.options[f"weight_{name}"] = weight
+        self.observation_blocks = tuple(self.blocks())
+        self.observation_slices = slices_of(self.observation_blocks)
+        self.observation_space = space_of(self.observation_blocks)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
 
     def _limit(self) -> int:
@@ -99,8 +113,8 @@ class Task(ABC):
         """The robot and its ground."""
 
     @abstractmethod
-    def bounds(self) -> gym.spaces.Box:
-        """The observation space."""
+    def blocks(self) -> Sequence[Block]:
+        """The parts of an observation, in the order in which the kernel writes them."""
 
     def constants(self) -> tuple[NDArray[Any], ...]:
         """What the task's kernels are given beside the model and the options."""

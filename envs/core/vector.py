@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.checks import MOST_SEED, choice, known_arguments, picture_side, whole
 from dynenvs.envs.core.base import DynEnv, checked_options
+from dynenvs.envs.core.blocks import Block
 from dynenvs.envs.core.codes import (
     RUNNING,
     STEP,
@@ -135,6 +136,16 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
     def spec(self, spec: EnvSpec | None) -> None:
         limit = self.task.max_episode_steps
         self._spec = spec and replace(spec, max_episode_steps=None if limit == NO_LIMIT else limit)
+
+    @property
+    def observation_blocks(self) -> tuple[Block, ...]:
+        """The parts of one world's observation in their order: names, bounds, units, meanings."""
+        return self.task.observation_blocks
+
+    @property
+    def observation_slices(self) -> dict[str, slice]:
+        """Where they are: `observations[:, envs.unwrapped.observation_slices["command"]]`."""
+        return dict(self.task.observation_slices)
 
     # Gymnasium
 

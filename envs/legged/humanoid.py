@@ -1,22 +1,152 @@
-"""dynenvs/Humanoid-v0: a free pelvis, two legs, a torso and two arms follow commanded speeds."""
+"""dynenvs/Humanoid-v0: a free pelvis, two legs, a torso and two arms follow commanded speeds.
+
+The whole task stands here: the terms of the reward, how an episode begins and ends (compiled, as
+`core/loop.py` wants it), what an observation consists of, options, and words.  What robots with a
+free base share is in the other files of this folder.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.blocks import Block, block, symmetric
+from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
+from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
+from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.core.task import Task
-from dynenvs.envs.legged.legged import LeggedRobot, LeggedTask, LeggedVectorEnv
+from dynenvs.envs.legged.kernel import (
+    begin_command,
+    begin_travel,
+    draw_world,
+    is_on_its_body,
+    is_too_fast,
+    move_on,
+    redraw_command,
+    relative_height,
+    sine_of_tilt,
+    stand,
+    start_step,
+)
+from dynenvs.envs.legged.legged import HEIGHT_BOUND, SPEED_BOUND, TURN_BOUND, LeggedTask
 from dynenvs.envs.legged.object_records import add_objects
+from dynenvs.envs.legged.readings import describe, observe, upright
+from dynenvs.envs.legged.records import OPTION_FIELDS, READING_FIELDS, TASK_FIELDS
+from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
 from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records
+from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
 
 GAIT = (1.0, 0.0)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
 # Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.
 JOINT_BOUND = 300.0
+# Errors of speeds that leave exp(-1) of the reward: this share of the command, but no less than
+# the pelvis sways within a stride
+SPEED_SCALE = 0.4
+LEAST_FORWARD, LEAST_SIDEWAYS, LEAST_TURNING = 0.15, 0.3, 0.2  # [m/s], [m/s], [rad/s]
+HEIGHT_SCALE = 0.15  # relative error of the pelvis's height that leaves exp(-1)
+TILT_SCALE = 0.2  # sine of its tilt that does
+FALL_HEIGHT = 0.6  # of the standing height, below which the robot has fallen
+FALL_TILT = 0.5  # cosine of the tilt, the same
+
+TERMS = (
+    RewardTerm("velocity", 0.8, "the pelvis moves and turns as commanded"),
+    RewardTerm("ease", 0.1, "as commanded, and without effort"),
+    RewardTerm("posture", 0.1, "as commanded, upright and at the standing height"),
+)
+TASK = task_record(TERMS, TASK_FIELDS)
+OPTIONS = option_record(TERMS, OPTION_FIELDS)
+READING = reading_record(TERMS, READING_FIELDS)
+READING_BYTES = READING.itemsize
+
+
+# The compiled part: one control step, or the start of an episode, of one world
+
+
+@kernel(seconds=9)
+def run(
+    packed: Bytes,
+    options: Records,
+    given: Any,
+    table: Ints,
+    progress: Ints,
+    thread: int,
+    order: int,
+) -> None:
+    """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
+    call = Call(packed, options, given, table, progress, thread, order)
+    carry_out(_begin, start_step, _finish, _tell, TASK, call)
+
+
+@inlined
+def _begin(w: TaskWorld) -> None:
+    """Standing with noise; the command, the gait's phase, friction, masses and places drawn."""
+    begin_command(w)
+    draw_world(w)
+    stand(w)
+    begin_travel(w)
+    t = w.task[0]
+    t.reward_velocity = t.reward_ease = t.reward_posture = 0.0
+
+
+@inlined
+def _finish(w: TaskWorld, solved: bool) -> float:
+    """The end of a control step; returns the reward."""
+    move_on(w)
+    earned = _reward(w)
+    w.task[0].end = _end(w) if solved else FAILED_STEP
+    redraw_command(w)
+    return earned
+
+
+@inlined
+def _reward(w: TaskWorld) -> float:
+    """The terms into the task; their sum.  All count only as far as the command is followed."""
+    o, t = w.options[0], w.task[0]
+    speed = SPEED_SCALE * math.sqrt(t.forward * t.forward + t.sideways * t.sideways)
+    follows = closeness(t.forward_speed - t.forward, max(LEAST_FORWARD, speed))
+    follows *= closeness(t.sideways_speed - t.sideways, max(LEAST_SIDEWAYS, speed))
+    turning = max(LEAST_TURNING, SPEED_SCALE * abs(t.turning))
+    follows *= closeness(t.turning_speed - t.turning, turning)
+    posture = closeness(sine_of_tilt(w.s), TILT_SCALE)
+    posture *= closeness(relative_height(w) - 1.0, HEIGHT_SCALE)
+    t.reward_velocity = o.weight_velocity * follows
+    t.reward_ease = o.weight_ease * follows * ease(w.action)
+    t.reward_posture = o.weight_posture * follows * posture
+    return t.reward_velocity + t.reward_ease + t.reward_posture
+
+
+@inlined
+def _end(w: TaskWorld) -> int:
+    """Why the episode ends here: a velocity beyond its bound, a fall, the time limit."""
+    if is_too_fast(w):
+        return TOO_FAST
+    if w.options[0].terminate_on_fall:
+        if w.s.q[2] - w.task[0].ground < FALL_HEIGHT * w.options[0].standing_height:
+            return FELL
+        if upright(w.s) < FALL_TILT or is_on_its_body(w):
+            return FELL
+    return TIME_LIMIT if w.task[0].steps >= w.options[0].max_steps else RUNNING
+
+
+@inlined
+def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
+    """The observation, in the order of the blocks; what `info` says."""
+    observe(w, observation)
+    r, t = vector(reading, 0, 1, READING)[0], w.task[0]
+    r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
+    r.reward_posture = t.reward_posture
+    describe(w, r, reading, READING_BYTES)
+
+
+# Options and words
 
 
 @cache
@@ -40,7 +170,10 @@ class HumanoidTask(LeggedTask):
     feet: ClassVar = {side: (f"{side}_foot",) for side in robot.SIDES}
     gait = GAIT
     joint_bound = JOINT_BOUND
-    speed_scales = (0.15, 0.3)
+
+    run = staticmethod(run)
+    record, option_record, reading_record = TASK, OPTIONS, READING
+    reward_terms = TERMS
 
     @property
     def level(self) -> Model:
@@ -50,6 +183,24 @@ class HumanoidTask(LeggedTask):
     def build(self) -> Model:
         """The robot on its ground, among its objects."""
         return _model(self.terrain, self.terrain_seed, self.loose)
+
+    def blocks(self) -> list[Block]:
+        """The pelvis, joints, gait clock, command and feet; then what is seen around."""
+        joints, legs, nu = self.joints, len(self.legs), self.model.nu
+        speed, turn = SPEED_BOUND, TURN_BOUND
+        lower, upper = self.model.lower[joints], self.model.upper[joints]
+        return [
+            block("height", 0, HEIGHT_BOUND, "m", "of the point between the hips above the ground"),
+            symmetric("upward direction", 1, "-", "in the pelvis' axes", 3),
+            block("joint angles", lower, upper, "rad", "in the order of the action"),
+            symmetric("velocity", speed, "m/s", "of the point between the hips", 3),
+            symmetric("angular velocity", turn, "rad/s", "of the pelvis", 3),
+            symmetric("joint velocities", JOINT_BOUND, "rad/s", "as the angles", nu),
+            symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
+            block("command", *self.command_bounds(), "m/s, m/s, rad/s", "forward, left, turning"),
+            block("foot contacts", 0, 1, "-", "whether each foot carries load", legs),
+            *self.sight(),
+        ]
 
 
 class HumanoidEnv(LeggedRobot):
@@ -99,6 +250,12 @@ class HumanoidEnv(LeggedRobot):
     | 56    | commanded turning speed, to the left            | -0.4         | 0.4        | rad/s |
     | 57-58 | whether each foot carries load                  | 0            | 1          | -     |
 
+    On terrain a height scan follows, `Box((246,), float64)`, of points as the quadruped's:
+
+    | Num    | Observation                                     | Min     | Max      | Unit  |
+    |--------|-------------------------------------------------|---------|----------|-------|
+    | 59-245 | height of the ground against the pelvis' origin | -2      | 2        | m     |
+
     With `observe_objects` 15 more follow for each object, in the pelvis' axes:
 
     | Next | Observation                                      | Min      | Max      | Unit  |
@@ -129,6 +286,8 @@ class HumanoidEnv(LeggedRobot):
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)
+
+    The leading factors are weights: the option `reward_weights` has others.
 
     ## Starting State
     Standing with knees and elbows a little bent, uniform noise of `reset_noise` on joint angles
@@ -172,6 +331,8 @@ class HumanoidEnv(LeggedRobot):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 

@@ -1,8 +1,9 @@
-"""The task of robots with a free base, compiled: follow commanded speeds without falling.
+"""What the kernels of robots with a free base are put together from.
 
-One control step holds the torques for the control period, moves the gait clock on and gives
-observation, reward terms and the reason why the episode ended.  `run` does that, or starts
-episodes, for many worlds (`loop.py`).
+How an episode begins, what happens in a control step beside the physics, and signs of its end; the
+robots' own files (`humanoid.py`, `quadruped.py`) say which of these make their task.  All take one
+world as a `TaskWorld`, whose `given` is the robot's standing pose [m, rad]; each contact feature's
+leg, BODY, ITSELF or OBJECT; the record of each loose object, which are the model's last bodies.
 """
 
 from __future__ import annotations
@@ -11,67 +12,17 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.detect import feature_gap
-from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
-from dynenvs.envs.core.loop import carry_out
+from dynenvs.envs.core.loop import TaskWorld
 from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.legged.ground import FLAT, heading_of, local_ground, place_on_terrain
 from dynenvs.envs.legged.object_placing import place_objects
 from dynenvs.envs.legged.object_records import FREE_V
-from dynenvs.envs.legged.readings import describe, observe, reward, upright
-from dynenvs.envs.legged.records import BODY, PLACE, ROOT, TASK
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.envs.legged.readings import upright
+from dynenvs.envs.legged.records import BODY, PLACE, ROOT
+from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    open_poses,
-)
+from dynenvs.memory.layout import Floats, StateView, open_poses
 from dynenvs.simulation.rng import uniform
-
-FALL_HEIGHT = 0.6  # of the standing height
-FALL_TILT = 0.5  # cosine of the base's tilt below which it has fallen
-
-
-@kernel(seconds=9)
-def run(
-    packed: Bytes,
-    options: Records,
-    given: Any,
-    table: Ints,
-    progress: Ints,
-    thread: int,
-    order: int,
-) -> None:
-    """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
-
-    given: the robot's standing pose [m, rad]; each feature's leg, BODY, ITSELF or OBJECT; OBJECT of
-    each loose object, which are the model's last bodies
-    """
-    carry_out(
-        _begin, _start, _finish, _tell, TASK, packed, options, given, table, progress,
-        thread, order,
-    )  # fmt: skip
-
-
-@inlined
-def _tell(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    t: Any,
-    o: Any,
-    given: Any,
-    action: Floats,
-    observation: Floats,
-    reading: Bytes,
-) -> None:
-    """Observation and reading of the present state."""
-    observe(packed, m, s, t, o, given[1], given[2], observation)
-    describe(m, s, t, o, given[1], given[2], action, reading)
 
 
 @inlined
@@ -81,37 +32,50 @@ def gait_frequency(options: Any, forward: float, sideways: float) -> float:
     return options.slow_frequency + options.frequency_slope * speed
 
 
-@inlined
-def _begin(
-    packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
-) -> None:
-    """A standing pose with noise, the lowest foot on the ground; command, phase and world drawn.
+# The start of an episode
 
-    On terrain also the place and the heading; loose objects last, so that nothing depends on them.
-    The generator is the task's first field; the clock starts in either double support.
-    """
-    standing, feet, objects = given
-    t, generator = task[0], task["generator"]
+
+@inlined
+def begin_command(w: TaskWorld) -> None:
+    """The command, given or drawn; the gait clock in either double support."""
+    t, generator, o = w.task[0], w.task["generator"], w.options[0]
     t.held = 1 if t.commanded or not math.isnan(o.command[0]) else 0
     _draw_command(t, generator, o, t.commanded != 0)
     t.commanded = 0
     t.phase = 0.0 if uniform(generator, 0.0, 1.0) < 0.5 else 0.5
+
+
+@inlined
+def draw_world(w: TaskWorld) -> None:
+    """The friction cones that are chosen; friction and the robot's masses drawn."""
+    m, s, o, t, generator = w.m, w.s, w.options[0], w.task[0], w.task["generator"]
     s.status[0].cone = t.cone - 1 if t.cone > 0 else o.cone
     s.status[0].polygon = t.polygon - 1 if t.polygon > 0 else o.polygon
     slippery = uniform(generator, o.low_friction, o.high_friction)
     for f in range(m.header[0].nf):
         s.coefficients[f].friction = slippery * m.features[f].friction
-    for b in range(1, m.header[0].nb - objects.shape[0]):
+    for b in range(1, m.header[0].nb - w.given[2].shape[0]):
         s.mass_scale[b] = uniform(generator, o.low_mass, o.high_mass)
+
+
+@inlined
+def stand(w: TaskWorld) -> None:
+    """A standing pose with noise, the lowest foot on the ground.
+
+    On terrain also the place and the heading are drawn; loose objects last, so that nothing depends
+    on them.
+    """
+    standing, feet, objects = w.given
+    m, s, o, generator = w.m, w.s, w.options[0], w.task["generator"]
     for i in range(standing.shape[0]):
         s.q[i] = standing[i]
     for i in range(ROOT, standing.shape[0] - 1):
         s.q[i + 1] += uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
     if o.terrain != FLAT:
-        place_on_terrain(packed, s, buffer, o, generator, feet)
+        place_on_terrain(w.packed, s, w.buffer, o, generator, feet)
     else:
-        poses = open_poses(m, buffer)
+        poses = open_poses(m, w.buffer)
         update_poses(m, s.q, poses)
         lowest = math.inf
         for f in range(m.header[0].npoints):
@@ -119,11 +83,16 @@ def _begin(
                 lowest = min(lowest, feature_gap(m.features[f], poses))
         s.q[2] -= lowest
         place_objects(m, s, generator, objects)
-    t.ground = local_ground(packed, s, o)
+
+
+@inlined
+def begin_travel(w: TaskWorld) -> None:
+    """The place from which the first step's mean speeds are measured."""
+    s, t = w.s, w.task[0]
+    t.ground = local_ground(w.packed, s, w.options[0])
     t.x, t.y, t.heading = s.q[0], s.q[1], heading_of(s)
     t.x_speed = t.y_speed = 0.0
     t.forward_speed = t.sideways_speed = t.turning_speed = 0.0
-    t.reward_velocity = t.reward_ease = t.reward_posture = 0.0
 
 
 @inlined
@@ -139,26 +108,20 @@ def _draw_command(t: Any, generator: Floats, o: Any, given: bool) -> None:
         t.turning = o.command[2] if fixed else turning
 
 
+# A control step
+
+
 @inlined
-def _start(m: ModelView, s: StateView, task: Records, o: Any, action: Floats, tau: Floats) -> None:
+def start_step(w: TaskWorld, tau: Floats) -> None:
     """The torques of a control step, and perhaps a push."""
-    set_torques(m, s, task, o, action, tau)
-    _push(s, task, o)
+    set_torques(w, tau)
+    _push(w)
 
 
 @inlined
-def _finish(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    task: Records,
-    o: Any,
-    given: Any,
-    action: Floats,
-    solved: bool,
-) -> float:
-    """The end of a control step; returns the reward."""
-    t = task[0]
+def move_on(w: TaskWorld) -> None:
+    """After the physics: the push ends, the clock goes on, mean speeds are worked out."""
+    s, o, t = w.s, w.options[0], w.task[0]
     for k in range(3, 6):
         s.wrench[1, k] = 0.0
     period = o.timestep * o.frame_skip
@@ -166,17 +129,21 @@ def _finish(
     t.phase += period * gait_frequency(o, t.forward, t.sideways)
     t.phase -= math.floor(t.phase)
     _travel(s, t, period)
-    t.ground = local_ground(packed, s, o)
-    earned = reward(s, t, o, action)
-    t.end = _end(m, s, t, o, given[1], given[2]) if solved else FAILED_STEP
-    if o.command_steps > 0 and t.held == 0 and t.steps % o.command_steps == 0:
-        _draw_command(t, task["generator"], o, False)
-    return earned
+    t.ground = local_ground(w.packed, s, o)
 
 
 @inlined
-def _push(s: StateView, task: Records, o: Any) -> None:
+def redraw_command(w: TaskWorld) -> None:
+    """Another command, where it is drawn and its time has come."""
+    o, t = w.options[0], w.task[0]
+    if o.command_steps > 0 and t.held == 0 and t.steps % o.command_steps == 0:
+        _draw_command(t, w.task["generator"], o, False)
+
+
+@inlined
+def _push(w: TaskWorld) -> None:
     """Now and then a horizontal impulse on the base in a drawn direction, spread over the step."""
+    s, task, o = w.s, w.task, w.options[0]
     if o.push_steps > 0 and task[0].steps % o.push_steps == o.push_steps - 1:
         angle = uniform(task["generator"], 0.0, 2.0 * math.pi)
         force = o.push_impulse / (o.timestep * o.frame_skip)
@@ -199,23 +166,41 @@ def _travel(s: StateView, t: Any, period: float) -> None:
     t.x, t.y, t.heading = s.q[0], s.q[1], now
 
 
+# Signs of an episode's end
+
+
 @inlined
-def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, objects: Records) -> int:
-    """Why the episode ends here: a fall, a velocity beyond its bound, the time limit."""
-    for i in range(m.header[0].nv - FREE_V * objects.shape[0]):  # the robot's
+def is_too_fast(w: TaskWorld) -> bool:
+    """Whether a velocity of the robot, or its height, is beyond the observation's bound."""
+    s, o = w.s, w.options[0]
+    for i in range(w.m.header[0].nv - FREE_V * w.given[2].shape[0]):  # the robot's
         bound = o.joint_bound
         if i < ROOT:
             bound = o.speed_bound if i < PLACE else o.turn_bound
         if abs(s.v[i]) > bound:
-            return TOO_FAST
-    if s.q[2] - t.ground > o.height_bound:
-        return TOO_FAST
-    if o.terminate_on_fall:
-        if s.q[2] - t.ground < FALL_HEIGHT * o.standing_height or upright(s) < FALL_TILT:
-            return FELL
-        for k in range(s.status[0].touched):
-            f = s.touched[k]
-            total = s.memory[f].total
-            if feet[f] == BODY and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
-                return FELL
-    return TIME_LIMIT if t.steps >= o.max_steps else RUNNING
+            return True
+    return bool(s.q[2] - w.task[0].ground > o.height_bound)
+
+
+@inlined
+def relative_height(w: TaskWorld) -> float:
+    """Height of the base above the ground, over its height when it stands."""
+    return (w.s.q[2] - w.task[0].ground) / w.options[0].standing_height
+
+
+@inlined
+def sine_of_tilt(s: StateView) -> float:
+    """Sine of the angle between the base's z axis and the vertical."""
+    return math.sqrt(max(1.0 - upright(s) * upright(s), 0.0))
+
+
+@inlined
+def is_on_its_body(w: TaskWorld) -> bool:
+    """Whether anything but a foot has touched the ground in this control step."""
+    s, feet = w.s, w.given[1]
+    for k in range(s.status[0].touched):
+        f = s.touched[k]
+        total = s.memory[f].total
+        if feet[f] == BODY and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
+            return True
+    return False

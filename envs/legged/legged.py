@@ -1,4 +1,4 @@
-"""What robots with a free base share: options, bounds, words, and a command to change."""
+"""What the tasks of robots with a free base share: options, bounds, and what is seen around."""
 
 from __future__ import annotations
 
@@ -8,38 +8,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import gymnasium as gym
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynenvs.envs.checks import choice, flag, got, interval, number, real_numbers, whole
-from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.commands import give_command
+from dynenvs.envs.core.blocks import Block, symmetric
 from dynenvs.envs.core.task import Task
-from dynenvs.envs.core.vector import DynVectorEnv
-from dynenvs.envs.legged.kernel import run
 from dynenvs.envs.legged.object_records import (
     FREE_Q,
-    SEEN,
     check_places,
     check_room,
     object_table,
 )
-from dynenvs.envs.legged.records import (
-    BODY,
-    ITSELF,
-    OBJECT,
-    OPTIONS,
-    PLACE,
-    READING,
-    ROOT,
-    TASK,
-)
+from dynenvs.envs.legged.records import BODY, ITSELF, OBJECT, ROOT
+from dynenvs.envs.legged.standing import reach_of, standing_on
 from dynenvs.envs.objects import Loose, read_objects
 from dynenvs.envs.robots.terrain import NUMBERS, SLOPE, TERRAINS
-from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, Ints, open_model
-from dynenvs.memory.records import POSE
+from dynenvs.memory.layout import Floats, Ints
 from dynenvs.model.contact_options import cone_code, polygon_number
 from dynenvs.model.model import Model
 
@@ -48,7 +32,6 @@ SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
 COMMAND_BOUNDS = (-3.0, 3.0)  # [m/s] and [rad/s]
 MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
-COMMAND_STEPS = (0.1, 0.05, 0.1)  # of a key in the window [m/s], [m/s], [rad/s]
 FACTORS = (0.1, 10.0)  # of friction and mass
 SCAN_SPACING = 0.06  # [m]
 LONGEST = 1e6  # between drawn commands or pushes [s]
@@ -90,8 +73,6 @@ class LeggedTask(Task):
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         joint_bound: joint velocity that ends the episode [rad/s].
-        speed_scales: least errors of forward and sideways speed that leave exp(-1) of the reward,
-            each: as much as the base sways within a stride [m/s].
         standing: the standing pose with its base at the origin [m, rad], shape (nq,).
         legs: names of the legs.
         scan: points of the height scan forward and sideways, SCAN_SPACING apart.
@@ -121,15 +102,12 @@ class LeggedTask(Task):
     observe_objects: bool = False
     integrator: str | None = None  # type: ignore[assignment]
 
-    run = staticmethod(run)
-    record, option_record, reading_record = TASK, OPTIONS, READING
     reset_options = ("command", "cone", "directions")
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
     gait: ClassVar[tuple[float, float]]
     joint_bound: ClassVar[float]
     scan: ClassVar[tuple[int, int]] = (17, 11)
-    speed_scales: ClassVar[tuple[float, float]] = (0.1, 0.1)
 
     def __post_init__(self) -> None:
         self._check()
@@ -182,13 +160,15 @@ class LeggedTask(Task):
         if self.terrain != "flat":
             options["scan_x"], options["scan_y"] = self.scan
             options["scan_spacing"] = SCAN_SPACING
-        options["standing_height"], options["footprint"] = self._stand()
+        feet = [name for names in self.feet.values() for name in names]
+        options["standing_height"], options["footprint"] = standing_on(
+            self.robot, self.standing, feet
+        )
         options["command"] = math.nan if self.command is None else self.command
         options["low_command"], options["high_command"] = self.ranges.T
         if self.command_interval > 0.0:
             options["command_steps"] = max(1, round(self.command_interval / self.dt))
         options["slow_frequency"], options["frequency_slope"] = self.gait
-        options["least_forward_scale"], options["least_sideways_scale"] = self.speed_scales
         options["push_impulse"] = self.push_impulse
         if self.push_impulse > 0.0:
             options["push_steps"] = max(1, round(self.push_interval / self.dt))
@@ -212,7 +192,7 @@ class LeggedTask(Task):
     def _place_objects(self) -> None:
         """What the kernel draws loose objects by; those with places of their own are looked at."""
         height = float(self.options["standing_height"][0])
-        reach, top = self._reach()
+        reach, top = reach_of(self.robot, self.standing)
         self.object_table = object_table(self.loose, reach + self.reset_noise, height + top)
         raised = self.standing.copy()
         raised[2] += height
@@ -230,78 +210,34 @@ class LeggedTask(Task):
         loose = touched >= len(self.level.body_names)
         return np.where(loose, OBJECT, np.array(whose, dtype=np.int64))
 
-    def _stand(self) -> tuple[float, Floats]:
-        """Standing: the base's height above the lowest foot, and the farthest |x|, |y| of feet [m].
+    @property
+    def joints(self) -> slice:
+        """The robot's joints among the model's velocities."""
+        return slice(ROOT, ROOT + self.model.nu)
 
-        Those of the feet's geoms, whatever the ground.
-        """
-        model = self.robot
-        poses = np.zeros(int(model.header.nb), POSE)
-        update_poses(open_model(model.packed), self.standing, poses)
-        names = [name for feet in self.feet.values() for name in feet]
-        lowest, far = math.inf, np.zeros(2)
-        for geom in model.geoms:
-            if geom.name in names:
-                pose = poses[model.body_id(geom.body)]
-                R = pose["R"] @ geom.rotation
-                center = pose["R"] @ geom.position + pose["p"]
-                far = np.maximum(far, np.abs(center[:2]))
-                down = np.abs(R[2]) @ geom.size if geom.type == "box" else geom.size[0]
-                lowest = min(lowest, center[2] - down)
-        return -float(lowest), far
-
-    def _reach(self) -> tuple[float, float]:
-        """How far the standing robot reaches over ground, and upward, from its base [m]."""
-        model = self.robot
-        poses = np.zeros(int(model.header.nb), POSE)
-        update_poses(open_model(model.packed), self.standing, poses)
-        far = top = 0.0
-        for geom in model.geoms:
-            body = model.body_id(geom.body)
-            if body > 0:
-                center = poses[body]["R"] @ geom.position + poses[body]["p"]
-                far = max(far, math.hypot(center[0], center[1]) + geom.bounding_radius)
-                top = max(top, center[2] + geom.bounding_radius)
-        return far, top
-
-    def bounds(self) -> gym.spaces.Box:
-        """Height, upward direction, joints, velocities, phase, command, contacts, scan, objects."""
-        model, legs = self.model, len(self.legs)
-        speed = np.full(ROOT + model.nu, self.joint_bound)
-        speed[:PLACE], speed[PLACE:ROOT] = SPEED_BOUND, TURN_BOUND
-        joints = slice(ROOT, ROOT + model.nu)
-        lower, upper = model.lower[joints], model.upper[joints]
-        one = np.ones(3)
-        points = 0 if self.terrain == "flat" else math.prod(self.scan)
-        sight = np.concatenate([np.full(points, HEIGHT_BOUND), self._object_bounds()])
-        clock = np.ones(2)
-        low, high = self._command_bounds()
-        low = np.concatenate(
-            [[0.0], -one, lower, -speed[:ROOT], -speed[ROOT:], -clock, low, np.zeros(legs), -sight]
-        )
-        high = np.concatenate(
-            [
-                [HEIGHT_BOUND],
-                one,
-                upper,
-                speed[:ROOT],
-                speed[ROOT:],
-                clock,
-                high,
-                np.ones(legs),
-                sight,
+    def sight(self) -> list[Block]:
+        """What is seen around the robot: the ground, where it is uneven, or the loose objects."""
+        blocks = []
+        if self.terrain != "flat":
+            points = math.prod(self.scan)
+            what = "of the ground against the base, row by row from behind"
+            blocks.append(symmetric("height scan", HEIGHT_BOUND, "m", what, points))
+        for k in range(len(self.loose) if self.observe_objects else 0):
+            name = f"object {k}"
+            far, speed, turn = OBJECT_BOUND, SPEED_BOUND, TURN_BOUND
+            blocks += [
+                symmetric(f"{name} place", far, "m", "of its middle from the base", 3),
+                symmetric(f"{name} axes", 1, "-", "directions of its x axis and its y axis", 6),
+                symmetric(f"{name} velocity", speed, "m/s", "of its middle", 3),
+                symmetric(f"{name} angular velocity", turn, "rad/s", "of the object", 3),
             ]
-        )
-        return gym.spaces.Box(low, high, dtype=np.float64)
+        return blocks
 
-    def _object_bounds(self) -> Floats:
-        """Of what is seen of loose objects."""
-        bounds = np.ones(SEEN)
-        bounds[:3], bounds[9:12], bounds[12:] = OBJECT_BOUND, SPEED_BOUND, TURN_BOUND
-        return np.tile(bounds, len(self.loose) if self.observe_objects else 0)
+    def command_bounds(self) -> tuple[Floats, Floats]:
+        """Of the observed command, shape (3,) each.
 
-    def _command_bounds(self) -> tuple[Floats, Floats]:
-        """A range of one speed alone gets room: a space's bounds must differ."""
+        A range of one speed alone gets room: a space's bounds must differ.
+        """
         low, high = self.ranges.T.copy()
         same = low == high
         low[same] -= 1.0
@@ -387,67 +323,3 @@ def _array(value: Any) -> Any:
         return np.asarray(value)
     except ValueError:
         return np.empty(0)
-
-
-class LeggedRobot(DynEnv):
-    """Shell of the robots with a free base: a command that may change, what their pictures say."""
-
-    task_type: ClassVar[type[Task]] = LeggedTask  # type: ignore[type-abstract]
-    task: LeggedTask
-
-    def set_command(self, command: ArrayLike) -> None:
-        """Give another command in mid-episode; the next observation shows it.
-
-        Args:
-            command: forward [m/s], sideways [m/s], turning [rad/s], within their ranges.
-
-        Raises:
-            ValueError: not three numbers within their ranges.
-            gymnasium.error.ResetNeeded: no episode has begun.
-        """
-        give_command(self.worlds, self.task.told_fields(command, None))
-
-    def readings(self) -> dict[str, str]:
-        """Time, speeds against command, residual."""
-        task, status = self.worlds.tasks[0], self.worlds.rows["status"][0]
-        words = {"time": f"{float(status['time']):.2f} s"}
-        for name in SPEEDS:
-            unit = "rad/s" if name == "turning" else "m/s"
-            speed, told = float(task[f"{name}_speed"]), float(task[name])
-            words[name] = f"{speed:.2f} / {told:.2f} {unit}"
-        return {**words, "residual": f"{float(status['residual']):.0e}"}
-
-    @property
-    def pace(self) -> tuple[float, float]:
-        """Speed forward and the command for it [m/s]."""
-        task = self.worlds.tasks[0]
-        return float(task["forward_speed"]), float(task["forward"])
-
-    def change_command(self, forward: int, sideways: int, turn: int) -> None:
-        """Step the commanded speeds up (1) or down (-1), within their ranges."""
-        task = self.worlds.tasks[0]
-        told = np.array([float(task[name]) for name in SPEEDS])
-        told += np.array(COMMAND_STEPS) * (forward, sideways, turn)
-        self.set_command(np.clip(told, *self.task.ranges.T))
-
-    @property
-    def focus(self) -> Floats:
-        """The base's place above the ground [m]."""
-        x, y = self.worlds.rows["q"][0, :2]
-        return np.array([x, y, self.worlds.tasks["ground"][0]])
-
-
-class LeggedVectorEnv(DynVectorEnv):
-    """Many robots with a free base at once, whose commands may change."""
-
-    env_type: ClassVar[type[DynEnv]] = LeggedRobot
-    task: LeggedTask
-
-    def set_command(self, command: ArrayLike) -> None:
-        """Give other commands in mid-episode, one for all, shape (3,), or each its own, (n, 3).
-
-        Raises:
-            ValueError: not numbers of such a shape within their ranges.
-            gymnasium.error.ResetNeeded: a world has not begun.
-        """
-        give_command(self.worlds, self.task.told_fields(command, self.num_envs))

@@ -17,7 +17,6 @@ from dynenvs.model.parts import GEOM_TYPES, free
 from dynenvs.simulation.world import World
 
 FREE_Q, FREE_V = 7, 6  # positions and velocities of a free body
-SEEN = 15  # observations of each object
 TOUCHES = 1e-6  # overlap that rounding may leave [m]
 MARGIN = 0.05  # between drawn objects and a robot that starts with noise [m]
 

@@ -1,4 +1,4 @@
-"""What is seen and told of a robot with a free base: observation, reward terms, info."""
+"""What is seen and told of a robot with a free base: the observation, and what `info` says."""
 
 from __future__ import annotations
 
@@ -7,24 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.envs.core.rewards import closeness, ease
+from dynenvs.envs.core.loop import TaskWorld
 from dynenvs.envs.legged.ground import FLAT, ground_height, scan
 from dynenvs.envs.legged.object_placing import observe_objects, tell_objects
 from dynenvs.envs.legged.object_records import FREE_Q, FREE_V
-from dynenvs.envs.legged.records import PLACE, READING, ROOT, TURN
+from dynenvs.envs.legged.records import PLACE, ROOT, TURN
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Bytes, Floats, Ints, ModelView, Records, StateView
+from dynenvs.memory.layout import Bytes, Floats, StateView
 from dynenvs.memory.views import matrix, vector
-
-# Reward weights; they sum to 1.  Ease and posture count only as far as the command is followed.
-W_VELOCITY, W_EASE, W_POSTURE = 0.8, 0.1, 0.1
-# Error of a speed, relative to the command, that leaves exp(-1); the task says how narrow it may be
-SPEED_SCALE = 0.4
-LEAST_TURN_SCALE = 0.2  # [rad/s]
-HEIGHT_SCALE = 0.15  # relative error of the base's height that leaves exp(-1)
-TILT_SCALE = 0.2  # sine of its tilt that does
-
-READING_BYTES = READING.itemsize
 
 
 @inlined
@@ -34,26 +24,19 @@ def upright(s: StateView) -> float:
 
 
 @inlined
-def observe(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    t: Any,
-    o: Any,
-    feet: Ints,
-    objects: Records,
-    observation: Floats,
-) -> None:
+def observe(w: TaskWorld, observation: Floats) -> None:
     """Height, upward direction, joints, velocities, phase, command and contacts, within bounds.
 
     Directions and the base's velocities are in its own axes; the world's heading is not seen.  On
     terrain the height scan follows, or, where they are to be seen, the loose objects.
     """
+    m, s, o, t = w.m, w.s, w.options[0], w.task[0]
+    _, feet, objects = w.given
     nu = m.header[0].nv - ROOT - FREE_V * objects.shape[0]
     below = 0.0
     if o.terrain != FLAT:
-        below = ground_height(packed, o.terrain, o.slope, s.q[0], s.q[1])
-        scan(packed, s, o, observation, 15 + 2 * nu + o.legs)
+        below = ground_height(w.packed, o.terrain, o.slope, s.q[0], s.q[1])
+        scan(w.packed, s, o, observation, 15 + 2 * nu + o.legs)
     observation[0] = min(max(s.q[2] - below, 0.0), o.height_bound)
     _observe_base(s, o, observation, nu)
     for i in range(nu):
@@ -100,30 +83,21 @@ def _observe_base(s: StateView, o: Any, observation: Floats, nu: int) -> None:
 
 
 @inlined
-def describe(
-    m: ModelView,
-    s: StateView,
-    t: Any,
-    o: Any,
-    feet: Ints,
-    objects: Records,
-    action: Floats,
-    reading: Bytes,
-) -> None:
-    """READING, torques [N m], mean contact forces over the control step [N], speeds, command.
+def describe(w: TaskWorld, r: Any, reading: Bytes, at: int) -> None:
+    """What `info` says but for the reward: scalars into r, arrays into `reading` from byte `at` on.
 
-    Then the poses of loose objects.
+    Torques [N m], mean contact forces over the control step [N], speeds, command; then the poses
+    of loose objects.
     """
-    r = vector(reading, 0, 1, READING)[0]
+    m, s, o, t, action = w.m, w.s, w.options[0], w.task[0], w.action
+    _, feet, objects = w.given
     nu = action.shape[0]
-    torques = vector(reading, READING_BYTES, nu, np.float64)
-    forces = matrix(reading, READING_BYTES + 8 * nu, o.legs, 3, np.float64)
-    speeds = vector(reading, READING_BYTES + 8 * (nu + 3 * o.legs), 6, np.float64)
+    torques = vector(reading, at, nu, np.float64)
+    forces = matrix(reading, at + 8 * nu, o.legs, 3, np.float64)
+    speeds = vector(reading, at + 8 * (nu + 3 * o.legs), 6, np.float64)
     status = s.status[0]
     r.x_position, r.y_position = s.q[0], s.q[1]
     r.x_velocity, r.y_velocity = t.x_speed, t.y_speed
-    r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
-    r.reward_posture = t.reward_posture
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
     for i in range(nu):
         torques[i] = action[i] * m.dofs[ROOT + i].effort
@@ -136,23 +110,5 @@ def describe(
                 forces[feet[f], k] += s.memory[f].total[k] / period
     speeds[0], speeds[1], speeds[2] = t.forward_speed, t.sideways_speed, t.turning_speed
     speeds[3], speeds[4], speeds[5] = t.forward, t.sideways, t.turning
-    at = READING_BYTES + 8 * (nu + 3 * o.legs + 6)
+    at += 8 * (nu + 3 * o.legs + 6)
     tell_objects(m, s, objects, matrix(reading, at, objects.shape[0], FREE_Q, np.float64))
-
-
-@inlined
-def reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
-    """The terms into the task; their sum."""
-    speed = math.sqrt(t.forward * t.forward + t.sideways * t.sideways)
-    dx, dy = t.forward_speed - t.forward, t.sideways_speed - t.sideways
-    following = closeness(dx, max(o.least_forward_scale, SPEED_SCALE * speed))
-    following *= closeness(dy, max(o.least_sideways_scale, SPEED_SCALE * speed))
-    scale = max(LEAST_TURN_SCALE, SPEED_SCALE * abs(t.turning))
-    following *= closeness(t.turning_speed - t.turning, scale)
-    tilt = math.sqrt(max(1.0 - upright(s) * upright(s), 0.0))
-    posture = closeness(tilt, TILT_SCALE)
-    posture *= closeness((s.q[2] - t.ground) / o.standing_height - 1.0, HEIGHT_SCALE)
-    t.reward_velocity = W_VELOCITY * following
-    t.reward_ease = W_EASE * following * ease(action)
-    t.reward_posture = W_POSTURE * following * posture
-    return t.reward_velocity + t.reward_ease + t.reward_posture

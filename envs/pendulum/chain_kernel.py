@@ -11,55 +11,40 @@ from typing import Any
 import numpy as np
 
 from dynenvs.envs.core.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
-from dynenvs.envs.core.loop import carry_out
+from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques, tell_torques
+from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
 from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-)
-from dynenvs.memory.records import record_type
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView
 from dynenvs.memory.views import vector
 from dynenvs.simulation.rng import uniform
 
-# Reward weights; they sum to 1.  The last three count only as far as the tip is at its target.
-W_APPROACH, W_REACH, W_PRESS, W_STILL, W_EASE = 0.1, 0.4, 0.3, 0.1, 0.1
+TERMS = (
+    RewardTerm("approach", 0.1, "the tip comes nearer from afar"),
+    RewardTerm("reach", 0.4, "it is at the target"),
+    RewardTerm("press", 0.3, "there, and presses"),
+    RewardTerm("still", 0.1, "there, and rests"),
+    RewardTerm("ease", 0.1, "there, and without effort"),
+)
 APPROACH_SCALE = 0.6  # distance to the target that leaves exp(-1): shows the way from afar [m]
 REACH_SCALE = 0.05  # the same for being there [m]
 STILL_SCALE = 0.2  # speed of the tip that leaves exp(-1) [m/s]
 PRESSED = 0.1  # share of the chain's weight that is pressure enough
 MOST_PRESSURE = 10.0  # that the observation shows, in weights of the chain
 
-# Of the observation, after the hinges' positions and velocities:
-EXTRA = 7  # tip's place and velocity (x, z), target's place (x, z), pressure on it
-
-TASK = record_type(
+TASK = task_record(
+    TERMS,
     [
-        ("generator", "u8"),
-        ("steps", "i8"),
-        ("end", "i8"),  # why the episode ended, or RUNNING
         ("on_wall", "i8"),  # whether the target is on the wall, else on the floor
         ("target_x", "f8"),  # of the tip's centre, touching [m]
         ("target_z", "f8"),
-        ("reward_approach", "f8"),
-        ("reward_reach", "f8"),
-        ("reward_press", "f8"),
-        ("reward_still", "f8"),
-        ("reward_ease", "f8"),
-    ]
+    ],
 )
 
-OPTIONS = record_type(
+OPTIONS = option_record(
+    TERMS,
     [
-        ("timestep", "f8"),
-        ("frame_skip", "i8"),
-        ("max_steps", "i8"),
-        ("noise", "f8"),  # of the links' angles [rad] and their rates [rad/s] at reset
         ("links", "i8"),
         ("spacing", "f8"),  # length of a link [m]
         ("radius", "f8"),  # of a ball [m]
@@ -75,26 +60,19 @@ OPTIONS = record_type(
         ("wall_feature", "i8"),
         ("velocity_bound", "f8"),  # of hinges [rad/s]
         ("tip_speed_bound", "f8"),  # [m/s]
-    ]
+    ],
 )
 
 # What `info` says of a world; tip (x, z), target (x, z), contact force on the tip (x, z) and
 # torques, shape (nu,), follow.
-READING = record_type(
+READING = reading_record(
+    TERMS,
     [
         ("tip_distance", "f8"),  # to the target [m]
         ("pressure", "f8"),  # on the target's surface [N]
-        ("reward_approach", "f8"),
-        ("reward_reach", "f8"),
-        ("reward_press", "f8"),
-        ("reward_still", "f8"),
-        ("reward_ease", "f8"),
-        ("residual", "f8"),
-        ("degraded", "i8"),
-        ("failed", "i8"),
-    ]
+    ],
 )
-TASK_BYTES, READING_BYTES = TASK.itemsize, READING.itemsize
+READING_BYTES = READING.itemsize
 
 
 @kernel(seconds=3)
@@ -107,40 +85,27 @@ def run(
     thread: int,
     order: int,
 ) -> None:
-    """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`."""
-    carry_out(
-        _begin, set_torques, _finish, _tell, TASK, packed, options, given, table, progress,
-        thread, order,
-    )  # fmt: skip
+    """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
+    call = Call(packed, options, given, table, progress, thread, order)
+    carry_out(_begin, set_torques, _finish, _tell, TASK, call)
 
 
 @inlined
-def _finish(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    task: Records,
-    o: Any,
-    given: Any,
-    action: Floats,
-    solved: bool,
-) -> float:
+def _finish(w: TaskWorld, solved: bool) -> float:
     """The end of a control step; returns the reward."""
-    t = task[0]
+    t = w.task[0]
     t.steps += 1
-    t.end = _end(s, t, o) if solved else FAILED_STEP
-    return _reward(s, t, o, action)
+    t.end = _end(w.s, t, w.options[0]) if solved else FAILED_STEP
+    return _reward(w)
 
 
 @inlined
-def _begin(
-    packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
-) -> None:
+def _begin(w: TaskWorld) -> None:
     """Stretched out level away from the wall, with noise on each link's angle; a target drawn.
 
     Noise of the links' own angles, not the hinges': the tip stays clear of everything.
     """
-    t, generator = task[0], task["generator"]
+    s, o, t, generator = w.s, w.options[0], w.task[0], w.task["generator"]
     angle, rate = 0.0, 0.0
     for i in range(o.links):
         tilt = -0.5 * math.pi + uniform(generator, -o.noise, o.noise)
@@ -188,25 +153,16 @@ def _clipped(value: float, bound: float) -> float:
 
 
 @inlined
-def _tell(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    t: Any,
-    o: Any,
-    given: Any,
-    action: Floats,
-    observation: Floats,
-    reading: Bytes,
-) -> None:
+def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
     """Observation and reading of the present state."""
-    _observe(m, s, t, o, observation)
-    _describe(m, s, t, o, action, reading)
+    _observe(w, observation)
+    _describe(w, reading)
 
 
 @inlined
-def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) -> None:
+def _observe(w: TaskWorld, observation: Floats) -> None:
     """(hinge positions, velocities, tip, its velocity, target, pressure), within bounds."""
+    m, s, o, t = w.m, w.s, w.options[0], w.task[0]
     n = o.links
     for i in range(n):
         # A hinge may stand a rounding error behind its stop
@@ -225,11 +181,12 @@ def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) ->
 
 
 @inlined
-def _describe(m: ModelView, s: StateView, t: Any, o: Any, action: Floats, reading: Bytes) -> None:
+def _describe(w: TaskWorld, reading: Bytes) -> None:
     """READING, tip and target [m], contact force on the tip [N] and torques [N m]."""
+    s, o, t = w.s, w.options[0], w.task[0]
     r = vector(reading, 0, 1, READING)[0]
     places = vector(reading, READING_BYTES, 6, np.float64)
-    torques = vector(reading, READING_BYTES + 48, action.shape[0], np.float64)
+    torques = vector(reading, READING_BYTES + 48, w.action.shape[0], np.float64)
     status = s.status[0]
     x, z, _, _ = tip_state(s.q, s.v, o)
     r.tip_distance = math.hypot(x - t.target_x, z - t.target_z)
@@ -243,21 +200,22 @@ def _describe(m: ModelView, s: StateView, t: Any, o: Any, action: Floats, readin
     period = o.timestep * o.frame_skip
     floor, wall = s.memory[o.floor_feature].total, s.memory[o.wall_feature].total
     places[4], places[5] = (floor[0] + wall[0]) / period, (floor[2] + wall[2]) / period
-    tell_torques(m, action, torques)
+    tell_torques(w.m, w.action, torques)
 
 
 @inlined
-def _reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
+def _reward(w: TaskWorld) -> float:
     """The terms into the task; their sum."""
+    s, o, t = w.s, w.options[0], w.task[0]
     x, z, vx, vz = tip_state(s.q, s.v, o)
     distance = math.hypot(x - t.target_x, z - t.target_z)
     near = closeness(distance, REACH_SCALE)
     press = min(_pressure(s, t, o) / (PRESSED * o.weight), 1.0)
-    t.reward_approach = W_APPROACH * closeness(distance, APPROACH_SCALE)
-    t.reward_reach = W_REACH * near
-    t.reward_press = W_PRESS * near * press
-    t.reward_still = W_STILL * near * closeness(math.hypot(vx, vz), STILL_SCALE)
-    t.reward_ease = W_EASE * near * ease(action)
+    t.reward_approach = o.weight_approach * closeness(distance, APPROACH_SCALE)
+    t.reward_reach = o.weight_reach * near
+    t.reward_press = o.weight_press * near * press
+    t.reward_still = o.weight_still * near * closeness(math.hypot(vx, vz), STILL_SCALE)
+    t.reward_ease = o.weight_ease * near * ease(w.action)
     total = t.reward_approach + t.reward_reach + t.reward_press
     return total + t.reward_still + t.reward_ease
 

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
-import gymnasium as gym
 import numpy as np
 
 from dynenvs.envs.checks import choice, whole
 from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.chain_kernel import (
-    EXTRA,
     MOST_PRESSURE,
     OPTIONS,
     PRESSED,
     READING,
     TASK,
+    TERMS,
     run,
 )
 from dynenvs.envs.robots import chain as robot
@@ -56,6 +56,7 @@ class ChainPendulumTask(Task):
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
+    reward_terms = TERMS
 
     def __post_init__(self) -> None:
         self.links = whole(self.links, "links", FEWEST, MOST)
@@ -86,22 +87,26 @@ class ChainPendulumTask(Task):
         """The chain over its floor and before its wall."""
         return _model(self.links)
 
-    def bounds(self) -> gym.spaces.Box:
-        """Hinges between their stops, velocities, tip, its velocity, target, pressure."""
-        n, reach = self.links, robot.LENGTH
-        stops = np.array([robot.BASE_STOP] + [robot.STOP] * (n - 1))
-        speeds = np.full(n, VELOCITY_BOUND)
-        high = np.zeros(2 * n + EXTRA)
-        low = np.zeros(2 * n + EXTRA)
-        high[:n], high[n : 2 * n] = stops, speeds
-        low[:n], low[n : 2 * n] = -stops, -speeds
-        low[2 * n : 2 * n + 4] = -reach, 0.0, -TIP_SPEED_BOUND, -TIP_SPEED_BOUND
-        high[2 * n : 2 * n + 4] = (
-            robot.WALL, robot.PIVOT + reach, TIP_SPEED_BOUND, TIP_SPEED_BOUND
-        )  # fmt: skip
-        low[2 * n + 4 :] = ON_FLOOR[0], 0.0, 0.0
-        high[2 * n + 4 :] = robot.WALL, ON_WALL[1], MOST_PRESSURE
-        return gym.spaces.Box(low, high, dtype=np.float64)
+    def blocks(self) -> list[Block]:
+        """Hinges, the tip, its target, and how it presses there."""
+        turn, speed, reach = VELOCITY_BOUND, TIP_SPEED_BOUND, robot.LENGTH
+        stops = [robot.BASE_STOP] + [robot.STOP] * (self.links - 1)
+        tip = (-reach, 0.0), (robot.WALL, robot.PIVOT + reach)
+        target = (ON_FLOOR[0], 0.0), (robot.WALL, ON_WALL[1])
+        return [
+            block("hinge angles", np.negative(stops), stops, "rad", "first, and to the next link"),
+            symmetric(
+                "hinge velocities",
+                turn,
+                "rad/s",
+                "in their order",
+                self.links,
+            ),
+            block("tip", *tip, "m", "x and z of its centre"),
+            symmetric("tip velocity", speed, "m/s", "along x and z", 2),
+            block("target", *target, "m", "x and z of the tip's centre there"),
+            block("pressure", 0, MOST_PRESSURE, "-", "force on the target's surface over weight"),
+        ]
 
     def reading_arrays(self) -> dict[str, tuple[int, ...]]:
         """Arrays in `info`: places and force as (x, z)."""
@@ -166,6 +171,8 @@ class ChainPendulumEnv(DynEnv):
     - `reward_still` = 0.1 r exp(-(speed of the tip / 0.2 m/s)^2)
     - `reward_ease` = 0.1 r (1 - mean square of the action)
 
+    The leading factors are weights: the option `reward_weights` has others.
+
     ## Starting State
     Stretched out level, away from the wall, with uniform noise of `reset_noise` on each link's own
     angle [rad] and rate [rad/s].  The target is drawn.
@@ -184,6 +191,8 @@ class ChainPendulumEnv(DynEnv):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"press": 0.5}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 

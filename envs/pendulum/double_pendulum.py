@@ -1,24 +1,133 @@
-"""dynenvs/DoublePendulum-v0: swing up a double pendulum with torques too weak to lift it."""
+"""dynenvs/DoublePendulum-v0: swing up a double pendulum with torques too weak to lift it.
+
+The whole task stands here, and is the shortest one: what an observation consists of, the terms of
+the reward, how an episode begins and ends (compiled, as `loop.py` wants it), options, and words.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import gymnasium as gym
 import numpy as np
 
 from dynenvs.envs.checks import choice
 from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.blocks import Block, symmetric
+from dynenvs.envs.core.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
+from dynenvs.envs.core.motors import set_torques, tell_torques
+from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
+from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
-from dynenvs.envs.pendulum.double_kernel import OPTIONS, READING, TASK, run
 from dynenvs.envs.robots import pendulum as robot
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records
+from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
+from dynenvs.simulation.rng import uniform
 
 ACTUATED = {"both": robot.JOINTS, "shoulder": ("shoulder",), "elbow": ("elbow",)}
 VELOCITY_BOUND = 40.0  # beyond the drives' no-load speed [rad/s]
+STILL_SCALE = 2.0  # speed of the joints together that leaves exp(-1) of the reward [rad/s]
+
+TERMS = (
+    RewardTerm("upright", 0.7, "both links upright"),
+    RewardTerm("still", 0.2, "upright, and at rest"),
+    RewardTerm("ease", 0.1, "upright, and without effort"),
+)
+TASK = task_record(TERMS, [])
+OPTIONS = option_record(
+    TERMS,
+    [
+        ("upper_length", "f8"),  # [m]
+        ("lower_length", "f8"),
+        ("velocity_bound", "f8"),  # [rad/s]
+    ],
+)
+READING = reading_record(TERMS, [("tip_height", "f8")])
+READING_BYTES = READING.itemsize  # the torques, shape (nu,), follow
+
+
+# The compiled part: one control step, or the start of an episode, of one world
+
+
+@kernel(seconds=3)
+def run(
+    packed: Bytes,
+    options: Records,
+    given: Any,
+    table: Ints,
+    progress: Ints,
+    thread: int,
+    order: int,
+) -> None:
+    """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
+    call = Call(packed, options, given, table, progress, thread, order)
+    carry_out(_begin, set_torques, _finish, _tell, TASK, call)
+
+
+@inlined
+def _begin(w: TaskWorld) -> None:
+    """Hanging at rest with noise on angles and velocities."""
+    t, generator = w.task[0], w.task["generator"]
+    for i in range(w.m.header[0].nv):
+        w.s.q[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
+        w.s.v[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
+    t.reward_upright = t.reward_still = t.reward_ease = 0.0
+
+
+@inlined
+def _finish(w: TaskWorld, solved: bool) -> float:
+    """The end of a control step; returns the reward."""
+    t = w.task[0]
+    t.steps += 1
+    t.end = _end(w) if solved else FAILED_STEP
+    return _reward(w)
+
+
+@inlined
+def _reward(w: TaskWorld) -> float:
+    """The terms into the task; their sum."""
+    q, v, o, t = w.s.q, w.s.v, w.options[0], w.task[0]
+    # Of either link 0 hanging, 1 upright; the product leaves nothing to one that hangs.
+    up = 0.25 * (1.0 - math.cos(q[0])) * (1.0 - math.cos(q[0] + q[1]))
+    t.reward_upright = o.weight_upright * up
+    t.reward_still = o.weight_still * up * closeness(math.hypot(v[0], v[1]), STILL_SCALE)
+    t.reward_ease = o.weight_ease * up * ease(w.action)
+    return t.reward_upright + t.reward_still + t.reward_ease
+
+
+@inlined
+def _end(w: TaskWorld) -> int:
+    """Why the episode ends here: a velocity beyond its bound, the time limit."""
+    for i in range(w.m.header[0].nv):
+        if abs(w.s.v[i]) > w.options[0].velocity_bound:
+            return TOO_FAST
+    return TIME_LIMIT if w.task[0].steps >= w.options[0].max_steps else RUNNING
+
+
+@inlined
+def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
+    """The observation, in the order of the blocks and within their bounds; what `info` says."""
+    m, s, o, t = w.m, w.s, w.options[0], w.task[0]
+    nv = m.header[0].nv
+    for i in range(nv):
+        observation[2 * i] = math.cos(s.q[i])
+        observation[2 * i + 1] = math.sin(s.q[i])
+        observation[2 * nv + i] = min(max(s.v[i], -o.velocity_bound), o.velocity_bound)
+    r, status = vector(reading, 0, 1, READING)[0], s.status[0]
+    r.tip_height = -o.upper_length * math.cos(s.q[0]) - o.lower_length * math.cos(s.q[0] + s.q[1])
+    r.reward_upright, r.reward_still = t.reward_upright, t.reward_still
+    r.reward_ease = t.reward_ease
+    r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
+    tell_torques(m, w.action, vector(reading, READING_BYTES, w.action.shape[0], np.float64))
+
+
+# Options and words
 
 
 @cache
@@ -43,11 +152,11 @@ class DoublePendulumTask(Task):
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
+    reward_terms = TERMS
 
     def __post_init__(self) -> None:
         choice(self.actuated, "actuated", ACTUATED)
         super().__post_init__()
-        self.options["motors"] = self.model.nu
         self.options["upper_length"], self.options["lower_length"] = robot.LENGTHS
         self.options["velocity_bound"] = VELOCITY_BOUND
 
@@ -55,10 +164,14 @@ class DoublePendulumTask(Task):
         """The rig with its motors."""
         return _model(self.actuated)
 
-    def bounds(self) -> gym.spaces.Box:
-        """Cosine and sine of the angles, velocities."""
-        high = np.array([1.0, 1.0, 1.0, 1.0, VELOCITY_BOUND, VELOCITY_BOUND])
-        return gym.spaces.Box(-high, high, dtype=np.float64)
+    def blocks(self) -> list[Block]:
+        """Directions of the joints, and how fast they turn."""
+        bound = VELOCITY_BOUND
+        return [
+            symmetric("shoulder direction", 1, "-", "cosine and sine of the angle", 2),
+            symmetric("elbow direction", 1, "-", "cosine and sine of the angle", 2),
+            symmetric("joint velocities", bound, "rad/s", "of shoulder and elbow", 2),
+        ]
 
 
 class DoublePendulumEnv(DynEnv):
@@ -102,6 +215,8 @@ class DoublePendulumEnv(DynEnv):
     - `reward_still` = 0.2 u exp(-(norm of the two velocities / 2 rad/s)^2)
     - `reward_ease` = 0.1 u (1 - mean square of the action)
 
+    The leading factors are weights: the option `reward_weights` has others.
+
     ## Starting State
     Hanging at rest, with uniform noise of `reset_noise` on angles [rad] and velocities [rad/s].
 
@@ -117,6 +232,8 @@ class DoublePendulumEnv(DynEnv):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.002: physics step [s], at most 0.02.
     - `frame_skip` = 10: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 

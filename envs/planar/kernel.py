@@ -14,26 +14,16 @@ import numpy as np
 
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
-from dynenvs.envs.core.loop import carry_out
+from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.planar.records import READING, ROOT, TASK
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    open_poses,
-)
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records, open_poses
 from dynenvs.memory.views import matrix, vector
 from dynenvs.simulation.rng import uniform
 
-# Reward weights; they sum to 1.  Ease and steadiness count only as far as the command is followed.
-W_VELOCITY, W_EASE, W_HEIGHT = 0.8, 0.1, 0.1
 # Error of the speed, relative to the command, that leaves exp(-1): wide enough for a hip that
 # speeds up and slows down by a quarter within each stride.
 SPEED_SCALE = 0.5
@@ -55,14 +45,12 @@ def run(
     thread: int,
     order: int,
 ) -> None:
-    """Carry out `order` in the worlds that no other thread has taken: `loop.carry_out`.
+    """Carry out `order` in the worlds that no other thread has taken (`loop.py`).
 
     given: the standing pose [m, rad], shape (nq,), and each feature's leg or -1
     """
-    carry_out(
-        _begin, set_torques, _finish, _tell, TASK, packed, options, given, table, progress,
-        thread, order,
-    )  # fmt: skip
+    call = Call(packed, options, given, table, progress, thread, order)
+    carry_out(_begin, set_torques, _finish, _tell, TASK, call)
 
 
 @inlined
@@ -72,15 +60,13 @@ def gait_frequency(options: Any, command: float) -> float:
 
 
 @inlined
-def _begin(
-    packed: Bytes, m: ModelView, s: StateView, buffer: Bytes, task: Records, o: Any, given: Any
-) -> None:
+def _begin(w: TaskWorld) -> None:
     """A standing pose with noise, the lowest foot on the ground, the command and the phase drawn.
 
     The generator is the task's first field; the clock starts in either double support.
     """
-    standing, feet = given
-    t, generator = task[0], task["generator"]
+    standing, feet = w.given
+    m, s, o, t, generator = w.m, w.s, w.options[0], w.task[0], w.task["generator"]
     drawn = uniform(generator, o.low_command, o.high_command)
     if not t.commanded:
         t.command = drawn if math.isnan(o.command) else o.command
@@ -91,7 +77,7 @@ def _begin(
     for i in range(ROOT, m.header[0].nv):
         s.q[i] += uniform(generator, -o.noise, o.noise)
         s.v[i] = uniform(generator, -o.noise, o.noise)
-    poses = open_poses(m, buffer)
+    poses = open_poses(m, w.buffer)
     update_poses(m, s.q, poses)
     lowest = math.inf
     for f in range(m.header[0].npoints):
@@ -104,51 +90,33 @@ def _begin(
 
 
 @inlined
-def _finish(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    task: Records,
-    o: Any,
-    given: Any,
-    action: Floats,
-    solved: bool,
-) -> float:
+def _finish(w: TaskWorld, solved: bool) -> float:
     """The end of a control step; returns the reward."""
-    t = task[0]
+    s, o, t = w.s, w.options[0], w.task[0]
     period = o.timestep * o.frame_skip
     t.steps += 1
     t.phase += period * gait_frequency(o, t.command)
     t.phase -= math.floor(t.phase)
     t.speed = (s.q[0] - t.x) / period
     t.x = s.q[0]
-    t.end = _end(m, s, t, o, given[1]) if solved else FAILED_STEP
-    return _reward(s, t, o, action)
+    t.end = _end(w) if solved else FAILED_STEP
+    return _reward(w)
 
 
 @inlined
-def _tell(
-    packed: Bytes,
-    m: ModelView,
-    s: StateView,
-    t: Any,
-    o: Any,
-    given: Any,
-    action: Floats,
-    observation: Floats,
-    reading: Bytes,
-) -> None:
+def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
     """Observation and reading of the present state."""
-    _observe(m, s, t, o, observation)
-    _describe(m, s, t, o, given[1], action, reading)
+    _observe(w, observation)
+    _describe(w, reading)
 
 
 @inlined
-def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) -> None:
+def _observe(w: TaskWorld, observation: Floats) -> None:
     """(z, joint angles, velocities, sine and cosine of the phase, command), within bounds.
 
     Where the root pitches, its pitch and pitch rate come last.
     """
+    m, s, o, t = w.m, w.s, w.options[0], w.task[0]
     nq, nv = m.header[0].nq, m.header[0].nv
     observation[0] = min(max(s.q[1], 0.0), o.height_bound)
     at = 1 - o.root
@@ -174,12 +142,11 @@ def _observe(m: ModelView, s: StateView, t: Any, o: Any, observation: Floats) ->
 
 
 @inlined
-def _describe(
-    m: ModelView, s: StateView, t: Any, o: Any, feet: Ints, action: Floats, reading: Bytes
-) -> None:
+def _describe(w: TaskWorld, reading: Bytes) -> None:
     """READING, torques [N m] and mean contact forces over the control step [N]."""
+    m, s, o, t, feet = w.m, w.s, w.options[0], w.task[0], w.given[1]
     r = vector(reading, 0, 1, READING)[0]
-    nu = action.shape[0]
+    nu = w.action.shape[0]
     torques = vector(reading, READING_BYTES, nu, np.float64)
     forces = matrix(reading, READING_BYTES + 8 * nu, o.legs, 3, np.float64)
     status = s.status[0]
@@ -188,7 +155,7 @@ def _describe(
     r.reward_height = t.reward_height
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
     for i in range(nu):
-        torques[i] = action[i] * m.dofs[o.root + i].effort
+        torques[i] = w.action[i] * m.dofs[o.root + i].effort
     period = o.timestep * o.frame_skip
     for leg in range(o.legs):
         forces[leg, 0] = forces[leg, 1] = forces[leg, 2] = 0.0
@@ -199,20 +166,22 @@ def _describe(
 
 
 @inlined
-def _reward(s: StateView, t: Any, o: Any, action: Floats) -> float:
+def _reward(w: TaskWorld) -> float:
     """The terms into the task; their sum."""
+    s, o, t = w.s, w.options[0], w.task[0]
     scale = max(LEAST_SCALE, SPEED_SCALE * abs(t.command))
     following = closeness(t.speed - t.command, scale)
     height = closeness(s.q[1] / o.standing_height - 1.0, HEIGHT_SCALE)
-    t.reward_velocity = W_VELOCITY * following
-    t.reward_ease = W_EASE * following * ease(action)
-    t.reward_height = W_HEIGHT * following * height
+    t.reward_velocity = o.weight_velocity * following
+    t.reward_ease = o.weight_ease * following * ease(w.action)
+    t.reward_height = o.weight_height * following * height
     return t.reward_velocity + t.reward_ease + t.reward_height
 
 
 @inlined
-def _end(m: ModelView, s: StateView, t: Any, o: Any, feet: Ints) -> int:
+def _end(w: TaskWorld) -> int:
     """Why the episode ends here: a fall, a velocity beyond its bound, the time limit."""
+    m, s, o, t, feet = w.m, w.s, w.options[0], w.task[0], w.given[1]
     for i in range(m.header[0].nv):
         bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
         if abs(s.v[i]) > bound:

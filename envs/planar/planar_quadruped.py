@@ -96,6 +96,8 @@ class PlanarQuadrupedEnv(PlanarWalker):
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_height` = 0.1 f exp(-(relative error of the hip height / 0.15)^2)
 
+    The leading factors are weights: the option `reward_weights` has others.
+
     ## Starting State
     Standing, uniform noise of `reset_noise` on joint angles [rad] and velocities [rad/s], the
     lowest foot on the ground; the command uniform in `command_range`; the gait phase 0 or 0.5.  The
@@ -118,6 +120,8 @@ class PlanarQuadrupedEnv(PlanarWalker):
       `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
+    - `reward_weights` = None: other weights of some reward terms by their names, such as
+      `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from dynenvs.memory.records import record_type
+from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
 
 ROOT = 2  # slides of the root, x and z; where it is free to pitch, that angle follows
 
-TASK = record_type(
+TERMS = (
+    RewardTerm("velocity", 0.8, "the hip follows the command"),
+    RewardTerm("ease", 0.1, "follows it without effort"),
+    RewardTerm("height", 0.1, "follows it at its standing height"),
+)
+
+TASK = task_record(
+    TERMS,
     [
-        ("generator", "u8"),
-        ("steps", "i8"),
-        ("end", "i8"),  # why the episode ended, or RUNNING
         ("phase", "f8"),  # of the gait clock, in [0, 1)
         ("command", "f8"),  # [m/s]
         ("commanded", "i8"),  # the next episode takes this command and draws none
         ("x", "f8"),  # hip at the end of the previous step [m]
         ("speed", "f8"),  # mean over the last control step [m/s]
-        ("reward_velocity", "f8"),
-        ("reward_ease", "f8"),
-        ("reward_height", "f8"),
-    ]
+    ],
 )
 
-OPTIONS = record_type(
+OPTIONS = option_record(
+    TERMS,
     [
-        ("timestep", "f8"),
-        ("frame_skip", "i8"),
-        ("max_steps", "i8"),
-        ("noise", "f8"),  # of joint angles [rad] and velocities [rad/s] at reset
         ("root", "i8"),  # root coordinates: ROOT, or one more if it pitches
         ("legs", "i8"),
         ("terminate_on_fall", "i8"),
@@ -40,20 +38,8 @@ OPTIONS = record_type(
         ("height_bound", "f8"),  # of the observation [m]
         ("velocity_bound", "f8"),  # [rad/s]
         ("root_velocity_bound", "f8"),  # [m/s]
-    ]
+    ],
 )
 
 # What `info` says of a world; its torques, shape (nu,), and contact forces, (legs, 3), follow.
-READING = record_type(
-    [
-        ("x_position", "f8"),
-        ("x_velocity", "f8"),
-        ("command", "f8"),
-        ("reward_velocity", "f8"),
-        ("reward_ease", "f8"),
-        ("reward_height", "f8"),
-        ("residual", "f8"),
-        ("degraded", "i8"),
-        ("failed", "i8"),
-    ]
-)
+READING = reading_record(TERMS, [("x_position", "f8"), ("x_velocity", "f8"), ("command", "f8")])

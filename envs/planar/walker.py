@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.checks import flag, interval, number, number_each
 from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.commands import give_command
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.planar.kernel import run
-from dynenvs.envs.planar.records import OPTIONS, READING, ROOT, TASK
+from dynenvs.envs.planar.records import OPTIONS, READING, ROOT, TASK, TERMS
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, Ints, open_model
 from dynenvs.memory.records import POSE
@@ -60,6 +60,7 @@ class WalkerTask(Task):
 
     run = staticmethod(run)
     record, option_record, reading_record = TASK, OPTIONS, READING
+    reward_terms = TERMS
     reset_options = ("command",)
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
@@ -107,17 +108,22 @@ class WalkerTask(Task):
             feature_gap(features[f], poses) for f in np.flatnonzero(self.foot_of_feature >= 0)
         )
 
-    def bounds(self) -> gym.spaces.Box:
-        """Height, joint ranges, velocities, the phase's sine and cosine, command; free pitch."""
-        model = self.model
-        speed = np.full(ROOT + model.nu, self.velocity_bound)
-        speed[:ROOT] = ROOT_VELOCITY_BOUND
-        pitch = [math.pi, self.velocity_bound] if self.free_pitch else []
+    def blocks(self) -> list[Block]:
+        """The hip, the joints, the gait clock and the command; last a pitch that is free."""
+        model, speed, turn = self.model, ROOT_VELOCITY_BOUND, self.velocity_bound
         lower, upper = model.lower[self.root :], model.upper[self.root :]
-        low_command, high_command = self.command_range
-        low = np.concatenate([[0.0], lower, -speed, [-1.0, -1.0, low_command], np.negative(pitch)])
-        high = np.concatenate([[HEIGHT_BOUND], upper, speed, [1.0, 1.0, high_command], pitch])
-        return gym.spaces.Box(low, high, dtype=np.float64)
+        blocks = [
+            block("height", 0, HEIGHT_BOUND, "m", "of the hip above the ground"),
+            block("joint angles", lower, upper, "rad", "leg by leg"),
+            symmetric("velocity", speed, "m/s", "of the hip along x and z", 2),
+            symmetric("joint velocities", turn, "rad/s", "leg by leg", model.nu),
+            symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
+            block("command", *self.command_range, "m/s", "speed forward"),
+        ]
+        if self.free_pitch:
+            blocks.append(symmetric("pitch", math.pi, "rad", "of the trunk, forward"))
+            blocks.append(symmetric("pitch rate", turn, "rad/s", "of the trunk, forward"))
+        return blocks
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
         """The standing pose and the feet."""

@@ -1,0 +1,86 @@
+"""What all tasks' records have in common, and the terms of their rewards.
+
+A reward is the sum of named terms, each a quality between 0 and 1 times a weight.  A task declares
+its terms once; the fields `reward_NAME` of a world's record and of `info`, and the fields
+`weight_NAME` of the options that its kernel reads, follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynenvs.envs.checks import got, known, number
+from dynenvs.memory.records import record_type
+
+WEIGHT_BOUND = 1000.0  # of a reward term, either way
+
+Field = tuple[str, str] | tuple[str, str, tuple[int, ...]]
+
+
+class RewardTerm(NamedTuple):
+    """A term of a reward."""
+
+    name: str
+    weight: float  # unless the option `reward_weights` has another one
+    meaning: str
+
+
+def task_record(terms: Sequence[RewardTerm], fields: Sequence[Field]) -> np.dtype[Any]:
+    """What a world remembers beside its physical state.
+
+    The loop needs the first three fields; `fields` are the task's own; the terms of the last
+    control step's reward, weighted, come last.
+    """
+    first = [
+        ("generator", "u8"),  # of random numbers
+        ("steps", "i8"),  # control steps of this episode
+        ("end", "i8"),  # why the episode ended, or RUNNING
+    ]
+    return record_type([*first, *fields, *_rewards(terms)])
+
+
+def option_record(terms: Sequence[RewardTerm], fields: Sequence[Field]) -> np.dtype[Any]:
+    """The numbers that a task's kernel reads: those of all tasks, its own, the terms' weights."""
+    first = [
+        ("timestep", "f8"),  # of physics [s]
+        ("frame_skip", "i8"),  # physics steps in a control step
+        ("max_steps", "i8"),  # control steps in an episode
+        ("noise", "f8"),  # at reset, of angles [rad] and velocities [rad/s]
+    ]
+    return record_type([*first, *fields, *((f"weight_{term.name}", "f8") for term in terms)])
+
+
+def reading_record(terms: Sequence[RewardTerm], fields: Sequence[Field]) -> np.dtype[Any]:
+    """The scalars in `info`: the task's own, the reward's terms, how well contact was solved."""
+    last = [("residual", "f8"), ("degraded", "i8"), ("failed", "i8")]
+    return record_type([*fields, *_rewards(terms), *last])
+
+
+def _rewards(terms: Sequence[RewardTerm]) -> list[tuple[str, str]]:
+    return [(f"reward_{term.name}", "f8") for term in terms]
+
+
+def checked_weights(terms: Sequence[RewardTerm], given: Any) -> dict[str, float]:
+    """The weight of each term, by its name: the one that is given, or the term's own.
+
+    Args:
+        terms: of the task.
+        given: the option `reward_weights`: None, or some terms' weights by their names.
+
+    Raises:
+        ValueError: no dict, no such term, or no number within WEIGHT_BOUND.
+    """
+    weights = {term.name: term.weight for term in terms}
+    if given is None:
+        return weights
+    if not isinstance(given, Mapping):
+        example = {terms[0].name: terms[0].weight}
+        raise ValueError(f"reward_weights must be a dict, such as {example}" + got(given))
+    for name, weight in given.items():
+        known(name, weights, "reward term")
+        place = f"reward_weights[{name!r}]"
+        weights[name] = number(weight, place, -WEIGHT_BOUND, WEIGHT_BOUND)
+    return weights
