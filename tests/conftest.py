@@ -17,6 +17,66 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TREES = 30
+CASES = 3  # of one test that the quick run takes
+NOT_QUICK: dict[str, str] = {}  # files of which the quick run takes nothing, and why
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest` alone is the quick run; a path, -k, -m or --all asks for all of it."""
+    parser.addoption("--all", dest="whole", action="store_true", help="run all but slow tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Whether this is the quick run; worker processes are told."""
+    if hasattr(config, "workerinput"):
+        config.option.whole = config.workerinput["whole"]
+        return
+    chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    chosen = chosen or config.option.keyword != "" or config.option.markexpr != "not slow"
+    config.option.whole = config.option.whole or chosen
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker process of xdist, which has options and arguments of its own."""
+    node.workerinput["whole"] = node.config.option.whole
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what is left out."""
+    if config.option.whole:
+        return None
+    return f"quick run: {CASES} cases of each test, none marked thorough; `pytest --all` runs all"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the quick run: leave out long tests, and all but a few cases of the others."""
+    if config.option.whole:
+        return
+    kept = _quick(items)
+    files = {item.path.name for item in items}
+    missing = files - {item.path.name for item in kept}
+    if missing != files & set(NOT_QUICK):
+        wrong = ", ".join(sorted(missing ^ files & set(NOT_QUICK)))
+        raise pytest.UsageError(
+            f"NOT_QUICK of {__file__} is to list what has no quick test: {wrong}"
+        )
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+def _quick(items: list[pytest.Item]) -> list[pytest.Item]:
+    """In their order: of each test its cases, or `CASES` of them from the first to the last."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not any(item.get_closest_marker(name) for name in ("slow", "thorough")):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [
+        cases[k]
+        for cases in tests.values()
+        for k in sorted({round(i * (len(cases) - 1) / (CASES - 1)) for i in range(CASES)})
+    ]
 
 
 @cache

@@ -40,6 +40,7 @@ def python(code: str, cache: Path, **environment: str) -> subprocess.CompletedPr
     return done
 
 
+@pytest.mark.thorough
 def test_a_helper_fills_the_cache(tmp_path: Path) -> None:
     """This process then loads what the helper compiled."""
     code = """
@@ -54,6 +55,7 @@ assert not job.kernel.stats.cache_misses
     python(code, tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_killed_helper_leaves_nothing_broken(tmp_path: Path) -> None:
     """Killed in the middle of a kernel: this process compiles it itself."""
     code = """
@@ -109,6 +111,7 @@ def test_where_no_helper_can_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert not helper.is_at(UNIT)
 
 
+@pytest.mark.thorough
 def test_a_helper_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     """Even where that one is killed and can say nothing."""
     code = """

@@ -19,6 +19,7 @@ COUNT, STEPS = 6 * LEAST_SHARE, 45  # enough worlds for six threads
 
 @every_env
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.thorough
 def test_threads_size_and_place_change_no_bit(name: str, mode: str) -> None:
     """Any number of threads, the worlds in reverse order, and a few of them alone."""
     batch = make_batch(name, COUNT, num_threads=1, autoreset_mode=mode)
@@ -69,6 +70,7 @@ def test_single_environment_is_a_batch_of_one(name: str) -> None:
 
 @every_env
 @pytest.mark.parametrize("rubbish", ["ones", "words"])
+@pytest.mark.thorough
 def test_workspaces_hold_no_memory(name: str, rubbish: str) -> None:
     """Scratch memory full of rubbish before every step changes nothing.
 
@@ -85,6 +87,7 @@ def test_workspaces_hold_no_memory(name: str, rubbish: str) -> None:
 
 @every_env
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.thorough
 def test_restored_in_mid_episode(name: str, mode: str) -> None:
     """The whole batch, in one with other threads; single worlds; and single environments."""
     batch = make_batch(name, COUNT, num_threads=2, autoreset_mode=mode)
@@ -134,6 +137,7 @@ def test_states_go_between_single_and_batched_worlds(name: str) -> None:
 
 @every_env
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
+@pytest.mark.thorough
 def test_copies_continue_identically(name: str, copier: Any) -> None:
     """deepcopy and pickle in mid-episode; the copy shares nothing with its origin."""
     batch = make_batch(name, COUNT, num_threads=2)
@@ -149,6 +153,7 @@ def test_copies_continue_identically(name: str, copier: Any) -> None:
 
 
 @every_env
+@pytest.mark.thorough
 def test_experts_predict_the_same_bits_in_a_batch(name: str) -> None:
     """One by one, all at once, backwards, on any number of threads."""
     batch = make_batch(name, COUNT, num_threads=1)

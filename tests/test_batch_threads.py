@@ -41,6 +41,7 @@ def _in_child(name: str, seed: int, batch: Any, actions: Any, pipe: Any) -> None
 
 @every_env
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+@pytest.mark.thorough
 def test_fork_after_threads(name: str) -> None:
     """A child forked from a process that has used threads steps on, on threads of its own."""
     batch = make_batch(name, COUNT, num_threads=2)
@@ -62,6 +63,7 @@ def test_fork_after_threads(name: str) -> None:
 
 @every_env
 @pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.thorough
 def test_gymnasiums_processes(name: str, context: str) -> None:
     """AsyncVectorEnv after threads were used here, in forked and in fresh processes."""
     if context not in multiprocessing.get_all_start_methods():
@@ -81,6 +83,7 @@ def test_gymnasiums_processes(name: str, context: str) -> None:
 
 
 @every_env
+@pytest.mark.thorough
 def test_two_python_threads(name: str) -> None:
     """Each with batches of its own, at the same time."""
     expected = {seed: _run(name, seed) for seed in range(2)}
@@ -121,6 +124,7 @@ print("end")
 
 
 @pytest.mark.parametrize("name", IDS[:2])
+@pytest.mark.thorough
 def test_the_interpreter_ends_while_threads_step(name: str) -> None:
     """No hang, no crash."""
     done = subprocess.run(

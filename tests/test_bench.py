@@ -176,6 +176,7 @@ def test_chosen_cases() -> None:
 # What is raced is the same everywhere
 
 
+@pytest.mark.thorough
 def test_pinocchio_s_tree_is_ours() -> None:
     """The makers themselves refuse to race trees whose accelerations differ."""
     pytest.importorskip("pinocchio")
@@ -235,6 +236,7 @@ def test_depth_of_a_pendulum() -> None:
 
 
 @pytest.mark.parametrize("contacts", [1, 4, 6])
+@pytest.mark.thorough
 def test_stacks_are_contact_problems(contacts: int) -> None:
     """All solved, cold and warm; a wrong answer does not count."""
     for warm in (False, True):

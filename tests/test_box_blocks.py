@@ -39,6 +39,7 @@ def heap_distance(heights: Array, foot: Solid) -> float:
 
 
 @pytest.mark.parametrize("seed", few_of(40, 8))
+@pytest.mark.thorough
 def test_gap_is_the_distance_to_the_heap(seed: int) -> None:
     """A box let down along a random line to 1 um above the heap has a slot that says so; no slot
     that is near says less."""

@@ -358,6 +358,7 @@ def test_any_numbers_give_a_model_or_a_model_error(
 
 @settings(max_examples=100, deadline=None)
 @given(value=st.text(max_size=3) | st.lists(numbers, max_size=4))
+@pytest.mark.thorough
 def test_vectors_of_any_kind_give_a_model_error(value: Any) -> None:
     """What is not three finite numbers is refused by name."""
     three = isinstance(value, list) and len(value) == 3 and np.isfinite(value).all()

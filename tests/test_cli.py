@@ -60,6 +60,7 @@ def test_every_environment_has_the_expert_that_the_list_names(env_id: str) -> No
 
 
 @pytest.mark.parametrize("name", ["humanoid", "planar-humanoid", "quadruped", "double-pendulum"])
+@pytest.mark.thorough
 def test_demo_films_without_a_display(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

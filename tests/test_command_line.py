@@ -30,6 +30,7 @@ def test_h_is_help(
     assert capsys.readouterr().out == long
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_printed_is_printed_nearly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the locale knows ASCII alone: a file's name, a table's lines."""
     for name in ("stdout", "stderr"):
@@ -59,6 +60,7 @@ def test_the_table_of_an_evaluation_fits_80_columns() -> None:
             assert figure in found[encoding]
 
 
+@pytest.mark.thorough
 def test_who_shuffles_is_found_out() -> None:
     """The shipped PPO outdoes the expert in return, and slides for metres; JSON says so, too."""
     pytest.importorskip("stable_baselines3")
@@ -132,6 +134,7 @@ def test_folders_of_a_file_that_was_not_written_go_again(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "e", "other"]
 
 
+@pytest.mark.thorough
 def test_ctrl_c_while_it_loads(tmp_path: Path) -> None:
     """One line, no traceback; `python -m dynenvs` is the command, too."""
     code = """

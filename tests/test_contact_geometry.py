@@ -52,6 +52,7 @@ def test_gap_is_the_distance_of_round_pairs(kinds: tuple[str, str], seed: int) -
 
 
 @pytest.mark.parametrize("seed", few_of(40, 6))
+@pytest.mark.thorough
 def test_boxes_that_touch_by_edges_or_corners(seed: int) -> None:
     """Moved along the way that parts them until their distance is 1 um, boxes have a slot that
     says so; no slot says less."""
@@ -76,6 +77,7 @@ def approach(a: Solid, b: Solid, rng: np.random.Generator) -> Solid:
 
 
 @pytest.mark.parametrize("kinds", PAIRS)
+@pytest.mark.thorough
 def test_gaps_do_not_depend_on_the_frame_or_on_the_order(kinds: tuple[str, str]) -> None:
     """Both solids moved together: same gaps.  Exchanged: same least gap, opposite normal."""
     rng = np.random.default_rng(7)
@@ -99,6 +101,7 @@ SPAN = st.floats(-0.3, 0.3)
 @given(
     st.tuples(SPAN, SPAN, SPAN), st.sampled_from([0.0, 1e-9, 1e-6, 1e-3, 0.5]), st.integers(0, 2)
 )
+@pytest.mark.thorough
 def test_slots_are_finite_wherever_the_solids_are(
     place: tuple[float, float, float], tilt: float, axis: int
 ) -> None:
@@ -257,6 +260,7 @@ def catmull_rom(heights: Array, x: float, y: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.thorough
 def test_hills_between_a_boxs_corners(seed: int) -> None:
     """Heights drawn one by one, a sole broader than their distance: no more than a quarter of a
     hill is missed, and every slot is a valid constraint."""

@@ -41,6 +41,7 @@ def theirs(a: Solid, b: Solid, margin: float) -> list[tuple[float, Array, Array]
 
 
 @pytest.mark.parametrize("kinds", PAIRS)
+@pytest.mark.thorough
 def test_random_solids_touch_as_in_mujoco(kinds: tuple[str, str]) -> None:
     """1 um apart: the least gap within 10 nm, its normal and place too."""
     rng = np.random.default_rng(3)

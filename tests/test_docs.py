@@ -123,6 +123,7 @@ def test_documents_name_what_exists(document: Path) -> None:
     assert wrong_citations(" ".join(text.split())) == []
 
 
+@pytest.mark.thorough
 def test_comments_name_what_exists() -> None:
     """In comments and docstrings of all sources: documents, and sections of docs/theory.md."""
     wrong, cited = [], 0

@@ -264,6 +264,7 @@ def test_torques_are_too_weak_to_lift_the_links() -> None:
 
 
 @pytest.mark.parametrize("actuated", MODES)
+@pytest.mark.thorough
 def test_expert_swings_up_and_holds(actuated: str) -> None:
     env = DoublePendulumEnv(actuated=actuated, max_episode_steps=None)
     for seed in range(10):

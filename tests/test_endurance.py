@@ -274,6 +274,7 @@ EIGHT = [
 
 @pytest.mark.parametrize("expert", [False, True])
 @pytest.mark.parametrize("name", FREE)
+@pytest.mark.thorough
 def test_batches_endure_among_objects(name: str, expert: bool) -> None:
     """As many steps; the robot lies and thrashes among them, or walks through."""
     _check(among_objects(name, STEPS, expert), name, f"among objects, expert {expert}")

@@ -45,6 +45,7 @@ def test_rgb_array(name: str) -> None:
 
 
 @every_env
+@pytest.mark.thorough
 def test_rendering_changes_nothing(name: str) -> None:
     """A drawn episode is the undrawn one, bit for bit; drawn environments copy too."""
     plain, drawn = make(name), make(name, render_mode="rgb_array")
@@ -60,6 +61,7 @@ def test_rendering_changes_nothing(name: str) -> None:
 
 
 @every_env
+@pytest.mark.thorough
 def test_record_video(name: str, tmp_path: Path) -> None:
     """Gymnasium's RecordVideo writes a film."""
     pytest.importorskip("moviepy")

@@ -44,6 +44,7 @@ def test_custom_environment() -> None:
     assert len((FOLDER / "custom_environment.py").read_text().splitlines()) < 80
 
 
+@pytest.mark.thorough
 def test_wrecking_ball(tmp_path: Path) -> None:
     """It goes through the wall, no problem is left without an answer, and there is a picture."""
     flown, told = example("wrecking_ball").main(0.8, str(tmp_path / "wall.png"))
@@ -75,6 +76,7 @@ def test_through_bricks(tmp_path: Path) -> None:
     assert (tmp_path / "bricks.png").stat().st_size > 1000
 
 
+@pytest.mark.thorough
 def test_train_with_sb3() -> None:
     """It runs; few steps are too few, and the score says so."""
     pytest.importorskip("stable_baselines3")
@@ -87,6 +89,7 @@ def test_train_with_sb3_reaches_the_expert() -> None:
     assert example("train_with_sb3").main() > 0.8
 
 
+@pytest.mark.thorough
 def test_clone_from_minari(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A short fit of few episodes swings up for a while; one step of descent is too few."""
     pytest.importorskip("minari")
@@ -107,6 +110,7 @@ def test_clone_from_minari_reaches_its_teacher(
     assert example("clone_from_minari").main() > 0.8
 
 
+@pytest.mark.thorough
 def test_ball_on_tray() -> None:
     """PPO learns to keep the ball on the tray; the batch is the same whoever shares it out."""
     pytest.importorskip("stable_baselines3")

@@ -57,6 +57,7 @@ def end(process: subprocess.Popen[str]) -> tuple[str, str]:
 # Once a machine
 
 
+@pytest.mark.thorough
 def test_processes_compile_once_together(tmp_path: Path) -> None:
     """Three at a time on an empty cache: one compiles, the others wait and load."""
     told = [end(process) for process in [start(COMPILE, tmp_path) for _ in range(3)]]
@@ -64,6 +65,7 @@ def test_processes_compile_once_together(tmp_path: Path) -> None:
     assert sum("compiled in" in err for _, err in told) == 1
 
 
+@pytest.mark.thorough
 def test_installations_share_the_cache(tmp_path: Path) -> None:
     """The same sources elsewhere, with other dates, load what the first have compiled."""
     code = COMPILE + "print(compiled.__file__)"
@@ -76,6 +78,7 @@ def test_installations_share_the_cache(tmp_path: Path) -> None:
     assert err == ""
 
 
+@pytest.mark.thorough
 def test_spoilt_files_are_compiled_again(tmp_path: Path) -> None:
     """An index or machine code that ends too early is as good as none."""
     for kind in ("*.nbi", "*.nbc"):
@@ -89,6 +92,7 @@ def test_spoilt_files_are_compiled_again(tmp_path: Path) -> None:
 # Honestly
 
 
+@pytest.mark.thorough
 def test_the_message_says_what_how_long_and_where(tmp_path: Path) -> None:
     _, err = end(start(COMPILE, tmp_path, DYNENVS_COMPILERS="1"))
     lines = err.splitlines()
@@ -100,6 +104,7 @@ def test_the_message_says_what_how_long_and_where(tmp_path: Path) -> None:
     assert end(start(COMPILE, tmp_path))[1] == ""
 
 
+@pytest.mark.thorough
 def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """It compiles in memory, and says that it will do so at every start."""
     file = tmp_path / "file"
@@ -109,6 +114,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "is not writable, so this will happen at every start: set DYNENVS_CACHE_DIR" in err
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
     full = """
 import errno, os

@@ -234,6 +234,7 @@ def test_bad_option(bad: Any) -> None:
 
 
 @every_planar
+@pytest.mark.thorough
 def test_expert_of_a_batch_gives_the_single_ones_bits(name: str) -> None:
     """On the observation alone: nothing is remembered."""
     env, policy = free(name), expert(name)
@@ -370,6 +371,7 @@ def test_measure_takes_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert "free_pitch" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_demo_takes_the_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A film of the humanoid."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")

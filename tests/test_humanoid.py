@@ -183,6 +183,7 @@ def test_stands_on_its_soles() -> None:
 @pytest.mark.parametrize(
     "command", [(0, 0, 0), (0.8, 0, 0), (0.4, 0.2, -0.4), (0, -0.2, 0)], ids=repr
 )
+@pytest.mark.thorough
 def test_walks_as_commanded(command: tuple[float, float, float]) -> None:
     """On the spot, fast, sideways, turning: every bar, in six seconds."""
     env = humanoid(max_episode_steps=400)
@@ -205,6 +206,7 @@ def test_walks_as_commanded(command: tuple[float, float, float]) -> None:
     ],
     ids=repr,
 )
+@pytest.mark.thorough
 def test_walks_with_other_options(options: dict[str, Any]) -> None:
     """Other physics steps, slippery ground, other masses, pushes."""
     env = humanoid(command=(0.5, 0.1, 0.2), max_episode_steps=400, **options)
@@ -217,6 +219,7 @@ def test_no_expert_off_the_flat() -> None:
         reference_controller(humanoid(terrain="rough"))
 
 
+@pytest.mark.thorough
 def test_float32_observations_still_walk() -> None:
     """What a trainer's cast leaves of an observation is enough."""
     env = humanoid(command=(0.6, 0.0, 0.2))
@@ -224,6 +227,7 @@ def test_float32_observations_still_walk() -> None:
     np.testing.assert_allclose(speeds[134:].mean(axis=0), (0.6, 0.0, 0.2), atol=0.05)
 
 
+@pytest.mark.thorough
 def test_a_changed_command_is_followed() -> None:
     """From standing to walking to turning, without a fall."""
     env = humanoid(command=(0.0, 0.0, 0.0))
@@ -239,6 +243,7 @@ def test_a_changed_command_is_followed() -> None:
         np.testing.assert_allclose(np.mean(speeds[-67:], axis=0), command, atol=0.06)
 
 
+@pytest.mark.thorough
 def test_survivors_are_counted() -> None:
     """All of a few walk on unpushed; hardly any takes 200 N s."""
     alive = survivors("dynenvs/Humanoid-v0", [0.0, 200.0], seeds=4, steps=260)
@@ -283,6 +288,7 @@ def test_takes_pushes() -> None:
     assert not math.isnan(alive[2])
 
 
+@pytest.mark.thorough
 def test_the_main_solver_solves_walking() -> None:
     """From noisy starts, touchdowns and all: Lemke's method is not asked once."""
     envs = gym.make_vec("dynenvs/Humanoid-v0", num_envs=16)

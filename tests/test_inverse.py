@@ -40,6 +40,7 @@ from dynenvs.simulation.inverse import InverseStatus, inverse_dynamics
 
 
 @every_kind
+@pytest.mark.thorough
 def test_tracks_and_obeys_mechanics(kind: dict[str, Any]) -> None:
     """P v+ = v_des, the equation of motion, no torque on the base, the contact law."""
     tracked, touching = 0, 0
@@ -61,6 +62,7 @@ def test_tracks_and_obeys_mechanics(kind: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[1], *JAMMED[:2]])
+@pytest.mark.thorough
 def test_planar_forward_step_agrees(kind: dict[str, Any]) -> None:
     """`World.step` under the torques gives the predicted velocity wherever it is unique.
 
@@ -85,6 +87,7 @@ def test_planar_forward_step_agrees(kind: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", [KINDS[2], KINDS[3], JAMMED[2]])
+@pytest.mark.thorough
 def test_spatial_forward_step_agrees(kind: dict[str, Any]) -> None:
     """The same where feet stick or are free: sliding ones see another friction pyramid.
 
@@ -201,6 +204,7 @@ def feasible(case: Case, t: Terms) -> bool:
     return False
 
 
+@pytest.mark.thorough
 def test_soft_exactly_where_nothing_can_be_tracked() -> None:
     """TRACKED where some combination of contact modes solves equation 7, SOFT where none does."""
     statuses = []
@@ -219,6 +223,7 @@ def test_soft_exactly_where_nothing_can_be_tracked() -> None:
     assert statuses.count(InverseStatus.TRACKED) >= 30
 
 
+@pytest.mark.thorough
 def test_soft_tracking_reports_its_violation() -> None:
     """Soft answers obey mechanics, miss by what they say, and miss little."""
     misses = []

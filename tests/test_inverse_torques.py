@@ -71,6 +71,7 @@ def least_torque(case: Case, t: Terms, result: InverseResult) -> float:
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[1], JAMMED[0]])
+@pytest.mark.thorough
 def test_torques_are_of_least_norm(kind: dict[str, Any]) -> None:
     """No more than any LCP vertex solution's at the same v+, and as small as NNLS can make them."""
     compared = 0

@@ -92,6 +92,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return simulated
 
 
+@pytest.mark.thorough
 def test_a_killed_collection_is_resumed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL in the middle: what was finished is there, no draft is taken for a dataset."""
     process = in_another_process(4000, max_episode_steps=200)

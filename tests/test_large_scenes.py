@@ -174,6 +174,7 @@ def thrown_together(budget: int = BUDGET, cone: str = "pyramid") -> World:
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
+@pytest.mark.thorough
 def test_many_boxes_thrown_together_are_solved(cone: str) -> None:
     """No step of a heap that collapses ends above a residual of 1e-6 (1e-3 before)."""
     world = thrown_together(cone=cone)

@@ -55,6 +55,7 @@ def weights(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("use_sde", [False, True])
+@pytest.mark.thorough
 def test_ppo_resumes_bitwise(use_sde: bool, tmp_path: Path) -> None:
     """Stopped after half of its steps and resumed, a run ends in the same bits."""
     chosen = settings(use_sde=use_sde)
@@ -88,6 +89,7 @@ def test_ppo_resumes_bitwise(use_sde: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["sac", "td3"])
+@pytest.mark.thorough
 def test_off_policy_runs_keep_their_replay_buffer(algorithm: str, tmp_path: Path) -> None:
     changes = {
         "n_envs": 4,
@@ -184,6 +186,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
 # Cloning
 
 
+@pytest.mark.thorough
 def test_cloning_and_dagger_come_near_the_expert() -> None:
     """Both errors fall to a fraction of the actions' spread; an SB3 policy comes out."""
     quick = Settings(
@@ -243,6 +246,7 @@ def test_noise_shakes_what_acts_in_dagger(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(again, shaken)
 
 
+@pytest.mark.thorough
 def test_a_slim_policy_learns_its_value_anew(tmp_path: Path) -> None:
     """`slim` leaves the value function zero, from where no gradient leads away."""
     whole, small = tmp_path / "whole.zip", tmp_path / "small.zip"

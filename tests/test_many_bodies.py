@@ -90,6 +90,7 @@ def solved(world: World) -> Any:
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.thorough
 def test_a_heap_keeps_newtons_and_coulombs_laws(cone: str, seed: int) -> None:
     """By the contacts' impulses along their normals and tangents, and by nothing else."""
     friction = (0.3, 0.6, 0.9)[seed]

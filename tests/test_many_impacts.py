@@ -260,6 +260,7 @@ def bouncing(count: int, **law: str) -> World:
 
 
 @pytest.mark.parametrize("law", [{}, {"restitution": "poisson"}], ids=["newton", "poisson"])
+@pytest.mark.thorough
 def test_a_hundred_boxes_bounce(law: dict[str, str]) -> None:
     """Problems of one box each are small.  (One for all took 0.8 s a step, and once 220 s.)"""
     world = bouncing(100, **law)

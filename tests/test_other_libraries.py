@@ -44,6 +44,7 @@ def test_every_library_has_a_block() -> None:
 
 
 @pytest.mark.parametrize(("title", "block"), BLOCKS, ids=[title for title, _ in BLOCKS])
+@pytest.mark.thorough
 def test_block_runs_by_itself(title: str, block: str, tmp_path: Path) -> None:
     """In a fresh interpreter and an empty folder; skipped where the library is not installed."""
     for module in MODULES[title]:

@@ -86,6 +86,7 @@ print(sorted(heavy), sorted(e for e in gymnasium.registry if e.startswith("dynen
     assert python(code, tmp_path).strip() == f"[] {sorted(ENVIRONMENTS)}"
 
 
+@pytest.mark.thorough
 def test_the_core_and_the_environments_work_without_pygame_and_torch(tmp_path: Path) -> None:
     code = """
 import sys

@@ -37,6 +37,7 @@ CUBE = (0.1, 0.1, 0.1)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.thorough
 def test_sliding_and_rolling_are_exact(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closed forms to the solver's tolerance; a wrong sign, frame or step would miss by far."""
     make = partial(InPinocchio, solver=solver)
@@ -49,6 +50,7 @@ def test_sliding_and_rolling_are_exact(solver: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.thorough
 def test_the_exact_cone_s_step_is_the_same(solver: str) -> None:
     """A hinged table turns under a block: with the same law, errors of first order are the same."""
     theirs = next(sliding._turntable(partial(InPinocchio, solver=solver), 1.05))
@@ -162,6 +164,7 @@ def test_the_capsule_is_pinched_by_what_is_said() -> None:
     assert sum(wall) / 2e-3 == pytest.approx(9.81, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_wall_of_fifty_does_not_kill_the_process() -> None:
     """Its 1,452 rows are a matrix of 17 MB, which the solver puts on the stack."""
     (wall,) = (scene for scene in scenes(quick=False) if scene.name == "wall of 50 bricks")

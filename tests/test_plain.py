@@ -39,6 +39,7 @@ def run(cache: Path, compiler: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thorough
 def test_the_same_bits_come_out_and_are_kept(tmp_path: Path) -> None:
     """A second start compiles nothing; nothing that numba keeps to itself is imported."""
     expected = run(tmp_path, "").stdout.splitlines()[0]
@@ -52,6 +53,7 @@ def test_the_same_bits_come_out_and_are_kept(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")} == before
 
 
+@pytest.mark.thorough
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

@@ -134,6 +134,7 @@ def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
 # Evaluation
 
 
+@pytest.mark.thorough
 def test_policies_that_ship_belong_to_their_environments() -> None:
     """Small, loaded by name, and good for what the page of results says."""
     from dynenvs.agents.evaluation.actors import SHIPPED, shipped
@@ -172,6 +173,7 @@ def test_standing_stands(name: str) -> None:
     assert result.mean_return < 30.0
 
 
+@pytest.mark.thorough
 def test_commands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

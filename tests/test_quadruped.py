@@ -322,6 +322,7 @@ def test_rolling_is_no_slip() -> None:
 @pytest.mark.parametrize(
     "command", [(0, 0, 0), (0.5, 0, 0), (1.0, 0.3, -0.6), (1.5, 0, 0)], ids=repr
 )
+@pytest.mark.thorough
 def test_trots_as_commanded(command: tuple[float, float, float]) -> None:
     """Slow, fast, sideways, turning: every bar, in six seconds."""
     env = quadruped(max_episode_steps=400)
@@ -340,12 +341,14 @@ def test_trots_as_commanded(command: tuple[float, float, float]) -> None:
     ],
     ids=repr,
 )
+@pytest.mark.thorough
 def test_trots_with_other_options(options: dict[str, Any]) -> None:
     """Other physics steps, slippery ground, other masses, pushes."""
     env = quadruped(command=(0.6, 0.1, 0.3), max_episode_steps=400, **options)
     check_follows(env)
 
 
+@pytest.mark.thorough
 def test_float32_observations_still_trot() -> None:
     """What a trainer's cast leaves of an observation is enough."""
     env = quadruped(command=(0.8, 0.0, 0.2))

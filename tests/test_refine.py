@@ -135,6 +135,7 @@ def test_what_is_refined() -> None:
 
 
 @pytest.mark.parametrize("links", [3, 6, 12, 15, 24])
+@pytest.mark.thorough
 def test_free_bodies_move_as_the_tree(links: int) -> None:
     """Some states of five seconds with contact: equal to 1e-12, or to what their last digit is."""
     found = compare(links, every=100)

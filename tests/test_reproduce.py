@@ -117,6 +117,7 @@ def test_chains_of_figure_5_9(links: int) -> None:
         assert row.deviation < 0.05
 
 
+@pytest.mark.thorough
 def test_files_and_page_are_written(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

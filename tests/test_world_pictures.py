@@ -185,6 +185,7 @@ def test_what_is_no_world_is_refused() -> None:
         dynenvs.render(Env())
 
 
+@pytest.mark.thorough
 def test_pictures_need_no_display(tmp_path: Path) -> None:
     """In a fresh process without any display; the import alone does not load pygame."""
     code = """
