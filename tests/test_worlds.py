@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trees import random_q, random_tree
 
 from dynenvs import ModelBuilder, World, Worlds, WorldsError, free, prismatic, revolute
 from dynenvs.dynamics.jacobians import frames
@@ -83,6 +84,61 @@ def test_each_is_a_world(name: str, threads: int) -> None:
         assert one.time == many.time[i]
         for key, values in many.diagnostics.items():
             assert getattr(one.diagnostics, key) == values[i]
+
+
+def one_of(many: Worlds, i: int) -> World:
+    """A `World` where world i of the batch is now, with its masses and wrenches."""
+    one = World(many.model, timestep=many.timestep)
+    one.set_state(many.get_state()[i])
+    return one
+
+
+def assert_same(one: World, many: Worlds, i: int) -> None:
+    """Every byte of the state."""
+    assert np.isfinite(one.q).all()
+    assert np.isfinite(one.v).all()
+    for name in ("q", "v", "mass_scale", "wrenches"):
+        assert getattr(one, name).tobytes() == getattr(many, name)[i].tobytes(), name
+    assert one.time == many.time[i]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_trees_of_any_mass_and_pushed(seed: int) -> None:
+    """Joints of all kinds; each world has masses, wrenches and torques of its own."""
+    tree = random_tree(seed, floating=seed % 2 == 0)
+    model, rng = tree.model, tree.rng
+    many = Worlds(model, 5, timestep=0.002)
+    q = np.array([random_q(model, rng) for _ in range(5)])
+    many.reset(q, rng.normal(size=(5, model.nv)))
+    many.mass_scale[:] = rng.uniform(0.5, 2.0, many.mass_scale.shape)
+    many.wrenches[:, 1::2] = rng.normal(size=many.wrenches[:, 1::2].shape)
+    ones = [World(model, timestep=0.002) for _ in range(5)]
+    for i, one in enumerate(ones):
+        one.q, one.v = many.q[i], many.v[i]
+        one.mass_scale[:], one.wrenches[:] = many.mass_scale[i], many.wrenches[i]
+    for tau in rng.normal(size=(10, 5, model.nu)):
+        many.step(tau)
+        for one, mine in zip(ones, tau, strict=True):
+            one.step(mine)
+    for i, one in enumerate(ones):
+        assert_same(one, many, i)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_world_without_an_answer_fails_alone(threads: int) -> None:
+    """No number in two of many worlds: the bits of their neighbours are right."""
+    model, count = random_tree(3, floating=True).model, 32
+    many = Worlds(model, count, timestep=0.002, threads=threads)
+    many.v[:] = np.random.default_rng(1).normal(size=many.v.shape)
+    ones = [one_of(many, i) for i in range(count)]
+    lost = [3, 17]
+    many.v[lost] = np.nan
+    with pytest.raises(WorldsError) as caught:
+        many.step(steps=3)
+    assert caught.value.worlds.tolist() == lost
+    for i in sorted({*range(count)} - {*lost}):
+        ones[i].step(steps=3)
+        assert_same(ones[i], many, i)
 
 
 @pytest.mark.parametrize("name", MODELS)
