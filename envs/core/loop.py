@@ -32,7 +32,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_torques,
 )
-from dynenvs.memory.views import copy_words, vector
+from dynenvs.memory.views import copy_words, unowned, vector
 from dynenvs.simulation.batch import hold_torques
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FULL, clear_totals
@@ -73,6 +73,7 @@ def carry_out(begin: Any, start: Any, finish: Any, tell: Any, kind: Any, call: C
     contacts find no room stays as it was before its control step, and its end is minus the number
     of contacts for which there must be room.
     """
+    call = unowned(call)
     batch = open_batch(call.table)
     m = open_model(call.packed)
     n = batch.chosen.shape[0]
