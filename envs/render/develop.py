@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,29 +159,42 @@ def _ground_light(base: Color, n: Vector, sun: float, sky: float) -> Color:
     )
 
 
+class Ground(NamedTuple):
+    """What lies under the pieces."""
+
+    depth: Array  # of the terrain, shape (h, w); receives the floor's, too
+    normal: Array  # of the terrain
+    terrain: bool  # whether there is one
+    floor: float  # its height [m]; NaN if there is none
+    tile: float  # edge of its tiles [m]
+
+
+class Samples(NamedTuple):
+    """What the picture's beams meet of the pieces: four samples a pixel, in some of the rows."""
+
+    depth: Array
+    code: Array
+    first: int  # row
+    last: int  # the row after the last one
+
+
 @kernel
 def paint_background(
     camera: Any,
     canvas: Array,
-    depth: Array,
-    normal: Array,
-    terrain: bool,
-    floor: float,
+    ground: Ground,
     haze: float,
-    tile: float,
     sun: Any,
     sky: Any,
     coarse: Array,
-    samples: Array,
-    first: int,
-    last: int,
+    samples: Samples,
 ) -> None:
-    """Sky, floor (its height [m]; NaN if there is none) and terrain, shape (h, w, 3).
+    """Sky, floor and terrain, shape (h, w, 3); but not where pieces hide them.
 
-    depth, normal: of the terrain; depth receives the floor's too.
     coarse: scratch, one entry for each corner of squares of COARSE pixels.
-    samples: depths of the pieces, in rows first..last-1: what they hide is not painted.
     """
+    depth, normal, terrain, floor, tile = ground
+    first, last = samples.first, samples.last
     lens = open_lens(camera)
     below = floor - lens.eye[2]
     beams, casters, table = open_light(sun), sun.casters, sun.table
@@ -202,8 +215,9 @@ def paint_background(
                 depth[row, column] = t
             if first <= row < last:
                 i, j = 2 * row, 2 * column
-                one = max(samples[i, j], samples[i, j + 1])
-                if max(one, max(samples[i + 1, j], samples[i + 1, j + 1])) < t:
+                near = samples.depth
+                one = max(near[i, j], near[i, j + 1])
+                if max(one, max(near[i + 1, j], near[i + 1, j + 1])) < t:
                     continue
             color = sky_color(d, indoors)
             if t < 1e9:
@@ -265,15 +279,13 @@ def paint_pieces(
     canvas: Array,
     ground: Array,
     pieces: Array,
-    depth: Array,
-    code: Array,
-    first: int,
-    last: int,
+    samples_of: Samples,
     haze: float,
     sun: Any,
 ) -> None:
-    """Rows first..last-1: pieces in front of the background; smooth where samples differ."""
+    """Pieces in front of the background, in the rows that have samples; smooth at their rims."""
     lens = open_lens(camera)
+    depth, code, first, last = samples_of
     beams, casters, table = open_light(sun), sun.casters, sun.table
     for row in range(first, last):
         for column in range(canvas.shape[1]):

@@ -8,7 +8,7 @@ oversampled.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,25 +59,32 @@ def _from_hull(core: Array, turning: float, x: float, y: float) -> tuple[float, 
     return best_x, best_y
 
 
+class Ink(NamedTuple):
+    """What a hull is painted with; see `Painter.shape`."""
+
+    table: Array  # colours by light, shape (LEVELS, 3)
+    rim_color: Array
+    outline: float
+    halo: float
+    opacity: float
+    line: float  # width of a line [px]
+
+
 @kernel
 def paint_hull(
     canvas: Pixels,
     core: Array,
     radius: float,
-    table: Array,
     facing: float,
-    rim_color: Array,
-    outline: float,
-    halo: float,
-    opacity: float,
-    line: float,
+    ink: Ink,
 ) -> None:
     """Paint the rounded hull of `core` [px], shape (k, 2); see `Painter.shape`.
 
-    `table` holds colours by light, shape (LEVELS, 3); `facing` is the cosine to the light of the
-    flat part's normal.  The surface leans outwards to the rim: its normal is
-    (d, sqrt(r^2 - |d|^2)) / r with d from the hull to the pixel, so balls and cylinders are exact.
+    `facing` is the cosine to the light of the flat part's normal.  The surface leans outwards to
+    the rim: its normal is (d, sqrt(r^2 - |d|^2)) / r with d from the hull to the pixel, so balls
+    and cylinders are exact.
     """
+    table, rim_color, outline, halo, opacity, line = ink
     height, width = canvas.shape[0], canvas.shape[1]
     reach = radius + 1.0 + (HALO_WIDTH * line if halo > 0.0 else 0.0)
     left, right, top, bottom = core[0, 0], core[0, 0], core[0, 1], core[0, 1]

@@ -170,24 +170,25 @@ def draw_surface(
             seen[i, j, 0], seen[i, j, 1], seen[i, j, 2] = column, row, far
     for i in range(nx - 1):
         for j in range(ny - 1):
-            _triangle(seen, normals, i, j, i + 1, j, i + 1, j + 1, depth, normal)
-            _triangle(seen, normals, i, j, i + 1, j + 1, i, j + 1, depth, normal)
+            _triangle(seen, normals, (i, j), (i + 1, j), (i + 1, j + 1), depth, normal)
+            _triangle(seen, normals, (i, j), (i + 1, j + 1), (i, j + 1), depth, normal)
+
+
+Corner = tuple[int, int]  # its place in the grid
 
 
 @inlined
 def _triangle(
     seen: Array,
     normals: Array,
-    ia: int,
-    ja: int,
-    ib: int,
-    jb: int,
-    ic: int,
-    jc: int,
+    one: Corner,
+    two: Corner,
+    three: Corner,
     depth: Array,
     normal: Array,
 ) -> None:
-    a, b, c = seen[ia, ja], seen[ib, jb], seen[ic, jc]
+    """Draw the triangle between three corners of the grid."""
+    a, b, c = seen[one[0], one[1]], seen[two[0], two[1]], seen[three[0], three[1]]
     if min(a[2], min(b[2], c[2])) <= NEAR:
         return
     area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
@@ -200,7 +201,8 @@ def _triangle(
     bottom = min(math.floor(max(a[1], max(b[1], c[1])) - 0.5), height - 1)
     if left > right or top > bottom:
         return
-    na, nb, nc = normals[ia, ja], normals[ib, jb], normals[ic, jc]
+    na, nb = normals[one[0], one[1]], normals[two[0], two[1]]
+    nc = normals[three[0], three[1]]
     # Shares of the corners and inverse depths vary linearly in a picture
     turn_u, turn_v = (b[1] - c[1]) / area, (c[1] - a[1]) / area
     near_a, near_b, near_c = 1.0 / a[2], 1.0 / b[2], 1.0 / c[2]

@@ -132,7 +132,7 @@ def _again(
     if not solves:
         return 0
     law = s.status[0].cone
-    return int(solve_contacts(m, s, w, model, row, buffer, count, rows, law, dt))
+    return int(solve_contacts(m, s, w, count, rows, law, dt))
 
 
 def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
