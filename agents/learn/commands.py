@@ -153,7 +153,7 @@ def clone(
 
 @contextmanager
 def _cloning(console: Console) -> Iterator[Callable[[int, int, float], None]]:
-    """A bar of how far cloning has come: what is to be told its gradient steps and its loss."""
+    """A bar of how far cloning has come: to be called with its gradient steps and its loss."""
     bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     hidden = not console.is_terminal
     with Progress(
@@ -162,8 +162,8 @@ def _cloning(console: Console) -> Iterator[Callable[[int, int, float], None]]:
         task = progress.add_task("cloning", total=None)
 
         def report(done: int, total: int, loss: float) -> None:
-            told = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
-            progress.update(task, completed=done, total=total, description=told)
+            words = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
+            progress.update(task, completed=done, total=total, description=words)
 
         yield report
 
@@ -274,7 +274,7 @@ def _how_to_go_on(algorithm: str, env: str, folder: Path, threads: int | None) -
 
 @contextmanager
 def _training(name: str, console: Console) -> Iterator[Callable[[int, dict[str, Any]], None]]:
-    """A bar of how far a run has come: what is to be told its steps and its log.
+    """A bar of how far a run has come: to be called with its steps and its log.
 
     It stands from the first report on: what is refused shows none.
     """
