@@ -94,17 +94,12 @@ class PerspectiveView:
         view = self.view_height / self._unit
         # A narrow field of view looks from far away through no more air
         haze = HAZE * view * math.tan(0.5 * FIELD) / math.tan(0.5 * self.camera.field)
-        first, last = cast(camera, pieces, self._depth, self._code, self._spans)
-        samples = Samples(self._depth, self._code, first, last)
-        ground = Ground(
-            self._ground,
-            self._normal,
-            bool(self._surfaces),
-            self._floor / self._unit,
-            round_step(TILE * view),
-        )
-        paint_background(camera, self._canvas, ground, haze, sun, sky, self._coarse, samples)
-        paint_pieces(camera, self._canvas, self._ground, pieces, samples, haze, sun)
+        rows = cast(camera, pieces, self._depth, self._code, self._spans)
+        samples = Samples(self._depth, self._code, *rows)
+        floor, terrain = self._floor / self._unit, bool(self._surfaces)
+        ground = Ground(self._ground, self._normal, terrain, floor, round_step(TILE * view))
+        paint_background(camera, self._canvas, ground, samples, haze, sun, sky, self._coarse)
+        paint_pieces(camera, self._canvas, ground, pieces, samples, haze, sun)
 
     def _placed(self, frame: Frame) -> Array:
         """The pieces in the world, in units."""
