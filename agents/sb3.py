@@ -128,14 +128,14 @@ class SameStepVecEnv(VecEnv):
         """Observations, rewards, dones and infos of the step."""
         observations, rewards, terminated, truncated, infos = self.envs.step(self._actions)
         dones = terminated | truncated
-        told = _split(infos, self.num_envs)
+        split = _split(infos, self.num_envs)
         for i in np.flatnonzero(dones).tolist():
-            self.reset_infos[i] = told[i]
-            told[i] = _entry(infos.get("final_info", {}), i)
-            told[i]["terminal_observation"] = infos["final_obs"][i]
-        for info, limit in zip(told, (truncated & ~terminated).tolist(), strict=True):
+            self.reset_infos[i] = split[i]
+            split[i] = _entry(infos.get("final_info", {}), i)
+            split[i]["terminal_observation"] = infos["final_obs"][i]
+        for info, limit in zip(split, (truncated & ~terminated).tolist(), strict=True):
             info["TimeLimit.truncated"] = limit
-        return observations, rewards.astype(np.float32), dones, told
+        return observations, rewards.astype(np.float32), dones, split
 
     def close(self) -> None:
         """Close the batch."""

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import gymnasium as gym
 import typer
-from rich.console import Console
 from rich.table import Table
 
 import dynenvs
+from dynenvs.agents.console import open_console
 from dynenvs.agents.data import commands as data
 from dynenvs.agents.errors import UserError, told_plainly
 from dynenvs.agents.evaluation.demo import play, writable
@@ -107,7 +107,7 @@ def demo(
 ) -> None:
     """Show an agent at work: in a window where there is a display, else as a GIF."""
     env_id = environment_id(env)
-    chosen = {"command": _told(env_id, command), **parse_options(env_id, options)}
+    chosen = {"command": _command_of(env_id, command), **parse_options(env_id, options)}
     if terrain is not None:
         chosen["terrain"] = terrain
     if free_pitch:
@@ -120,13 +120,13 @@ def demo(
         seed=seed,
         steps=steps,
         file=file,
-        console=Console(),
+        console=open_console(),
         **chosen,
     )
 
 
-def _told(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
-    """What the robot is told: a speed or speeds; None leaves it to the environment to draw."""
+def _command_of(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
+    """The command, a speed or speeds; None leaves it to the environment to draw."""
     if command is None:
         return PACES.get(env_id)
     return None if command == "drawn" else speeds_of(command)
@@ -145,7 +145,7 @@ def list_environments() -> None:
         expert = f"expert: {EXPERTS[env_id]}"
         table.add_row(f"{names}\n{what}\n{expert}", *sizes, f"{1e3 * env.dt:.0f} ms")
         env.close()
-    Console().print(table)
+    open_console().print(table)
 
 
 @app.command("compile")
@@ -164,7 +164,8 @@ def compile_command(
 
     names = envs or ["all"]
     compile_all(
-        [*ENVIRONMENTS] if "all" in names else [environment_id(name) for name in names], Console()
+        [*ENVIRONMENTS] if "all" in names else [environment_id(name) for name in names],
+        open_console(),
     )
 
 
@@ -195,7 +196,7 @@ def bench_command(
     from dynenvs.studies.bench.race import Settings
 
     settings = Settings(repeats or (3 if quick else 7), seconds or (0.02 if quick else 0.2), quick)
-    bench(chosen(cases), settings, Console(), out=out, page=markdown)
+    bench(chosen(cases), settings, open_console(), out=out, page=markdown)
 
 
 @app.command("verify")
@@ -218,7 +219,7 @@ def verify_command(
     from dynenvs.studies.verify import solvers
     from dynenvs.studies.verify.families import missed, verify
 
-    rows, scores = verify(scenes, Console(), out=out, page=markdown)
+    rows, scores = verify(scenes, open_console(), out=out, page=markdown)
     if count := missed(rows):
         raise UserError(f"{count} of {len(rows)} readings miss their bar")
     if count := solvers.missed(scores):
@@ -245,7 +246,7 @@ def reproduce_command(
     from dynenvs.studies.bench.peers import MissingPeer
     from dynenvs.studies.reproduce.run import chosen, reproduce
 
-    console = Console()
+    console = open_console()
     experiments = chosen(names or [])
     if names_only:
         table = Table("experiment", "what it remakes")

@@ -92,7 +92,7 @@ def hold(env: DynEnv, step: int) -> NDArray[np.float32]:
         seen = env.worlds.observations[0].copy()
         seen[54:57] = 0.0  # the command
         return _expert(type(env)).predict(seen)[0]
-    model, row = env.model, env.worlds.rows[0]
+    model, row = env.model, env.worlds.states[0]
     effort = model.effort_limit[model.actuated]
     mass = np.array([model.bodies["mass"].sum()])
     gentle = min(1.0, (0.01 / env.dt) ** 2)  # what a longer period leaves stable
@@ -160,7 +160,7 @@ class Depth:
     def __init__(self, env: DynEnv) -> None:
         self.buffer = env.model.workspace()
         self.m = open_model(env.model.packed)
-        self.s = open_state(self.m, env.worlds.rows.view(np.uint8))
+        self.s = open_state(self.m, env.worlds.states.view(np.uint8))
         self.w = open_workspace(self.m, self.buffer)
         self.packed = env.model.packed
 

@@ -148,7 +148,7 @@ def test_copies_continue_identically(name: str, copier: Any) -> None:
     twin = copier(batch)
     future = trace_batch(batch, actions)
     assert trace_batch(twin, actions) == future
-    assert twin.envs[1].worlds.rows.base is not batch.envs[1].worlds.rows.base
+    assert twin.envs[1].worlds.states.base is not batch.envs[1].worlds.states.base
     np.testing.assert_array_equal(twin.envs[1].worlds.observations[0], twin.worlds.observations[1])
 
 

@@ -176,7 +176,7 @@ def played(name: str, steps: int = 5, **options: Any) -> tuple[Any, dict[str, An
 @pytest.mark.parametrize("name", ["dynenvs/Quadruped-v0", "dynenvs/Humanoid-v0"])
 def test_blocks_of_robots_in_space_hold_what_their_names_say(name: str) -> None:
     env, seen, info = played(name, steps=20, push_impulse=5.0, push_interval=0.03)
-    nu, row, task = env.model.nu, env.worlds.rows[0], env.worlds.tasks[0]
+    nu, row, task = env.model.nu, env.worlds.states[0], env.worlds.task_states[0]
     w, x, y, z = row["q"][3:7]  # the base's rotation matrix, written out
     rotation = np.array(
         [
@@ -212,7 +212,7 @@ def test_blocks_of_ground_and_objects_hold_what_their_names_say() -> None:
     assert seen["height scan"][93] == pytest.approx(-seen["height"][0])
     env, seen, info = played("dynenvs/Quadruped-v0", **SEEN)
     for k in range(2):
-        far = np.linalg.norm(info["objects"][k, :3] - env.worlds.rows["q"][0, :3])
+        far = np.linalg.norm(info["objects"][k, :3] - env.worlds.states["q"][0, :3])
         assert np.linalg.norm(seen[f"object {k} place"]) == pytest.approx(far)
         axes = seen[f"object {k} axes"].reshape(2, 3)
         np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-12)
@@ -224,8 +224,8 @@ def test_blocks_of_ground_and_objects_hold_what_their_names_say() -> None:
 @pytest.mark.parametrize("name", ["dynenvs/PlanarQuadruped-v0", "dynenvs/PlanarHumanoid-v0"])
 def test_blocks_of_planar_walkers_hold_what_their_names_say(name: str, free: bool) -> None:
     env, seen, info = played(name, free_pitch=free)
-    row, root = env.worlds.rows[0], 3 if free else 2
-    phase = 2 * np.pi * env.worlds.tasks[0]["phase"]
+    row, root = env.worlds.states[0], 3 if free else 2
+    phase = 2 * np.pi * env.worlds.task_states[0]["phase"]
     low, high = env.model.lower[root:], env.model.upper[root:]
     expected = {
         "height": row["q"][1:2],
@@ -244,13 +244,13 @@ def test_blocks_of_planar_walkers_hold_what_their_names_say(name: str, free: boo
 
 def test_blocks_of_pendulums_hold_what_their_names_say() -> None:
     env, seen, info = played("dynenvs/DoublePendulum-v0")
-    q, v = env.worlds.rows["q"][0], env.worlds.rows["v"][0]
+    q, v = env.worlds.states["q"][0], env.worlds.states["v"][0]
     for joint, angle in zip(("shoulder", "elbow"), q, strict=True):
         np.testing.assert_allclose(seen[f"{joint} direction"], [np.cos(angle), np.sin(angle)])
     np.testing.assert_allclose(seen["joint velocities"], v)
     env, seen, info = played("dynenvs/ChainPendulum-v0", steps=60)
-    np.testing.assert_allclose(seen["hinge angles"], env.worlds.rows["q"][0])
-    np.testing.assert_allclose(seen["hinge velocities"], env.worlds.rows["v"][0])
+    np.testing.assert_allclose(seen["hinge angles"], env.worlds.states["q"][0])
+    np.testing.assert_allclose(seen["hinge velocities"], env.worlds.states["v"][0])
     np.testing.assert_allclose(seen["tip"], info["tip"])
     np.testing.assert_allclose(seen["target"], info["target"])
     # The sum over links, each with its own angle from hanging and its own rate

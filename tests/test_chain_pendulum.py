@@ -157,7 +157,7 @@ def test_balls_keep_off_each_other() -> None:
     for _ in range(300):
         info = env.step(action)[4]
         deepest = max(deepest, depth())
-        pressed |= bool((env.worlds.rows["memory"]["total"][0][between] != 0.0).any())
+        pressed |= bool((env.worlds.states["memory"]["total"][0][between] != 0.0).any())
     assert pressed
     assert deepest < 1e-6
     assert info["degraded"] == info["failed"] == 0
@@ -222,7 +222,7 @@ def test_endures_random_steps(links: int, steps: int) -> None:
             ends.update(END_WORDS[end] for end in batch.worlds.ends[ended])
             assert not final["degraded"][ended].any()
             assert not final["failed"][ended].any()
-        update_poses(depth.m, batch.worlds.rows["q"][k % count], depth.w.pose)
+        update_poses(depth.m, batch.worlds.states["q"][k % count], depth.w.pose)
         measure_gaps(depth.packed, depth.buffer)
         deepest = max(deepest, -float(depth.w.gaps.min()))
     print(ends, deepest)

@@ -311,7 +311,7 @@ def test_the_regulator_captures_its_whole_region(actuated: str) -> None:
         error = x
         for _ in range(120):
             env.step(np.asarray(-regulator.gain @ error / limit, np.float32))
-            world = env.worlds.rows[0]
+            world = env.worlds.states[0]
             error = np.concatenate([world["q"] - [np.pi, 0.0], world["v"]])
         assert abs(error).max() < 0.05
 

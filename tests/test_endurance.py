@@ -90,9 +90,9 @@ def endure(name: str, policy: Policy, steps: int, *, seed: int = 2026, **options
         assert np.all((observation >= low) & (observation <= high)), observation
         assert 0.0 <= reward <= 1.0 + 1e-12
         deepest = max(deepest, depth())
-        fastest = max(fastest, float(np.abs(env.worlds.rows["v"][0]).max()))
+        fastest = max(fastest, float(np.abs(env.worlds.states["v"][0]).max()))
         if terminated or truncated or i == steps - 1:
-            status = env.worlds.rows["status"][0]
+            status = env.worlds.states["status"][0]
             counted = ("degraded", "failed", "solves", "overflow")
             total += [int(status[k]) for k in counted]
             residual = max(residual, info["residual"])
@@ -219,7 +219,7 @@ def endure_batch(name: str, steps: int, seed: int, expert: bool = False, **optio
         done += int(np.count_nonzero(~over))  # the others begin an episode
         assert np.all((observations >= low) & (observations <= high))
         assert np.all((rewards >= 0.0) & (rewards <= 1.0 + 1e-12))
-        rows = envs.worlds.rows
+        rows = envs.worlds.states
         deepest = max(deepest, *(depth() for depth in depths))
         fastest = max(fastest, float(np.abs(rows["v"]).max()))
         over = terminated | truncated

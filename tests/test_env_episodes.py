@@ -218,22 +218,22 @@ def test_a_state_that_is_not_finite_is_never_returned(name: str, speed: float) -
     env.reset(seed=0)
     for i in range(5):
         env.step(hold(env, i))
-    env.worlds.rows["v"][0] = speed * np.where(np.arange(env.model.nv) % 2, -1.0, 1.0)
-    q, v = env.worlds.rows["q"].copy(), env.worlds.rows["v"].copy()
+    env.worlds.states["v"][0] = speed * np.where(np.arange(env.model.nv) % 2, -1.0, 1.0)
+    q, v = env.worlds.states["q"].copy(), env.worlds.states["v"].copy()
     observation, reward, terminated, truncated, info = env.step(idle(env, 0))
     assert observation in env.observation_space
     assert np.isfinite(reward)
-    assert np.isfinite(env.worlds.rows["q"]).all()
-    assert np.isfinite(env.worlds.rows["v"]).all()
-    assert np.isfinite(env.worlds.rows["memory"]["total"]).all()
+    assert np.isfinite(env.worlds.states["q"]).all()
+    assert np.isfinite(env.worlds.states["v"]).all()
+    assert np.isfinite(env.worlds.states["memory"]["total"]).all()
     assert np.isfinite(info["residual"])
     if speed >= 1e200:  # its square is not finite
         assert truncated
         assert not terminated
         assert info["end"] == "no solution of the contact problem"
         assert info["failed"] == 1
-        np.testing.assert_array_equal(env.worlds.rows["q"], q)
-        np.testing.assert_array_equal(env.worlds.rows["v"], v)
+        np.testing.assert_array_equal(env.worlds.states["q"], q)
+        np.testing.assert_array_equal(env.worlds.states["v"], v)
     else:
         assert terminated or truncated
         assert info["end"] in END_WORDS
@@ -282,4 +282,4 @@ def test_options_change_the_clock(name: str) -> None:
     assert env.metadata["render_fps"] == 50
     env.reset(seed=0)
     env.step(idle(env, 0))
-    assert float(env.worlds.rows["status"]["time"][0]) == pytest.approx(0.02, abs=1e-12)
+    assert float(env.worlds.states["status"]["time"][0]) == pytest.approx(0.02, abs=1e-12)

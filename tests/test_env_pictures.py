@@ -90,20 +90,20 @@ def test_a_push_gives_the_robot_its_impulse() -> None:
     """A blow along x adds its impulse to the momentum along x: J v of the total mass's centre."""
     env = make("dynenvs/PlanarHumanoid-v0")
     env.reset(seed=0)
-    before = env.worlds.rows["v"][0].copy()
+    before = env.worlds.states["v"][0].copy()
     push(env, 7.0, 0.0)
-    change = env.worlds.rows["v"][0] - before
+    change = env.worlds.states["v"][0] - before
     # The first coordinate slides along x: its row of M v is the momentum along x
-    assert crba(env.model, env.worlds.rows["q"][0])[0] @ change == pytest.approx(7.0, abs=1e-9)
+    assert crba(env.model, env.worlds.states["q"][0])[0] @ change == pytest.approx(7.0, abs=1e-9)
     push(env)
-    assert np.isfinite(env.worlds.rows["v"]).all()
+    assert np.isfinite(env.worlds.states["v"]).all()
 
 
 def test_keys_change_the_command_within_its_range() -> None:
     env = make("dynenvs/PlanarQuadruped-v0")
     env.reset(seed=0, options={"command": 0.3})
     env.change_command(1, 0, 0)
-    assert float(env.worlds.tasks[0]["command"]) == pytest.approx(0.35)
+    assert float(env.worlds.task_states[0]["command"]) == pytest.approx(0.35)
     for _ in range(100):
         env.change_command(-1, 0, 0)
-    assert float(env.worlds.tasks[0]["command"]) == env.task.command_range[0]
+    assert float(env.worlds.task_states[0]["command"]) == env.task.command_range[0]

@@ -134,7 +134,7 @@ def test_contact_forces_change_the_momentum(name: str) -> None:
     env.reset(seed=0)
     weight = env.model.bodies["mass"].sum() * 9.81
     mu = env.model.features["friction"].max()
-    before = totals(env.model, env.worlds.rows["q"][0], env.worlds.rows["v"][0]).momentum[3:]
+    before = totals(env.model, env.worlds.states["q"][0], env.worlds.states["v"][0]).momentum[3:]
     balance = np.zeros(3)
     for i in range(200):
         _, _, terminated, _, info = env.step(hold(env, i))
@@ -143,7 +143,7 @@ def test_contact_forces_change_the_momentum(name: str) -> None:
         assert forces.shape[1] == 3
         assert np.all(forces[:, 2] >= 0)
         assert np.all(np.hypot(forces[:, 0], forces[:, 1]) <= mu * forces[:, 2] + 1e-9)
-        now = totals(env.model, env.worlds.rows["q"][0], env.worlds.rows["v"][0]).momentum[3:]
+        now = totals(env.model, env.worlds.states["q"][0], env.worlds.states["v"][0]).momentum[3:]
         balance += forces.sum(0) - [0, 0, weight] - (now - before) / env.dt
         before = now
     np.testing.assert_allclose(balance / 200, 0.0, atol=0.01 * weight)
@@ -157,9 +157,9 @@ def test_info_is_not_stale(name: str) -> None:
     at = info["x_position"]
     for i in range(20):
         observation, _, _, _, info = env.step(hold(env, i))
-        assert info["x_position"] == env.worlds.rows["q"][0, 0]
+        assert info["x_position"] == env.worlds.states["q"][0, 0]
         assert info["x_velocity"] == pytest.approx((info["x_position"] - at) / env.dt, abs=1e-12)
-        assert observation[0] == env.worlds.rows["q"][0, 1]
+        assert observation[0] == env.worlds.states["q"][0, 1]
         assert observation[-1] == info["command"]
         at = info["x_position"]
 

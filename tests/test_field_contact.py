@@ -113,7 +113,7 @@ def test_a_free_field_and_a_solid_keep_their_momentum(ground: str, kind: str) ->
 
 def deepest(env: Any) -> float:
     """The least gap of all that can touch [m]."""
-    return float(read_gaps(env.model, np.array(env.worlds.rows["q"][0])).min())
+    return float(read_gaps(env.model, np.array(env.worlds.states["q"][0])).min())
 
 
 @pytest.mark.parametrize("terrain", ["rough", "stairs"])
@@ -130,7 +130,7 @@ def test_a_robot_that_tumbles_stays_above_ground(robot: Any, terrain: str, seed:
         *_, truncated, info = env.step(action)
         assert not truncated, info
         worst = min(worst, deepest(env))
-        assert np.isfinite(env.worlds.rows["q"][0]).all()
-    status = env.worlds.rows["status"][0]
+        assert np.isfinite(env.worlds.states["q"][0]).all()
+    status = env.worlds.states["status"][0]
     assert (status["failed"], status["degraded"], status["overflow"]) == (0, 0, 0)
     assert worst > -1e-3

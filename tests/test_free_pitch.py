@@ -115,7 +115,7 @@ def test_observation_ends_with_pitch_and_its_rate(name: str) -> None:
     assert np.array_equal(shared, (fixed.observation_space.low, fixed.observation_space.high))
     env = free(name, terminate_on_fall=False)
     seen, _ = env.reset(seed=3)
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     assert (seen[-2], seen[-1]) == (row["q"][PITCH], row["v"][PITCH])
     assert seen[-2] != 0.0  # the noise at reset
     q, v = planar_state(env.model, seen)
@@ -162,7 +162,7 @@ def test_nobody_holds_the_trunk(name: str) -> None:
     state = env.get_state()
     state["world"]["q"][0, 1] += 1.0
     env.set_state(state)
-    row, model = env.worlds.rows[0], env.model
+    row, model = env.worlds.states[0], env.model
     act = action_list(env, 200)
     places = []
     for i in range(200):
@@ -272,7 +272,7 @@ def test_walks_upright_over_the_range(name: str, at: float) -> None:
     env = free(name)
     low, high = env.task.command_range
     assert _bars(walk(env, expert(name), seed=6, command=low + at * (high - low))) == []
-    assert abs(env.worlds.rows["q"][0, PITCH]) < 0.05
+    assert abs(env.worlds.states["q"][0, PITCH]) < 0.05
 
 
 @pytest.mark.slow
@@ -313,7 +313,7 @@ def _push(env: PlanarWalker, impulse: float) -> Array:
     """Strike the trunk [N s], level; returns what is seen then, but for that as it was."""
     seen = env.worlds.observations[0].copy()
     push(env, abs(impulse), heading=0.0 if impulse > 0.0 else np.pi)
-    v, nu = env.worlds.rows[0]["v"], env.model.nu
+    v, nu = env.worlds.states[0]["v"], env.model.nu
     seen[1 + nu : 3 + nu], seen[3 + nu : 3 + 2 * nu], seen[-1] = v[:2], v[3:], v[PITCH]
     return seen
 

@@ -137,7 +137,7 @@ def test_legs_that_meet_stop_each_other_and_are_no_fall() -> None:
     """Hips pressed inward in the air: the legs touch, do not pass, and the episode goes on."""
     env = humanoid(reset_noise=0.0)
     env.reset(seed=0)
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     row["q"][2] += 0.5
     action = np.zeros(21, np.float32)
     action[1], action[7] = -0.5, 0.5
@@ -158,7 +158,7 @@ def test_stands_on_its_soles() -> None:
     """Torques that keep the joints still exist: all eight corners carry, nothing sinks or slips."""
     env = humanoid(reset_noise=0.0)
     env.reset(seed=0)
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     efforts = env.model.dofs["effort"][6:]
     corners = (env.task.foot_of_feature >= 0) & (env.model.candidates["center"][:, 2] < -0.06)
     assert corners.sum() == 8
@@ -296,6 +296,6 @@ def test_the_main_solver_solves_walking() -> None:
     expert = reference_controller(envs)
     for _ in range(60):
         observations, *_ = envs.step(expert.predict(observations)[0])
-    status = envs.unwrapped.worlds.rows["status"]
+    status = envs.unwrapped.worlds.states["status"]
     assert status["solves"].sum() >= 16 * 120
     assert status["asked"][..., LEMKE].sum() == 0

@@ -65,7 +65,7 @@ def test_masses_and_friction_are_drawn_in_each_episode() -> None:
     """Within their ranges; others' are left alone; a fixed one is exact."""
     envs = make_batch(ROBOTS[0], 20, objects=MIXED)
     envs.reset(seed=0)
-    model, rows = envs.task.model, envs.worlds.rows
+    model, rows = envs.task.model, envs.worlds.states
     masses = rows["mass_scale"] * model.bodies["mass"]
     bricks, ball = masses[:, -5:-2], masses[:, -2]
     assert np.all((bricks >= 0.3) & (bricks <= 0.6))
@@ -161,7 +161,7 @@ def test_observation_tells_of_objects_in_the_robots_axes(name: str) -> None:
     for _ in range(8):
         action = rng.uniform(-1, 1, env.task.model.nu).astype(np.float32)
         observation, *_, info = env.step(action)
-    row, nv = env.worlds.rows[0], env.task.robot.nv
+    row, nv = env.worlds.states[0], env.task.robot.nv
     base, place = rotation(row["q"][3:7]), row["q"][:3]
     seen = observation[-75:].reshape(5, 15)
     for k in range(5):
@@ -241,7 +241,7 @@ def test_a_tumbling_brick_keeps_its_energy() -> None:
     """At 100 rad/s, in steps of 7.5 ms; semi-implicit Euler makes it spin ever faster."""
     env = make(ROBOTS[0], objects=[box(half_size=BRICK, position=(2.0, 0.0, 50.0))])
     env.reset(seed=0)
-    spin = env.worlds.rows["v"][0, -3:]
+    spin = env.worlds.states["v"][0, -3:]
     spin[:] = 60.0, 50.0, 62.0
     moments = np.array([0.05**2 + 0.03**2, 0.1**2 + 0.03**2, 0.1**2 + 0.05**2]) / 3
     start = 0.5 * moments @ spin**2

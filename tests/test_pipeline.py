@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numba
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from dynenvs.envs.robots import planar_humanoid
 from dynenvs.jit.compiled import apart, kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.memory.layout import Bytes, Floats, Ints, open_model, open_workspace
+from dynenvs.memory.views import unowned
 from dynenvs.simd.trigonometry import sines_cosines
 from dynenvs.simd.vectors import WIDTH, add_multiple, add_outer
 from dynenvs.simulation.inverse import inverse_dynamics
@@ -102,3 +105,20 @@ def test_a_kernel_that_cannot_be_compiled_gives_no_answer() -> None:
     """Interrupted, too: -1 is no solver's status, so callers take it for a failure."""
     assert _call_impossible(np.zeros(3)) == -1
     assert -1 not in (CERTIFIED, DEGRADED, FAILED)
+
+
+@kernel
+def _sum_unowned(given: tuple[Floats, tuple[Ints, int]], alone: Floats) -> float:
+    given, alone = unowned(given), unowned(alone)
+    numbers, (count, last) = given
+    alone[0] = 7.0
+    return numbers.sum() + count.sum() + last + unowned(last)
+
+
+def test_arrays_without_owners_are_the_same_arrays() -> None:
+    """In tuples, too; and what owns them counts as many references after the call as before."""
+    numbers, count, alone = np.arange(3.0), np.arange(4), np.zeros(2)
+    before = [sys.getrefcount(array) for array in (numbers, count, alone)]
+    assert _sum_unowned((numbers, (count, 5)), alone) == 3.0 + 6.0 + 10.0
+    assert alone[0] == 7.0
+    assert [sys.getrefcount(array) for array in (numbers, count, alone)] == before

@@ -129,7 +129,7 @@ def test_commands_are_drawn_anew_on_request() -> None:
 
 def _turned(env: LeggedRobot, angle: float) -> None:
     """Turn the whole robot about the vertical through the origin."""
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     c, s = math.cos(angle), math.sin(angle)
     for vector in (row["q"], row["v"]):
         vector[:2] = c * vector[0] - s * vector[1], s * vector[0] + c * vector[1]
@@ -157,7 +157,7 @@ def test_observation_says_what_the_state_is() -> None:
     rng = np.random.default_rng(0)
     for _ in range(12):
         o, *_, info = env.step(0.4 * rng.uniform(-1, 1, 12).astype(np.float32))
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     w, x, y, z = row["q"][3:7]
     R = np.array(
         [
@@ -186,7 +186,7 @@ def test_velocity_is_that_of_the_step_in_the_heading() -> None:
     """Mean over the control step; and info is not stale."""
     env = quadruped()
     env.reset(seed=5)
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     for i in range(20):
         before = row["q"].copy()
         *_, info = env.step(hold(env, i))
@@ -224,11 +224,11 @@ def test_legs_part_each_other_on_request() -> None:
         deepest.append(0.0)
         for _ in range(100):
             env.step(inward)
-            gaps = read_gaps(touching.model, np.array(env.worlds.rows["q"][0]))
+            gaps = read_gaps(touching.model, np.array(env.worlds.states["q"][0]))
             deepest[-1] = min(deepest[-1], gaps[legs].min())
     assert deepest[0] > -1e-4
     assert deepest[1] < -5e-3
-    status = touching.worlds.rows["status"][0]
+    status = touching.worlds.states["status"][0]
     assert (status["failed"], status["degraded"], status["overflow"]) == (0, 0, 0)
     assert len(passing.model.pairs) == 0
     with pytest.raises(ValueError, match="self_collision"):
@@ -247,8 +247,8 @@ def test_pushes() -> None:
     for env in envs:
         *_, info = env.step(hold(env, 9))
         forces.append(info["contact_forces"].sum(axis=0) * env.dt)
-        assert not env.worlds.rows["wrench"].any()
-    trunk = [env.worlds.rows["v"][0, :2] for env in envs]
+        assert not env.worlds.states["wrench"].any()
+    trunk = [env.worlds.states["v"][0, :2] for env in envs]
     assert 0.1 * 6.0 / mass < np.linalg.norm(trunk[1] - trunk[0]) < 2.0 * 6.0 / mass
 
 
@@ -260,7 +260,7 @@ def test_friction_and_masses_are_drawn() -> None:
     for seed in range(20):
         env.reset(seed=seed)
         nominal.reset(seed=seed)
-        row, plain = env.worlds.rows[0], nominal.worlds.rows[0]
+        row, plain = env.worlds.states[0], nominal.worlds.states[0]
         factor = row["coefficients"]["friction"] / env.model.features["friction"]
         assert np.ptp(factor) < 1e-12
         assert 0.4 <= factor[0] <= 1.2
@@ -288,7 +288,7 @@ def test_measures_slip_and_velocity() -> None:
     """A robot that is dragged along slips as far as it goes, and has that velocity."""
     env = quadruped()
     env.reset(seed=0)
-    q = np.tile(env.worlds.rows["q"][0], (400, 1))
+    q = np.tile(env.worlds.states["q"][0], (400, 1))
     trot = measure_trot(env, _episode(env, q))
     assert trot.slip == 0.0
     assert trot.speed_error == pytest.approx(0.3)
@@ -306,7 +306,7 @@ def test_rolling_is_no_slip() -> None:
     pitch = np.linspace(0.0, 0.3, 100)
     foot = int(np.flatnonzero(env.task.foot_of_feature == 0)[0])
     radius = float(env.model.candidates["radius"][foot])
-    q = np.tile(env.worlds.rows["q"][0], (100, 1))
+    q = np.tile(env.worlds.states["q"][0], (100, 1))
     q[:, 3], q[:, 5] = np.cos(pitch / 2), np.sin(pitch / 2)
     center = trace_feet(env, _episode(env, q)).center[:, foot, :2]
     q[:, 0] += radius * pitch - (center[:, 0] - center[0, 0])

@@ -16,7 +16,7 @@ from dynenvs.agents.learn import clone as learning
 from dynenvs.agents.learn import cloning, draft, watch
 from dynenvs.agents.learn import train as training
 from dynenvs.agents.learn.clone import LEAST_STEPS, Settings, lacks_value, scaled, shape_of_dagger
-from dynenvs.agents.learn.cloning import clone_to_file
+from dynenvs.agents.learn.cloning import Source, clone_to_file
 from dynenvs.agents.learn.settings import load_settings
 from dynenvs.agents.learn.train import train
 from dynenvs.agents.policy_file import load_model, read_note
@@ -212,7 +212,7 @@ def test_every_gradient_step_is_told_and_drafts_change_nothing(
         clone_to_file(
             PENDULUM,
             path,
-            episodes=1,
+            Source(episodes=1),
             gradient_steps=12,
             settings=QUICK,
             threads=1,
@@ -246,7 +246,7 @@ def test_ctrl_c_keeps_what_there_is_of_a_clone(tmp_path: Path) -> None:
         clone_to_file(
             PENDULUM,
             path,
-            episodes=1,
+            Source(episodes=1),
             gradient_steps=12,
             settings=QUICK,
             threads=1,

@@ -56,7 +56,7 @@ def test_the_scan_shows_the_ground(kind: str) -> None:
     errors = []
     for seed in range(5):
         observation, _ = env.reset(seed=seed)
-        q = env.worlds.rows["q"][0]
+        q = env.worlds.states["q"][0]
         scan = observation[FLAT_SIZE:].reshape(17, 11)
         c, s = math.cos(heading(q)), math.sin(heading(q))
         for i, j in ((0, 0), (3, 9), (8, 5), (16, 2)):
@@ -75,7 +75,7 @@ def test_episodes_begin_on_the_ground_at_drawn_places(kind: str) -> None:
     places = []
     for seed in (0, 1, 2, 0):
         env.reset(seed=seed)
-        q = env.worlds.rows["q"][0].copy()
+        q = env.worlds.states["q"][0].copy()
         buffer = env.model.workspace()
         m = open_model(env.model.packed)
         w = open_workspace(m, buffer)
@@ -97,7 +97,7 @@ def test_the_humanoids_box_feet_stand_on_it(kind: str) -> None:
         for _ in range(60):
             *_, info = env.step(np.zeros(21, np.float32))
             carried += float(np.abs(info["contact_forces"]).sum())
-        status = env.worlds.rows["status"][0]
+        status = env.worlds.states["status"][0]
         assert (status["failed"], status["overflow"], status["degraded"]) == (0, 0, 0)
         assert status["residual"] < 1e-9
     assert carried > 0.0

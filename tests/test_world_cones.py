@@ -123,7 +123,7 @@ def test_in_the_plane_there_is_nothing_to_choose() -> None:
 
 def status(env: Any) -> Array:
     """Cones and polygons of an environment's worlds."""
-    found = env.unwrapped.worlds.rows["status"]
+    found = env.unwrapped.worlds.states["status"]
     return np.array([found["cone"], found["polygon"]]).T
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from dynenvs.agents.console import open_console
 from dynenvs.agents.errors import told_plainly
 from dynenvs.agents.evaluation.episode import environment_id
 from dynenvs.agents.evaluation.options import parse_options
@@ -61,7 +61,7 @@ def collect(
 
     env_id = environment_id(env)
     chosen = parse_options(env_id, options)
-    console = Console()
+    console = open_console()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal

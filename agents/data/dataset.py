@@ -190,7 +190,7 @@ def open_dataset(name: str) -> MinariDataset:
             f"there is no dataset {full!r} in {str(get_dataset_path())!r}: "
             f"`dynenvs collect {env} --episodes 100` makes one"
         )
-    with _told(full):
+    with _naming_dataset(full):
         return minari.load_dataset(full)
 
 
@@ -202,14 +202,14 @@ def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
     """
     storage = dataset.storage
     for data in recorded(dataset):
-        with _told(dataset.id):
+        with _naming_dataset(dataset.id):
             (metadata,) = storage.get_episode_metadata([data.id])
         if "seed" not in metadata or "state" not in metadata:
             raise ValueError(
                 f"episode {data.id} of {dataset.id!r} has no seed and state of the simulator; "
                 "`dynenvs collect` writes them"
             )
-        with _told(dataset.id):
+        with _naming_dataset(dataset.id):
             state = _restored(metadata["state"])
         yield Start(metadata["seed"], state), data
 
@@ -221,10 +221,10 @@ def recorded(dataset: MinariDataset, count: int | None = None) -> Iterator[Episo
         ValueError: the dataset is broken.
     """
     for index in dataset.episode_indices[:count]:
-        with _told(dataset.id):
+        with _naming_dataset(dataset.id):
             (data,) = dataset.iterate_episodes([int(index)])
             sizes = [len(data.rewards), len(data.actions), len(data.observations) - 1]
-            sizes += [len(told) - 1 for told in plain_infos(data).values()]
+            sizes += [len(values) - 1 for values in plain_infos(data).values()]
             if min(sizes) < 1 or len({*sizes, len(data.terminations), len(data.truncations)}) > 1:
                 raise ValueError(f"episode {index} has arrays of lengths that do not fit")
         yield data
@@ -236,12 +236,12 @@ def plain_infos(data: EpisodeData) -> dict[str, NDArray[Any]]:
     Groups within groups, which only others' datasets have, are left out.
     """
     infos: dict[str, Any] = data.infos or {}
-    return {name: told for name, told in infos.items() if isinstance(told, np.ndarray)}
+    return {name: values for name, values in infos.items() if isinstance(values, np.ndarray)}
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """What reading a broken dataset may raise, as an error that names it."""
+def _naming_dataset(name: str) -> Iterator[None]:
+    """Turn what reading a broken dataset may raise into an error that names it."""
     try:
         yield
     except (

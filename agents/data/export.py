@@ -19,7 +19,7 @@ def transitions(dataset: MinariDataset) -> dict[str, NDArray[Any]]:
     Returns:
         `observations`, `next_observations` (n, obs), `actions` (n, nu), `rewards`, `terminals`,
         `timeouts`, `episodes` (n,): the number of each one's episode; and, where infos were
-        recorded, `infos/NAME` (n, ...): what `step` told together with `next_observations`.
+        recorded, `infos/NAME` (n, ...): what `step` returned together with `next_observations`.
     """
     columns: dict[str, list[NDArray[Any]]] = {}
     for number, episode in enumerate(recorded(dataset)):
@@ -31,7 +31,7 @@ def transitions(dataset: MinariDataset) -> dict[str, NDArray[Any]]:
             ("terminals", episode.terminations),
             ("timeouts", episode.truncations),
             ("episodes", np.full(len(episode.rewards), number)),
-            *((f"infos/{name}", told[1:]) for name, told in plain_infos(episode).items()),
+            *((f"infos/{name}", values[1:]) for name, values in plain_infos(episode).items()),
         ):
             columns.setdefault(name, []).append(np.asarray(values))
     return {name: np.concatenate(values) for name, values in columns.items()}

@@ -68,8 +68,8 @@ def _replay(
     differs: dict[int, tuple[int, str]] = {}
     _compare_states(envs, batch, differs)
     _compare(observations, [d.observations[0] for _, d in batch], 0, "observation", differs)
-    for i, told in enumerate(recorded):
-        if not _same_infos(infos, i, told, 0):
+    for i, kept in enumerate(recorded):
+        if not _same_infos(infos, i, kept, 0):
             differs.setdefault(i, (0, "info"))
     actions = np.zeros((len(batch), envs.task.model.nu), np.float32)
     for step in range(max(steps)):
@@ -121,7 +121,7 @@ def _same_infos(
 ) -> bool:
     """World `i`'s info and the recorded one, in every bit of every entry that was recorded."""
     return all(
-        name in infos and _same(infos[name][i], told[place]) for name, told in recorded.items()
+        name in infos and _same(infos[name][i], values[place]) for name, values in recorded.items()
     )
 
 

@@ -141,7 +141,7 @@ def run_episode(
     limit = step_limit(env, max_steps)
     options = None if command is None else {"command": command}
     observation, info = env.reset(seed=seed, options=options)
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     start = row["q"].copy()
     q = np.empty((limit, env.model.nq))
     impulses = np.empty((limit, int(env.model.header.nk), 3))

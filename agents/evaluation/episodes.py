@@ -22,7 +22,7 @@ class _Record:
     def __init__(self, env: DynVectorEnv, limit: int) -> None:
         n, model = env.num_envs, env.task.model
         self.worlds = env.worlds
-        self.start = self.worlds.rows["q"].copy()
+        self.start = self.worlds.states["q"].copy()
         self.q = np.empty((n, limit, model.nq))
         self.impulses = np.empty((n, limit, int(model.header.nk), 3))
         self.actions = np.empty((n, limit, model.nu))
@@ -34,7 +34,7 @@ class _Record:
 
     def add(self, step: int, actions: Action, rewards: Floats) -> None:
         """What every world did in a control step."""
-        rows = self.worlds.rows
+        rows = self.worlds.states
         self.q[:, step], self.impulses[:, step] = rows["q"], rows["memory"]["impulse"]
         self.actions[:, step], self.rewards[:, step] = actions, rewards
 

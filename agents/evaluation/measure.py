@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from dynenvs.agents.console import open_console
 from dynenvs.agents.evaluation.chain_measure import Press, measure_press, press_summary
 from dynenvs.agents.evaluation.episode import Episode, environment_id, make, run_episode, speeds_of
 from dynenvs.agents.evaluation.episodes import make_batch, run_episodes
@@ -291,7 +291,7 @@ def main(arguments: list[str] | None = None) -> None:
     if gaits:
         tables = {LeggedRobot: trot_summary, ChainPendulumEnv: press_summary, PlanarWalker: summary}
         table = next(table for kind, table in tables.items() if isinstance(env, kind))
-        Console().print(table(gaits, env.dt))  # type: ignore[operator]
+        open_console().print(table(gaits, env.dt))  # type: ignore[operator]
 
 
 if __name__ == "__main__":

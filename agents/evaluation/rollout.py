@@ -77,8 +77,8 @@ def rollout(
         seeds: of the resets, and of the random numbers.
         noise: standard deviation of what is added to the actions before they are clipped.
         deterministic: False lets the policy draw its actions, by its own random numbers.
-        after_step: told the number of each control step when it is done, before its ends are given
-            out.
+        after_step: called with the number of each control step when it is done, before the
+            episodes that end there are yielded.
         with_infos: keep what `info` says at the reset and after each step, too.
 
     Raises:
@@ -134,11 +134,11 @@ class _Tape:
         self.actions = np.empty((count, limit, envs.task.model.nu), np.float32)
         self.rewards, self.errors = np.empty((count, limit)), np.empty((count, limit))
         self.infos = {
-            name: np.empty((count, limit + 1, *told.shape[1:]), told.dtype)
-            for name, told in infos.items()
+            name: np.empty((count, limit + 1, *first.shape[1:]), first.dtype)
+            for name, first in infos.items()
             if not name.startswith("_")  # Gymnasium's masks
         }
-        self._tell(0, observation, infos)
+        self._keep(0, observation, infos)
 
     def add(
         self, step: int, acts: Action, observation: Floats, rewards: Floats, infos: dict[str, Any]
@@ -146,9 +146,9 @@ class _Tape:
         """Keep a step of every world."""
         self.actions[:, step], self.rewards[:, step] = acts, rewards
         self.errors[:, step] = speed_errors(infos)
-        self._tell(step + 1, observation, infos)
+        self._keep(step + 1, observation, infos)
 
-    def _tell(self, place: int, observation: Floats, infos: dict[str, Any]) -> None:
+    def _keep(self, place: int, observation: Floats, infos: dict[str, Any]) -> None:
         self.observations[:, place] = observation
         for name, kept in self.infos.items():  # why an episode ended stands in `Run.end`
             kept[:, place] = infos[name]

@@ -20,7 +20,7 @@ class FeetRecord:
     """
 
     def __init__(self, envs: DynVectorEnv) -> None:
-        self.rows, self.model = envs.worlds.rows, envs.task.robot
+        self.states, self.model = envs.worlds.states, envs.task.robot
         # The pendulums have no feet
         feet = np.asarray(getattr(envs.task, "foot_of_feature", ()), np.int64)
         feet = feet[: np.flatnonzero(feet >= 0).max(initial=-1) + 1]  # the rest is of no use here
@@ -32,8 +32,8 @@ class FeetRecord:
     def note(self, step: int) -> None:
         """Keep what control step `step` ended with."""
         if self.legs:
-            self.q[:, step] = self.rows["q"][:, : self.model.nq]
-            impulses = self.rows["memory"]["impulse"][:, : self.loaded.shape[2]]
+            self.q[:, step] = self.states["q"][:, : self.model.nq]
+            impulses = self.states["memory"]["impulse"][:, : self.loaded.shape[2]]
             self.loaded[:, step] = impulses[:, :, 2] > 0.0
 
     def slip(self, world: int, steps: int) -> float:

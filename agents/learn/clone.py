@@ -26,7 +26,7 @@ from dynenvs.agents.learn.network import Moments, policy_options, set_moments
 from dynenvs.memory.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
-Told = Callable[[float], None]  # a gradient step's loss
+EachLoss = Callable[[float], None]  # a gradient step's loss
 
 SPREAD = 1.4826  # standard deviation over median absolute deviation, of a Gaussian
 LEAST_SPREAD = 1e-3  # of a policy's actions: a pendulum that stands tells nothing
@@ -68,7 +68,7 @@ EachStep = Callable[[PPO, Examples, float], None]  # a gradient step's model, le
 
 
 def ignore(*_: object) -> None:
-    """For whoever wants to be told nothing."""
+    """A report that nobody reads."""
 
 
 def scaled(settings: Settings, transitions: int) -> Settings:
@@ -112,7 +112,7 @@ class Pupil:
         loss: Callable[[torch.Tensor], torch.Tensor],
         count: int,
         steps: int,
-        told: Told = ignore,
+        each_loss: EachLoss = ignore,
     ) -> float:
         """Descend `loss`, of the numbers of chosen examples out of `count`; returns its late mean.
 
@@ -127,7 +127,7 @@ class Pupil:
             self.schedule.step()
             if step >= steps - 100:
                 late.append(value.item())
-            told(value.item())
+            each_loss(value.item())
         return float(np.mean(late))
 
 
@@ -167,8 +167,8 @@ def clone(
         examples: what it learns from.
         settings: how.
         seed: of weights and order.
-        report: told how it went.
-        each_step: told of each gradient step.
+        report: called with how it went.
+        each_step: called after each gradient step.
         options: the environment's.
     """
     model = new_model(env_id, settings, seed, **options)
@@ -176,8 +176,8 @@ def clone(
     _scale(policy, examples.observations)
     pupil = Pupil(policy.parameters(), settings, settings.last_steps)
     distance = _distance(policy, examples)
-    told = partial(each_step, model, examples)
-    loss = pupil.learn(distance, len(examples.observations), settings.last_steps, told)
+    each_loss = partial(each_step, model, examples)
+    loss = pupil.learn(distance, len(examples.observations), settings.last_steps, each_loss)
     set_spread(policy, examples)
     report(len(examples.observations), loss)
     return model
@@ -209,8 +209,8 @@ def dagger(
         settings: how.
         seed: of weights, worlds and order.
         threads: of the simulator.
-        report: told how each lesson went.
-        each_step: told of each gradient step.
+        report: called with how each lesson went.
+        each_step: called after each gradient step.
         options: the environment's.
     """
     model = new_model(env_id, settings, seed, **options)
@@ -228,13 +228,13 @@ def dagger(
     actions = np.empty((*shape, envs.task.model.nu), np.float32)
     for number in range(rounds):
         for step in range(settings.round_steps):
-            told = teacher.predict(observation)[0]
-            observations[number, step], actions[number, step] = observation, told
-            acts = told
+            asked = teacher.predict(observation)[0]
+            observations[number, step], actions[number, step] = observation, asked
+            acts = asked
             if number > 0:
                 own = model.predict(observation, deterministic=True)[0]
-                apart = np.abs(told - own).mean(axis=1, keepdims=True)
-                acts = np.where(apart > settings.trust, told, own)
+                apart = np.abs(asked - own).mean(axis=1, keepdims=True)
+                acts = np.where(apart > settings.trust, asked, own)
             shaken = acts + settings.noise * generator.standard_normal(acts.shape)
             observation, *_ = envs.step(np.clip(shaken, -1.0, 1.0).astype(np.float32))
         seen = Examples(
@@ -258,7 +258,7 @@ def learn_value(
     settings: Settings,
     seed: int,
     threads: int | None,
-    told: Told = ignore,
+    each_loss: EachLoss = ignore,
     **options: Any,
 ) -> float:
     """Let a new value function learn what the policy's own episodes return; returns the loss.
@@ -271,7 +271,7 @@ def learn_value(
         settings: how; `gamma` and `reward_scale` as PPO will go on with.
         seed: of the first episode.
         threads: of the simulator.
-        told: each gradient step's loss.
+        each_loss: called with each gradient step's loss.
         options: the environment's.
     """
     envs = make_batch(env_id, VALUE_EPISODES, threads, **options)
@@ -280,17 +280,19 @@ def learn_value(
     for net, gain in ((model.policy.mlp_extractor.value_net, 2**0.5), (model.policy.value_net, 1)):
         for layer in net.modules():
             model.policy.init_weights(layer, gain)
-    return fit_value(model, settings, runs, told)
+    return fit_value(model, settings, runs, each_loss)
 
 
-def fit_value(model: PPO, settings: Settings, runs: list[Run], told: Told = ignore) -> float:
+def fit_value(
+    model: PPO, settings: Settings, runs: list[Run], each_loss: EachLoss = ignore
+) -> float:
     """Descend the value function's squared error over episodes; returns its late mean.
 
     Args:
         model: whose value function.
         settings: how.
         runs: the policy's episodes.
-        told: each gradient step's loss.
+        each_loss: called with each gradient step's loss.
     """
     policy = model.policy
     kept = [_returns(run, settings) for run in runs]
@@ -304,7 +306,7 @@ def fit_value(model: PPO, settings: Settings, runs: list[Run], told: Told = igno
 
     parameters = [*policy.mlp_extractor.value_net.parameters(), *policy.value_net.parameters()]
     pupil = Pupil(parameters, settings, settings.value_steps)
-    return pupil.learn(loss, len(values), settings.value_steps, told)
+    return pupil.learn(loss, len(values), settings.value_steps, each_loss)
 
 
 def lacks_value(model: PPO) -> bool:

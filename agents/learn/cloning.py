@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -36,13 +36,19 @@ from dynenvs.agents.learn.train import finish
 from dynenvs.agents.policy_file import save_model
 
 
+class Source(NamedTuple):
+    """What a policy is cloned from."""
+
+    episodes: int = 100
+    dataset: str | None = None  # DAgger if None: episodes of its own, labelled by the expert
+    relabel: bool = False  # let the expert say what to do in the dataset's states
+
+
 def clone_to_file(
     env_id: str,
     path: Path,
+    source: Source,
     *,
-    dataset: str | None = None,
-    relabel: bool = False,
-    episodes: int = 100,
     gradient_steps: int | None = None,
     settings: Settings | None = None,
     seed: int = 0,
@@ -57,14 +63,12 @@ def clone_to_file(
     Args:
         env_id: which environment.
         path: the zip.
-        dataset: to clone; DAgger if None.
-        relabel: let the expert say what to do in the dataset's states.
-        episodes: to learn from.
+        source: what to learn from.
         gradient_steps: of the last lesson, or of the only one; by the amount of data if None.
         settings: of the learner; those of settings.yml if None.
         seed: of weights, worlds and order.
         threads: of torch and of the simulator.
-        report: told the gradient steps so far, how many there will be, and the loss.
+        report: called with the gradient steps so far, how many there will be, and the loss.
         options: the environment's; a dataset must have been recorded with the same ones.
 
     Returns:
@@ -77,9 +81,9 @@ def clone_to_file(
         KeyboardInterrupt: Ctrl-C; its words say what there is.
     """
     begin, stand = time.perf_counter(), machine()
-    examples = None
-    if dataset is not None:
-        examples = read_examples(env_id, dataset, episodes, relabel, **options)
+    examples, episodes = None, source.episodes
+    if source.dataset is not None:
+        examples = read_examples(env_id, source.dataset, episodes, source.relabel, **options)
     settings, total = _work(
         env_id, examples, episodes, gradient_steps, settings or _settings(env_id), options
     )
@@ -90,8 +94,8 @@ def clone_to_file(
     log = {
         **words,
         "env": env_id,
-        "dataset": dataset,
-        "relabelled": relabel,
+        "dataset": source.dataset,
+        "relabelled": source.relabel,
         "settings": settings._asdict(),
         "machine": stand,
         "minutes": (time.perf_counter() - begin) / 60.0,

@@ -20,6 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from dynenvs.agents.console import open_console
 from dynenvs.agents.data.commands import Env, Options, Threads
 from dynenvs.agents.errors import install_hint, told_plainly
 from dynenvs.agents.evaluation.actors import shipped
@@ -57,7 +58,7 @@ def evaluate(
     file = None if video is None else writable(video)
     if json is not None:
         check_writable(json)
-    console = Console()
+    console = open_console()
     missing = () if measure.has_expert(env_id, **chosen) else ("expert",)
     agents = agent or [name for name in (*NAMES, *_shipped(env_id, console)) if name not in missing]
     ends = [name for name in ("standing", "expert") if name not in missing]
@@ -118,21 +119,19 @@ def clone(
     A draft is written every minute, and when Ctrl-C ends the work.
     """
     from dynenvs.agents.files import check_writable
-    from dynenvs.agents.learn.cloning import clone_to_file
+    from dynenvs.agents.learn.cloning import Source, clone_to_file
 
     env_id = environment_id(env)
     chosen = parse_options(env_id, options)
     path = out or Path(f"{short_name(env_id)}_{'clone' if dataset else 'dagger'}.zip")
     check_writable(path)
-    console = Console()
+    console = open_console()
     try:
         with _cloning(console) as report:
             log = clone_to_file(
                 env_id,
                 path,
-                dataset=dataset,
-                relabel=relabel,
-                episodes=episodes,
+                Source(episodes, dataset, relabel),
                 gradient_steps=gradient_steps,
                 seed=seed,
                 threads=threads,
@@ -153,7 +152,7 @@ def clone(
 
 @contextmanager
 def _cloning(console: Console) -> Iterator[Callable[[int, int, float], None]]:
-    """A bar of how far cloning has come: what is to be told its gradient steps and its loss."""
+    """A bar of how far cloning has come: to be called with its gradient steps and its loss."""
     bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     hidden = not console.is_terminal
     with Progress(
@@ -162,8 +161,8 @@ def _cloning(console: Console) -> Iterator[Callable[[int, int, float], None]]:
         task = progress.add_task("cloning", total=None)
 
         def report(done: int, total: int, loss: float) -> None:
-            told = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
-            progress.update(task, completed=done, total=total, description=told)
+            words = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
+            progress.update(task, completed=done, total=total, description=words)
 
         yield report
 
@@ -231,7 +230,7 @@ def train(
     )
     folder = out or Path("runs") / short_name(env_id) / f"{algorithm}-{seed or 0}"
     check_writable(folder / "last.zip")
-    console = Console()
+    console = open_console()
     try:
         with _training(algorithm, console) as report:
             log = train(
@@ -274,7 +273,7 @@ def _how_to_go_on(algorithm: str, env: str, folder: Path, threads: int | None) -
 
 @contextmanager
 def _training(name: str, console: Console) -> Iterator[Callable[[int, dict[str, Any]], None]]:
-    """A bar of how far a run has come: what is to be told its steps and its log.
+    """A bar of how far a run has come: to be called with its steps and its log.
 
     It stands from the first report on: what is refused shows none.
     """

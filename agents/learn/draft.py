@@ -15,7 +15,7 @@ from dynenvs.agents.learn.stop import Stop
 from dynenvs.agents.policy_file import save_model
 
 CLOCK = 60.0  # between two drafts [s]
-SMOOTHING = 0.01  # weight of the newest loss in what is told
+SMOOTHING = 0.01  # weight of the newest loss in the reported loss
 
 
 class Draft:
@@ -29,7 +29,7 @@ class Draft:
         env_id: where it acts.
         words: how it is made, for the note in the zip.
         total: gradient steps, those of the value function included.
-        report: told the gradient steps so far, how many there will be, and the smoothed loss.
+        report: called with the gradient steps so far, how many there will be, the smoothed loss.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Draft:
             KeyboardInterrupt: somebody has asked for an end; the draft is written.
         """
         self.examples = examples
-        self._tell(loss)
+        self._note(loss)
         if self.stop.asked or time.perf_counter() >= self.due:
             self.write(model)
         if self.stop.asked:
@@ -67,7 +67,7 @@ class Draft:
         Raises:
             KeyboardInterrupt: somebody has asked for an end.
         """
-        self._tell(loss)
+        self._note(loss)
         if self.stop.asked:
             raise KeyboardInterrupt
 
@@ -96,7 +96,7 @@ class Draft:
             f"{self.path} holds the policy after {self.written:,} of {self.total:,} gradient steps"
         )
 
-    def _tell(self, loss: float) -> None:
+    def _note(self, loss: float) -> None:
         self.done += 1
         known = self.loss == self.loss
         self.loss = self.loss + SMOOTHING * (loss - self.loss) if known else loss

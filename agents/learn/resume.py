@@ -1,4 +1,4 @@
-"""What may be said of a run that is resumed, and what it was told when it was begun.
+"""What may be said of a run that is resumed, and what it was begun with.
 
 Settings that shape the worlds, the networks or the buffers stay as they are: what the run holds
 would not fit others.  The rest of what the algorithms compute with may change from the checkpoint

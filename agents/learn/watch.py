@@ -101,7 +101,7 @@ class Watch(BaseCallback):
         self._draw_noise()
 
     def _begin(self) -> None:
-        """The first checkpoint, with what a resumed run has been told anew; then other files."""
+        """The first checkpoint, with what has been changed in a resumed run; then other files."""
         if self.generators is not None:
             set_generators(self.generators)
         self.save()

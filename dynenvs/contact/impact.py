@@ -90,17 +90,17 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, part: float) ->
     if m.header[0].sparse != 0:
         return int(collide_islands(packed, row, buffer, count, dt, slowest))
     if m.header[0].impacts != SEQUENTIAL:
-        return collide_rows(m, s, w, packed, row, buffer, count, dt, slowest, 1.0)
+        return collide_rows(m, s, w, count, dt, slowest, 1.0)
     worst = CERTIFIED
     for _ in range(SEQUENCE):
         i = _fastest(m, s, w, _touching(m, s, w, window, slowest), slowest)
         if i < 0:
             return worst
         w.contacts[0] = w.contacts[i]
-        worst = max(worst, collide_rows(m, s, w, packed, row, buffer, 1, dt, slowest, 1.0))
+        worst = max(worst, collide_rows(m, s, w, 1, dt, slowest, 1.0))
     s.status[0].degraded += 1  # without end, as far as can be seen
     count = _touching(m, s, w, window, slowest)
-    return max(worst, collide_rows(m, s, w, packed, row, buffer, count, dt, slowest, 0.0))
+    return max(worst, collide_rows(m, s, w, count, dt, slowest, 0.0))
 
 
 @inlined

@@ -12,17 +12,23 @@ from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, respect_loops
 from dynenvs.contact.assembly.memory import remember_impulses
 from dynenvs.contact.assembly.problem import least_speed, velocity_scale
-from dynenvs.contact.assembly.rows import contact_rows, couple, limit_rows
+from dynenvs.contact.assembly.rows import (
+    contact_rows,
+    couple,
+    limit_rows,
+    moving_tree,
+    rows_to_fill,
+)
 from dynenvs.contact.solve import solve_contacts, solve_with_reserves
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.jit.compiled import kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.memory.layout import (
-    Bytes,
     Floats,
     ModelView,
     StateView,
     WorkspaceView,
+    buffers_of,
     open_polygon,
 )
 from dynenvs.memory.records import POISSON
@@ -34,10 +40,7 @@ BEFORE, COMPRESSED = range(2)
 @kernel
 def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met."""
-    rows = contact_rows(
-        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, s.v, 0.0,
-        w.active, w.block, w.J, w.bias_row,
-    )  # fmt: skip
+    rows = contact_rows(moving_tree(m, w), w.contacts, count, s.v, 0.0, rows_to_fill(w))
     return int(limit_rows(m.dofs, s.q, rows, s.v, 0.0, w.active, w.block, w.J, w.bias_row))
 
 
@@ -46,15 +49,13 @@ def collide_rows(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     count: int,
     dt: float,
     slowest: float,
     share: float,
 ) -> int:
     """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
+    packed, _, buffer = buffers_of(m, s, w)
     rows = _rows(m, s, w, count)
     if w.answer[0].recursive == 0:
         couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
@@ -73,17 +74,17 @@ def collide_rows(
             if before[contact.row] < -slowest:
                 e = share * s.coefficients[contact.source].restitution
                 w.bias_row[contact.row] += e * before[contact.row]
-    status = _solve(m, s, w, packed, row, buffer, count, rows, dt)
+    status = _solve(m, s, w, count, rows, dt)
     if status == FAILED:
         return FAILED
     if poisson:
         for r in range(rows):
             compressed[r] = p[r]
-        status = max(status, _decompress(m, s, w, packed, row, buffer, count, rows, dt, share))
+        status = max(status, _decompress(m, s, w, count, rows, dt, share))
         if status == FAILED:
             return FAILED
     if _work(w.G, before, p, rows) > 0.0:
-        status = max(status, _guard(m, s, w, packed, row, buffer, count, rows, dt, poisson))
+        status = max(status, _guard(m, s, w, count, rows, dt, poisson))
         if status == FAILED:
             return FAILED
     remember_impulses(s, w, count)
@@ -105,15 +106,12 @@ def _solve(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     count: int,
     rows: int,
     dt: float,
 ) -> int:
     """The contact problem of the rows on the world's own cone."""
-    return solve_contacts(m, s, w, packed, row, buffer, count, rows, s.status[0].cone, dt)
+    return solve_contacts(m, s, w, count, rows, s.status[0].cone, dt)
 
 
 @kernel
@@ -121,9 +119,6 @@ def _decompress(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     count: int,
     rows: int,
     dt: float,
@@ -146,6 +141,7 @@ def _decompress(
         w.blocks[i].reserve = w.contacts[i].target
     polygon, cone = open_polygon(m, s), s.status[0].cone
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
+    packed, row, buffer = buffers_of(m, s, w)
     status = solve_with_reserves(packed, row, buffer, n, rows, cone, scale)
     for r in range(rows):
         p[r] += compressed[r]
@@ -161,9 +157,6 @@ def _guard(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     count: int,
     rows: int,
     dt: float,
@@ -180,7 +173,7 @@ def _guard(
         for r in range(rows):
             inelastic[r] = p[r]
             w.bias_row[r] = before[r]
-        status = _solve(m, s, w, packed, row, buffer, count, rows, dt)
+        status = _solve(m, s, w, count, rows, dt)
         for r in range(rows):
             elastic = inelastic[r]
             inelastic[r] = p[r]

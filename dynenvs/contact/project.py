@@ -14,7 +14,7 @@ motion, and the caller hears of it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.implied import leave_out_implied
 from dynenvs.contact.assembly.impulses import apply_impulses
@@ -84,13 +84,15 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     if m.header[0].ne > 0:  # loops have been closed since
         bare, _ = sound(m, s, w, count)
     lowest = bare
+    ends = w.pose, w.pose_new
+    limits = after_contacts(w.contacts, count)
     known = -1  # number of rows, `w.block`, whose factors stand in w.A
     for attempt in range(2 if rows > 0 else 0):
         # The LCP is done: its storage is free.
-        worst, marked = _errors(
-            m.dofs, m.features, w.spots, w.contacts, count, rows, w.J, w.G, w.v_row, w.q_new,
-            w.pose, w.pose_new, dt, s.status[0].limits_active, w.bias_row, w.active,
-        )  # fmt: skip
+        errors = RowErrors(rows, w.J, w.G, w.v_row, w.bias_row, w.active)
+        worst, marked = _contact_errors(m.features, w.spots, w.contacts, count, ends, dt, errors)
+        pressed = s.status[0].limits_active
+        worst, marked = _limit_errors(m.dofs, w.q_new, pressed, limits, errors, worst, marked)
         if worst < ROUNDOFF:
             break
         if worst > PUSH_OUT:
@@ -103,9 +105,9 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
             _factor(w.G, w.active, marked, w.A)
             known = marked
         last = worst < SMALL or worst > PUSH_OUT or attempt > 0
-        _solve_equalities(
-            w.G, w.A, w.active, marked, rows, w.bias_row, last, w.b, w.z, w.impulse_row
-        )
+        for r in range(rows):
+            w.impulse_row[r] = 0.0
+        _solve_equalities(w.G, w.A, w.active, marked, w.bias_row, last, w.b, w.z, w.impulse_row)
         dq = w.v_next
         for j in range(m.header[0].nv):
             dq[j] = 0.0
@@ -184,61 +186,81 @@ def sound(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> tuple[flo
     return lowest, buries
 
 
+@inlined
+def after_contacts(contacts: Records, count: int) -> int:
+    """The first row that is none of the contacts'."""
+    if count == 0:
+        return 0
+    last = contacts[count - 1]
+    return int(last.row + 1 + last.tangents)
+
+
+class RowErrors(NamedTuple):
+    """The rows of the contact problem, and by how much their positions miss what they should be."""
+
+    rows: int
+    J: Floats
+    G: Floats
+    speeds: Floats  # velocities of the rows
+    errors: Floats  # position error of each row
+    marks: Ints  # the rows that take part
+
+
 @kernel
-def _errors(
-    dofs: Records,
+def _contact_errors(
     features: Records,
     spots: Records,
     contacts: Records,
     count: int,
-    rows: int,
-    J: Floats,
-    G: Floats,
-    speeds: Floats,
-    q: Floats,
-    poses: Records,
-    poses_new: Records,
+    ends: tuple[Records, Records],
     dt: float,
-    pressed: int,
-    errors: Floats,
-    marks: Ints,
+    e: RowErrors,
 ) -> tuple[float, int]:
-    """Position error of each row into `errors`, and the rows that take part into `marks`.
+    """Errors of the contacts' rows, between the poses at both `ends` of the step.
 
-    speeds: velocities of the rows; pressed: bit j is set if coordinate j presses against its stop
     Returns (largest error, number of rows marked).
     """
     worst, n = 0.0, 0
-    first = 0
+    poses, poses_new = ends
     for i in range(count):
         contact = contacts[i]
         r = contact.row
-        first = r + 1 + contact.tangents
         holds, gap = gap_at_end(features, spots, poses_new, contact)
         if not holds:
             continue
         announced = 0.0
         if contact.impulse[0] > 0.0:
-            announced = max(0.0, contact.gap + dt * speeds[r])
+            announced = max(0.0, contact.gap + dt * e.speeds[r])
         elif gap >= 0.0:
             continue
-        errors[r] = announced - gap
-        worst = max(worst, abs(errors[r]))
-        n = _mark(marks, n, r, G)
+        e.errors[r] = announced - gap
+        worst = max(worst, abs(e.errors[r]))
+        n = _mark(e.marks, n, r, e.G)
         if contact.stick > 0 and contact.grounded:
-            tangential_errors(contact, poses, poses_new, speeds, dt, errors)
+            tangential_errors(contact, poses, poses_new, e.speeds, dt, e.errors)
             for k in range(r + 1, r + 1 + contact.stick):
-                worst = max(worst, abs(errors[k]))
-                n = _mark(marks, n, k, G)
-    for r in range(first, rows):
-        j = limited_coordinate(J, r)
+                worst = max(worst, abs(e.errors[k]))
+                n = _mark(e.marks, n, k, e.G)
+    return worst, n
+
+
+@kernel
+def _limit_errors(
+    dofs: Records, q: Floats, pressed: int, first: int, e: RowErrors, worst: float, n: int
+) -> tuple[float, int]:
+    """The same of the joint limits, whose rows follow the contacts'; goes on from (worst, n).
+
+    pressed: bit j is set if coordinate j presses against its stop
+    """
+    for r in range(first, e.rows):
+        j = limited_coordinate(e.J, r)
         dof, at = dofs[j], q[dofs[j].q_at]
-        gap = at - dof.lower if J[r, j] > 0.0 else dof.upper - at
+        gap = at - dof.lower if e.J[r, j] > 0.0 else dof.upper - at
         # A pressed stop is to be met exactly: else the others' correction would go through it.
         if gap < 0.0 or (pressed >> j) & 1:
-            errors[r] = -gap
+            e.errors[r] = -gap
             worst = max(worst, abs(gap))
-            n = _mark(marks, n, r, G)
+            n = _mark(e.marks, n, r, e.G)
     return worst, n
 
 
@@ -360,19 +382,16 @@ def _solve_equalities(
     K: Floats,
     marks: Ints,
     n: int,
-    rows: int,
     errors: Floats,
     refined: bool,
     right: Floats,
     x: Floats,
     p: Floats,
 ) -> None:
-    """p = G^+ errors over the marked rows, zero elsewhere; refined once if nothing follows.
+    """p = G^+ errors over the marked rows; refined once if nothing follows.
 
     What the proximal shift leaves in the null space of G moves nothing.
     """
-    for r in range(rows):
-        p[r] = 0.0
     for i in range(n):
         right[i] = errors[marks[i]]
     substitute_symmetric(K, n, right, x)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, hold_loops, respect_loops
-from dynenvs.contact.assembly.rows import contact_rows, couple, limit_rows
+from dynenvs.contact.assembly.rows import (
+    contact_rows,
+    couple,
+    limit_rows,
+    moving_tree,
+    rows_to_fill,
+)
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import (
     add_contact,
@@ -33,6 +39,7 @@ from dynenvs.memory.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    buffers_of,
     open_broad,
     open_model,
     open_state,
@@ -78,7 +85,7 @@ def resolve_contacts(
         if forward and m.header[0].sparse != 0:
             status = solve_sparse(packed, row, buffer, count, dt)
         else:
-            status = _solve_densely(m, s, w, packed, row, buffer, count, dt, unactuated)
+            status = _solve_densely(m, s, w, count, dt, unactuated == 0)
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
         s.status[0].solves += 1
@@ -104,22 +111,17 @@ def _solve_densely(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     count: int,
     dt: float,
-    unactuated: int,
+    forward: bool,
 ) -> int:
     """All contacts and limits in one problem, by its rows and their Delassus matrix `w.G`."""
+    packed, _, buffer = buffers_of(m, s, w)
     closed = m.header[0].ne > 0
     w.answer[0].sparse = 0
     if count > m.header[0].nd:  # prescribed motion among many bodies
         return FAILED
-    rows = contact_rows(
-        m.header, m.bodies, m.dofs, w.pose, w.S, w.contacts, count, w.v_free, dt, w.active,
-        w.block, w.J, w.bias_row,
-    )  # fmt: skip
+    rows = contact_rows(moving_tree(m, w), w.contacts, count, w.v_free, dt, rows_to_fill(w))
     rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
     w.answer[0].rows = rows
     if w.answer[0].recursive == 0:
@@ -128,7 +130,7 @@ def _solve_densely(
         return FAILED
     if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
         return FAILED
-    return int(_respond(m, s, w, packed, row, buffer, count, rows, dt, unactuated == 0))
+    return int(_respond(m, s, w, count, rows, dt, forward))
 
 
 @inlined
@@ -136,9 +138,6 @@ def _respond(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     count: int,
     rows: int,
     dt: float,
@@ -148,6 +147,7 @@ def _respond(
 
     Twice where the model is refined: the second time with what the first one missed.
     """
+    packed, row, buffer = buffers_of(m, s, w)
     refined = m.header[0].refined != 0 and rows > 0 and forward
     if refined and refine_biases(packed, row, buffer, count, dt) != REFINED:
         return FAILED
@@ -156,7 +156,7 @@ def _respond(
         for j in range(m.header[0].nv):
             w.v_new[j] = w.v_free[j]
         law = s.status[0].cone if forward else PYRAMID
-        status = solve_contacts(m, s, w, packed, row, buffer, count, rows, law, dt)
+        status = solve_contacts(m, s, w, count, rows, law, dt)
         if rows > 0:
             apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
         if refined and refine_response(packed, row, buffer, count, rows, dt) != REFINED:

@@ -43,6 +43,7 @@ from dynenvs.memory.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    buffers_of,
     open_model,
     open_polygon,
     open_state,
@@ -58,9 +59,6 @@ def solve_contacts(
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     count: int,
     rows: int,
     law: int,
@@ -71,6 +69,7 @@ def solve_contacts(
     law: PYRAMID or CONE
     Details go to `w.answer`, impulses to the contacts and to memory.  Returns the status.
     """
+    packed, row, buffer = buffers_of(m, s, w)
     n, mixed = recall(s, w, count, rows)
     forget(s)
     floor = least_speed(m.header, dt)

@@ -121,7 +121,7 @@ def solve_lcp(
     else:
         code, most, each = METHODS[method]
         most = most + each * n if limit is None else _limit(limit)
-        alone = matrix, vector, n, float(scale), code, most, active, block, z, work
+        alone = matrix, vector, float(scale), code, most, active, block, z, work
         prepare_once("the solvers of complementarity problems", kernels.solve_by, alone)
         status, residual, used = kernels.solve_by(*alone)
     if status == kernels.CERTIFIED:

@@ -266,7 +266,6 @@ def solve_by_lemke(
 def solve_by(
     A: Matrix,
     b: Vector,
-    n: int,
     floor: float,
     method: int,
     limit: int,
@@ -284,6 +283,7 @@ def solve_by(
     Its answer is solved again with its own basis, and judged, as in the cascade.
     Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots, sweeps or iterations).
     """
+    n = b.shape[0]
     matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
     cover, trial = work.vectors[COVER], work.vectors[TRIAL]
     found = work.integers[BASIS]

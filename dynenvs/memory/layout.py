@@ -486,3 +486,11 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, h.active_at, max(nl, nv), np.int64),
         vector(buffer, h.block_at, max(nl, nv), np.int64),
     )
+
+
+@inlined
+def buffers_of(m: ModelView, s: StateView, w: WorkspaceView) -> tuple[Bytes, Bytes, Bytes]:
+    """The packed model, the row of state and the workspace on which these views were opened."""
+    h = m.header[0]
+    packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
+    return packed, row, raw(w.pose, h.workspace_bytes)

@@ -45,6 +45,14 @@ def borrow(address: int, rows: int, kind: Any) -> NDArray[Any]:
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(address))).view(kind)
 
 
+def unowned(value: Any) -> Any:
+    """The same array, or tuple with arrays in it, as borrowed windows.
+
+    Kernels that Python calls do this first: else each read of such an argument counts a reference.
+    """
+    return value
+
+
 def _borrow(context: Any, builder: Any, result: Any, buffer: Any, start: Any, shape: Any) -> Any:
     """LLVM code for an array struct of type `result` that points into `buffer`."""
     address = builder.ptrtoint(buffer.data, ir.IntType(64))
@@ -122,6 +130,34 @@ def _type_borrow(context: Any) -> Any:
 @lower_builtin(borrow, types.Integer, types.Integer, types.Any)
 def _from_address(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return _point(context, builder, sig.return_type, args[0], [args[1]])
+
+
+@type_callable(unowned)
+def _type_unowned(context: Any) -> Any:
+    def infer(value: Any) -> Any:
+        return value
+
+    return infer
+
+
+@lower_builtin(unowned, types.Any)
+def _unowned(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _without_owner(context, builder, sig.args[0], args[0])
+
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """LLVM code for the same value, its arrays without owners."""
+    if isinstance(kind, types.Array):
+        array = make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        for k, part in enumerate(parts):
+            item = _without_owner(context, builder, part, builder.extract_value(value, k))
+            value = builder.insert_value(value, item, k)
+    return value
 
 
 _type(vector, 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynenvs.model.annotations import AnnotationBuilder
 from dynenvs.model.closures import ROWS, Closures, Loop
-from dynenvs.model.contact_options import friction_rule, laws
+from dynenvs.model.contact_options import contact_options, friction_rule
 from dynenvs.model.description import Description, Rule, checked
 from dynenvs.model.geoms import WORLD, GeomBuilder
 from dynenvs.model.inertia import weighed
@@ -87,18 +87,15 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
         GeomBuilder.__init__(self)
         AnnotationBuilder.__init__(self)
         self.gravity = vector3(gravity, "gravity")
-        self.directions = whole(directions, "directions")
-        if self.directions not in range(2, 65, 2):
-            raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
         if max_contacts is not None and whole(max_contacts, "max_contacts") < 1:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
-        self.laws = laws(cone, restitution, impacts, integrator)
+        self.contact_options = contact_options(directions, cone, restitution, impacts, integrator)
         self.friction = friction_rule(friction)
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops
         self._options: dict[str, Any] = {
             "gravity": tuple(self.gravity.tolist()),
-            "directions": self.directions,
+            "directions": self.contact_options.directions,
             "cone": cone,
             "restitution": restitution,
             "impacts": impacts,
@@ -384,15 +381,14 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
         """The frozen Model; raises a ModelError that names what is wrong."""
         bodies, geoms, contacts = self.sorted_parts()
         check_inertia(bodies)
-        if self.directions == 2 and contacts.at_once and not self._loops:
+        if self.contact_options.directions == 2 and contacts.at_once and not self._loops:
             check_plane(bodies)  # loops may hold what joints leave free
         return Model(
             bodies,
             geoms,
             contacts,
             gravity=self.gravity,
-            directions=self.directions,
-            laws=self.laws,
+            options=self.contact_options,
             max_contacts=self.max_contacts,
             closures=Closures(tuple(self._loops.values()), self.sparse_loops),
             description=self.description(),

@@ -19,7 +19,7 @@ from dynenvs.memory.records import (
     SIMULTANEOUS,
 )
 from dynenvs.model.pairs import FRICTION_RULES
-from dynenvs.model.parts import ModelError
+from dynenvs.model.parts import ModelError, whole
 
 CHOICES = {
     "cone": {"pyramid": PYRAMID, "exact": CONE},
@@ -29,18 +29,25 @@ CHOICES = {
 }
 
 
-class Laws(NamedTuple):
-    """Codes of the laws, as in the model's header."""
+class ContactOptions(NamedTuple):
+    """How contact is solved: numbers and codes, as in the model's header."""
 
+    directions: int  # of friction, of each contact's pyramid
     cone: int
     restitution: int
     impacts: int
     integrator: int
 
 
-def laws(cone: str, restitution: str, impacts: str, integrator: str) -> Laws:
-    """Codes of the laws' names; a ModelError lists the choices."""
-    return Laws(
+def contact_options(
+    directions: Any, cone: str, restitution: str, impacts: str, integrator: str
+) -> ContactOptions:
+    """The same from names; a ModelError lists the choices."""
+    count = whole(directions, "directions")
+    if count not in range(2, 65, 2):
+        raise ModelError(f"directions must be even and from 2 to 64, got {directions}")
+    return ContactOptions(
+        count,
         _code("cone", cone),
         _code("restitution", restitution),
         _code("impacts", impacts),

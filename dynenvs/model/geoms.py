@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +27,46 @@ SIZES = {"sphere": 1, "capsule": 2, "box": 3, "height_field": 2, "block_field": 
 SOLIDS = ("sphere", "capsule", "box")  # types of geoms that have a volume
 
 
+COEFFICIENTS = {  # of a geom that says nothing else
+    "friction": 0.8,
+    "restitution": 0.0,
+    "torsional_friction": 0.0,
+    "rolling_friction": 0.0,
+}
+
+
+class GeomOptions(TypedDict, total=False):
+    """What every geom can be given; `GeomBuilder.sphere` says what it means."""
+
+    friction: float
+    restitution: float
+    torsional_friction: float
+    rolling_friction: float
+    collide: bool
+    color: tuple[int, int, int] | None
+    mass: float | None
+    density: float | None
+    surface_velocity: Vector | None
+
+
 class GeomBuilder:
     """Collects geoms and checks each of them."""
 
     def __init__(self) -> None:
         self._geoms: dict[str, Geom] = {}
 
-    def point(self, name: str, body: str, position: Vector, **options: Any) -> Self:
+    def point(self, name: str, body: str, position: Vector, **options: Unpack[GeomOptions]) -> Self:
         """Add a contact point fixed in a body at `position` [m]; options as for `sphere`."""
         return self._geom(name, body, "point", (0, 0, 0), position, None, **options)
 
     def sphere(
-        self, name: str, body: str, *, radius: float, position: Vector = (0, 0, 0), **options: Any
+        self,
+        name: str,
+        body: str,
+        *,
+        radius: float,
+        position: Vector = (0, 0, 0),
+        **options: Unpack[GeomOptions],
     ) -> Self:
         """Add a sphere.
 
@@ -56,7 +84,14 @@ class GeomBuilder:
         return self._geom(name, body, "sphere", (radius, 0, 0), position, None, **options)
 
     def capsule(
-        self, name: str, body: str, *, start: Vector, end: Vector, radius: float, **options: Any
+        self,
+        name: str,
+        body: str,
+        *,
+        start: Vector,
+        end: Vector,
+        radius: float,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         """Add a capsule between the centres `start` and `end` of its caps [m]."""
         radius = positive(radius, f"geom {name!r}: radius")
@@ -75,7 +110,7 @@ class GeomBuilder:
         half_size: Vector,
         position: Vector = (0, 0, 0),
         rotation: Any = None,
-        **options: Any,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         """Add a box with half edges `half_size` [m]."""
         size = vector3(half_size, f"half_size of {name!r}")
@@ -90,7 +125,7 @@ class GeomBuilder:
         points: Any,
         position: Vector = (0, 0, 0),
         rotation: Any = None,
-        **options: Any,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         """Add the convex hull of points [m], shape (n, 3), in axes at `position` with `rotation`.
 
@@ -103,8 +138,9 @@ class GeomBuilder:
         """
         corners = hull_corners(_grid(points), f"geom {name!r}")
         size = (float(np.linalg.norm(corners, axis=1).max()), 0.0, 0.0)
-        options["corners"] = corners
-        return self._geom(name, body, "convex", size, position, rotation, **options)
+        return self._geom(
+            name, body, "convex", size, position, rotation, corners=corners, **options
+        )
 
     def half_space(
         self,
@@ -113,7 +149,7 @@ class GeomBuilder:
         *,
         position: Vector = (0, 0, 0),
         normal: Vector = (0, 0, 1),
-        **options: Any,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         """Add all that lies below a plane through `position` [m]; `normal` points out of it."""
         rotation = rotation_to(unit3(normal, f"normal of {name!r}"))
@@ -127,7 +163,7 @@ class GeomBuilder:
         heights: Any,
         half_size: tuple[float, float],
         position: Vector = (0, 0, 0),
-        **options: Any,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         """Add ground with hills: all that lies below a surface.
 
@@ -150,7 +186,7 @@ class GeomBuilder:
         heights: Any,
         half_size: tuple[float, float],
         position: Vector = (0, 0, 0),
-        **options: Any,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         """Add ground with steps: upright blocks side by side, endlessly deep, with flat tops.
 
@@ -175,7 +211,7 @@ class GeomBuilder:
         heights: Any,
         half_size: tuple[float, float],
         position: Vector,
-        **options: Any,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         grid = self._checked_heights(name, heights)
         x, y = _pair(half_size, name)
@@ -200,21 +236,21 @@ class GeomBuilder:
         position: Vector,
         rotation: Any,
         *,
-        friction: float = 0.8,
-        restitution: float = 0.0,
-        collide: bool = True,
-        color: tuple[int, int, int] | None = None,
         heights: Any = None,
-        mass: float | None = None,
-        density: float | None = None,
-        surface_velocity: Vector | None = None,
-        torsional_friction: float = 0.0,
-        rolling_friction: float = 0.0,
         corners: NDArray[np.float64] | None = None,
+        **options: Unpack[GeomOptions],
     ) -> Self:
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
+        for option in options:
+            if option not in GeomOptions.__annotations__:
+                known = ", ".join(GeomOptions.__annotations__)
+                raise TypeError(f"geom {name!r}: unknown option {option!r}; choose from: {known}")
+        mass, density = options.get("mass"), options.get("density")
         self._check_weight(name, body, kind, mass, density)
+        velocity = options.get("surface_velocity")
+        if velocity is not None:
+            velocity = vector3(velocity, f"geom {name!r}: surface_velocity")
         self._geoms[name] = Geom(
             name,
             body,
@@ -222,19 +258,17 @@ class GeomBuilder:
             vector3(size, f"size of {name!r}"),
             vector3(position, f"position of {name!r}"),
             rotation3(rotation, f"rotation of {name!r}"),
-            coefficient(friction, f"geom {name!r}: friction"),
-            coefficient(restitution, f"geom {name!r}: restitution"),
-            collide,
-            _color(color, name),
-            heights,
-            None if mass is None else float(mass),
-            None if density is None else float(density),
-            None
-            if surface_velocity is None
-            else vector3(surface_velocity, f"geom {name!r}: surface_velocity"),
-            coefficient(torsional_friction, f"geom {name!r}: torsional_friction"),
-            coefficient(rolling_friction, f"geom {name!r}: rolling_friction"),
-            corners,
+            collide=options.get("collide", True),
+            color=_color(options.get("color"), name),
+            heights=heights,
+            corners=corners,
+            mass=None if mass is None else float(mass),
+            density=None if density is None else float(density),
+            surface_velocity=velocity,
+            **{
+                what: coefficient(options.get(what, usual), f"geom {name!r}: {what}")
+                for what, usual in COEFFICIENTS.items()
+            },
         )
         return self
 

@@ -29,7 +29,7 @@ from dynenvs.memory.records import (
 )
 from dynenvs.model.annotations import Actuator, Keyframe, Site
 from dynenvs.model.closures import Closures, fill_envelope, fill_loops
-from dynenvs.model.contact_options import Laws, integrator_code, integrator_name
+from dynenvs.model.contact_options import ContactOptions, integrator_code, integrator_name
 from dynenvs.model.description import Description
 from dynenvs.model.packing import (
     allocate,
@@ -88,8 +88,7 @@ class Model:
         contacts: Contacts,
         *,
         gravity: Floats,
-        directions: int,
-        laws: Laws,
+        options: ContactOptions,
         max_contacts: int | None,
         closures: Closures | None = None,
         description: Description | None = None,
@@ -111,7 +110,7 @@ class Model:
             if body.joint.type != "fixed"
         }
         self.packed: Bytes = allocate(
-            bodies, self.geoms, contacts, gravity, directions, laws, max_contacts, self.closures
+            bodies, self.geoms, contacts, gravity, options, max_contacts, self.closures
         )
         self._open()
         h = self.header
@@ -119,7 +118,7 @@ class Model:
         fill_bodies(h, self.bodies, bodies)
         fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
-        fill_features(self.features, contacts, bodies, self.geoms, directions > 2)
+        fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
         index = body_index(bodies)
         fill_pairs(self.pairs, self.solids, heights, contacts.pairs, plan, self.geoms, index)

@@ -21,7 +21,12 @@ from dynenvs.memory.records import (
     SEEN,
 )
 from dynenvs.model.closures import Closures
-from dynenvs.model.contact_options import Laws, direction_counts, integrator_code, integrator_name
+from dynenvs.model.contact_options import (
+    ContactOptions,
+    direction_counts,
+    integrator_code,
+    integrator_name,
+)
 from dynenvs.model.joint_constants import (
     Axis,
     fill_turn,
@@ -48,8 +53,7 @@ def allocate(
     geoms: tuple[Geom, ...],
     contacts: Contacts,
     gravity: Floats,
-    directions: int,
-    laws: Laws,
+    options: ContactOptions,
     max_contacts: int | None,
     closures: Closures,
 ) -> Bytes:
@@ -73,16 +77,16 @@ def allocate(
     if any(geom.surface_velocity is not None for geom in geoms):
         header.nsurfaces = len(geoms)
     header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
-    header.directions = directions
+    header.directions = options.directions
     header.nloops, header.ne = len(closures.loops), closures.rows
-    header.cone = laws.cone if directions > 2 else PYRAMID
-    header.impacts = laws.impacts
+    header.cone = options.cone if options.directions > 2 else PYRAMID
+    header.impacts = options.impacts
     bounces = any(feature.restitution > 0.0 for feature in contacts.points)
     if bounces or (pairs.restitution > 0.0).any():
-        header.restitution = laws.restitution
+        header.restitution = options.restitution
     header.moments = has_moments(contacts)
     header.integrator = integrator_code(
-        integrator_name(laws.integrator), header.restitution != INELASTIC
+        integrator_name(options.integrator), header.restitution != INELASTIC
     )
     header.gravity[:] = gravity
     trees = _list_trees(bodies)
@@ -105,7 +109,7 @@ def allocate(
             f"{'closed loops' if header.ne else 'restitution'} and torsional or rolling friction "
             "are not available in one model: leave out the one or the other"
         )
-    header.npolygons = len(direction_counts(directions))
+    header.npolygons = len(direction_counts(options.directions))
     header.limit = 0 if max_contacts is None else max_contacts
     most = min(contacts.at_once, START) if max_contacts is None else max_contacts
     size_rows(header, min(most, int(header.nk)))

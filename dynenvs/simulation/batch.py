@@ -14,7 +14,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_torques,
 )
-from dynenvs.memory.views import vector
+from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, clear_totals, step_apart
 from dynenvs.simulation.undo import keep_state, may_fill, restore_state
@@ -56,6 +56,7 @@ def step_worlds(
     buffers: a workspace for each thread; a world whose contacts find no room stays as it was
     outcomes: DONE, STEP_FAILED or STEP_FULL, then contacts and blocks wanted, shape (count, 3)
     """
+    packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
     m = open_model(packed)
     h, n = m.header[0], outcomes.shape[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)

@@ -44,7 +44,7 @@ from dynenvs.memory.layout import (
     open_workspace,
 )
 from dynenvs.memory.records import INELASTIC, MIDPOINT
-from dynenvs.memory.views import raw
+from dynenvs.memory.views import raw, unowned
 from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 
@@ -237,6 +237,7 @@ def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> in
     Returns DONE; STEP_FAILED with the state left at its last finite, solved one; or STEP_FULL with
     the state as it was, and `w.answer.wanted` and `blocks` telling how much room there must be.
     """
+    packed, row, buffer, tau = unowned(packed), unowned(row), unowned(buffer), unowned(tau)
     m = open_model(packed)
     s = open_state(m, row)
     filling = may_fill(m)

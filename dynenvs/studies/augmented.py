@@ -57,8 +57,7 @@ def fully_augmented(tree: Model, parts: ModelBuilder, *, sparse: bool = True) ->
         geoms,
         contacts,
         gravity=parts.gravity,
-        directions=parts.directions,
-        laws=parts.laws,
+        options=parts.contact_options,
         max_contacts=parts.max_contacts,
         closures=Closures(tuple(loops), sparse),
     )

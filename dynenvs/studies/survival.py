@@ -12,9 +12,9 @@ from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
+from dynenvs.agents.console import open_console
 from dynenvs.agents.evaluation.episode import environment_id
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.legged.shells import LeggedVectorEnv
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
     table = Table("impulse, N s", f"alive of {options.seeds}")
     for impulse, share in zip(options.impulses, shares, strict=True):
         table.add_row(f"{impulse:g}", f"{round(share * options.seeds)}")
-    Console().print(table)
+    open_console().print(table)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The gym.Env shell: a batch of one world, with Gymnasium's manners.
 
-Physics, options, states and readings are the task's (`task.py`) and its worlds' (`worlds.py`); the
+Physics, options, states and `info` are the task's (`task.py`) and its worlds' (`worlds.py`); the
 vector environment of `vector.py` stands on the same two.
 """
 
@@ -132,8 +132,8 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: an option that does not exist, a value out of its range, or a seed that is
                 no natural number; nothing is changed then, the generator included.
         """
-        given = checked_options(options, self.task.reset_options)
-        fields = self.task.reset_fields(given, None)
+        wanted = checked_options(options, self.task.reset_options)
+        fields = self.task.reset_fields(wanted, None)
         seed = None if seed is None else whole(seed, "seed", 0, MOST_SEED)
         super().reset(seed=seed)
         self._closed = False
@@ -220,8 +220,8 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         return draw(self)
 
     def readings(self) -> dict[str, str]:
-        """Words for the picture's line of readings."""
-        return {"time": f"{float(self.worlds.rows['status']['time'][0]):.2f} s"}
+        """What the line at the top of the picture says: labels and texts, in order."""
+        return {"time": f"{float(self.worlds.states['status']['time'][0]):.2f} s"}
 
     @property
     def pace(self) -> tuple[float, float] | None:

@@ -8,7 +8,10 @@ END_WORDS = ("", "fall", "velocity bound", "time limit", "no solution of the con
 TERMINATIONS = (FELL, TOO_FAST)
 TRUNCATIONS = (TIME_LIMIT, FAILED_STEP)
 
-# Orders to `run`, for every chosen world: describe the present state; start an episode; one control
-# step; a step or, where the last one ended the episode, a start instead; a step and, where it ends
-# the episode, a start after it.
+# Orders to `run`, for every world of the mask.
+# OBSERVE: describe the present state.
+# BEGIN: start an episode.
+# STEP: one control step.
+# STEP_OR_BEGIN: a control step; where the last one ended the episode, start the next one instead.
+# STEP_AND_BEGIN: a control step; where it ends the episode, start the next one after it.
 OBSERVE, BEGIN, STEP, STEP_OR_BEGIN, STEP_AND_BEGIN = range(5)

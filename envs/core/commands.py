@@ -10,7 +10,7 @@ from dynenvs.envs.core.worlds import Worlds
 
 
 def give_command(worlds: Worlds, fields: dict[str, Any]) -> None:
-    """Have the worlds follow other commands, until their episodes end.
+    """Let the worlds follow other commands, until their episodes end.
 
     Args:
         worlds: one world or a batch.
@@ -22,4 +22,4 @@ def give_command(worlds: Worlds, fields: dict[str, Any]) -> None:
     if not worlds.started.all():
         raise gym.error.ResetNeeded("call reset() before set_command()")
     for name, value in fields.items():
-        worlds.tasks[name] = value
+        worlds.task_states[name] = value

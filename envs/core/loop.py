@@ -1,12 +1,12 @@
-"""Many worlds, one call: what every task's kernel `run` does with the worlds that it is given.
+"""Many worlds, one call: how every task's kernel `run` steps a batch of worlds.
 
 A task brings four kernels, each inlined here, so that one loop serves all:
 
-- `begin(w)`: the start of an episode, in a fresh row;
-- `start(w, tau)`: the torques of a control step, which are then held, shape (nv,);
-- `finish(w, solved)`: the end of the control step, of which every physics step was solved or not;
-  returns the reward;
-- `tell(w, observation, reading)`: what is seen and said.
+- `begin(w)`: starts an episode; the physical state has just been set to the initial one;
+- `start(w, tau)`: writes the torques of a control step, shape (nv,), which are then held;
+- `finish(w, solved)`: ends the control step and returns its reward; `solved` says whether every
+  physics step had a solution;
+- `write(w, observation, info)`: writes the observation and the record of `info`.
 
 `w` is one world as a `TaskWorld`.  A task's generator is the first field of its record.
 """
@@ -32,7 +32,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_torques,
 )
-from dynenvs.memory.views import copy_words, vector
+from dynenvs.memory.views import copy_words, unowned, vector
 from dynenvs.simulation.batch import hold_torques
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FULL, clear_totals
@@ -44,7 +44,7 @@ class Call(NamedTuple):
 
     packed: Bytes  # the model
     options: Records  # the task's, shape (1,)
-    given: Any  # a tuple of what else the task knows (`Task.constants`)
+    constants: Any  # `Task.constants`, a tuple of arrays
     table: Ints  # leads to the worlds' arrays (`BatchView`)
     progress: Ints  # of a round that has begun
     thread: int
@@ -58,38 +58,39 @@ class TaskWorld(NamedTuple):
     m: ModelView
     s: StateView
     options: Records  # the task's, shape (1,)
-    given: Any  # what else it knows
+    constants: Any  # `Task.constants`, a tuple of arrays
     task: Records  # what it remembers of this world, shape (1,)
     action: Floats  # shape (nu,)
     buffer: Bytes  # workspace
 
 
 @inlined
-def carry_out(begin: Any, start: Any, finish: Any, tell: Any, kind: Any, call: Call) -> None:
-    """Carry out an order in the chosen worlds that no other thread has taken.
+def carry_out(begin: Any, start: Any, finish: Any, write: Any, kind: Any, call: Call) -> None:
+    """Carry out an order in those worlds of the mask that no other thread has taken.
 
-    Of the task: its kernels, and the dtype of its records.  The caller's copies of observations and
-    readings are made here: what only this thread touches stays in its core's cache.  A world whose
-    contacts find no room stays as it was before its control step, and its end is minus the number
-    of contacts for which there must be room.
+    The task brings its four kernels and `kind`, the dtype of its records.  Observations and `info`
+    are copied for the caller here, because a world's data are still in this core's cache.  A world
+    whose contacts do not fit into the workspace stays as it was before its control step, and its
+    entry in `ends` is minus the number of contacts for which there must be room.
     """
+    call = unowned(call)
     batch = open_batch(call.table)
     m = open_model(call.packed)
-    n = batch.chosen.shape[0]
-    stride = m.header[0].workspace_bytes + batch.tasks.shape[0] // n + APART
+    n = batch.mask.shape[0]
+    stride = m.header[0].workspace_bytes + batch.task_states.shape[0] // n + APART
     buffer = vector(batch.buffers, call.thread * stride, stride, np.uint8)
     i = claim(call.progress, call.thread, n)
     while i < n:
         found_room = True
-        if batch.chosen[i]:
+        if batch.mask[i]:
             w = _world(call, batch, m, kind, i, buffer)
             batch.rewards[i] = 0.0
             moved = _moves(call.order, w.task[0].end)
             if moved:
                 found_room = _control_step(start, finish, w, batch, buffer, i)
             if found_room:
-                batch.ends[i] = _end_one(begin, tell, w, batch, i, call.order, moved)
-                tell(w, _seen(batch, batch.observations, i), _told(batch, batch.readings, i))
+                batch.ends[i] = _end_one(begin, write, w, batch, i, call.order, moved)
+                _write_one(write, w, batch, i)
         if found_room:
             _copy_out(batch, i)
         i = claim(call.progress, call.thread, n)
@@ -111,7 +112,7 @@ def _control_step(
         _keep_task(batch, buffer, h.workspace_bytes, i, True)
     start(w, open_torques(w.m, w.buffer))
     clear_totals(w.s)
-    row = vector(batch.rows, i * h.state_bytes, h.state_bytes, np.uint8)
+    row = vector(batch.states, i * h.state_bytes, h.state_bytes, np.uint8)
     done = hold_torques(w.packed, row, w.buffer, o.timestep, o.frame_skip)
     if done == STEP_FULL:
         restore_state(w.m, w.s, w.buffer)
@@ -131,41 +132,49 @@ def _world(
     call: Call, batch: BatchView, m: ModelView, kind: Any, i: int, buffer: Bytes
 ) -> TaskWorld:
     """World number i, with a workspace."""
-    h, n = m.header[0], batch.chosen.shape[0]
-    kept, nu = batch.tasks.shape[0] // n, batch.actions.shape[0] // (8 * n)
+    h, n = m.header[0], batch.mask.shape[0]
+    kept, nu = batch.task_states.shape[0] // n, batch.actions.shape[0] // (8 * n)
     return TaskWorld(
         call.packed,
         m,
-        open_state(m, vector(batch.rows, i * h.state_bytes, h.state_bytes, np.uint8)),
+        open_state(m, vector(batch.states, i * h.state_bytes, h.state_bytes, np.uint8)),
         call.options,
-        call.given,
-        vector(batch.tasks, i * kept, 1, kind),
+        call.constants,
+        vector(batch.task_states, i * kept, 1, kind),
         vector(batch.actions, 8 * i * nu, nu, np.float64),
         vector(buffer, 0, h.workspace_bytes, np.uint8),
     )
 
 
 @inlined
-def _seen(batch: BatchView, observations: Bytes, i: int) -> Floats:
-    """The observation of world i among all."""
-    size = observations.shape[0] // (8 * batch.chosen.shape[0])
+def _write_one(write: Any, w: TaskWorld, batch: BatchView, i: int) -> None:
+    """Write what is to be reported of world i."""
+    observation = _observation_row(batch, batch.observations, i)
+    write(w, observation, _info_row(batch, batch.info_rows, i))
+
+
+@inlined
+def _observation_row(batch: BatchView, observations: Bytes, i: int) -> Floats:
+    """Where the observation of world i stands in an array of all worlds'."""
+    size = observations.shape[0] // (8 * batch.mask.shape[0])
     return vector(observations, 8 * i * size, size, np.float64)
 
 
 @inlined
-def _told(batch: BatchView, readings: Bytes, i: int) -> Bytes:
-    """The reading of world i among all."""
-    size = readings.shape[0] // batch.chosen.shape[0]
-    return vector(readings, i * size, size, np.uint8)
+def _info_row(batch: BatchView, info_rows: Bytes, i: int) -> Bytes:
+    """Where the `info` of world i stands in an array of all worlds'."""
+    size = info_rows.shape[0] // batch.mask.shape[0]
+    return vector(info_rows, i * size, size, np.uint8)
 
 
 @inlined
 def _copy_out(batch: BatchView, i: int) -> None:
-    """World i's observation and reading into the caller's own arrays."""
-    n = batch.chosen.shape[0]
-    seen, told = batch.observations.shape[0] // (8 * n), batch.readings.shape[0] // (8 * n)
-    copy_words(batch.observations, batch.copied_observations, seen * i, seen)
-    copy_words(batch.readings, batch.copied_readings, told * i, told)
+    """Copy world i's observation and `info` to the caller's own arrays."""
+    n = batch.mask.shape[0]
+    size = batch.observations.shape[0] // (8 * n)
+    copy_words(batch.observations, batch.observations_out, size * i, size)
+    size = batch.info_rows.shape[0] // (8 * n)
+    copy_words(batch.info_rows, batch.info_out, size * i, size)
 
 
 @inlined
@@ -178,9 +187,9 @@ def _moves(order: int, end: int) -> bool:
 @inlined
 def _keep_task(batch: BatchView, buffer: Bytes, at: int, i: int, keep: bool) -> None:
     """Copy world i's task record to where its workspace ends, or back."""
-    size = batch.tasks.shape[0] // batch.chosen.shape[0]
+    size = batch.task_states.shape[0] // batch.mask.shape[0]
     kept = vector(buffer, at, size, np.uint8)
-    own = vector(batch.tasks, i * size, size, np.uint8)
+    own = vector(batch.task_states, i * size, size, np.uint8)
     if keep:
         copy_words(own, kept, 0, size // 8)
     else:
@@ -189,7 +198,7 @@ def _keep_task(batch: BatchView, buffer: Bytes, at: int, i: int, keep: bool) -> 
 
 @inlined
 def _end_one(
-    begin: Any, tell: Any, w: TaskWorld, batch: BatchView, i: int, order: int, moved: bool
+    begin: Any, write: Any, w: TaskWorld, batch: BatchView, i: int, order: int, moved: bool
 ) -> int:
     """Begin an episode where `order` asks for it; returns why the last one ended, or RUNNING."""
     again = not moved and order != OBSERVE
@@ -197,14 +206,14 @@ def _end_one(
     if not moved:
         rest(w.action)  # no torque acted before this state
     elif order == STEP_AND_BEGIN and end != RUNNING:
-        last = batch.last_observations, batch.last_readings
-        tell(w, _seen(batch, last[0], i), _told(batch, last[1], i))
+        last = batch.last_observations, batch.last_info_rows
+        write(w, _observation_row(batch, last[0], i), _info_row(batch, last[1], i))
         again = True
     if again:
-        size = batch.fresh.shape[0]
-        row = vector(batch.rows, i * size, size, np.uint8)
+        size = batch.initial.shape[0]
+        row = vector(batch.states, i * size, size, np.uint8)
         for k in range(size):
-            row[k] = batch.fresh[k]
+            row[k] = batch.initial[k]
         rest(w.action)
         w.task[0].steps, w.task[0].end = 0, RUNNING
         begin(w)

@@ -23,7 +23,7 @@ def set_torques(w: TaskWorld, tau: Floats) -> None:
 
 
 @inlined
-def tell_torques(m: ModelView, action: Floats, torques: Floats) -> None:
+def write_torques(m: ModelView, action: Floats, torques: Floats) -> None:
     """Torques [N m] of an action that has been clipped, shape (nu,)."""
     motor = 0
     for i in range(m.header[0].nv):

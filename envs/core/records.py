@@ -53,7 +53,7 @@ def option_record(terms: Sequence[RewardTerm], fields: Sequence[Field]) -> np.dt
     return record_type([*first, *fields, *((f"weight_{term.name}", "f8") for term in terms)])
 
 
-def reading_record(terms: Sequence[RewardTerm], fields: Sequence[Field]) -> np.dtype[Any]:
+def info_record(terms: Sequence[RewardTerm], fields: Sequence[Field]) -> np.dtype[Any]:
     """The scalars in `info`: the task's own, the reward's terms, how well contact was solved."""
     last = [("residual", "f8"), ("degraded", "i8"), ("failed", "i8")]
     return record_type([*fields, *_rewards(terms), *last])
@@ -63,23 +63,23 @@ def _rewards(terms: Sequence[RewardTerm]) -> list[tuple[str, str]]:
     return [(f"reward_{term.name}", "f8") for term in terms]
 
 
-def checked_weights(terms: Sequence[RewardTerm], given: Any) -> dict[str, float]:
-    """The weight of each term, by its name: the one that is given, or the term's own.
+def checked_weights(terms: Sequence[RewardTerm], changes: Any) -> dict[str, float]:
+    """The weight of each term, by its name: the user's, or the term's own.
 
     Args:
         terms: of the task.
-        given: the option `reward_weights`: None, or some terms' weights by their names.
+        changes: the option `reward_weights`: None, or some terms' weights by their names.
 
     Raises:
         ValueError: no dict, no such term, or no number within WEIGHT_BOUND.
     """
     weights = {term.name: term.weight for term in terms}
-    if given is None:
+    if changes is None:
         return weights
-    if not isinstance(given, Mapping):
+    if not isinstance(changes, Mapping):
         example = {terms[0].name: terms[0].weight}
-        raise ValueError(f"reward_weights must be a dict, such as {example}" + got(given))
-    for name, weight in given.items():
+        raise ValueError(f"reward_weights must be a dict, such as {example}" + got(changes))
+    for name, weight in changes.items():
         known(name, weights, "reward term")
         place = f"reward_weights[{name!r}]"
         weights[name] = number(weight, place, -WEIGHT_BOUND, WEIGHT_BOUND)

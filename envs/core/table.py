@@ -19,21 +19,21 @@ from dynenvs.memory.views import borrow
 class BatchView(NamedTuple):
     """What there is of each of n worlds, one after the other; of threads, and of all."""
 
-    rows: Bytes  # physical states
-    tasks: Bytes  # the task's records
+    states: Bytes  # physical states
+    task_states: Bytes  # the task's records
     actions: Bytes  # (nu,) each
     observations: Bytes
     rewards: Floats
     ends: Ints  # why the episode ended, or RUNNING
-    readings: Bytes  # what `info` says
+    info_rows: Bytes  # what `info` says
     last_observations: Bytes  # of an episode's last step, where STEP_AND_BEGIN began another one
-    last_readings: Bytes
-    copied_observations: Bytes  # the caller's own
-    copied_readings: Bytes
-    chosen: Bytes  # whether it takes part
+    last_info_rows: Bytes
+    observations_out: Bytes  # the caller's own
+    info_out: Bytes
+    mask: Bytes  # whether it takes part
     full: Ints  # one number: not 0 once the contacts of some world find no room
     buffers: Bytes  # some workspaces for each thread
-    fresh: Bytes  # the physical state of a world that has not begun, one for all
+    initial: Bytes  # the physical state of a world that has not begun, one for all
 
 
 PLACES = {name: k for k, name in enumerate(BatchView._fields)}

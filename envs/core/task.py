@@ -49,7 +49,7 @@ class Task(ABC):
         run: the compiled kernel that starts and steps worlds; see `loop.py`.
         record: dtype of what a world keeps beside its physical state.
         option_record: dtype of the constants that `run` reads.
-        reading_record: dtype of the scalars in `info`.
+        info_record: dtype of the scalars in `info`.
         reward_terms: what the reward is the sum of.
         reset_options: names of what `reset(options=...)` takes.
         model: the robot and its ground.
@@ -73,7 +73,7 @@ class Task(ABC):
     run: ClassVar[Callable[..., None]]
     record: ClassVar[np.dtype[Any]]
     option_record: ClassVar[np.dtype[Any]]
-    reading_record: ClassVar[np.dtype[Any]]
+    info_record: ClassVar[np.dtype[Any]]
     reward_terms: ClassVar[tuple[RewardTerm, ...]]
     reset_options: ClassVar[tuple[str, ...]] = ()
 
@@ -117,10 +117,10 @@ class Task(ABC):
         """The parts of an observation, in the order in which the kernel writes them."""
 
     def constants(self) -> tuple[NDArray[Any], ...]:
-        """What the task's kernels are given beside the model and the options."""
+        """Arrays that the task's kernels need beside the model and the options."""
         return ()
 
-    def reading_arrays(self) -> dict[str, tuple[int, ...]]:
+    def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the arrays that follow the scalars in `info`."""
         return {"torques": (self.model.nu,)}
 
@@ -150,8 +150,8 @@ class Task(ABC):
         return self.timestep * self.frame_skip
 
     @property
-    def readings(self) -> np.dtype[Any]:
+    def info_dtype(self) -> np.dtype[Any]:
         """Everything in `info` about a world, in the order in which `run` writes it."""
-        scalars = self.reading_record.descr
-        arrays = [(name, "<f8", shape) for name, shape in self.reading_arrays().items()]
+        scalars = self.info_record.descr
+        arrays = [(name, "<f8", shape) for name, shape in self.info_arrays().items()]
         return np.dtype([*scalars, *arrays])

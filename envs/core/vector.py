@@ -172,9 +172,9 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             gymnasium.error.ClosedEnvironmentError: after `close`.
         """
         self._refuse_closed("reset")
-        given = checked_options(options, (*self.task.reset_options, "reset_mask"))
-        mask = self._mask(given.pop("reset_mask")) if "reset_mask" in given else None
-        fields = self.task.reset_fields(given, self.num_envs)
+        wanted = checked_options(options, (*self.task.reset_options, "reset_mask"))
+        mask = self._mask(wanted.pop("reset_mask")) if "reset_mask" in wanted else None
+        fields = self.task.reset_fields(wanted, self.num_envs)
         seeds = self._seeds(seed)
         if isinstance(seed, int | np.integer):
             super().reset(seed=int(seed))
@@ -230,8 +230,8 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         worlds = self.worlds
         if not worlds.started.all():
             raise gym.error.ResetNeeded("call reset() before the first step()")
-        if self._order == STEP and worlds.tasks["end"].any():
-            over = np.flatnonzero(worlds.tasks["end"])[:8].tolist()
+        if self._order == STEP and worlds.task_states["end"].any():
+            over = np.flatnonzero(worlds.task_states["end"])[:8].tolist()
             raise gym.error.ResetNeeded(
                 f"the episodes of worlds {over} have ended and autoreset is disabled: "
                 'reset(options={"reset_mask": ...}) first'
@@ -244,7 +244,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             if self._order == STEP_AND_BEGIN:
                 self._add_finals(info, ended)
             else:
-                worlds.tell_ends(info)
+                worlds.add_ends(info)
         return (
             worlds.take_observations(),
             worlds.rewards.copy(),

@@ -64,7 +64,7 @@ def push(env: DynEnv, impulse: float | None = None, heading: float | None = None
         heading: of the blow, from the x axis to the left [rad]; at random if None.  Coordinates
             that cannot move that way do not.
     """
-    model, row = env.model, env.worlds.rows[0]
+    model, row = env.model, env.worlds.states[0]
     body = next(i for i, record in enumerate(model.bodies) if record.mass > 0.0)
     if impulse is None:
         impulse = PUSH * float(model.bodies["mass"].sum())
@@ -85,7 +85,7 @@ def frame(env: DynEnv) -> Frame:
 
     Contact forces [N] are means over the last control step.
     """
-    row = env.worlds.rows[0]
+    row = env.worlds.states[0]
     return snapshot(env.model, row["q"], row["memory"]["total"] / env.dt)._replace(
         focus=env.focus, readings=env.readings(), speed=env.pace, targets=env.targets
     )

@@ -1,7 +1,7 @@
 """N worlds of one task: their arrays, and the one compiled call that starts and steps them all.
 
 The single environment is the batch of one: `base.py` and `vector.py` are shells around this class,
-and so are their seeding, options, states and readings.  Every array has one entry a world, so that
+and so are their seeding, options, states and `info`.  Every array has one entry a world, so that
 a world's future depends on its own entries alone: not on the batch, its place in it, or threads.
 """
 
@@ -35,9 +35,9 @@ Info = dict[str, Any]
 # Gymnasium's TimeLimit wrapper around the environment, which says nothing in `info`; so that all
 # ways to run the same episode give the same `info`, the environment says nothing of it either.
 # A truncation without a word has reached its time limit.
-_TOLD = ~np.isin(range(len(END_WORDS)), (RUNNING, TIME_LIMIT))
-_TOLD_WORDS = [word if told else None for word, told in zip(END_WORDS, _TOLD, strict=True)]
-_END_WORDS = np.array(_TOLD_WORDS, dtype=object)
+_HAS_WORD = ~np.isin(range(len(END_WORDS)), (RUNNING, TIME_LIMIT))
+_WORDS = [word if has_word else None for word, has_word in zip(END_WORDS, _HAS_WORD, strict=True)]
+_END_WORDS = np.array(_WORDS, dtype=object)
 
 
 @kernel
@@ -59,14 +59,14 @@ class Worlds:
         threads: how many threads share out the worlds of a call.
 
     Attributes:
-        rows: physical states, dtype `task.model.state_dtype`, shape (count,).
-        tasks: what the task remembers of each world, dtype `task.record`, shape (count,).
+        states: physical states, dtype `task.model.state_dtype`, shape (count,).
+        task_states: what the task remembers of each world, dtype `task.record`, shape (count,).
         started: which have begun an episode.
         observations: shape (count, observations).
         rewards: of the last step, shape (count,).
         ends: why it ended the episode, or RUNNING, shape (count,).
-        readings: what `info` says, dtype `task.readings`, shape (count,).
-        last_observations, last_readings: of an episode's last step, where STEP_AND_BEGIN began
+        info_rows: what `info` says, dtype `task.info_dtype`, shape (count,).
+        last_observations, last_info_rows: of an episode's last step, where STEP_AND_BEGIN began
             another one after it.
     """
 
@@ -75,15 +75,15 @@ class Worlds:
         self.task, self.count = task, count
         self.model = model  # with more room for contacts, once that is needed
         self.threads = max(1, min(threads, count // LEAST_SHARE))
-        self.rows = model.states(count)
-        self.tasks: NDArray[Any] = np.zeros(count, task.record)
+        self.states = model.states(count)
+        self.task_states: NDArray[Any] = np.zeros(count, task.record)
         self.started = np.zeros(count, np.bool_)
         self.observations = np.zeros((count, *task.observation_space.low.shape))
         self.rewards = np.zeros(count)
         self.ends = np.full(count, RUNNING, np.int64)
-        self.readings: NDArray[Any] = np.zeros(count, task.readings)
+        self.info_rows: NDArray[Any] = np.zeros(count, task.info_dtype)
         self.last_observations = np.zeros_like(self.observations)
-        self.last_readings = np.zeros_like(self.readings)
+        self.last_info_rows = np.zeros_like(self.info_rows)
         self._actions = np.zeros((count, model.nu))
         self._buffers = self._workspaces()
         self._connect()
@@ -96,10 +96,10 @@ class Worlds:
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
-        self._fresh = self.task.model.states(1)
+        self._initial = self.task.model.states(1)
         self._everyone = np.ones(self.count, np.uint8)
         self._progress = new_progress(1)
-        self._steps = self.tasks["steps"]
+        self._steps = self.task_states["steps"]
         self._step_limit = int(self.task.options["max_steps"][0])
         self._run = self.task.run
         self._prepared = False
@@ -107,43 +107,43 @@ class Worlds:
         self._constants = (task.options, task.constants())
         # What the last call gave, for the caller: new arrays each time, written by the threads.
         # A single world is quicker copied afterwards.
-        self._seen, self._told = self.observations, self.readings
-        self._chosen, self._full = self._everyone, np.zeros(1, np.int64)
+        self._observations_out, self._info_out = self.observations, self.info_rows
+        self._mask, self._full = self._everyone, np.zeros(1, np.int64)
         self._table = new_table(
-            rows=self.rows,
-            tasks=self.tasks,
+            states=self.states,
+            task_states=self.task_states,
             actions=self._actions,
             observations=self.observations,
             rewards=self.rewards,
             ends=self.ends,
-            readings=self.readings,
+            info_rows=self.info_rows,
             last_observations=self.last_observations,
-            last_readings=self.last_readings,
-            copied_observations=self._seen,
-            copied_readings=self._told,
-            chosen=self._everyone,
+            last_info_rows=self.last_info_rows,
+            observations_out=self._observations_out,
+            info_out=self._info_out,
+            mask=self._everyone,
             full=self._full,
             buffers=self._buffers,
-            fresh=self._fresh,
+            initial=self._initial,
         )
-        kind = self.readings.dtype
+        kind = self.info_rows.dtype
         self._names = kind.names or ()
         scalars = [name for name in self._names if kind[name].shape == ()]
         self._scalars = tuple(scalars)
         # Doubles and 64-bit integers, as `record_type` packs them
         letters = ("d" if kind[name].kind == "f" else "q" for name in scalars)
         self._unpack = struct.Struct("=" + "".join(letters)).unpack_from
-        self._packed_reading = _bytes(self.readings).data
-        self._arrays = [(name, self.readings[name][0]) for name in self._names[len(scalars) :]]
+        self._packed_info = _bytes(self.info_rows).data
+        self._arrays = [(name, self.info_rows[name][0]) for name in self._names[len(scalars) :]]
 
-    def _order(self, order: int, chosen: Flags | None = None) -> None:
-        """Let the kernel carry out `order` in the chosen worlds (all if None), on all threads.
+    def _order(self, order: int, mask: Flags | None = None) -> None:
+        """Let the kernel carry out `order` in the worlds of `mask` (all if None), on all threads.
 
-        Where the contacts of some worlds find no room, there is made more, and these are asked
-        again: they are still as they were.
+        Where the contacts of some worlds do not fit into their workspace, it is made larger, and
+        the kernel is called again for those: they are still as they were.
         """
         self._prepare()
-        who = self._everyone if chosen is None else chosen.view(np.uint8)
+        who = self._everyone if mask is None else mask.view(np.uint8)
         self._run_all(order, who)
         while self._full[0]:
             waiting = (self.ends < 0) & (who != 0)
@@ -161,20 +161,23 @@ class Worlds:
         point(self._table, buffers=self._buffers)
 
     def _run_all(self, order: int, who: NDArray[np.uint8]) -> None:
-        table, given = self._table, (self.model.packed, *self._constants, self._table)
+        table, arguments = self._table, (self.model.packed, *self._constants, self._table)
         if self.count > 1:
-            self._seen = np.empty(self.observations.shape)
-            self._told = np.empty(self.count, self.readings.dtype)
-            point(table, copied_observations=self._seen, copied_readings=self._told)
-        if who is not self._chosen:
-            self._chosen = who
-            point(table, chosen=who)
+            self._observations_out = np.empty(self.observations.shape)
+            self._info_out = np.empty(self.count, self.info_rows.dtype)
+            point(table, observations_out=self._observations_out, info_out=self._info_out)
+        if who is not self._mask:
+            self._mask = who
+            point(table, mask=who)
         self._full[0] = 0
         if self.threads == 1:
             begin_round(self._progress, 1)
-            self._run(*given, self._progress, 0, order)
+            self._run(*arguments, self._progress, 0, order)
         else:
-            share(lambda thread, progress: self._run(*given, progress, thread, order), self.threads)
+            share(
+                lambda thread, progress: self._run(*arguments, progress, thread, order),
+                self.threads,
+            )
 
     def _prepare(self) -> None:
         """Have all compiled that the first call needs."""
@@ -193,29 +196,29 @@ class Worlds:
         seeds: Sequence[int | None],
         fields: dict[str, Any],
         random: np.random.Generator,
-        chosen: Flags | None = None,
+        mask: Flags | None = None,
     ) -> None:
-        """Start an episode in the chosen worlds (all if None).
+        """Start an episode in the worlds of `mask` (all if None).
 
         Args:
             seeds: one a world; None continues its stream of random numbers.
             fields: of the worlds' records, as `Task.reset_fields` gives them.
             random: gives seeds to worlds that have never had one.
-            chosen: which, shape (count,).
+            mask: which worlds, shape (count,).
         """
         self._prepare()  # Ctrl-C may stop it: before anything has changed
-        chosen = self._everyone.view(np.bool_) if chosen is None else chosen
-        generators = self.tasks["generator"]
-        for i in np.flatnonzero(chosen).tolist():
+        mask = self._everyone.view(np.bool_) if mask is None else mask
+        generators = self.task_states["generator"]
+        for i in np.flatnonzero(mask).tolist():
             seed = seeds[i]
             if seed is not None:
                 generators[i] = seeded(seed)
             elif not self.started[i]:
                 generators[i] = seeded(int(random.integers(2**63)))
         for name, value in fields.items():
-            self.tasks[name][chosen] = np.broadcast_to(value, self.count)[chosen]
-        self.started |= chosen
-        self._order(BEGIN, chosen)
+            self.task_states[name][mask] = np.broadcast_to(value, self.count)[mask]
+        self.started |= mask
+        self._order(BEGIN, mask)
 
     def step(self, actions: ArrayLike, order: int, shape: tuple[int, ...], name: str) -> None:
         """One control step of every world, in the sense of `order`.
@@ -243,7 +246,7 @@ class Worlds:
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future, bit for bit: worlds, warm starts, generators."""
-        return {"world": _copy(self.rows), "task": _copy(self.tasks)}
+        return {"world": _copy(self.states), "task": _copy(self.task_states)}
 
     def set_state(self, state: Any) -> None:
         """Restore what `get_state` gave.
@@ -252,11 +255,11 @@ class Worlds:
             ValueError: not a state of so many worlds of this task, or not finite; the worlds are
                 untouched.
         """
-        mine = {"world": self.rows, "task": self.tasks}
+        mine = {"world": self.states, "task": self.task_states}
         whose = f"of {self.count} world(s) of this environment, as its get_state() gives one"
         if not (isinstance(state, dict) and state.keys() == mine.keys()):
-            told = list(state) if isinstance(state, dict) else type(state).__name__
-            raise ValueError(f"state must be a dict with {list(mine)} {whose}, got {told}")
+            found = list(state) if isinstance(state, dict) else type(state).__name__
+            raise ValueError(f"state must be a dict with {list(mine)} {whose}, got {found}")
         for name, records in mine.items():
             _check_records(state[name], records, f"state[{name!r}]", whose)
         for name in ("q", "v"):
@@ -266,7 +269,7 @@ class Worlds:
                 raise ValueError(f"state['world'][{name!r}] must be finite; entries {bad} are not")
         for name, records in mine.items():
             records[:] = state[name]
-        mend_lists(self.rows)
+        mend_lists(self.states)
         self.started[:] = True
         self._order(OBSERVE)
 
@@ -276,15 +279,15 @@ class Worlds:
         single.__dict__.update(self.__dict__)
         single.count, single.threads = 1, 1
         for name in (
-            "rows",
-            "tasks",
+            "states",
+            "task_states",
             "started",
             "observations",
             "rewards",
             "ends",
-            "readings",
+            "info_rows",
             "last_observations",
-            "last_readings",
+            "last_info_rows",
             "_actions",
         ):
             setattr(single, name, getattr(self, name)[index : index + 1])
@@ -293,8 +296,8 @@ class Worlds:
 
     def __getstate__(self) -> dict[str, Any]:
         # The kernel's arguments are views: a pickled one would no longer share memory
-        views = {"_constants", "_table", "_arrays", "_packed_reading", "_run", "_unpack"}
-        views |= {"_buffers", "_seen", "_told", "_chosen", "_full"}
+        views = {"_constants", "_table", "_arrays", "_packed_info", "_run", "_unpack"}
+        views |= {"_buffers", "_observations_out", "_info_out", "_mask", "_full"}
         return {name: value for name, value in vars(self).items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -302,10 +305,10 @@ class Worlds:
         self._buffers = self._workspaces()
         self._connect()
 
-    # Readings
+    # What is reported
 
     def at_limit(self, ahead: int = 0) -> Flags:
-        """Whose episodes reach the time limit within `ahead` more control steps, shape (count,)."""
+        """Which episodes reach the time limit within `ahead` more control steps, shape (count,)."""
         flags: Flags = self._steps >= self._step_limit - ahead
         return flags
 
@@ -315,15 +318,15 @@ class Worlds:
 
     def take_observations(self) -> Floats:
         """Observations after the last call, shape (count, observations), the caller's own."""
-        return self._seen if self.count > 1 else self._seen.copy()
+        return self._observations_out if self.count > 1 else self._observations_out.copy()
 
     def info(self) -> Info:
         """What `info` says of the first world."""
         # Numpy's ways from a record to Python's numbers take three times as long
-        info: Info = dict(zip(self._scalars, self._unpack(self._packed_reading), strict=True))
+        info: Info = dict(zip(self._scalars, self._unpack(self._packed_info), strict=True))
         for name, array in self._arrays:
             info[name] = array.copy()
-        word = _TOLD_WORDS[self.ends.item(0)]
+        word = _WORDS[self.ends.item(0)]
         if word is not None:
             info["end"] = word
         return info
@@ -332,31 +335,30 @@ class Worlds:
         """What `info` says of all worlds, in Gymnasium's form: arrays, and masks `_key`.
 
         Args:
-            present: whose readings are asked for, shape (count,), the others' are zero; all if
-                None.
+            present: whose entries are wanted, shape (count,); the others' are zero.  All if None.
         """
-        return self._batched(self._told if self.count > 1 else _copy(self._told), present)
+        return self._batched(self._info_out if self.count > 1 else _copy(self._info_out), present)
 
     def last_infos(self, ended: Flags) -> Info:
         """The same of the last step of the episodes after which STEP_AND_BEGIN began others."""
-        info = self._batched(_copy(self.last_readings), ended)
-        self.tell_ends(info)
+        info = self._batched(_copy(self.last_info_rows), ended)
+        self.add_ends(info)
         return info
 
-    def tell_ends(self, info: Info) -> None:
+    def add_ends(self, info: Info) -> None:
         """Add to `info` why episodes ended, where that was not by their time limit."""
-        told = _TOLD[self.ends]
-        if told.any():
-            info["end"], info["_end"] = _END_WORDS[self.ends], told
+        has_word = _HAS_WORD[self.ends]
+        if has_word.any():
+            info["end"], info["_end"] = _END_WORDS[self.ends], has_word
 
-    def _batched(self, readings: NDArray[Any], present: Flags | None) -> Info:
+    def _batched(self, rows: NDArray[Any], present: Flags | None) -> Info:
         masks = np.empty((len(self._names), self.count), np.bool_)
         masks[:] = True if present is None else present
         if present is not None:
-            _bytes(readings).reshape(self.count, -1)[~present] = 0
+            _bytes(rows).reshape(self.count, -1)[~present] = 0
         info: Info = {}
         for name, mask in zip(self._names, masks, strict=True):
-            info[name], info["_" + name] = readings[name], mask
+            info[name], info["_" + name] = rows[name], mask
         return info
 
 

@@ -2,8 +2,9 @@
 
 How an episode begins, what happens in a control step beside the physics, and signs of its end; the
 robots' own files (`humanoid.py`, `quadruped.py`) say which of these make their task.  All take one
-world as a `TaskWorld`, whose `given` is the robot's standing pose [m, rad]; each contact feature's
-leg, BODY, ITSELF or OBJECT; the record of each loose object, which are the model's last bodies.
+world as a `TaskWorld`, whose `constants` are the robot's standing pose [m, rad]; each contact
+feature's leg, BODY, ITSELF or OBJECT; the record of each loose object, which are the model's last
+bodies.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.legged.ground import FLAT, heading_of, local_ground, place_on_terrain
 from dynenvs.envs.legged.object_placing import place_objects
 from dynenvs.envs.legged.object_records import FREE_V
-from dynenvs.envs.legged.readings import upright
+from dynenvs.envs.legged.outputs import upright
 from dynenvs.envs.legged.records import BODY, PLACE, ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
@@ -54,7 +55,7 @@ def draw_world(w: TaskWorld) -> None:
     slippery = uniform(generator, o.low_friction, o.high_friction)
     for f in range(m.header[0].nf):
         s.coefficients[f].friction = slippery * m.features[f].friction
-    for b in range(1, m.header[0].nb - w.given[2].shape[0]):
+    for b in range(1, m.header[0].nb - w.constants[2].shape[0]):
         s.mass_scale[b] = uniform(generator, o.low_mass, o.high_mass)
 
 
@@ -65,7 +66,7 @@ def stand(w: TaskWorld) -> None:
     On terrain also the place and the heading are drawn; loose objects last, so that nothing depends
     on them.
     """
-    standing, feet, objects = w.given
+    standing, feet, objects = w.constants
     m, s, o, generator = w.m, w.s, w.options[0], w.task["generator"]
     for i in range(standing.shape[0]):
         s.q[i] = standing[i]
@@ -96,12 +97,12 @@ def begin_travel(w: TaskWorld) -> None:
 
 
 @inlined
-def _draw_command(t: Any, generator: Floats, o: Any, given: bool) -> None:
-    """Draw a command; keep the given one, or take the options' if there is one, instead."""
+def _draw_command(t: Any, generator: Floats, o: Any, commanded: bool) -> None:
+    """Draw a command, unless the episode was begun with one or the options fix it."""
     forward = uniform(generator, o.low_command[0], o.high_command[0])
     sideways = uniform(generator, o.low_command[1], o.high_command[1])
     turning = uniform(generator, o.low_command[2], o.high_command[2])
-    if not given:
+    if not commanded:
         fixed = not math.isnan(o.command[0])
         t.forward = o.command[0] if fixed else forward
         t.sideways = o.command[1] if fixed else sideways
@@ -173,7 +174,7 @@ def _travel(s: StateView, t: Any, period: float) -> None:
 def is_too_fast(w: TaskWorld) -> bool:
     """Whether a velocity of the robot, or its height, is beyond the observation's bound."""
     s, o = w.s, w.options[0]
-    for i in range(w.m.header[0].nv - FREE_V * w.given[2].shape[0]):  # the robot's
+    for i in range(w.m.header[0].nv - FREE_V * w.constants[2].shape[0]):  # the robot's
         bound = o.joint_bound
         if i < ROOT:
             bound = o.speed_bound if i < PLACE else o.turn_bound
@@ -197,7 +198,7 @@ def sine_of_tilt(s: StateView) -> float:
 @inlined
 def is_on_its_body(w: TaskWorld) -> bool:
     """Whether anything but a foot has touched the ground in this control step."""
-    s, feet = w.s, w.given[1]
+    s, feet = w.s, w.constants[1]
     for k in range(s.status[0].touched):
         f = s.touched[k]
         total = s.memory[f].total

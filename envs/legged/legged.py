@@ -248,14 +248,14 @@ class LeggedTask(Task):
         """The standing pose, the feet and the loose objects."""
         return self.standing, self.foot_of_feature, self.object_table
 
-    def reading_arrays(self) -> dict[str, tuple[int, ...]]:
+    def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Torques, contact forces of the feet, mean speeds over the control step, and command.
 
         Of loose objects places and quaternions.
         """
         forces = {"contact_forces": (len(self.legs), 3)}
         poses = {"objects": (len(self.loose), FREE_Q)} if self.loose else {}
-        return {**super().reading_arrays(), **forces, "velocity": (3,), "command": (3,), **poses}
+        return {**super().info_arrays(), **forces, "velocity": (3,), "command": (3,), **poses}
 
     def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
         """The command for one episode; cone and directions until others are chosen.
@@ -295,7 +295,7 @@ class LeggedTask(Task):
         """
         return dict(zip(SPEEDS, self._command(value, count).T, strict=True))
 
-    def told_fields(self, value: Any, count: int | None) -> dict[str, Any]:
+    def held_command_fields(self, value: Any, count: int | None) -> dict[str, Any]:
         """The same in mid-episode: what `command_interval` would draw no longer replaces it."""
         return {**self.command_fields(value, count), "held": 1}
 

@@ -177,7 +177,7 @@ def _put(out: Floats, at: int, a: Any, bound: float) -> None:
 
 
 @inlined
-def tell_objects(m: ModelView, s: StateView, objects: Records, poses: Floats) -> None:
+def write_objects(m: ModelView, s: StateView, objects: Records, poses: Floats) -> None:
     """Places and quaternions of all objects in the world, shape (objects, 7)."""
     first = m.header[0].nq - FREE_Q * objects.shape[0]
     for k in range(objects.shape[0]):

@@ -17,7 +17,7 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
-from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
+from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
 from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.legged.kernel import (
@@ -35,8 +35,8 @@ from dynenvs.envs.legged.kernel import (
 )
 from dynenvs.envs.legged.legged import HEIGHT_BOUND, SPEED_BOUND, TURN_BOUND, LeggedTask
 from dynenvs.envs.legged.object_records import add_objects
-from dynenvs.envs.legged.readings import describe, observe, upright
-from dynenvs.envs.legged.records import OPTION_FIELDS, READING_FIELDS, TASK_FIELDS
+from dynenvs.envs.legged.outputs import describe, observe, upright
+from dynenvs.envs.legged.records import INFO_FIELDS, OPTION_FIELDS, TASK_FIELDS
 from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
 from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import quadruped as robot
@@ -64,8 +64,8 @@ TERMS = (
 )
 TASK = task_record(TERMS, TASK_FIELDS)
 OPTIONS = option_record(TERMS, OPTION_FIELDS)
-READING = reading_record(TERMS, READING_FIELDS)
-READING_BYTES = READING.itemsize
+INFO = info_record(TERMS, INFO_FIELDS)
+INFO_BYTES = INFO.itemsize
 
 
 # The compiled part: one control step, or the start of an episode, of one world
@@ -75,15 +75,15 @@ READING_BYTES = READING.itemsize
 def run(
     packed: Bytes,
     options: Records,
-    given: Any,
+    constants: Any,
     table: Ints,
     progress: Ints,
     thread: int,
     order: int,
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
-    call = Call(packed, options, given, table, progress, thread, order)
-    carry_out(_begin, start_step, _finish, _tell, TASK, call)
+    call = Call(packed, options, constants, table, progress, thread, order)
+    carry_out(_begin, start_step, _finish, _write, TASK, call)
 
 
 @inlined
@@ -138,13 +138,13 @@ def _end(w: TaskWorld) -> int:
 
 
 @inlined
-def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
+def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
     """The observation, in the order of the blocks; what `info` says."""
     observe(w, observation)
-    r, t = vector(reading, 0, 1, READING)[0], w.task[0]
+    r, t = vector(info, 0, 1, INFO)[0], w.task[0]
     r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
     r.reward_posture = t.reward_posture
-    describe(w, r, reading, READING_BYTES)
+    describe(w, r, info, INFO_BYTES)
 
 
 # Options and words
@@ -181,7 +181,7 @@ class QuadrupedTask(LeggedTask):
     joint_bound = JOINT_BOUND
 
     run = staticmethod(run)
-    record, option_record, reading_record = TASK, OPTIONS, READING
+    record, option_record, info_record = TASK, OPTIONS, INFO
     reward_terms = TERMS
 
     def __post_init__(self) -> None:

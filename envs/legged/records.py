@@ -1,4 +1,4 @@
-"""What the legged robots' kernel keeps of a world, is told by the task, and tells of a world."""
+"""Records of the legged robots' kernel: a world's memory, the task's options, what `info` says."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ OPTION_FIELDS: list[Field] = [
 
 # Torques, shape (nu,), contact forces, (legs, 3), velocity and command, (3,) each, and places and
 # quaternions of loose objects, (objects, 7), follow the scalars.
-READING_FIELDS: list[Field] = [
+INFO_FIELDS: list[Field] = [
     ("x_position", "f8"),
     ("y_position", "f8"),
     ("x_velocity", "f8"),

@@ -33,36 +33,36 @@ class LeggedRobot(DynEnv):
             ValueError: not three numbers within their ranges.
             gymnasium.error.ResetNeeded: no episode has begun.
         """
-        give_command(self.worlds, self.task.told_fields(command, None))
+        give_command(self.worlds, self.task.held_command_fields(command, None))
 
     def readings(self) -> dict[str, str]:
         """Time, speeds against command, residual."""
-        task, status = self.worlds.tasks[0], self.worlds.rows["status"][0]
+        task, status = self.worlds.task_states[0], self.worlds.states["status"][0]
         words = {"time": f"{float(status['time']):.2f} s"}
         for name in SPEEDS:
             unit = "rad/s" if name == "turning" else "m/s"
-            speed, told = float(task[f"{name}_speed"]), float(task[name])
-            words[name] = f"{speed:.2f} / {told:.2f} {unit}"
+            speed, wanted = float(task[f"{name}_speed"]), float(task[name])
+            words[name] = f"{speed:.2f} / {wanted:.2f} {unit}"
         return {**words, "residual": f"{float(status['residual']):.0e}"}
 
     @property
     def pace(self) -> tuple[float, float]:
         """Speed forward and the command for it [m/s]."""
-        task = self.worlds.tasks[0]
+        task = self.worlds.task_states[0]
         return float(task["forward_speed"]), float(task["forward"])
 
     def change_command(self, forward: int, sideways: int, turn: int) -> None:
         """Step the commanded speeds up (1) or down (-1), within their ranges."""
-        task = self.worlds.tasks[0]
-        told = np.array([float(task[name]) for name in SPEEDS])
-        told += np.array(COMMAND_STEPS) * (forward, sideways, turn)
-        self.set_command(np.clip(told, *self.task.ranges.T))
+        task = self.worlds.task_states[0]
+        wanted = np.array([float(task[name]) for name in SPEEDS])
+        wanted += np.array(COMMAND_STEPS) * (forward, sideways, turn)
+        self.set_command(np.clip(wanted, *self.task.ranges.T))
 
     @property
     def focus(self) -> Floats:
         """The base's place above the ground [m]."""
-        x, y = self.worlds.rows["q"][0, :2]
-        return np.array([x, y, self.worlds.tasks["ground"][0]])
+        x, y = self.worlds.states["q"][0, :2]
+        return np.array([x, y, self.worlds.task_states["ground"][0]])
 
 
 class LeggedVectorEnv(DynVectorEnv):
@@ -78,4 +78,4 @@ class LeggedVectorEnv(DynVectorEnv):
             ValueError: not numbers of such a shape within their ranges.
             gymnasium.error.ResetNeeded: a world has not begun.
         """
-        give_command(self.worlds, self.task.told_fields(command, self.num_envs))
+        give_command(self.worlds, self.task.held_command_fields(command, self.num_envs))

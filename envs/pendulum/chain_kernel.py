@@ -12,8 +12,8 @@ import numpy as np
 
 from dynenvs.envs.core.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
-from dynenvs.envs.core.motors import set_torques, tell_torques
-from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
+from dynenvs.envs.core.motors import set_torques, write_torques
+from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
 from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView
@@ -65,29 +65,29 @@ OPTIONS = option_record(
 
 # What `info` says of a world; tip (x, z), target (x, z), contact force on the tip (x, z) and
 # torques, shape (nu,), follow.
-READING = reading_record(
+INFO = info_record(
     TERMS,
     [
         ("tip_distance", "f8"),  # to the target [m]
         ("pressure", "f8"),  # on the target's surface [N]
     ],
 )
-READING_BYTES = READING.itemsize
+INFO_BYTES = INFO.itemsize
 
 
 @kernel(seconds=3)
 def run(
     packed: Bytes,
     options: Records,
-    given: Any,
+    constants: Any,
     table: Ints,
     progress: Ints,
     thread: int,
     order: int,
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
-    call = Call(packed, options, given, table, progress, thread, order)
-    carry_out(_begin, set_torques, _finish, _tell, TASK, call)
+    call = Call(packed, options, constants, table, progress, thread, order)
+    carry_out(_begin, set_torques, _finish, _write, TASK, call)
 
 
 @inlined
@@ -153,10 +153,10 @@ def _clipped(value: float, bound: float) -> float:
 
 
 @inlined
-def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
+def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
     """Observation and reading of the present state."""
     _observe(w, observation)
-    _describe(w, reading)
+    _describe(w, info)
 
 
 @inlined
@@ -181,12 +181,12 @@ def _observe(w: TaskWorld, observation: Floats) -> None:
 
 
 @inlined
-def _describe(w: TaskWorld, reading: Bytes) -> None:
-    """READING, tip and target [m], contact force on the tip [N] and torques [N m]."""
+def _describe(w: TaskWorld, info: Bytes) -> None:
+    """INFO, tip and target [m], contact force on the tip [N] and torques [N m]."""
     s, o, t = w.s, w.options[0], w.task[0]
-    r = vector(reading, 0, 1, READING)[0]
-    places = vector(reading, READING_BYTES, 6, np.float64)
-    torques = vector(reading, READING_BYTES + 48, w.action.shape[0], np.float64)
+    r = vector(info, 0, 1, INFO)[0]
+    places = vector(info, INFO_BYTES, 6, np.float64)
+    torques = vector(info, INFO_BYTES + 48, w.action.shape[0], np.float64)
     status = s.status[0]
     x, z, _, _ = tip_state(s.q, s.v, o)
     r.tip_distance = math.hypot(x - t.target_x, z - t.target_z)
@@ -200,7 +200,7 @@ def _describe(w: TaskWorld, reading: Bytes) -> None:
     period = o.timestep * o.frame_skip
     floor, wall = s.memory[o.floor_feature].total, s.memory[o.wall_feature].total
     places[4], places[5] = (floor[0] + wall[0]) / period, (floor[2] + wall[2]) / period
-    tell_torques(w.m, w.action, torques)
+    write_torques(w.m, w.action, torques)
 
 
 @inlined

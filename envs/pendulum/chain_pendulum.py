@@ -14,10 +14,10 @@ from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.chain_kernel import (
+    INFO,
     MOST_PRESSURE,
     OPTIONS,
     PRESSED,
-    READING,
     TASK,
     TERMS,
     run,
@@ -55,7 +55,7 @@ class ChainPendulumTask(Task):
     reset_noise: float = 0.05
 
     run = staticmethod(run)
-    record, option_record, reading_record = TASK, OPTIONS, READING
+    record, option_record, info_record = TASK, OPTIONS, INFO
     reward_terms = TERMS
 
     def __post_init__(self) -> None:
@@ -108,10 +108,10 @@ class ChainPendulumTask(Task):
             block("pressure", 0, MOST_PRESSURE, "-", "force on the target's surface over weight"),
         ]
 
-    def reading_arrays(self) -> dict[str, tuple[int, ...]]:
+    def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Arrays in `info`: places and force as (x, z)."""
         places = {"tip": (2,), "target": (2,), "tip_force": (2,)}
-        return {**places, **super().reading_arrays()}
+        return {**places, **super().info_arrays()}
 
 
 class ChainPendulumEnv(DynEnv):
@@ -208,18 +208,18 @@ class ChainPendulumEnv(DynEnv):
 
     def readings(self) -> dict[str, str]:
         """Time, distance to the target, force on its surface."""
-        reading = self.worlds.readings[0]
+        info = self.worlds.info_rows[0]
         enough = PRESSED * robot.MASS * robot.GRAVITY
         return {
             **super().readings(),
-            "distance": f"{100 * reading['tip_distance']:.1f} cm",
-            "pressure": f"{reading['pressure']:.1f} / {enough:.1f} N",
+            "distance": f"{100 * info['tip_distance']:.1f} cm",
+            "pressure": f"{info['pressure']:.1f} / {enough:.1f} N",
         }
 
     @property
     def targets(self) -> Floats:
         """Where the tip shall be [m], shape (1, 3)."""
-        x, z = self.worlds.readings["target"][0]
+        x, z = self.worlds.info_rows["target"][0]
         return np.array([[x, 0.0, z]])
 
 

@@ -18,8 +18,8 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.blocks import Block, symmetric
 from dynenvs.envs.core.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
-from dynenvs.envs.core.motors import set_torques, tell_torques
-from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
+from dynenvs.envs.core.motors import set_torques, write_torques
+from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
 from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
@@ -48,8 +48,8 @@ OPTIONS = option_record(
         ("velocity_bound", "f8"),  # [rad/s]
     ],
 )
-READING = reading_record(TERMS, [("tip_height", "f8")])
-READING_BYTES = READING.itemsize  # the torques, shape (nu,), follow
+INFO = info_record(TERMS, [("tip_height", "f8")])
+INFO_BYTES = INFO.itemsize  # the torques, shape (nu,), follow
 
 
 # The compiled part: one control step, or the start of an episode, of one world
@@ -59,15 +59,15 @@ READING_BYTES = READING.itemsize  # the torques, shape (nu,), follow
 def run(
     packed: Bytes,
     options: Records,
-    given: Any,
+    constants: Any,
     table: Ints,
     progress: Ints,
     thread: int,
     order: int,
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
-    call = Call(packed, options, given, table, progress, thread, order)
-    carry_out(_begin, set_torques, _finish, _tell, TASK, call)
+    call = Call(packed, options, constants, table, progress, thread, order)
+    carry_out(_begin, set_torques, _finish, _write, TASK, call)
 
 
 @inlined
@@ -111,7 +111,7 @@ def _end(w: TaskWorld) -> int:
 
 
 @inlined
-def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
+def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
     """The observation, in the order of the blocks and within their bounds; what `info` says."""
     m, s, o, t = w.m, w.s, w.options[0], w.task[0]
     nv = m.header[0].nv
@@ -119,12 +119,12 @@ def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
         observation[2 * i] = math.cos(s.q[i])
         observation[2 * i + 1] = math.sin(s.q[i])
         observation[2 * nv + i] = min(max(s.v[i], -o.velocity_bound), o.velocity_bound)
-    r, status = vector(reading, 0, 1, READING)[0], s.status[0]
+    r, status = vector(info, 0, 1, INFO)[0], s.status[0]
     r.tip_height = -o.upper_length * math.cos(s.q[0]) - o.lower_length * math.cos(s.q[0] + s.q[1])
     r.reward_upright, r.reward_still = t.reward_upright, t.reward_still
     r.reward_ease = t.reward_ease
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
-    tell_torques(m, w.action, vector(reading, READING_BYTES, w.action.shape[0], np.float64))
+    write_torques(m, w.action, vector(info, INFO_BYTES, w.action.shape[0], np.float64))
 
 
 # Options and words
@@ -151,7 +151,7 @@ class DoublePendulumTask(Task):
     frame_skip: int = 10
 
     run = staticmethod(run)
-    record, option_record, reading_record = TASK, OPTIONS, READING
+    record, option_record, info_record = TASK, OPTIONS, INFO
     reward_terms = TERMS
 
     def __post_init__(self) -> None:
@@ -246,11 +246,11 @@ class DoublePendulumEnv(DynEnv):
 
     def readings(self) -> dict[str, str]:
         """Time, height of the tip against its greatest, torques."""
-        reading = self.worlds.readings[0]
-        torques = ", ".join(f"{torque:+.2f}" for torque in reading["torques"])
+        info = self.worlds.info_rows[0]
+        torques = ", ".join(f"{torque:+.2f}" for torque in info["torques"])
         return {
             **super().readings(),
-            "tip": f"{reading['tip_height']:.2f} / {sum(robot.LENGTHS):.2f} m",
+            "tip": f"{info['tip_height']:.2f} / {sum(robot.LENGTHS):.2f} m",
             "torque": f"{torques} N m",
         }
 

@@ -17,7 +17,7 @@ from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.core.rewards import closeness, ease
-from dynenvs.envs.planar.records import READING, ROOT, TASK
+from dynenvs.envs.planar.records import INFO, ROOT, TASK
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records, open_poses
@@ -32,14 +32,14 @@ HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
 FALL_HEIGHT = 0.7  # of the standing height
 FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
 
-READING_BYTES = READING.itemsize
+INFO_BYTES = INFO.itemsize
 
 
 @kernel(seconds=4)
 def run(
     packed: Bytes,
     options: Records,
-    given: Any,
+    constants: Any,
     table: Ints,
     progress: Ints,
     thread: int,
@@ -47,10 +47,10 @@ def run(
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken (`loop.py`).
 
-    given: the standing pose [m, rad], shape (nq,), and each feature's leg or -1
+    constants: the standing pose [m, rad], shape (nq,), and each feature's leg or -1
     """
-    call = Call(packed, options, given, table, progress, thread, order)
-    carry_out(_begin, set_torques, _finish, _tell, TASK, call)
+    call = Call(packed, options, constants, table, progress, thread, order)
+    carry_out(_begin, set_torques, _finish, _write, TASK, call)
 
 
 @inlined
@@ -65,7 +65,7 @@ def _begin(w: TaskWorld) -> None:
 
     The generator is the task's first field; the clock starts in either double support.
     """
-    standing, feet = w.given
+    standing, feet = w.constants
     m, s, o, t, generator = w.m, w.s, w.options[0], w.task[0], w.task["generator"]
     drawn = uniform(generator, o.low_command, o.high_command)
     if not t.commanded:
@@ -104,10 +104,10 @@ def _finish(w: TaskWorld, solved: bool) -> float:
 
 
 @inlined
-def _tell(w: TaskWorld, observation: Floats, reading: Bytes) -> None:
-    """Observation and reading of the present state."""
+def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
+    """The observation and the `info` of the present state."""
     _observe(w, observation)
-    _describe(w, reading)
+    _describe(w, info)
 
 
 @inlined
@@ -142,13 +142,13 @@ def _observe(w: TaskWorld, observation: Floats) -> None:
 
 
 @inlined
-def _describe(w: TaskWorld, reading: Bytes) -> None:
-    """READING, torques [N m] and mean contact forces over the control step [N]."""
-    m, s, o, t, feet = w.m, w.s, w.options[0], w.task[0], w.given[1]
-    r = vector(reading, 0, 1, READING)[0]
+def _describe(w: TaskWorld, info: Bytes) -> None:
+    """INFO, torques [N m] and mean contact forces over the control step [N]."""
+    m, s, o, t, feet = w.m, w.s, w.options[0], w.task[0], w.constants[1]
+    r = vector(info, 0, 1, INFO)[0]
     nu = w.action.shape[0]
-    torques = vector(reading, READING_BYTES, nu, np.float64)
-    forces = matrix(reading, READING_BYTES + 8 * nu, o.legs, 3, np.float64)
+    torques = vector(info, INFO_BYTES, nu, np.float64)
+    forces = matrix(info, INFO_BYTES + 8 * nu, o.legs, 3, np.float64)
     status = s.status[0]
     r.x_position, r.x_velocity, r.command = s.q[0], t.speed, t.command
     r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
@@ -181,7 +181,7 @@ def _reward(w: TaskWorld) -> float:
 @inlined
 def _end(w: TaskWorld) -> int:
     """Why the episode ends here: a fall, a velocity beyond its bound, the time limit."""
-    m, s, o, t, feet = w.m, w.s, w.options[0], w.task[0], w.given[1]
+    m, s, o, t, feet = w.m, w.s, w.options[0], w.task[0], w.constants[1]
     for i in range(m.header[0].nv):
         bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
         if abs(s.v[i]) > bound:

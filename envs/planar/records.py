@@ -1,8 +1,8 @@
-"""What the planar walkers' kernel keeps of a world, is told by the task, and tells of a world."""
+"""Records of the planar walkers' kernel: a world's memory, the task's options, what `info` says."""
 
 from __future__ import annotations
 
-from dynenvs.envs.core.records import RewardTerm, option_record, reading_record, task_record
+from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
 
 ROOT = 2  # slides of the root, x and z; where it is free to pitch, that angle follows
 
@@ -42,4 +42,4 @@ OPTIONS = option_record(
 )
 
 # What `info` says of a world; its torques, shape (nu,), and contact forces, (legs, 3), follow.
-READING = reading_record(TERMS, [("x_position", "f8"), ("x_velocity", "f8"), ("command", "f8")])
+INFO = info_record(TERMS, [("x_position", "f8"), ("x_velocity", "f8"), ("command", "f8")])

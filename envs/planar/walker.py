@@ -18,7 +18,7 @@ from dynenvs.envs.core.commands import give_command
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.planar.kernel import run
-from dynenvs.envs.planar.records import OPTIONS, READING, ROOT, TASK, TERMS
+from dynenvs.envs.planar.records import INFO, OPTIONS, ROOT, TASK, TERMS
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, Ints, open_model
 from dynenvs.memory.records import POSE
@@ -59,7 +59,7 @@ class WalkerTask(Task):
     free_pitch: bool = False
 
     run = staticmethod(run)
-    record, option_record, reading_record = TASK, OPTIONS, READING
+    record, option_record, info_record = TASK, OPTIONS, INFO
     reward_terms = TERMS
     reset_options = ("command",)
     pose: ClassVar[tuple[float, ...]]
@@ -129,9 +129,9 @@ class WalkerTask(Task):
         """The standing pose and the feet."""
         return self.standing, self.foot_of_feature
 
-    def reading_arrays(self) -> dict[str, tuple[int, ...]]:
+    def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Torques and the contact forces of each leg's foot."""
-        return {**super().reading_arrays(), "contact_forces": (len(self.legs), 3)}
+        return {**super().info_arrays(), "contact_forces": (len(self.legs), 3)}
 
     def reset_fields(self, options: dict[str, Any], count: int | None) -> dict[str, Any]:
         """The command for one episode [m/s], one for all or one a world."""
@@ -168,7 +168,7 @@ class PlanarWalker(DynEnv):
 
     def readings(self) -> dict[str, str]:
         """Time, speed against command, residual."""
-        task, status = self.worlds.tasks[0], self.worlds.rows["status"][0]
+        task, status = self.worlds.task_states[0], self.worlds.states["status"][0]
         return {
             "time": f"{float(status['time']):.2f} s",
             "speed": f"{float(task['speed']):.2f} / {float(task['command']):.2f} m/s",
@@ -178,19 +178,19 @@ class PlanarWalker(DynEnv):
     @property
     def pace(self) -> tuple[float, float]:
         """Speed and command [m/s]."""
-        task = self.worlds.tasks[0]
+        task = self.worlds.task_states[0]
         return float(task["speed"]), float(task["command"])
 
     def change_command(self, forward: int, sideways: int, turn: int) -> None:
         """Step the commanded speed up (forward 1) or down (-1), within its range."""
         low, high = self.task.command_range
-        told = float(self.worlds.tasks[0]["command"]) + forward * COMMAND_STEP
-        self.set_command(min(max(told, low), high))
+        wanted = float(self.worlds.task_states[0]["command"]) + forward * COMMAND_STEP
+        self.set_command(min(max(wanted, low), high))
 
     @property
     def focus(self) -> Floats:
         """The hip's place above the ground [m]."""
-        return np.array([self.worlds.rows["q"][0, 0], 0.0, 0.0])
+        return np.array([self.worlds.states["q"][0, 0], 0.0, 0.0])
 
 
 class PlanarVectorEnv(DynVectorEnv):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,30 @@ from numpy.typing import NDArray
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.cast import FACES, NOTHING, normal_at
 from dynenvs.envs.render.lens import Lens, Vector, dot, open_lens, ray
-from dynenvs.envs.render.shadow import SUN, Beams, open_light, visibility
+from dynenvs.envs.render.shadow import SUN, Beams, Light, open_light, visibility
 from dynenvs.jit.compiled import inlined, kernel
 
 Array = NDArray[Any]
 Color = tuple[float, float, float]
+
+
+class Ground(NamedTuple):
+    """What there is of the ground in a picture of h by w pixels."""
+
+    depth: Array  # along each ray, shape (h, w): the terrain's, then the floor's too
+    normal: Array  # the terrain's, shape (h, w, 3)
+    terrain: bool  # whether there is any
+    floor: float  # height of the level floor; NaN if there is none
+    tile: float  # side of a tile
+
+
+class Samples(NamedTuple):
+    """What `cast` found of the pieces: four samples a pixel, in rows first..last-1 of pixels."""
+
+    depth: Array  # shape (2 h, 2 w)
+    code: Array  # which piece it is, shape (2 h, 2 w)
+    first: int
+    last: int
 
 
 def _color(color: palette.Color) -> Color:
@@ -159,34 +178,36 @@ def _ground_light(base: Color, n: Vector, sun: float, sky: float) -> Color:
     )
 
 
+@inlined
+def _hidden(samples: Array, row: int, column: int, t: float) -> bool:
+    """Whether all four samples of a pixel meet pieces before depth t."""
+    i, j = 2 * row, 2 * column
+    one = max(samples[i, j], samples[i, j + 1])
+    return bool(max(one, max(samples[i + 1, j], samples[i + 1, j + 1])) < t)
+
+
 @kernel
 def paint_background(
     camera: Any,
     canvas: Array,
-    depth: Array,
-    normal: Array,
-    terrain: bool,
-    floor: float,
+    ground: Ground,
+    samples: Samples,
     haze: float,
-    tile: float,
-    sun: Any,
-    sky: Any,
+    sun: Light,
+    sky: Light,
     coarse: Array,
-    samples: Array,
-    first: int,
-    last: int,
 ) -> None:
-    """Sky, floor (its height [m]; NaN if there is none) and terrain, shape (h, w, 3).
+    """Sky, floor and terrain, shape (h, w, 3), but for what the samples of pieces hide.
 
-    depth, normal: of the terrain; depth receives the floor's too.
+    haze: the distance at which it has taken hold.
     coarse: scratch, one entry for each corner of squares of COARSE pixels.
-    samples: depths of the pieces, in rows first..last-1: what they hide is not painted.
     """
     lens = open_lens(camera)
-    below = floor - lens.eye[2]
+    depth, normal, terrain = ground.depth, ground.normal, ground.terrain
+    below = ground.floor - lens.eye[2]
     beams, casters, table = open_light(sun), sun.casters, sun.table
     _skylight(lens, depth, below, open_light(sky), sky.casters, sky.table, coarse)
-    indoors = math.isnan(floor) and not terrain
+    indoors = math.isnan(ground.floor) and not terrain
     for row in range(canvas.shape[0]):
         # The camera does not roll: all of a row looks down alike, and sees the floor equally far
         down = ray(lens, lens.column, row + 0.5)[2]
@@ -200,15 +221,12 @@ def paint_background(
                 n, clear = (1.0 * at[0], 1.0 * at[1], 1.0 * at[2]), _clear(t, haze)
             else:
                 depth[row, column] = t
-            if first <= row < last:
-                i, j = 2 * row, 2 * column
-                one = max(samples[i, j], samples[i, j + 1])
-                if max(one, max(samples[i + 1, j], samples[i + 1, j + 1])) < t:
-                    continue
+            if samples.first <= row < samples.last and _hidden(samples.depth, row, column, t):
+                continue
             color = sky_color(d, indoors)
             if t < 1e9:
                 p = (lens.eye[0] + t * d[0], lens.eye[1] + t * d[1], lens.eye[2] + t * d[2])
-                base = _ground_color(lens, d, n, t, p[0], p[1], 1.0 / tile)
+                base = _ground_color(lens, d, n, t, p[0], p[1], 1.0 / ground.tile)
                 bright = visibility(beams, casters, table, p, NOTHING)
                 lit = _ground_light(base, n, bright, _between(coarse, row, column))
                 color = _mixed(color, lit, clear)
@@ -263,29 +281,27 @@ def _lit(
 def paint_pieces(
     camera: Any,
     canvas: Array,
-    ground: Array,
+    ground: Ground,
     pieces: Array,
-    depth: Array,
-    code: Array,
-    first: int,
-    last: int,
+    samples: Samples,
     haze: float,
-    sun: Any,
+    sun: Light,
 ) -> None:
-    """Rows first..last-1: pieces in front of the background; smooth where samples differ."""
+    """Paint the pieces in front of the background; pixels whose samples differ are blended."""
     lens = open_lens(camera)
+    depth, code = samples.depth, samples.code
     beams, casters, table = open_light(sun), sun.casters, sun.table
-    for row in range(first, last):
+    for row in range(samples.first, samples.last):
         for column in range(canvas.shape[1]):
             i, j = 2 * row, 2 * column
             one, two, three, four = code[i, j], code[i, j + 1], code[i + 1, j], code[i + 1, j + 1]
             if max(max(one, two), max(three, four)) == NOTHING:
                 continue
-            behind = ground[row, column]
+            behind = ground.depth[row, column]
             same = one == two and one == three and one == four
             r, g, b = 0.0, 0.0, 0.0
-            samples = 1 if same else 4
-            for k in range(samples):
+            count = 1 if same else 4
+            for k in range(count):
                 i, j = 2 * row + k // 2, 2 * column + k % 2
                 t = 1.0 * depth[i, j]
                 color = (
@@ -299,6 +315,6 @@ def paint_pieces(
                     color = _lit(lens, pieces[number], number, d, t, beams, casters, table)
                     color = _mixed(sky_color(d, False), color, _clear(t, haze))
                 r, g, b = r + color[0], g + color[1], b + color[2]
-            canvas[row, column, 0] = np.uint8(r / samples + 0.5)
-            canvas[row, column, 1] = np.uint8(g / samples + 0.5)
-            canvas[row, column, 2] = np.uint8(b / samples + 0.5)
+            canvas[row, column, 0] = np.uint8(r / count + 0.5)
+            canvas[row, column, 1] = np.uint8(g / count + 0.5)
+            canvas[row, column, 2] = np.uint8(b / count + 0.5)

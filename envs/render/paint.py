@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.camera import Camera
-from dynenvs.envs.render.raster import LEVELS, LIGHT, darken, paint_hull
+from dynenvs.envs.render.raster import LEVELS, LIGHT, Style, darken, paint_hull
 from dynenvs.envs.render.scene import Solid
 
 Array = NDArray[Any]
@@ -99,11 +99,7 @@ class Painter:
             float(radius),
             table,
             facing,
-            RIM,
-            float(outline),
-            float(halo),
-            float(opacity),
-            self.line,
+            Style(RIM, float(outline), float(halo), float(opacity), float(self.line)),
         )
 
     def shadow(self, top: int, left: int, down: Array, across: Array, most: float) -> None:

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.backdrop import round_step
 from dynenvs.envs.render.cast import BALL, BLOCK, PIECE, ROD, cast
-from dynenvs.envs.render.develop import COARSE, HAZE, paint_background, paint_pieces
+from dynenvs.envs.render.develop import (
+    COARSE,
+    HAZE,
+    Ground,
+    Samples,
+    paint_background,
+    paint_pieces,
+)
 from dynenvs.envs.render.orbit import FIELD, OrbitCamera
 from dynenvs.envs.render.scene import (
     LEVEL,
@@ -87,16 +94,12 @@ class PerspectiveView:
         view = self.view_height / self._unit
         # A narrow field of view looks from far away through no more air
         haze = HAZE * view * math.tan(0.5 * FIELD) / math.tan(0.5 * self.camera.field)
-        first, last = cast(camera, pieces, self._depth, self._code, self._spans)
-        paint_background(
-            camera, self._canvas, self._ground, self._normal, bool(self._surfaces),
-            self._floor / self._unit, haze, round_step(TILE * view), sun, sky, self._coarse,
-            self._depth, first, last,
-        )  # fmt: skip
-        paint_pieces(
-            camera, self._canvas, self._ground, pieces, self._depth, self._code, first, last,
-            haze, sun,
-        )  # fmt: skip
+        rows = cast(camera, pieces, self._depth, self._code, self._spans)
+        samples = Samples(self._depth, self._code, *rows)
+        floor, terrain = self._floor / self._unit, bool(self._surfaces)
+        ground = Ground(self._ground, self._normal, terrain, floor, round_step(TILE * view))
+        paint_background(camera, self._canvas, ground, samples, haze, sun, sky, self._coarse)
+        paint_pieces(camera, self._canvas, ground, pieces, samples, haze, sun)
 
     def _placed(self, frame: Frame) -> Array:
         """The pieces in the world, in units."""

@@ -8,7 +8,7 @@ oversampled.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,16 @@ LIGHT = np.array([-0.48, 0.68, 0.55]) / np.linalg.norm([-0.48, 0.68, 0.55])  # r
 LEVELS = 256  # of light in a table
 FAINT = 0.002  # a shadow that no one sees
 HALO_WIDTH = 4.0  # of the soft rim around a solid, in widths of a line
+
+
+class Style(NamedTuple):
+    """How a hull is drawn besides the colours of its surface."""
+
+    rim_color: Array  # of the outline, shape (3,)
+    outline: float  # share of that colour at the rim
+    halo: float  # how much what lies around is darkened
+    opacity: float
+    line: float  # width of a line [px]
 
 
 @inlined
@@ -66,11 +76,7 @@ def paint_hull(
     radius: float,
     table: Array,
     facing: float,
-    rim_color: Array,
-    outline: float,
-    halo: float,
-    opacity: float,
-    line: float,
+    style: Style,
 ) -> None:
     """Paint the rounded hull of `core` [px], shape (k, 2); see `Painter.shape`.
 
@@ -78,8 +84,8 @@ def paint_hull(
     flat part's normal.  The surface leans outwards to the rim: its normal is
     (d, sqrt(r^2 - |d|^2)) / r with d from the hull to the pixel, so balls and cylinders are exact.
     """
-    height, width = canvas.shape[0], canvas.shape[1]
-    reach = radius + 1.0 + (HALO_WIDTH * line if halo > 0.0 else 0.0)
+    height, width, line = canvas.shape[0], canvas.shape[1], style.line
+    reach = radius + 1.0 + (HALO_WIDTH * line if style.halo > 0.0 else 0.0)
     left, right, top, bottom = core[0, 0], core[0, 0], core[0, 1], core[0, 1]
     for i in range(1, len(core)):
         left, right = min(left, core[i, 0]), max(right, core[i, 0])
@@ -96,15 +102,15 @@ def paint_hull(
                 continue
             within = radius - distance  # [px] from the rim, inwards
             dark = min(max(1.0 + within / (HALO_WIDTH * line), 0.0), 1.0)
-            keep = 1.0 - halo * dark * dark
-            cover = min(max(within + 0.5, 0.0), 1.0) * opacity
+            keep = 1.0 - style.halo * dark * dark
+            cover = min(max(within + 0.5, 0.0), 1.0) * style.opacity
             r = max(radius, distance, 1e-3)
             ahead = math.sqrt(max(1.0 - (distance / r) ** 2, 0.0))
             light = (dx * LIGHT[0] - dy * LIGHT[1]) / r + ahead * facing
             level = int(min(max((light + 1.0) * (0.5 * LEVELS), 0.0), LEVELS - 1.0))
-            rim = outline * min(max(1.0 - within / line, 0.0), 1.0)
+            rim = style.outline * min(max(1.0 - within / line, 0.0), 1.0)
             for k in range(3):
-                color = table[level, k] + rim * (rim_color[k] - table[level, k])
+                color = table[level, k] + rim * (style.rim_color[k] - table[level, k])
                 under = canvas[row, column, k] * keep
                 canvas[row, column, k] = np.uint8(under + cover * (color - under) + 0.5)
 

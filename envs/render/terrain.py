@@ -13,6 +13,7 @@ from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.model.parts import Geom
 
 Array = NDArray[Any]
+Place = tuple[int, int]  # of a corner in the net
 
 REACH = 12.0  # distance from the robot up to which terrain is drawn as fine as it is [m]
 FAR = 5.0  # and up to which it is drawn at all, in REACH
@@ -156,38 +157,37 @@ def _face(normals: Array, axis: int, z: Array, wall: Array, k: int) -> None:
 
 @kernel
 def draw_surface(
-    camera: Any, points: Array, normals: Array, seen: Array, depth: Array, normal: Array
+    camera: Any, points: Array, normals: Array, corners: Array, depth: Array, normal: Array
 ) -> None:
     """Draw all triangles into depth (h, w) and normal (h, w, 3); nearer ones win.
 
-    seen: scratch, shape (nx, ny, 3): columns, rows [px] and depths of the corners.
+    corners: scratch, shape (nx, ny, 3): columns, rows [px] and depths.
     """
     lens = open_lens(camera)
     nx, ny = points.shape[0], points.shape[1]
     for i in range(nx):
         for j in range(ny):
-            column, row, far = seen_at(lens, vector(points[i, j]), NEAR)
-            seen[i, j, 0], seen[i, j, 1], seen[i, j, 2] = column, row, far
+            column, row, away = seen_at(lens, vector(points[i, j]), NEAR)
+            corners[i, j, 0], corners[i, j, 1], corners[i, j, 2] = column, row, away
     for i in range(nx - 1):
         for j in range(ny - 1):
-            _triangle(seen, normals, i, j, i + 1, j, i + 1, j + 1, depth, normal)
-            _triangle(seen, normals, i, j, i + 1, j + 1, i, j + 1, depth, normal)
+            near, far = (i, j), (i + 1, j + 1)
+            _triangle(corners, normals, near, (i + 1, j), far, depth, normal)
+            _triangle(corners, normals, near, far, (i, j + 1), depth, normal)
 
 
 @inlined
 def _triangle(
-    seen: Array,
+    corners: Array,
     normals: Array,
-    ia: int,
-    ja: int,
-    ib: int,
-    jb: int,
-    ic: int,
-    jc: int,
+    first: Place,
+    second: Place,
+    third: Place,
     depth: Array,
     normal: Array,
 ) -> None:
-    a, b, c = seen[ia, ja], seen[ib, jb], seen[ic, jc]
+    """Draw the triangle of three corners, named by their places in the net."""
+    a, b, c = corners[first], corners[second], corners[third]
     if min(a[2], min(b[2], c[2])) <= NEAR:
         return
     area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
@@ -200,7 +200,7 @@ def _triangle(
     bottom = min(math.floor(max(a[1], max(b[1], c[1])) - 0.5), height - 1)
     if left > right or top > bottom:
         return
-    na, nb, nc = normals[ia, ja], normals[ib, jb], normals[ic, jc]
+    na, nb, nc = normals[first], normals[second], normals[third]
     # Shares of the corners and inverse depths vary linearly in a picture
     turn_u, turn_v = (b[1] - c[1]) / area, (c[1] - a[1]) / area
     near_a, near_b, near_c = 1.0 / a[2], 1.0 / b[2], 1.0 / c[2]

@@ -1,7 +1,7 @@
 """What the experts of robots with a free base make of an observation: state, angular momentum.
 
 Everything is worked out in a frame below the base that has its heading and stands still; arrays of
-the observation are in the order of `envs/legged/readings.py`.
+the observation are in the order of `envs/legged/outputs.py`.
 """
 
 from __future__ import annotations

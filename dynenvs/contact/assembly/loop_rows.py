@@ -94,12 +94,12 @@ def fill_rows(m: ModelView, poses: Records, S: Floats, c: LoopView) -> None:
             body = loop.body_a if side == 0 else loop.body_b
             sign = 1.0 if side == 0 else -1.0
             o = poses[m.bodies[body].root].p
-            x, y, z = at[0] - o[0], at[1] - o[1], at[2] - o[2]
+            arm = (at[0] - o[0], at[1] - o[1], at[2] - o[2])
             r = loop.row
             for k in range(6):
                 if _holds(loop.joint, k):
                     u, t = _axes(loop, a, b, k)
-                    _add_row(m.bodies[body].last, m.dofs, S, sign, k < 3, x, y, z, u, t, c.J[:, r])
+                    _add_row(m.bodies[body].last, m.dofs, S, sign, k < 3, arm, u, t, c.J[:, r])
                     r += 1
 
 
@@ -110,16 +110,14 @@ def _add_row(
     S: Floats,
     sign: float,
     distance: bool,
-    x: float,
-    y: float,
-    z: float,
+    arm: tuple[float, float, float],
     u: tuple[float, float, float],
     t: tuple[float, float, float],
     row: Floats,
 ) -> None:
-    """Add a body's part to a row: t . v at the point (x, y, z), or (u x t) . omega of an angle."""
+    """Add a body's part to a row: t . v at the point `arm`, or (u x t) . omega of an angle."""
     if distance:  # t . (v + omega x r) = t . v + (r x t) . omega
-        u = (x, y, z)
+        u = arm
     g = (
         u[1] * t[2] - u[2] * t[1],
         u[2] * t[0] - u[0] * t[2],

@@ -12,18 +12,49 @@ and on tangential rows the velocity with which surfaces run along each other bes
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynenvs.jit.compiled import inlined, kernel, merged
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
-from dynenvs.memory.layout import Floats, Ints, Records
+from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkspaceView
 from dynenvs.simd.vectors import add_multiple, add_outer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 # Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
 REACH = 0.05  # [rad, m]
 TOUCH = 1e-8  # gap up to which parts meet in an impact, which takes no time [m, rad]
+
+
+class MovingTree(NamedTuple):
+    """Bodies, degrees of freedom, poses and joint axes: what a Jacobian is made of."""
+
+    header: Records
+    bodies: Records
+    dofs: Records
+    poses: Records
+    S: Floats
+
+
+class Rows(NamedTuple):
+    """Where constraint rows go."""
+
+    first: Ints  # all rows that coordinate j moves are first[j] to after[j] - 1, shape (nv,)
+    after: Ints
+    J: Floats
+    bias: Floats  # right-hand sides
+
+
+@inlined
+def moving_tree(m: ModelView, w: WorkspaceView) -> MovingTree:
+    """Of the poses in the workspace."""
+    return MovingTree(m.header, m.bodies, m.dofs, w.pose, w.S)
+
+
+@inlined
+def rows_to_fill(w: WorkspaceView) -> Rows:
+    """Those of the step's contact problem."""
+    return Rows(w.active, w.block, w.J, w.bias_row)
 
 
 @inlined
@@ -68,17 +99,7 @@ def normal_velocity(
 
 @merged
 def _add_point_rows(
-    bodies: Records,
-    dofs: Records,
-    S: Floats,
-    body: int,
-    origin: Floats,
-    contact: Any,
-    sign: float,
-    v: Floats,
-    first: Ints,
-    after: Ints,
-    J: Floats,
+    tree: MovingTree, body: int, origin: Floats, contact: Any, sign: float, v: Floats, rows: Rows
 ) -> tuple[float, float, float]:
     """Add sign * (n, t1, t2)^T J_point of a body to the contact's rows; returns their velocities.
 
@@ -92,7 +113,8 @@ def _add_point_rows(
     x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
     r, tangents = contact.row, contact.tangents
     un, u1, u2 = 0.0, 0.0, 0.0
-    j = bodies[body].last
+    S, J, first, after = tree.S, rows.J, rows.first, rows.after
+    j = tree.bodies[body].last
     while j >= 0:
         w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
         vx = sign * (S[j, 3] + w1 * z - w2 * y)
@@ -111,7 +133,7 @@ def _add_point_rows(
             entry = b0 * vx + b1 * vy + b2 * vz
             J[r + 2, j] += entry
             u2 += entry * rate
-        j = dofs[j].parent
+        j = tree.dofs[j].parent
     return un, u1, u2
 
 
@@ -168,28 +190,17 @@ def _align_tangents(
 
 @kernel
 def contact_rows(
-    header: Records,
-    bodies: Records,
-    dofs: Records,
-    poses: Records,
-    S: Floats,
-    contacts: Records,
-    count: int,
-    v: Floats,
-    dt: float,
-    first: Ints,
-    after: Ints,
-    J: Floats,
-    bias: Floats,
+    tree: MovingTree, contacts: Records, count: int, v: Floats, dt: float, rows: Rows
 ) -> int:
     """Rows J and right-hand sides of the contacts; returns the number of rows.
 
     `v` is the velocity without contact impulses, shape (nv,): it gives the right-hand side and
-    the predicted slip.  All rows that coordinate j moves are `first[j]` to `after[j] - 1`, (nv,).
+    the predicted slip.
     dt: length of the step, or 0 in an impact, in which no gap closes
     """
-    planar = header[0].directions == 2
-    nv = header[0].nv
+    planar = tree.header[0].directions == 2
+    nv = tree.header[0].nv
+    first, after, J, bias = rows.first, rows.after, rows.J, rows.bias
     r = integer(0)
     for j in range(nv):
         first[j], after[j] = J.shape[0], 0
@@ -206,10 +217,9 @@ def contact_rows(
         for side in range(2):
             body = contact.body_a if side == 0 else contact.body_b
             if body > 0:
-                origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
-                a, b, c = _add_point_rows(
-                    bodies, dofs, S, body, origin, contact, sign, v, first, after, J
-                )
+                origin = tree.poses[tree.bodies[body].root].p
+                sign = 1.0 if side == 0 else -1.0
+                a, b, c = _add_point_rows(tree, body, origin, contact, sign, v, rows)
                 un, u1, u2 = un + a, u1 + b, u2 + c
         bias[r] = un + closing_speed(contact.target, dt)
         if contact.drifts:

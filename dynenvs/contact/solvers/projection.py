@@ -22,6 +22,8 @@ from dynenvs.kinematics.triples import Three
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE
 
+Two = tuple[float, float]
+
 
 @inlined
 def project_contact(
@@ -255,7 +257,8 @@ def _project_pyramid(
     total -= rho * (lost + slope * (nx * u[1] + ny * u[2]))
     height = total / (1.0 + slope * slope)
     if total > 0.0 and abs(along) <= mu * sine * height:
-        _on_facet(rho, slope, height, along, nx, ny, own, mu * sx, mu * sy, out, W)
+        lean = (mu * sx, mu * sy) if own else (0.0, 0.0)
+        _on_facet(rho, slope, height, along, (nx, ny), lean, out, W)
         return
     if along < 0.0:
         cx, cy = cosines[k], sines[k]
@@ -273,15 +276,18 @@ def _project_pyramid(
 
 @inlined
 def _on_facet(
-    rho: float, slope: float, height: float, along: float, nx: float, ny: float, own: bool,
-    sx: float, sy: float, out: Floats, W: Floats,
-) -> None:  # fmt: skip
-    """The projection on the plane spanned by (1, slope n) and (0, n turned by a right angle)."""
+    rho: float, slope: float, height: float, along: float, n: Two, lean: Two, out: Floats, W: Floats
+) -> None:
+    """The projection on the plane spanned by (1, slope n) and (0, n turned by a right angle).
+
+    lean: what the slip bound adds, along the predicted slip
+    """
+    nx, ny = n
     out[0] = height
     out[1] = slope * height * nx - along * ny
     out[2] = slope * height * ny + along * nx
     share = rho / (1.0 + slope * slope)
-    e1, e2 = slope * nx + (sx if own else 0.0), slope * ny + (sy if own else 0.0)
+    e1, e2 = slope * nx + lean[0], slope * ny + lean[1]
     for r in range(3):
         d = 1.0 if r == 0 else (slope * nx if r == 1 else slope * ny)
         W[3 * r], W[3 * r + 1], W[3 * r + 2] = share * d, share * d * e1, share * d * e2

@@ -30,6 +30,7 @@ from dynenvs.memory.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    buffers_of,
     open_model,
     open_polygon,
     open_state,
@@ -69,7 +70,7 @@ def collide_islands(
     while k < x.trees.shape[0] and x.islands[k].count > 0:
         if _fastest(m, x, x.islands[k], slowest) >= 0:
             if m.header[0].impacts == SEQUENTIAL:
-                status = _one_by_one(packed, row, buffer, m, s, w, x, k, dt, slowest)
+                status = _one_by_one(m, s, w, x, k, dt, slowest)
             else:
                 status = collide_island(packed, row, buffer, k, dt, slowest, 1.0)
             worst = max(worst, status) if status >= 0 else FAILED
@@ -110,9 +111,6 @@ def _fastest(m: ModelView, x: SparseView, island: Any, slowest: float) -> int:
 
 @inlined
 def _one_by_one(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
@@ -126,6 +124,7 @@ def _one_by_one(
     A contact moves its one or two trees and no others.  They stand, as an island of their own,
     behind all others.
     """
+    packed, row, buffer = buffers_of(m, s, w)
     nt = x.trees.shape[0]
     pair: Any = x.islands[nt]
     worst = CERTIFIED
@@ -166,13 +165,13 @@ def collide_island(
     island = x.islands[k]
     _copy_velocities(x, island, x.free, x.before)
     if m.header[0].restitution == POISSON:
-        status = _by_impulses(packed, row, buffer, m, s, w, x, k, dt, share)
+        status = _by_impulses(m, s, w, x, k, dt, share)
     else:
-        status = _by_velocities(packed, row, buffer, m, s, w, x, k, dt, slowest, share)
+        status = _by_velocities(m, s, w, x, k, dt, slowest, share)
     if status != FAILED and _work(x, island, x.p, x.v) > 0.0:
         if m.header[0].restitution != POISSON:  # the inelastic impact, which always loses some
             copy_impulses(x, island, x.p, x.inelastic)
-            status = max(status, _answer(packed, row, buffer, m, s, w, x, k, dt))
+            status = max(status, _answer(m, s, w, x, k, dt))
             _swap(x, island)
         if status != FAILED:
             _restrain(x, island)
@@ -189,9 +188,6 @@ def collide_island(
 
 @inlined
 def _by_velocities(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
@@ -208,7 +204,7 @@ def _by_velocities(
         speed = predicted_velocity(x, i, 0)
         if speed < -slowest:
             x.bias[i, 0] += share * x.constraints[i].restitution * speed
-    status = _answer(packed, row, buffer, m, s, w, x, k, dt)
+    status = _answer(m, s, w, x, k, dt)
     for j in range(island.first, island.first + island.count):
         x.bias[x.members[j], 0] = x.constraints[x.members[j]].offset
     return status
@@ -216,9 +212,6 @@ def _by_velocities(
 
 @inlined
 def _by_impulses(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
@@ -232,7 +225,7 @@ def _by_impulses(
     Leaves the impulses of both in `p`, and those of compression in `inelastic`.
     """
     island = x.islands[k]
-    status = _answer(packed, row, buffer, m, s, w, x, k, dt)
+    status = _answer(m, s, w, x, k, dt)
     if status == FAILED:
         return FAILED
     copy_impulses(x, island, x.p, x.inelastic)
@@ -242,7 +235,7 @@ def _by_impulses(
         reserve = share * x.constraints[i].restitution * x.p[i, 0]
         x.constraints[i].reserve = reserve
         add_response(x, i, 0, reserve, x.free)
-    status = max(status, _answer(packed, row, buffer, m, s, w, x, k, dt))
+    status = max(status, _answer(m, s, w, x, k, dt))
     for j in range(island.first, island.first + island.count):
         i = x.members[j]
         x.p[i, 0] += x.constraints[i].reserve
@@ -255,9 +248,6 @@ def _by_impulses(
 
 @inlined
 def _answer(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
     m: ModelView,
     s: StateView,
     w: WorkspaceView,
@@ -278,6 +268,7 @@ def _answer(
         x.p[i, 0] = x.p[i, 1] = x.p[i, 2] = 0.0
     island.scale, island.newtons = velocity_scale(x, island, least_speed(m.header, dt)), 0
     island.residual = update_velocities(x, island, cone, polygon, w.blocks)
+    packed, row, buffer = buffers_of(m, s, w)
     status = climb(packed, row, buffer, k)
     if status != FAILED:
         s.status[0].residual = max(s.status[0].residual, island.residual)

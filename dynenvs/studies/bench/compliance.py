@@ -80,12 +80,10 @@ def _by_recursion(
     buffer: Bytes,
     bodies: Ints,
     points: Floats,
-    upsilon: Floats,
-    omega: Floats,
-    forces: Floats,
-    Lambda: Floats,
+    arrays: tuple[Floats, Floats, Floats, Floats],
     count: int,
 ) -> None:
+    upsilon, omega, forces, Lambda = arrays
     for _ in range(count):
         compliance_of_nodes(packed, row, buffer, bodies, points, upsilon, omega, forces, Lambda)
 
@@ -97,14 +95,10 @@ def _by_factors(
     buffer: Bytes,
     bodies: Ints,
     points: Floats,
-    J: Floats,
-    yields: Floats,
-    first: Ints,
-    after: Ints,
-    Y: Floats,
-    Lambda: Floats,
+    arrays: tuple[Floats, Floats, Ints, Ints, Floats, Floats],
     count: int,
 ) -> None:
+    J, yields, first, after, Y, Lambda = arrays
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     for _ in range(count):

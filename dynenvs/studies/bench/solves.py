@@ -132,7 +132,7 @@ def _again(
     if not solves:
         return 0
     law = s.status[0].cone
-    return int(solve_contacts(m, s, w, model, row, buffer, count, rows, law, dt))
+    return int(solve_contacts(m, s, w, count, rows, law, dt))
 
 
 def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
@@ -161,7 +161,7 @@ def _walker(name: str, expert: bool, count: int) -> tuple[Model, float, list[Pro
         action = controller.predict(observation)[0] if controller else env.action_space.sample()
         tau = np.zeros(model.nv)
         tau[model.actuated] = action * model.effort_limit[model.actuated]
-        problem = stated(model, inner.worlds.rows.view(np.uint8), tau, dt)
+        problem = stated(model, inner.worlds.states.view(np.uint8), tau, dt)
         found += [problem] if problem else []
         observation, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:

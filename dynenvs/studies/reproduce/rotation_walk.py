@@ -35,7 +35,7 @@ def run(
 ) -> Replay:
     """One episode by a policy (closed loop) or by given actions (open loop), its start moved."""
     observation, _ = env.reset(seed=SEED, options={"command": COMMAND})
-    env.worlds.rows[0]["q"][HIP] += offset
+    env.worlds.states[0]["q"][HIP] += offset
     q, done = [], []
     for k in range(steps):
         if actions is not None:
@@ -44,7 +44,7 @@ def run(
             assert policy is not None
             action = policy.predict(observation)[0]
         observation, _, terminated, _, _ = env.step(action)
-        q.append(env.worlds.rows[0]["q"].copy())
+        q.append(env.worlds.states[0]["q"].copy())
         done.append(action)
         if terminated:
             return Replay(np.array(q), np.array(done, dtype=float), (k + 1) * env.dt)

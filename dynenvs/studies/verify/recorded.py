@@ -132,7 +132,7 @@ def _chosen(env_id: str, expert: bool) -> Iterator[dict[str, Any]]:
         action = controller.predict(observation)[0] if controller else env.action_space.sample()
         tau = np.zeros(model.nv)
         tau[model.actuated] = action * model.effort_limit[model.actuated]
-        problem = stated(model, inner.worlds.rows.view(np.uint8), tau, dt)
+        problem = stated(model, inner.worlds.states.view(np.uint8), tau, dt)
         if problem and problem.pressing > 0:
             found.append((problem.by_newton, _rows(model, problem, dt)))
         observation, _, terminated, truncated, _ = env.step(action)

@@ -155,27 +155,22 @@ def _score(
     )  # fmt: skip
 
 
+Room = tuple[Ints, Ints, Floats, Workspace]  # active, block, z, work
+
+
 @kernel
 def _repeat(
-    A: Floats,
-    b: Floats,
-    floor: float,
-    method: int,
-    limit: int,
-    active: Ints,
-    block: Ints,
-    z: Floats,
-    work: Workspace,
-    count: int,
+    A: Floats, b: Floats, floor: float, method: int, limit: int, room: Room, count: int
 ) -> tuple[int, int]:
     """Solve a problem many times; method -1: the cascade.  Returns status and iterations."""
     status, used = 0, 0
     n = b.shape[0]
+    active, block, z, work = room
     for _ in range(count):
         if method < 0:
             status, _, used, _ = solve(A, b, n, floor, active, False, block, z, work)
         else:
-            status, _, used = solve_by(A, b, n, floor, method, limit, active, block, z, work)
+            status, _, used = solve_by(A, b, floor, method, limit, active, block, z, work)
     return status, used
 
 
@@ -187,7 +182,7 @@ def _by(method: int, limit: int, each: int) -> Callable[[Problem], Answer]:
         z, active, work = np.zeros(n), np.zeros(n, np.int64), workspace(n)
         block = np.unique(problem.blocks, return_inverse=True)[1].astype(np.int64)
         start = (problem.A, problem.b, problem.floor, method, limit + each * n)
-        given = (*start, active, block, z, work)
+        given = (*start, (active, block, z, work))
         _repeat(*given, 1)  # loads or compiles what it needs
         seconds = min(_timed(lambda count: _repeat(*given, count)))
         status, used = _repeat(*given, 1)

@@ -33,6 +33,8 @@ from dynenvs.contact.detection.geometry.spot import (
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records
 
+Capsule = tuple[Point, Point, float, float]  # centre, axis, half length, radius
+
 # So far beside a capsule rims are still looked at [m]
 SIGHT = 0.05
 
@@ -50,6 +52,7 @@ def capsule_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, f
     right, rear = block_at(pair, p[0] + wide, p[1] + deep)
     lowest = p[2] - half * abs(u[2]) - radius - SIGHT
     lines, nodes = pair.parts[0], pair.parts[1]
+    capsule = p, u, half, radius
     for i in range(left, right + 1):
         for j in range(front, rear + 1):
             h = block_height(pair, heights, i, j)
@@ -65,12 +68,12 @@ def capsule_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, f
                 rim = (corner[0], corner[1] + 0.5 * pair.dy, max(h, beside))
                 way = 1.0 if beside > h else -1.0
                 spot = spots[first + 8 + i % lines]
-                _rim(spot, b, p, u, half, radius, rim, 1, 0.5 * pair.dy, way)
+                _rim(spot, b, capsule, rim, (0.0, 1.0, 0.0), 0.5 * pair.dy, way)
             if j > front and h != behind:
                 rim = (corner[0] + 0.5 * pair.dx, corner[1], max(h, behind))
                 way = 1.0 if behind > h else -1.0
                 spot = spots[first + 8 + lines + j % lines]
-                _rim(spot, b, p, u, half, radius, rim, 0, 0.5 * pair.dx, way)
+                _rim(spot, b, capsule, rim, (1.0, 0.0, 0.0), 0.5 * pair.dx, way)
             if i > left and j > front:
                 spot = spots[first + 8 + 2 * lines + i % nodes * nodes + j % nodes]
                 _node(spot, b, p, u, half, radius, corner, (across, beside, behind, h))
@@ -78,16 +81,15 @@ def capsule_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, f
 
 @inlined
 def _rim(
-    spot: Any, b: Any, p: Point, u: Point, half: float, radius: float, rim: Point, axis: int,
-    half_rim: float, way: float,
-) -> None:  # fmt: skip
-    """A rim about `rim` along x (axis 0) or y (1); the lower block lies on the side `way`."""
-    v = (1.0, 0.0, 0.0) if axis == 0 else (0.0, 1.0, 0.0)
+    spot: Any, b: Any, capsule: Capsule, rim: Point, v: Point, half_rim: float, way: float
+) -> None:
+    """A rim about `rim` along v, which is x or y; the lower block lies on the side `way`."""
+    p, u, half, radius = capsule
     # Up to its very ends: where it goes on behind a joint, nothing else would tell
     inner, s, t = inner_points(p, u, half, rim, v, half_rim + 2.0 * WITHIN)
     if inner:
         c, e = along(p, s, u), along(rim, t, v)
-        out = (c[1] - e[1]) * way if axis == 0 else (c[0] - e[0]) * way
+        out = (c[1] - e[1]) * way if v[0] > 0.0 else (c[0] - e[0]) * way
         _touch(spot, b, c, e, radius, out, c[2] - e[2])
 
 

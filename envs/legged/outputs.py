@@ -1,4 +1,4 @@
-"""What is seen and told of a robot with a free base: the observation, and what `info` says."""
+"""What an environment reports of a robot with a free base: its observation and its `info`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dynenvs.envs.core.loop import TaskWorld
 from dynenvs.envs.legged.ground import FLAT, ground_height, scan
-from dynenvs.envs.legged.object_placing import observe_objects, tell_objects
+from dynenvs.envs.legged.object_placing import observe_objects, write_objects
 from dynenvs.envs.legged.object_records import FREE_Q, FREE_V
 from dynenvs.envs.legged.records import PLACE, ROOT, TURN
 from dynenvs.jit.compiled import inlined
@@ -31,7 +31,7 @@ def observe(w: TaskWorld, observation: Floats) -> None:
     terrain the height scan follows, or, where they are to be seen, the loose objects.
     """
     m, s, o, t = w.m, w.s, w.options[0], w.task[0]
-    _, feet, objects = w.given
+    _, feet, objects = w.constants
     nu = m.header[0].nv - ROOT - FREE_V * objects.shape[0]
     below = 0.0
     if o.terrain != FLAT:
@@ -83,18 +83,18 @@ def _observe_base(s: StateView, o: Any, observation: Floats, nu: int) -> None:
 
 
 @inlined
-def describe(w: TaskWorld, r: Any, reading: Bytes, at: int) -> None:
-    """What `info` says but for the reward: scalars into r, arrays into `reading` from byte `at` on.
+def describe(w: TaskWorld, r: Any, info: Bytes, at: int) -> None:
+    """What `info` says but for the reward: scalars into r, arrays into `info` from byte `at` on.
 
     Torques [N m], mean contact forces over the control step [N], speeds, command; then the poses
     of loose objects.
     """
     m, s, o, t, action = w.m, w.s, w.options[0], w.task[0], w.action
-    _, feet, objects = w.given
+    _, feet, objects = w.constants
     nu = action.shape[0]
-    torques = vector(reading, at, nu, np.float64)
-    forces = matrix(reading, at + 8 * nu, o.legs, 3, np.float64)
-    speeds = vector(reading, at + 8 * (nu + 3 * o.legs), 6, np.float64)
+    torques = vector(info, at, nu, np.float64)
+    forces = matrix(info, at + 8 * nu, o.legs, 3, np.float64)
+    speeds = vector(info, at + 8 * (nu + 3 * o.legs), 6, np.float64)
     status = s.status[0]
     r.x_position, r.y_position = s.q[0], s.q[1]
     r.x_velocity, r.y_velocity = t.x_speed, t.y_speed
@@ -111,4 +111,4 @@ def describe(w: TaskWorld, r: Any, reading: Bytes, at: int) -> None:
     speeds[0], speeds[1], speeds[2] = t.forward_speed, t.sideways_speed, t.turning_speed
     speeds[3], speeds[4], speeds[5] = t.forward, t.sideways, t.turning
     at += 8 * (nu + 3 * o.legs + 6)
-    tell_objects(m, s, objects, matrix(reading, at, objects.shape[0], FREE_Q, np.float64))
+    write_objects(m, s, objects, matrix(info, at, objects.shape[0], FREE_Q, np.float64))

@@ -1,0 +1,52 @@
+"""Tables that go into a file or a pipe are as wide as they need to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+from typer.testing import CliRunner
+
+from dynenvs import cli
+from dynenvs.agents.console import open_console
+from dynenvs.studies.bench import families
+
+CELLS = [f"column number {k} is long" for k in range(8)]  # 200 letters with what is between them
+
+
+def wide_table() -> Table:
+    """A table that does not fit into 80 columns."""
+    table = Table(*CELLS)
+    table.add_row(*CELLS)
+    return table
+
+
+def test_a_table_is_not_cut_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each row is one line with all of its words."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    open_console().print(wide_table())
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(all(cell in line for cell in CELLS) for line in lines) == 2
+
+
+def test_columns_may_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in all programs that know the variable."""
+    monkeypatch.setenv("COLUMNS", "60")
+    assert open_console().width == 60
+
+
+def test_the_benchmark_has_such_a_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`dynenvs bench | cat`: what it prints on."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    consoles: list[Console] = []
+
+    def bench(names: Any, settings: Any, console: Console, **options: Any) -> None:
+        consoles.append(console)
+
+    monkeypatch.setattr(families, "bench", bench)
+    assert CliRunner().invoke(cli.app, ["bench", "--cases", "steps", "--quick"]).exit_code == 0
+    assert consoles[0].width >= 200
