@@ -264,7 +264,7 @@ def test_the_command_clones_briefly_or_leaves_nothing(
 ) -> None:
     told: dict[str, Any] = {}
 
-    def interrupted(env_id: str, path: Path, **options: Any) -> None:
+    def interrupted(env_id: str, path: Path, source: Source, **options: Any) -> None:
         told.update(options)
         raise KeyboardInterrupt
 
