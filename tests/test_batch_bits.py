@@ -176,6 +176,7 @@ def test_experts_predict_the_same_bits_in_a_batch(name: str) -> None:
     assert expert.predict(observations[:0])[0].shape == (0, batch.task.model.nu)
 
 
+@pytest.mark.thorough
 @every_env
 def test_experts_walk_and_swing_in_a_batch(name: str) -> None:
     """The batch earns what single episodes earn."""

@@ -171,6 +171,7 @@ def test_worlds_as_single_environments(name: str) -> None:
     np.testing.assert_array_equal(batch.worlds.observations[1], twin.worlds.observations[0])
 
 
+@pytest.mark.thorough
 @every_env
 def test_pictures(name: str) -> None:
     """A tuple with the picture that each world's single environment gives."""

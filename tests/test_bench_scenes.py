@@ -194,6 +194,7 @@ def test_mujoco_s_warnings_are_not_passed_over() -> None:
         theirs.overlap()
 
 
+@pytest.mark.thorough
 def test_small_scenes_run_and_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them; dynenvs' boxes stay where they are, as exactly as docs/contact.md says."""
     quick = {name: scenes.SYSTEMS[name] for name in ("MuJoCo", "dynenvs", "dynenvs, exact cone")}

@@ -205,6 +205,7 @@ def test_blocks_of_robots_in_space_hold_what_their_names_say(name: str) -> None:
     assert set(seen) == {*expected, "foot contacts"}
 
 
+@pytest.mark.thorough
 def test_blocks_of_ground_and_objects_hold_what_their_names_say() -> None:
     env, seen, _ = played("dynenvs/Quadruped-v0", **ROUGH)
     assert seen["height scan"].shape == (17 * 11,)

@@ -60,7 +60,7 @@ def misses(press: Press) -> list[str]:
     return [f"{bar}: {press}" for bar, met in bars.items() if not met]
 
 
-@pytest.mark.parametrize("links", [FEWEST, 5, MOST])
+@pytest.mark.parametrize("links", [FEWEST, 5, pytest.param(MOST, marks=pytest.mark.thorough)])
 def test_geometry_and_motors(links: int) -> None:
     """Tip, its velocity and the torques that hold the level chain, each by another way."""
     env = chain(links)

@@ -265,6 +265,7 @@ def _bars(gait: Gait) -> list[str]:
     return [bar for bar, good in met.items() if not good]
 
 
+@pytest.mark.thorough
 @every_planar
 @pytest.mark.parametrize("at", [0.0, 0.5, 1.0])
 def test_walks_upright_over_the_range(name: str, at: float) -> None:

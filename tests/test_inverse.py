@@ -132,6 +132,7 @@ def modes(case: Case, t: Terms) -> list[Array]:
     return found
 
 
+@pytest.mark.thorough
 def test_one_contact_by_enumeration() -> None:
     """With one contact point v+ and tau are one of equation 7's few solutions, to 1e-9."""
     compared = 0

@@ -100,6 +100,7 @@ def test_torques_are_of_least_norm(kind: dict[str, Any]) -> None:
     assert compared >= 15
 
 
+@pytest.mark.thorough
 def test_standing_shares_the_load() -> None:
     """The standing humanoid: less torque than a vertex of the LCP asks, at the same motion."""
     model = planar_humanoid.build()

@@ -27,6 +27,7 @@ from dynenvs.agents.data.replay import replay  # noqa: E402
 pytestmark = pytest.mark.usefixtures("root")
 
 
+@pytest.mark.thorough
 def test_interrupted_collections_lose_no_finished_episode(
     monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_killed_collection_is_resumed(root: Path, monkeypatch: pytest.MonkeyPa
     assert not list(root.rglob(".*"))
 
 
+@pytest.mark.thorough
 def test_what_was_cut_short_or_spoilt_is_simulated_once_more(
     monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:

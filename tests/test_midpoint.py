@@ -165,6 +165,7 @@ def test_a_chain_converges_with_order_two() -> None:
     assert 1.9 < order(make, 1000) < 2.15
 
 
+@pytest.mark.thorough
 def test_a_deep_chain_and_a_long_one_converge_too() -> None:
     """Of a depth at which Euler's rule refines velocities, or goes by articulated bodies."""
     for links in (12, 42):

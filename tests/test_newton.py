@@ -231,6 +231,7 @@ def test_soles_are_settled(mixed: bool) -> None:
     assert settled >= 196
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("directions", "friction", "redundant"), CASES)
 def test_the_central_path_ends_at_an_answer(
     directions: int, friction: float, redundant: bool

@@ -114,7 +114,14 @@ def test_contact_frames_turn_into_each_other_and_back() -> None:
     assert contact_rates(Sphere(2.0).jet(np.zeros(2)))[:3].shape == (3, 2)
 
 
-@pytest.mark.parametrize("name", ["bowl on plane", "sphere on torus", "torus on plane"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bowl on plane",
+        "sphere on torus",
+        pytest.param("torus on plane", marks=pytest.mark.thorough),
+    ],
+)
 def test_energy_is_kept_and_the_wrench_is_purely_normal(name: str) -> None:
     contact, q, v = pair(name, 3)
     done = slide(contact, q, v, 0.1, 0.001)
