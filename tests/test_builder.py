@@ -366,3 +366,9 @@ def test_vectors_of_any_kind_give_a_model_error(value: Any) -> None:
         return
     with pytest.raises(ModelError, match="com of 'leg'"):
         ModelBuilder().body("leg", com=value, **SOLID)
+
+
+def test_a_misspelt_option_of_a_geom_is_named_with_those_that_there_are() -> None:
+    builder = ModelBuilder()
+    with pytest.raises(TypeError, match="geom 'floor': unknown option 'fricton'; choose from: f"):
+        builder.half_space("floor", fricton=0.5)  # type: ignore[call-arg]
