@@ -78,7 +78,7 @@ class BallOnTray(VectorEnv):
         q[:, 2:4] = self.np_random.uniform(-0.15, 0.15, (n, 2))
         q[:, 4] = HEIGHT + 0.01 + RADIUS
         v[:, 2:4] = self.np_random.uniform(-0.3, 0.3, (n, 2))
-        self.worlds.reset(q, v, chosen=who)
+        self.worlds.reset(q, v, mask=who)
         self.steps[who] = 0
 
     def _observe(self):

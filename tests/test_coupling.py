@@ -55,9 +55,9 @@ def test_coupling_is_that_of_the_mass_matrix(seed: int, nv: int, rows: int) -> N
             i = dofs["parent"][i]
         for i in range(j):
             L[j, i] = unit[j, i] = rng.normal() if i in above else 0.0
-    yields = rng.integers(0, 2, nv).astype(np.float64)
+    free_dof_mask = rng.integers(0, 2, nv).astype(np.float64)
     # As `_prescribe` has it: what does not yield is coupled with nothing
-    for j in np.flatnonzero(yields == 0.0):
+    for j in np.flatnonzero(free_dof_mask == 0.0):
         L[j, :j] = unit[j, :j] = 0.0
         L[j + 1 :, j] = unit[j + 1 :, j] = 0.0
     padded = -(-rows // WIDTH) * WIDTH
@@ -71,8 +71,8 @@ def test_coupling_is_that_of_the_mass_matrix(seed: int, nv: int, rows: int) -> N
             first[j], after[j] = min(first[j], r), r + 1
             j = dofs["parent"][j]
     Y, G = np.full((nv, padded), np.nan), np.full((padded, padded), np.nan)
-    couple(dofs.view(np.recarray), J, L, rows, yields, first, after, Y, G)
-    half = np.linalg.solve(unit.T, (J[:rows] * yields).T)
+    couple(dofs.view(np.recarray), J, L, rows, free_dof_mask, first, after, Y, G)
+    half = np.linalg.solve(unit.T, (J[:rows] * free_dof_mask).T)
     np.testing.assert_allclose(Y[:, :rows], half, rtol=1e-9, atol=1e-9 * abs(half).max())
     wanted = half.T @ np.diag(np.diag(L)) @ half
     np.testing.assert_allclose(

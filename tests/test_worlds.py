@@ -217,13 +217,13 @@ def test_only_the_chosen_are_stepped_and_reset() -> None:
     chosen = np.array([True, False, True, False, False, True])
     tau = np.full((COUNT, model.nu), np.nan)
     tau[chosen] = 0.5
-    many.step(tau, chosen=chosen)
+    many.step(tau, mask=chosen)
     after = many.get_state()
     for i in range(COUNT):
         assert (after[i].tobytes() == before[i].tobytes()) == (not chosen[i])
-    many.reset(chosen=~chosen)
+    many.reset(mask=~chosen)
     assert many.time.tolist() == [0.005, 0.0, 0.005, 0.0, 0.0, 0.005]
-    many.set_state(before, chosen=chosen)
+    many.set_state(before, mask=chosen)
     restored = many.get_state()
     assert all(restored[i].tobytes() == before[i].tobytes() for i in np.flatnonzero(chosen))
 
@@ -293,7 +293,7 @@ def test_worlds_that_are_lost_are_named_and_the_others_go_on() -> None:
     assert many.time.tolist() == [0.005, 0.0, 0.005]
     assert many.get_state()[1]["q"].tobytes() == kept["q"].tobytes()
     alive = np.array([True, False, True])
-    many.step(chosen=alive)
+    many.step(mask=alive)
     assert many.time.tolist() == [0.01, 0.0, 0.01]
 
 
@@ -313,7 +313,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes() -> None:
         (lambda: many.step([[np.nan], [0.0]]), r"tau must be finite; entries \[\[0, 0\]\]"),
         (lambda: many.step([["a"], ["b"]]), "tau must be real numbers"),
         (lambda: many.step(steps=-1), "steps must be a whole number from 0 on"),
-        (lambda: many.step(chosen=[0, 1]), r"chosen must be booleans of shape \(2,\)"),
+        (lambda: many.step(mask=[0, 1]), r"mask must be booleans of shape \(2,\)"),
         (lambda: many.reset(q=[0.0, 1.0]), r"q must have shape \(1,\)"),
         (lambda: many.reset(v=[[np.inf], [0.0]]), "v must be finite"),
         (lambda: many.set_state(many.get_state()[:1]), "state must be the 2 records"),

@@ -76,7 +76,7 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, part: float) ->
         if not factor_in_place(m.dofs, w.L):
             return FAILED
     for j in range(m.header[0].nv):
-        w.yields[j] = 1.0
+        w.free_dof_mask[j] = 1.0
     if m.header[0].ne > 0 and not _hold(m, s, w, packed, buffer):
         return FAILED
     slowest = max(least_speed(m.header, dt), STILL)

@@ -58,7 +58,7 @@ def collide_rows(
     packed, _, buffer = buffers_of(m, s, w)
     rows = _rows(m, s, w, count)
     if w.answer[0].recursive == 0:
-        couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
+        couple(m.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
     elif couple_by_recursion(packed, buffer, rows) != PASSED:
         return FAILED
     if m.header[0].ne > 0 and rows > 0 and respect_loops(packed, buffer, rows) != HELD:

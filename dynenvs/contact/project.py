@@ -71,7 +71,7 @@ def correct_positions(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> in
 def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> bool:
     """Correct `w.q_new` in place; twice where one Newton step is not enough.
 
-    And `w.pose_new`, unless `w.answer.posed` says that it was left behind.
+    And `w.pose_new`, unless `w.answer.poses_valid` says that it was left behind.
 
     Returns whether no feature is deeper in the ground, by more than LARGE, than the deepest one
     was at the start of the step.
@@ -117,7 +117,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         if last and not look and m.header[0].ne == 0:
-            w.answer[0].posed = 0  # nobody asks for `pose_new`
+            w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
             break
         update_poses(m, w.q_new, w.pose_new)
         if m.header[0].ns > 0 and (look or not last):

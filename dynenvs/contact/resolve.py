@@ -64,7 +64,7 @@ def resolve_contacts(
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     nv = m.header[0].nv
-    w.answer[0].posed = 0  # `pose_new` is about to change
+    w.answer[0].poses_valid = 0  # `pose_new` is about to change
     if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED
     count = select_contacts(m, s, w, dt)
@@ -74,7 +74,7 @@ def resolve_contacts(
     if ahead > 0.0:
         look_ahead(m, s, w, count, ahead)
     for j in range(nv):
-        w.yields[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
+        w.free_dof_mask[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
     closed = m.header[0].ne > 0
     if closed and hold_loops(packed, buffer) != HELD:
         return FAILED
@@ -125,7 +125,7 @@ def _solve_densely(
     rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
     w.answer[0].rows = rows
     if w.answer[0].recursive == 0:
-        couple(m.dofs, w.J, w.L, rows, w.yields, w.active, w.block, w.Y, w.G)
+        couple(m.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
     elif couple_by_recursion(packed, buffer, rows) != PASSED:
         return FAILED
     if closed and rows > 0 and respect_loops(packed, buffer, rows) != HELD:

@@ -37,7 +37,7 @@ def read_frames(
     for k in range(p.shape[0]):
         s = open_state(m, vector(rows, k * h.state_bytes, h.state_bytes, np.uint8))
         w = open_workspace(m, buffer)
-        w.answer[0].posed = 0
+        w.answer[0].poses_valid = 0
         update_kinematics(m, s, w)
         for i in range(h.nb):
             pose, twist = w.pose[i], w.body[i].v

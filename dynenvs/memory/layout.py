@@ -150,7 +150,7 @@ class WorkspaceView(NamedTuple):
     v_new: Floats
     rhs: Floats
     v_next: Floats
-    yields: Floats  # 1 where a coordinate gives way to impulses, 0 where it is prescribed
+    free_dof_mask: Floats  # 1 where a coordinate gives way to impulses, 0 where it is prescribed
     q_new: Floats  # shape (nq,)
     q_posed: Floats  # shape (nq,)
     J: Floats  # constraint rows, shape (nr, nv)

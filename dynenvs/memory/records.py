@@ -221,7 +221,7 @@ COEFFICIENTS = record_type(
     [
         ("friction", "f8"),
         ("restitution", "f8"),
-        ("ignored", "i8"),  # not part of the contact problem (a foot that is not meant to carry)
+        ("excluded", "i8"),  # not part of the contact problem (a foot that is not meant to carry)
     ]
 )
 
@@ -495,7 +495,7 @@ ANSWER = record_type(
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
         ("sparse", "i8"),  # whether the sparse solver gave the answer (`dynenvs.contact.sparse`)
-        ("posed", "i8"),  # whether `pose_new` belongs to `q_posed`
+        ("poses_valid", "i8"),  # whether `pose_new` belongs to `q_posed`
         ("lowest", "f8"),  # gap of the deepest feature where the velocities lead [m]
         ("until", "f8"),  # time until the next impact with restitution [s]
         ("cuts", "i8"),  # impacts at which the step has been cut

@@ -103,7 +103,7 @@ def solve_inverse(
     s, w = open_state(m, row), open_workspace(m, buffer)
     w.answer[0].wanted = w.answer[0].blocks = 0
     for f in range(m.header[0].nf):
-        s.coefficients[f].ignored = 1 if math.isinf(load_cost[f]) else 0
+        s.coefficients[f].excluded = 1 if math.isinf(load_cost[f]) else 0
     # Torques act for the whole period: inertia and bias at its start alone would lag behind.
     ahead = w.v_next
     for j in range(m.header[0].nv):

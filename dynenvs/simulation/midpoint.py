@@ -74,7 +74,7 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     for j in range(m.header[0].nv):
         w.v_free[j] = dt * (tau[j] - w.bias[j])
     for j in range(m.header[0].nv):
-        w.yields[j] = 1.0
+        w.free_dof_mask[j] = 1.0
     if not _add_up(m, s, w, packed, buffer):
         return SINGULAR
     if not _center_velocity(m, s, w, packed, buffer, tau, dt):
@@ -198,7 +198,7 @@ def _close(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: 
     for i in range(m.header[0].nq):
         w.q_new[i] = s.q[i]
     update_poses(m, w.q_new, w.pose_new)
-    w.answer[0].posed = 0
+    w.answer[0].poses_valid = 0
     close_loops(packed, buffer, 0.0)
     for i in range(m.header[0].nq):
         s.q[i] = w.q_new[i]
@@ -244,7 +244,7 @@ def _fly_trees(
     h, flies = m.header[0], w.rhs
     update_poses(m, start, w.pose)
     copy_poses(m, w.pose, w.pose_new)
-    w.answer[0].posed = 0
+    w.answer[0].poses_valid = 0
     update_velocities(m, s.v, w)
     update_inertias(m, s.mass_scale, w)
     for i in range(1, h.nb):

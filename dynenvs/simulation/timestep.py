@@ -74,7 +74,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         if placed == PLACED and not _arrive(packed, row, buffer, m, s, w, piece):
             placed = ASTRAY
         if placed != PLACED:
-            w.answer[0].posed = 0
+            w.answer[0].poses_valid = 0
             if m.header[0].integrator == MIDPOINT:
                 turn_back(m, s, buffer)
         if is_full(w):
@@ -171,7 +171,9 @@ def _meet(
     if status not in (CERTIFIED, DEGRADED):
         return False
     s.status[0].residual = max(s.status[0].residual, answer.residual)
-    answer.posed = 1  # `project` sets it to 0 where it leaves the poses out, which nobody asks for
+    answer.poses_valid = (
+        1  # `project` sets it to 0 where it leaves the poses out, which nobody asks for
+    )
     return True
 
 
@@ -252,7 +254,7 @@ def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> in
 @inlined
 def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
     """Poses at the start of the step: mostly those at the end of the one before, bit for bit."""
-    known = w.answer[0].posed != 0
+    known = w.answer[0].poses_valid != 0
     for i in range(m.header[0].nq):
         known = known and w.q_posed[i] == s.q[i]
     if known:

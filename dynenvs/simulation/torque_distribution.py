@@ -141,7 +141,7 @@ def _edge(w: WorkspaceView, n: int, i: int, c: float, s: float) -> int:
 def _share(m: ModelView, w: WorkspaceView, n: int, rows: int, h: float, cost: Floats) -> bool:
     """Edge impulses alpha into `w.z`; False if they do not keep the motion."""
     nv = m.header[0].nv
-    y, slope, change = w.tau, w.v_free, w.yields
+    y, slope, change = w.tau, w.v_free, w.free_dof_mask
     along, turn, costs = w.b, w.A[0], w.H[0]  # c_g'y, c_g' change, d_g
     if not _costs(m, w, n, cost, costs):
         return False

@@ -195,14 +195,14 @@ class Worlds:
         return {name: status[name].copy() for name in ("residual", *COUNTERS)}
 
     def step(
-        self, tau: ArrayLike | None = None, steps: int = 1, *, chosen: ArrayLike | None = None
+        self, tau: ArrayLike | None = None, steps: int = 1, *, mask: ArrayLike | None = None
     ) -> None:
         """Advance by `steps` time steps under actuator forces `tau` [N m, N].
 
         Args:
             tau: shape (count, nu), clipped to effort limits; none if None.
             steps: how many.
-            chosen: which worlds, shape (count,); all if None.  The others' `tau` is not read.
+            mask: which worlds, shape (count,); all if None.  The others' `tau` is not read.
 
         Raises:
             ValueError: wrong shape, or not finite; or parameters were written that cannot be.  All
@@ -211,7 +211,7 @@ class Worlds:
                 model allows; all others have been stepped.
         """
         steps = _number(steps, "steps", 0)
-        who = self._flags(chosen)
+        who = self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
         model = self.model
@@ -280,7 +280,7 @@ class Worlds:
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
         *,
-        chosen: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
     ) -> None:
         """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
 
@@ -289,9 +289,9 @@ class Worlds:
         Args:
             q: shape (nq,) for all alike, or (count, nq), of which those of the chosen are read.
             v: shape (nv,) or (count, nv), the same.
-            chosen: which worlds, shape (count,); all if None.
+            mask: which worlds, shape (count,); all if None.
         """
-        who = self._flags(chosen)
+        who = self._flags(mask)
         given = [
             None if value is None else self._spread(value, size, name, who)
             for value, size, name in ((q, self.model.nq, "q"), (v, self.model.nv, "v"))
@@ -305,13 +305,13 @@ class Worlds:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
         return _bytes(self._rows).copy().view(self._rows.dtype)
 
-    def set_state(self, state: NDArray[Any], *, chosen: ArrayLike | None = None) -> None:
+    def set_state(self, state: NDArray[Any], *, mask: ArrayLike | None = None) -> None:
         """Restore what `get_state` gave, in the chosen worlds, shape (count,); in all if None.
 
         Raises:
             ValueError: no states of so many worlds of this model.
         """
-        who = self._flags(chosen)
+        who = self._flags(mask)
         if getattr(state, "dtype", None) != self._rows.dtype or state.shape != self._rows.shape:
             raise ValueError(
                 f"state must be the {self.count} records that get_state() of these worlds gave"
@@ -320,13 +320,13 @@ class Worlds:
         mend_lists(self._rows)
         self._written = True
 
-    def _flags(self, chosen: ArrayLike | None) -> Flags:
-        if chosen is None:
+    def _flags(self, mask: ArrayLike | None) -> Flags:
+        if mask is None:
             return np.ones(self.count, np.bool_)
-        flags = np.asarray(chosen)
+        flags = np.asarray(mask)
         if flags.dtype != np.bool_ or flags.shape != (self.count,):
             raise ValueError(
-                f"chosen must be booleans of shape ({self.count},), got {flags.dtype} of shape "
+                f"mask must be booleans of shape ({self.count},), got {flags.dtype} of shape "
                 f"{flags.shape}"
             )
         return flags

@@ -56,12 +56,12 @@ BEND = 0.1
 
 
 @kernel
-def _couple_rows(m: ModelView, L: Floats, yields: Floats, c: LoopView) -> None:
+def _couple_rows(m: ModelView, L: Floats, free_dof_mask: Floats, c: LoopView) -> None:
     """Y = L^-T J^T, and the upper triangle of K = Y^T D^-1 Y within its envelope."""
     nv, Y, K = m.header[0].nv, c.Y, c.K
     for j in range(nv):
         for r in range(c.spans[j, 0], c.spans[j, 1]):
-            Y[j, r] = c.J[j, r] * yields[j]
+            Y[j, r] = c.J[j, r] * free_dof_mask[j]
     for i in range(nv - 1, -1, -1):
         j = m.dofs[i].parent
         while j >= 0:
@@ -140,7 +140,7 @@ def hold_loops(packed: Bytes, buffer: Bytes) -> int:
     m = open_model(packed)
     w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
     fill_rows(m, w.pose, w.S, c)
-    _couple_rows(m, w.L, w.yields, c)
+    _couple_rows(m, w.L, w.free_dof_mask, c)
     _factor_rows(c)
     for _ in range(2):
         for r in range(m.header[0].ne):

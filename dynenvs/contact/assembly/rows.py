@@ -287,7 +287,7 @@ def couple(
     J: Floats,
     L: Floats,
     rows: int,
-    yields: Floats,
+    free_dof_mask: Floats,
     first: Ints,
     after: Ints,
     Y: Floats,
@@ -306,7 +306,7 @@ def couple(
         for r in range(padded):
             Y[j, r] = 0.0
         for r in range(first[j], after[j]):
-            Y[j, r] = J[r, j] * yields[j]
+            Y[j, r] = J[r, j] * free_dof_mask[j]
         first[j], after[j] = first[j] // 4 * 4, (after[j] + 3) // 4 * 4
     for i in range(nv - 1, -1, -1):
         low, high = first[i], after[i]

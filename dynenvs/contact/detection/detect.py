@@ -130,7 +130,7 @@ def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tupl
     """All candidates deeper below ground than `depth` at the end of the step, in order.
 
     Where the poses are `pose_new`, for which spots are known.  Their numbers go to `w.low`, those
-    of their features to its second half; ignored ones are none.  Returns how many there are, and
+    of their features to its second half; excluded ones are none.  Returns how many there are, and
     the gap of the deepest of all that are near, or FAR [m].
     """
     h = m.header[0]
@@ -143,7 +143,7 @@ def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tupl
             if clearance > 0.0:
                 f += feature.members
                 continue
-        if s.coefficients[f].ignored == 0:
+        if s.coefficients[f].excluded == 0:
             gap = feature_near(feature, w.pose_new)
             lowest = min(lowest, gap)
             if gap < -depth:
@@ -153,7 +153,7 @@ def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tupl
     for i in range(w.answer[0].near_after):
         entry = w.near[h.nnear + i]
         f = h.npoints + entry.pair
-        if s.coefficients[f].ignored == 0:
+        if s.coefficients[f].excluded == 0:
             for k in range(entry.first, entry.first + entry.slots):
                 gap = w.spots[h.ns + k].gap
                 lowest = min(lowest, gap)
@@ -390,7 +390,7 @@ def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> 
     _take_gaps(m, w)
     count = integer(0)
     for k in range(h.npoints):
-        if w.gaps[k] < SEEN and s.coefficients[k].ignored == 0:
+        if w.gaps[k] < SEEN and s.coefficients[k].excluded == 0:
             contact = w.contacts[min(count, h.nc)]
             if _reaches(m, w, dt, k, k, contact):
                 deepest = deepest_point(m.features, w.gaps, h.npoints, k)
@@ -399,7 +399,7 @@ def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> 
     for i in range(w.answer[0].near):
         entry = w.near[i]
         f = h.npoints + entry.pair
-        if s.coefficients[f].ignored != 0:
+        if s.coefficients[f].excluded != 0:
             continue
         deepest = deepest_slot(m, w, entry)
         first = h.npoints + entry.first

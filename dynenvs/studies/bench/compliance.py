@@ -98,7 +98,7 @@ def _by_factors(
     arrays: tuple[Floats, Floats, Ints, Ints, Floats, Floats],
     count: int,
 ) -> None:
-    J, yields, first, after, Y, Lambda = arrays
+    J, free_dof_mask, first, after, Y, Lambda = arrays
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     for _ in range(count):
@@ -130,7 +130,7 @@ def _by_factors(
                 J[3 * a + 2, j] = S[5] + S[0] * y - S[1] * x
                 first[j], after[j] = min(first[j], 3 * a), 3 * a + 3
                 j = m.dofs[j].parent
-        couple(m.dofs, J, w.L, 3 * bodies.shape[0], yields, first, after, Y, Lambda)
+        couple(m.dofs, J, w.L, 3 * bodies.shape[0], free_dof_mask, first, after, Y, Lambda)
 
 
 def _system(model: Model, count: int, by: str, name: str) -> System:

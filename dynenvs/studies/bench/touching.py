@@ -97,7 +97,7 @@ def gather(
     points = m.header[0].npoints
     n = 0
     for f in range(points):
-        if w.gaps[f] < reach and s.coefficients[f].ignored == 0:
+        if w.gaps[f] < reach and s.coefficients[f].excluded == 0:
             if n < len(found):
                 keys[n, 0], keys[n, 1] = f, 0
                 place(m.features, w.spots, w.pose, f, -1, found[n])
@@ -107,7 +107,7 @@ def gather(
         f, first = points + w.near[i].pair, w.near[i].first
         for slot in range(w.near[i].slots):
             gap = w.gaps[points + first + slot]
-            if gap < reach and s.coefficients[f].ignored == 0:
+            if gap < reach and s.coefficients[f].excluded == 0:
                 if n < len(found):
                     keys[n, 0], keys[n, 1] = f, slot
                     place(m.features, w.spots, w.pose, f, first + slot, found[n])
