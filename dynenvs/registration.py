@@ -17,6 +17,15 @@ ENVIRONMENTS = {
     "dynenvs/Humanoid-v0": ("legged.humanoid:Humanoid", 600.0),
 }
 
+# Gymnasium's MuJoCo tasks on hard contact, without experts: classes, and control steps an episode
+MUJOCO = {
+    "dynenvs/MujocoHalfCheetah-v5": ("mujoco.half_cheetah:HalfCheetah", 1000),
+    "dynenvs/MujocoHopper-v5": ("mujoco.hopper:Hopper", 1000),
+    "dynenvs/MujocoInvertedPendulum-v5": ("mujoco.inverted_pendulum:InvertedPendulum", 1000),
+    "dynenvs/MujocoReacher-v5": ("mujoco.reacher:Reacher", 50),
+    "dynenvs/MujocoWalker2d-v5": ("mujoco.walker2d:Walker2d", 1000),
+}
+
 
 def register_environments() -> None:
     """Register every environment once, with the limit of its episodes.
@@ -24,12 +33,14 @@ def register_environments() -> None:
     `gym.make` keeps that limit, or the one that it is given, with its own TimeLimit wrapper; the
     vector environments are told it by `gym.make_vec` and count for themselves.
     """
-    for name, (place, threshold) in ENVIRONMENTS.items():
+    own = {name: (place, score, EPISODE_STEPS) for name, (place, score) in ENVIRONMENTS.items()}
+    others = {name: (place, None, limit) for name, (place, limit) in MUJOCO.items()}
+    for name, (place, threshold, limit) in {**own, **others}.items():
         if name not in registry:
             register(
                 id=name,
                 entry_point=f"dynenvs.envs.{place}Env",
                 vector_entry_point=f"dynenvs.envs.{place}VectorEnv",
                 reward_threshold=threshold,
-                max_episode_steps=EPISODE_STEPS,
+                max_episode_steps=limit,
             )

@@ -1,7 +1,7 @@
 """Which tests notice a wrong sign? Change one in each file named, in a copy, and see.
 
 `python tests/mutate.py dynenvs/lcp --tests tests/test_lcp.py` prints a line a file: the test
-that failed, or that the change survived. The quick run follows where the tests named pass.
+that failed, or that the change survived. Without --tests, all of the quick run is asked.
 """
 
 from __future__ import annotations
@@ -75,7 +75,18 @@ def changed(text: str, sign: Sign) -> str:
 def first_failure(copy: Path, tests: list[str]) -> str | None:
     """The first test that fails, or None."""
     with tempfile.TemporaryDirectory() as cache:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+        ]
         environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "DYNENVS_CACHE_DIR": cache}
         try:
             run = subprocess.run(
@@ -105,8 +116,7 @@ def try_file(copy: Path, path: Path, tests: list[str], seed: int) -> str:
     where = f"{path}:{sign.line + 1}:{sign.column + 1}"
     (copy / path).write_text(changed(text, sign), "utf-8")
     try:
-        failure = first_failure(copy, tests) if tests else None
-        failure = failure or first_failure(copy, [])
+        failure = first_failure(copy, tests)
     finally:
         (copy / path).write_text(text, "utf-8")
     line = text.splitlines()[sign.line].strip()
@@ -117,7 +127,9 @@ def main() -> None:
     """Try each file named, or each file of the folders named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--tests", nargs="*", default=[], help="test files to run first")
+    parser.add_argument(
+        "--tests", nargs="*", default=[], help="test files to run; the quick run if none are named"
+    )
     parser.add_argument("--seed", type=int, default=0, help="another seed changes other signs")
     arguments = parser.parse_args()
     files = [f for p in arguments.paths for f in (sorted(p.rglob("*.py")) if p.is_dir() else [p])]

@@ -57,6 +57,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
         friction: how the coefficients of two geoms become that of their contact: "geometric" mean
             (the square root of their product), "arithmetic" mean, "minimum", or "maximum"
             (MuJoCo's rule for geoms of equal priority).  `pair` gives a pair its own.
+        timestep: that worlds of the model take unless they are told another one [s].
         max_contacts: a limit to simultaneous contacts; a `World.step` that needs more fails and
             says so.  Without one (None), worlds begin with room for a few and make more when they
             need it.
@@ -80,6 +81,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
         restitution: str = "newton",
         impacts: str = "simultaneous",
         integrator: str = "euler",
+        timestep: float = 0.005,
         friction: str = "geometric",
         max_contacts: int | None = None,
         sparse_loops: bool = True,
@@ -91,6 +93,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
         self.contact_options = contact_options(directions, cone, restitution, impacts, integrator)
         self.friction = friction_rule(friction)
+        self.timestep = positive(timestep, "timestep [s]")
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops
         self._options: dict[str, Any] = {
@@ -100,6 +103,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
             "restitution": restitution,
             "impacts": impacts,
             "integrator": integrator,
+            "timestep": self.timestep,
             "friction": friction,
             "max_contacts": max_contacts,
             "sparse_loops": sparse_loops,

@@ -217,6 +217,11 @@ class Model:
         """ "euler" or "midpoint", as the model was built with or `with_integrator` has chosen."""
         return integrator_name(int(self.header.integrator))
 
+    @property
+    def timestep(self) -> float:
+        """Length of a step that worlds of it take unless they are told another one [s]."""
+        return float(self.description.options.get("timestep", 0.005))
+
     def with_integrator(self, name: str) -> Model:
         """The same model, stepped by another rule: "euler" or "midpoint" (`ModelBuilder`).
 

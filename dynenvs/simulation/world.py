@@ -52,7 +52,7 @@ class World:
 
     Args:
         model: what to simulate.
-        timestep: length of a step [s].
+        timestep: length of a step [s]; the model's if None.
         cone: of friction, "pyramid" or "exact", in this world; the model's if None.
         directions: of each friction pyramid in this world: even, from 4 to the model's number,
             which it is if None.
@@ -74,7 +74,7 @@ class World:
         self,
         model: Model,
         *,
-        timestep: float = 0.005,
+        timestep: float | None = None,
         cone: str | None = None,
         directions: int | None = None,
         integrator: str | None = None,
@@ -83,7 +83,7 @@ class World:
         if not isinstance(model, Model):
             raise ValueError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r}")
         self.model = model if integrator is None else model.with_integrator(integrator)
-        self.timestep = timestep
+        self.timestep = self.model.timestep if timestep is None else timestep
         self._hold(self.model.states(1))
         if cone is not None:
             self.cone = cone

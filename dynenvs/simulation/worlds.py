@@ -46,7 +46,7 @@ class Worlds:
     Args:
         model: what they all are.
         count: how many.
-        timestep: length of a step [s].
+        timestep: length of a step [s]; the model's if None.
         threads: how many threads share out the worlds of a call; 16 worlds are worth a thread.
         options: `cone`, `directions`, `integrator` and `budget`, as of `World`.
 
@@ -63,7 +63,13 @@ class Worlds:
     """
 
     def __init__(
-        self, model: Model, count: int, *, timestep: float = 0.005, threads: int = 1, **options: Any
+        self,
+        model: Model,
+        count: int,
+        *,
+        timestep: float | None = None,
+        threads: int = 1,
+        **options: Any,
     ) -> None:
         self.count = _number(count, "count", 1)
         self.threads = max(1, min(_number(threads, "threads", 1), count // LEAST_SHARE))

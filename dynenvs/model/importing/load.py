@@ -100,6 +100,7 @@ def _model(source: Source, directions: int | None, moments: bool, losses: Losses
         "gravity": gravity,
         "cone": "exact" if m.opt.cone == ELLIPTIC else "pyramid",
         "friction": "maximum",
+        "timestep": float(m.opt.timestep),
     }
     builder = ModelBuilder(**options, directions=directions or 8)
     _fill(builder, source, moments, losses)

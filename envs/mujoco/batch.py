@@ -1,0 +1,93 @@
+"""Worlds of one of Gymnasium's MuJoCo tasks: states, episodes, random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.simulation.worlds import Worlds, WorldsError
+
+
+class Outcome(NamedTuple):
+    """What a control step brought, one entry a world; of those that were not stepped, zeros."""
+
+    rewards: Floats
+    terminated: Flags
+    info: dict[str, NDArray[np.float64]]
+
+
+class Batch:
+    """Some worlds of a task.
+
+    Args:
+        task: what they are.
+        count: how many.
+        threads: that share them out, at most.
+    """
+
+    def __init__(self, task: MujocoTask, count: int, threads: int = 1) -> None:
+        self.task = task
+        self.worlds = Worlds(task.model, count, threads=threads)
+        self.generators = [np.random.default_rng() for _ in range(count)]
+        self.steps = np.zeros(count, np.int64)  # of each world's episode
+        self.started = np.zeros(count, np.bool_)
+
+    def seed(self, seeds: Sequence[int | None]) -> None:
+        """Begin the random numbers of those worlds anew that are given a seed."""
+        for i, seed in enumerate(seeds):
+            if seed is not None:
+                self.generators[i] = gym.utils.seeding.np_random(seed)[0]
+
+    def begin(self, mask: Flags) -> dict[str, Floats]:
+        """Begin an episode in these worlds; what `info` says of them."""
+        q, v = self.worlds.q.copy(), self.worlds.v.copy()
+        for i in np.flatnonzero(mask):
+            q[i], v[i] = self.task.start(self.generators[i])
+        self.place(q, v, mask)
+        return self.task.begun(self.worlds)
+
+    def place(self, q: Floats, v: Floats, mask: Flags) -> None:
+        """Begin an episode in these worlds in given states, shapes (count, nq) and (count, nv)."""
+        self.worlds.reset(q, v, mask=mask)
+        self.steps[mask] = 0
+        self.started |= mask
+
+    def step(self, actions: Floats, mask: Flags) -> Outcome:
+        """One control step of these worlds.
+
+        One whose step has no solution ends its episode in the last state that had one.
+        """
+        before, failed = self.worlds.q.copy(), np.zeros(len(mask), np.bool_)
+        try:
+            self.task.advance(self.worlds, actions, mask)
+        except WorldsError as error:
+            failed[error.worlds] = True
+        self.steps += mask
+        terms, rest = self.task.score(before, self.worlds, actions)
+        rewards = np.zeros(len(mask))
+        for term in terms.values():
+            rewards = rewards + term
+        over = (self.task.ended(self.worlds) | failed) & mask
+        return Outcome(np.where(mask, rewards, 0.0), over, {**rest, **terms})
+
+    def checked(self, actions: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
+        """Actions as numbers of one world or more, shape (count, nu).
+
+        Raises:
+            ValueError: not real numbers, wrong shape, or not finite.
+        """
+        given = np.asarray(actions)
+        if given.dtype.kind not in "fiu" or given.shape != shape:
+            raise ValueError(
+                f"{name} must be real numbers of shape {shape}, got {given.dtype} of shape "
+                f"{given.shape}"
+            )
+        if not np.isfinite(given).all():
+            where = np.argwhere(~np.isfinite(given))[:8].tolist()
+            raise ValueError(f"{name} must be finite; entries {where} are not")
+        return given.astype(np.float64).reshape(len(self.worlds), -1)
