@@ -19,8 +19,11 @@ ENVIRONMENTS = {
 
 # Gymnasium's MuJoCo tasks on hard contact, without experts: classes, and control steps an episode
 MUJOCO = {
+    "dynenvs/MujocoAnt-v5": ("mujoco.ant:Ant", 1000),
     "dynenvs/MujocoHalfCheetah-v5": ("mujoco.half_cheetah:HalfCheetah", 1000),
     "dynenvs/MujocoHopper-v5": ("mujoco.hopper:Hopper", 1000),
+    "dynenvs/MujocoHumanoid-v5": ("mujoco.humanoid:Humanoid", 1000),
+    "dynenvs/MujocoHumanoidStandup-v5": ("mujoco.humanoid_standup:HumanoidStandup", 1000),
     "dynenvs/MujocoInvertedPendulum-v5": ("mujoco.inverted_pendulum:InvertedPendulum", 1000),
     "dynenvs/MujocoReacher-v5": ("mujoco.reacher:Reacher", 50),
     "dynenvs/MujocoWalker2d-v5": ("mujoco.walker2d:Walker2d", 1000),

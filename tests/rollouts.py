@@ -20,9 +20,10 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.legged.humanoid import HumanoidTask
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model, open_state, open_workspace
+from dynenvs.registration import ENVIRONMENTS
 
 gym.register_envs(dynenvs)
-IDS = tuple(sorted(name for name in gym.registry if name.startswith("dynenvs/")))
+IDS = tuple(sorted(ENVIRONMENTS))
 WALKERS = tuple(name for name in IDS if "Pendulum" not in name)
 PLANAR = tuple(name for name in WALKERS if "Planar" in name)  # their command is one speed
 FREE = tuple(name for name in WALKERS if name not in PLANAR)  # their base is free

@@ -179,6 +179,24 @@ def test_impulses_hold_what_lies_still() -> None:
     np.testing.assert_allclose(many.impulses[:, 0], -many.impulses[:, body], atol=1e-15)
 
 
+def test_contact_wrenches_hold_what_lies_still() -> None:
+    """A box at rest far from the origin, pushed and twisted: contact answers with the opposite."""
+    model = box_on_ground()
+    many = Worlds(model, 2, timestep=0.002)
+    body = model.body_id("box0")
+    many.q[:, :3] = (3.0, -2.0, 0.06)
+    many.wrenches[:, body] = (0.4, 0.5, 0.2, 3.0, -2.0, 1.0)
+    assert not many.contact_wrenches.any()
+    many.step(steps=400)
+    np.testing.assert_allclose(many.v, 0.0, atol=1e-9)
+    weight = np.array([0, 0, 0, 0, 0, 9.81 * float(model.bodies[body].mass)])
+    given = many.contact_wrenches / many.timestep
+    np.testing.assert_allclose(given[:, body], weight - many.wrenches[:, body], atol=1e-7)
+    np.testing.assert_allclose(given[:, 0, 3:], -given[:, body, 3:], atol=1e-12)
+    arm = np.cross(many.q[:, :3], given[:, body, 3:])  # the ground's is about the world's origin
+    np.testing.assert_allclose(given[:, 0, :3], -given[:, body, :3] - arm, atol=1e-9)
+
+
 def test_frames_are_those_of_each_state() -> None:
     """As `dynenvs.frames` gives them."""
     model = quadruped.build()

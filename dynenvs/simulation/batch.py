@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynenvs.contact.detection.detect import measure_own_gaps, place
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import cross, entries
 from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
+    ModelView,
+    StateView,
+    WorkspaceView,
     open_answer,
     open_model,
+    open_moments,
     open_state,
     open_torques,
+    open_workspace,
 )
 from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.progress import APART, claim, leave
@@ -107,3 +116,56 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Floats) -
             for r in range(3):
                 impulses[k, feature.body_a, r] += total[r]
                 impulses[k, feature.body_b, r] -= total[r]
+
+
+@kernel
+def read_wrenches(packed: Bytes, rows: Bytes, buffer: Bytes, wrenches: Floats) -> None:
+    """Angular and linear impulses of contacts in the last time step on each body.
+
+    wrenches: zeros, shape (count, nb, 6), at centres of mass, world axes [N m s, N s]
+    buffer: one workspace
+    """
+    m = open_model(packed)
+    h = m.header[0]
+    for k in range(wrenches.shape[0] if h.nc > 0 else 0):
+        row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
+        s, w = open_state(m, row), open_workspace(m, buffer)
+        update_poses(m, s.q, w.pose)
+        measure_own_gaps(packed, row, buffer)
+        for f in range(h.npoints):
+            _add_wrench(m, s, w, f, f, -1, wrenches[k])
+        for n in range(w.answer[0].near):
+            near = w.near[n]
+            for at in range(near.first, near.first + near.slots):
+                _add_wrench(m, s, w, h.npoints + at, h.npoints + near.pair, at, wrenches[k])
+
+
+@inlined
+def _add_wrench(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    candidate: int,
+    f: int,
+    slot: int,
+    wrenches: Floats,
+) -> None:
+    """Add what one candidate of feature f carried in the last step."""
+    impulse = s.memory[candidate].impulse
+    if impulse[0] == 0.0 and impulse[1] == 0.0 and impulse[2] == 0.0:
+        return
+    contact, given = w.contacts[0], entries(impulse, 0)
+    place(m.features, w.spots, w.pose, f, slot, contact)
+    for side in range(2):
+        body = m.features[f].body_a if side == 0 else m.features[f].body_b
+        sign = 1.0 if side == 0 else -1.0
+        p, com = w.pose[body].p, rotate(w.pose[body].R, m.bodies[body].com)
+        x = contact.point[0] - p[0] - com[0]
+        y = contact.point[1] - p[1] - com[1]
+        z = contact.point[2] - p[2] - com[2]
+        moment = cross((x, y, z), given)
+        for r in range(3):
+            wrenches[body, r] += sign * moment[r]
+            wrenches[body, 3 + r] += sign * given[r]
+            if m.header[0].moments > 0:
+                wrenches[body, r] += sign * open_moments(m, s)[candidate, r]

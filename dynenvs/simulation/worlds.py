@@ -14,7 +14,7 @@ from dynenvs.memory.layout import Bytes, Floats
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
-from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, step_worlds
+from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, read_wrenches, step_worlds
 from dynenvs.simulation.diagnostics import COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
@@ -195,6 +195,18 @@ class Worlds:
         return found
 
     @property
+    def contact_wrenches(self) -> Floats:
+        """What contacts gave each body in the last time step (not call), shape (count, nb, 6).
+
+        Angular and linear impulse at its centre of mass, world axes [N m s, N s], at the places
+        where parts touch now; divided by `timestep`, (moment; force).  Where parts bounce, a step
+        has several parts: of the last of them.
+        """
+        found = np.zeros((self.count, len(self.model.body_names), 6))
+        read_wrenches(self.model.packed, _bytes(self._rows), self.model.workspace(), found)
+        return found
+
+    @property
     def diagnostics(self) -> dict[str, NDArray[Any]]:
         """Counters and worst residual of each world (`Diagnostics`), shape (count,)."""
         status = self._rows["status"]
@@ -303,6 +315,7 @@ class Worlds:
             for value, size, name in ((q, self.model.nq, "q"), (v, self.model.nv, "v"))
         ]
         _records(self._rows)[who] = _records(self._fresh)
+        self._tau[who] = 0.0
         for name, value in zip(("q", "v"), given, strict=True):
             if value is not None:
                 self._rows[name][who] = value[who]

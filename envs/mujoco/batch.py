@@ -62,14 +62,14 @@ class Batch:
 
         One whose step has no solution ends its episode in the last state that had one.
         """
-        before, failed = self.worlds.q.copy(), np.zeros(len(mask), np.bool_)
+        before, failed = self.task.mark(self.worlds), np.zeros(len(mask), np.bool_)
         try:
             self.task.advance(self.worlds, actions, mask)
         except WorldsError as error:
             failed[error.worlds] = True
         self.steps += mask
         terms, rest = self.task.score(before, self.worlds, actions)
-        rewards = np.zeros(len(mask))
+        rewards = np.full(len(mask), self.task.bonus)
         for term in terms.values():
             rewards = rewards + term
         over = (self.task.ended(self.worlds) | failed) & mask

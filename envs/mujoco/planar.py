@@ -107,7 +107,7 @@ class PlanarWalker(PlanarRunner):
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Speed forward and health, less the cost of control."""
         terms, rest = super().score(before, worlds, actions)
-        alive = self.healthy_reward * self.is_healthy(worlds)
+        alive = np.where(self.is_healthy(worlds), self.healthy_reward, 0.0)
         forward, cost = terms["reward_forward"], terms["reward_ctrl"]
         rest["z_distance_from_origin"] = worlds.q[:, 1] - self.home[1]
         return {"reward_forward": forward, "reward_survive": alive, "reward_ctrl": cost}, rest

@@ -176,4 +176,4 @@ def _renderer(env: MujocoEnv) -> Renderer:
 
 def _of_one(info: dict[str, Floats]) -> dict[str, Any]:
     """Entries of a batch of one as numbers, or arrays where they are such."""
-    return {key: np.asarray(value)[0].tolist() for key, value in info.items()}
+    return {key: value[0] for key, value in info.items()}

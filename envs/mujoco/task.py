@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -50,6 +50,7 @@ class MujocoTask(ABC):
         ImportError: without the mujoco package, which reads it.
     """
 
+    bonus: ClassVar[float] = 0.0  # of every step, besides the terms
     xml_file: str = ""
     frame_skip: int = 5
 
@@ -97,10 +98,14 @@ class MujocoTask(ABC):
         """Terms of the reward, which is their sum, and the rest of `info`; of shape (count,).
 
         Args:
-            before: positions q at the beginning of the control step, shape (count, nq).
+            before: what `mark` gave at the beginning of the control step.
             worlds: as they are now.
             actions: as they were given, shape (count, nu).
         """
+
+    def mark(self, worlds: Worlds) -> Floats:
+        """What `score` needs to know of the beginning of a step; positions, shape (count, nq)."""
+        return worlds.q.copy()
 
     def ended(self, worlds: Worlds) -> Flags:
         """Whose episode is over, shape (count,)."""

@@ -1,0 +1,185 @@
+"""MujocoAnt-v5: Gymnasium's Ant-v5 on hard contact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynenvs.envs.checks import flag, interval
+from dynenvs.envs.mujoco.readings import contact_forces, links
+from dynenvs.envs.mujoco.single import MujocoEnv
+from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.envs.mujoco.vector import MujocoVectorEnv
+from dynenvs.simulation.worlds import Worlds
+
+
+@dataclass(kw_only=True, eq=False)
+class AntTask(MujocoTask):
+    """The options of Gymnasium's Ant-v5.
+
+    Args:
+        xml_file, frame_skip: see `MujocoTask`.
+        forward_reward_weight: weight of the velocity along x [s/m].
+        ctrl_cost_weight: of the sum of squared actions, which is subtracted.
+        contact_cost_weight: of the sum of squared contact forces, clipped, which is subtracted.
+        healthy_reward: of each step that ends healthy.
+        main_body: name or number of the body whose velocity counts.
+        terminate_when_unhealthy: whether the episode ends otherwise.
+        healthy_z_range: heights of the torso [m].
+        contact_force_range: to which contact forces and moments are clipped [N, N m].
+        reset_noise_scale: of the noise on the first state.
+        exclude_current_positions_from_observation: whether x and y are not shown.
+        include_cfrc_ext_in_observation: whether contact forces are shown.
+    """
+
+    xml_file: str = "ant.xml"
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 0.5
+    contact_cost_weight: float = 5e-4
+    healthy_reward: float = 1.0
+    main_body: int | str = 1
+    terminate_when_unhealthy: bool = True
+    healthy_z_range: tuple[float, float] = (0.2, 1.0)
+    contact_force_range: tuple[float, float] = (-1.0, 1.0)
+    reset_noise_scale: float = 0.1
+    exclude_current_positions_from_observation: bool = True
+    include_cfrc_ext_in_observation: bool = True
+
+    def check(self) -> None:
+        """Weights are not negative, ranges have two ends."""
+        self.positive("forward_reward_weight", "ctrl_cost_weight", "contact_cost_weight")
+        self.positive("healthy_reward", "reset_noise_scale")
+        for name in ("healthy_z_range", "contact_force_range"):
+            setattr(self, name, interval(getattr(self, name), name, -np.inf, np.inf))
+        for name in (
+            "terminate_when_unhealthy",
+            "exclude_current_positions_from_observation",
+            "include_cfrc_ext_in_observation",
+        ):
+            flag(getattr(self, name), name)
+
+    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """The file's pose and uniform noise; normal noise on velocities."""
+        noise, model = self.reset_noise_scale, self.model
+        q = self.home + rng.uniform(-noise, noise, size=model.nq)
+        return q, noise * rng.standard_normal(model.nv)
+
+    def mark(self, worlds: Worlds) -> Floats:
+        """Where the main body is [m], shape (count, 2)."""
+        main = self.main_body
+        body = worlds.model.body_id(main) if isinstance(main, str) else links(self.model)[main - 1]
+        return worlds.frames.positions[:, body, :2]
+
+    def observe(self, worlds: Worlds) -> Floats:
+        """Positions without x and y, velocities, contact forces."""
+        hidden = 2 * int(self.exclude_current_positions_from_observation)
+        parts = [worlds.q[:, hidden:], worlds.v]
+        if self.include_cfrc_ext_in_observation:
+            parts.append(self._forces(worlds).reshape(len(worlds), -1))
+        return np.hstack(parts)
+
+    def _forces(self, worlds: Worlds) -> Floats:
+        return np.clip(contact_forces(worlds), *self.contact_force_range)
+
+    def score(
+        self, before: Floats, worlds: Worlds, actions: Floats
+    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Speed forward and health, less the costs of control and contact."""
+        velocity = (self.mark(worlds) - before) / self.dt
+        contact = np.sum(np.square(self._forces(worlds)), axis=(1, 2))
+        terms = {
+            "reward_forward": self.forward_reward_weight * velocity[:, 0],
+            "reward_survive": np.where(self.is_healthy(worlds), self.healthy_reward, 0.0),
+            "reward_ctrl": -self.ctrl_cost_weight * np.sum(np.square(actions), axis=1),
+            "reward_contact": -self.contact_cost_weight * contact,
+        }
+        rest = {"x_velocity": velocity[:, 0], "y_velocity": velocity[:, 1]}
+        return terms, {**self.begun(worlds), **rest}
+
+    def is_healthy(self, worlds: Worlds) -> Flags:
+        """Whether the torso's height is in its range."""
+        low, high = self.healthy_z_range
+        healthy: Flags = (low <= worlds.q[:, 2]) & (worlds.q[:, 2] <= high)
+        return healthy
+
+    def ended(self, worlds: Worlds) -> Flags:
+        """Who is not healthy, if that ends an episode."""
+        return ~self.is_healthy(worlds) & self.terminate_when_unhealthy
+
+    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+        """Where it is."""
+        x, y = worlds.q[:, 0].copy(), worlds.q[:, 1].copy()
+        return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
+
+
+class AntEnv(MujocoEnv):
+    """Run forward on four legs; Gymnasium's Ant-v5, number for number.
+
+    ## Action space
+
+    `Box(-1, 1, (8,), float32)`: controls of the motors of hip and ankle; times the gear of 150 they
+    are torques [N m].
+
+    | number | motors |
+    | --- | --- |
+    | 0, 1 | hip and ankle of the right hind leg |
+    | 2, 3 | of the left front leg |
+    | 4, 5 | of the right front leg |
+    | 6, 7 | of the left hind leg |
+
+    ## Observation space
+
+    `Box(-inf, inf, (105,), float64)`.
+
+    | number | what | unit |
+    | --- | --- | --- |
+    | 0 | height of the torso | m |
+    | 1-4 | its orientation, a quaternion (w, x, y, z) | |
+    | 5-12 | angles of hips and ankles in the order of the file's joints | rad |
+    | 13-15 | velocity of the torso, world axes | m/s |
+    | 16-18 | its angular velocity, its own axes | rad/s |
+    | 19-26 | rates of hips and ankles | rad/s |
+    | 27-104 | moment and force of contacts on each of 13 bodies, clipped to +-1 | N m, N |
+
+    Moments are about the centre of mass of the whole robot, world axes (MuJoCo's `cfrc_ext`).
+    With `exclude_current_positions_from_observation=False` x and y [m] come first; with
+    `include_cfrc_ext_in_observation=False` the last 78 are left out.
+
+    ## Rewards
+
+    `reward_forward` (`forward_reward_weight` times the velocity along x), `reward_survive`
+    (`healthy_reward`), `reward_ctrl` (`-ctrl_cost_weight` times the sum of squared actions) and
+    `reward_contact` (`-contact_cost_weight` times the sum of squared contact forces, clipped).
+
+    ## Starting state
+
+    The file's pose with uniform noise in +-`reset_noise_scale`, velocities normal with that
+    deviation: the same state as Gymnasium's for the same seed.
+
+    ## Episode end
+
+    Terminated when the torso's height is out of `healthy_z_range` [m].  Truncated after 1000 steps
+    by `gym.make`.
+
+    ## Arguments
+
+    `xml_file`, `frame_skip`, `forward_reward_weight`, `ctrl_cost_weight`, `contact_cost_weight`,
+    `healthy_reward`, `main_body`, `terminate_when_unhealthy`, `healthy_z_range`,
+    `contact_force_range`, `reset_noise_scale`, `exclude_current_positions_from_observation`,
+    `include_cfrc_ext_in_observation`.
+
+    ## What is different
+
+    Contact and joint stops are hard, so that contact forces are those of rigid bodies; contact
+    begins at touch (the file's margin of 1 cm is left out); velocities are stepped by the
+    semi-implicit Euler rule.
+    """
+
+    task_type = AntTask
+
+
+class AntVectorEnv(MujocoVectorEnv):
+    """Many ants; see `AntEnv`."""
+
+    env_type = AntEnv
