@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import dynenvs
-from dynenvs.envs.mujoco.readings import about_the_robot, mass_center, read
+from dynenvs.envs.mujoco.view import View
 from dynenvs.registration import MUJOCO
 
 NAMES = [name.removeprefix("dynenvs/Mujoco") for name in MUJOCO]
@@ -33,7 +33,7 @@ def follow(ours, theirs) -> None:
         one.set_state(worlds.q[0], worlds.v[0])
         # Its own contact is soft: it is to reckon with our forces
         if one.model.nv > 9:  # those that observe forces
-            one.data.cfrc_ext[1:] = read(worlds).forces[0]
+            one.data.cfrc_ext[1:] = View(worlds).forces[0]
 
     one.do_simulation = go
 
@@ -234,15 +234,15 @@ def test_quantities_of_bodies_are_mujocos() -> None:
         v = rng.normal(size=model.nv)
         theirs.set_state(q, v)
         robot.reset(q, v)
-        found = read(robot)
+        found = View(robot)
         np.testing.assert_allclose(found.inertias[0], data.cinert[1:], atol=1e-13)
         np.testing.assert_allclose(found.velocities[0], data.cvel[1:], atol=1e-13)
-        np.testing.assert_allclose(mass_center(robot)[0], data.subtree_com[0], atol=1e-13)
+        np.testing.assert_allclose(found.mass_center[0], data.subtree_com[0], atol=1e-13)
         # The same way of moving a wrench from each body's centre of mass to the robot's
         wrench = rng.normal(size=(model.nbody - 1, 6))
         data.xfrc_applied[1:, :3], data.xfrc_applied[1:, 3:] = wrench[:, 3:], wrench[:, :3]
         data.ncon = 0
         mujoco.mj_rnePostConstraint(model, data)
-        moved = about_the_robot(robot, wrench[None])
+        moved = found.about_the_robot(wrench[None])
         np.testing.assert_allclose(moved[0], data.cfrc_ext[1:], atol=1e-12)
         data.xfrc_applied[:] = 0.0

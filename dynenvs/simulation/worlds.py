@@ -159,6 +159,11 @@ class Worlds:
         view.flags.writeable = bool(self.model.header.restitution)
         return view
 
+    @property
+    def _workspace(self) -> Bytes:
+        """That of the first thread."""
+        return self._buffers[: int(self.model.header.workspace_bytes)]
+
     def _view(self, name: str) -> Floats:
         view: Floats = self._rows[name]
         return view
@@ -181,7 +186,7 @@ class Worlds:
         n, nb = self.count, len(self.model.body_names)
         shapes = (n, nb, 3, 3), (n, nb, 3), (n, nb, 3), (n, nb, 3)
         found = Frames(*(np.empty(shape) for shape in shapes))
-        read_frames(self.model.packed, _bytes(self._rows), self.model.workspace(), *found)
+        read_frames(self.model.packed, _bytes(self._rows), self._workspace, *found)
         return found
 
     @property
@@ -203,7 +208,7 @@ class Worlds:
         has several parts: of the last of them.
         """
         found = np.zeros((self.count, len(self.model.body_names), 6))
-        read_wrenches(self.model.packed, _bytes(self._rows), self.model.workspace(), found)
+        read_wrenches(self.model.packed, _bytes(self._rows), self._workspace, found)
         return found
 
     @property

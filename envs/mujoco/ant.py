@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynenvs.envs.checks import flag, interval
-from dynenvs.envs.mujoco.readings import contact_forces, links
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 
 @dataclass(kw_only=True, eq=False)
@@ -65,51 +64,51 @@ class AntTask(MujocoTask):
         q = self.home + rng.uniform(-noise, noise, size=model.nq)
         return q, noise * rng.standard_normal(model.nv)
 
-    def mark(self, worlds: Worlds) -> Floats:
+    def mark(self, view: View) -> Floats:
         """Where the main body is [m], shape (count, 2)."""
         main = self.main_body
-        body = worlds.model.body_id(main) if isinstance(main, str) else links(self.model)[main - 1]
-        return worlds.frames.positions[:, body, :2]
+        body = self.model.body_id(main) if isinstance(main, str) else view.links[main - 1]
+        return view.frames.positions[:, body, :2]
 
-    def observe(self, worlds: Worlds) -> Floats:
+    def observe(self, view: View) -> Floats:
         """Positions without x and y, velocities, contact forces."""
         hidden = 2 * int(self.exclude_current_positions_from_observation)
-        parts = [worlds.q[:, hidden:], worlds.v]
+        parts = [view.q[:, hidden:], view.v]
         if self.include_cfrc_ext_in_observation:
-            parts.append(self._forces(worlds).reshape(len(worlds), -1))
+            parts.append(self._forces(view).reshape(len(view), -1))
         return np.hstack(parts)
 
-    def _forces(self, worlds: Worlds) -> Floats:
-        return np.clip(contact_forces(worlds), *self.contact_force_range)
+    def _forces(self, view: View) -> Floats:
+        return np.clip(view.forces, *self.contact_force_range)
 
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Speed forward and health, less the costs of control and contact."""
-        velocity = (self.mark(worlds) - before) / self.dt
-        contact = np.sum(np.square(self._forces(worlds)), axis=(1, 2))
+        velocity = (self.mark(view) - before) / self.dt
+        contact = np.sum(np.square(self._forces(view)), axis=(1, 2))
         terms = {
             "reward_forward": self.forward_reward_weight * velocity[:, 0],
-            "reward_survive": np.where(self.is_healthy(worlds), self.healthy_reward, 0.0),
+            "reward_survive": np.where(self.is_healthy(view), self.healthy_reward, 0.0),
             "reward_ctrl": -self.ctrl_cost_weight * np.sum(np.square(actions), axis=1),
             "reward_contact": -self.contact_cost_weight * contact,
         }
         rest = {"x_velocity": velocity[:, 0], "y_velocity": velocity[:, 1]}
-        return terms, {**self.begun(worlds), **rest}
+        return terms, {**self.begun(view), **rest}
 
-    def is_healthy(self, worlds: Worlds) -> Flags:
+    def is_healthy(self, view: View) -> Flags:
         """Whether the torso's height is in its range."""
         low, high = self.healthy_z_range
-        healthy: Flags = (low <= worlds.q[:, 2]) & (worlds.q[:, 2] <= high)
+        healthy: Flags = (low <= view.q[:, 2]) & (view.q[:, 2] <= high)
         return healthy
 
-    def ended(self, worlds: Worlds) -> Flags:
+    def ended(self, view: View) -> Flags:
         """Who is not healthy, if that ends an episode."""
-        return ~self.is_healthy(worlds) & self.terminate_when_unhealthy
+        return ~self.is_healthy(view) & self.terminate_when_unhealthy
 
-    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+    def begun(self, view: View) -> dict[str, Floats]:
         """Where it is."""
-        x, y = worlds.q[:, 0].copy(), worlds.q[:, 1].copy()
+        x, y = view.q[:, 0].copy(), view.q[:, 1].copy()
         return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.envs.mujoco.view import View
 from dynenvs.simulation.worlds import Worlds, WorldsError
 
 
@@ -36,6 +37,18 @@ class Batch:
         self.generators = [np.random.default_rng() for _ in range(count)]
         self.steps = np.zeros(count, np.int64)  # of each world's episode
         self.started = np.zeros(count, np.bool_)
+        self._view: View | None = None
+
+    @property
+    def view(self) -> View:
+        """What the worlds are now."""
+        if self._view is None:
+            self._view = View(self.worlds)
+        return self._view
+
+    def observe(self) -> Floats:
+        """What they show, shape (count, size)."""
+        return self.task.observe(self.view)
 
     def seed(self, seeds: Sequence[int | None]) -> None:
         """Begin the random numbers of those worlds anew that are given a seed."""
@@ -49,11 +62,12 @@ class Batch:
         for i in np.flatnonzero(mask):
             q[i], v[i] = self.task.start(self.generators[i])
         self.place(q, v, mask)
-        return self.task.begun(self.worlds)
+        return self.task.begun(self.view)
 
     def place(self, q: Floats, v: Floats, mask: Flags) -> None:
         """Begin an episode in these worlds in given states, shapes (count, nq) and (count, nv)."""
         self.worlds.reset(q, v, mask=mask)
+        self._view = None
         self.steps[mask] = 0
         self.started |= mask
 
@@ -62,18 +76,22 @@ class Batch:
 
         One whose step has no solution ends its episode in the last state that had one.
         """
-        before, failed = self.task.mark(self.worlds), np.zeros(len(mask), np.bool_)
+        before, failed = self.task.mark(self.view), np.zeros(len(mask), np.bool_)
         try:
             self.task.advance(self.worlds, actions, mask)
         except WorldsError as error:
             failed[error.worlds] = True
+        self._view = None
         self.steps += mask
-        terms, rest = self.task.score(before, self.worlds, actions)
+        terms, rest = self.task.score(before, self.view, actions)
         rewards = np.full(len(mask), self.task.bonus)
         for term in terms.values():
             rewards = rewards + term
-        over = (self.task.ended(self.worlds) | failed) & mask
+        over = (self.task.ended(self.view) | failed) & mask
         return Outcome(np.where(mask, rewards, 0.0), over, {**rest, **terms})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_view": None}
 
     def checked(self, actions: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
         """Actions as numbers of one world or more, shape (count, nu).

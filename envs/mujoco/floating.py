@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynenvs.envs.checks import flag, interval
-from dynenvs.envs.mujoco.readings import contact_forces, read
 from dynenvs.envs.mujoco.task import Floats, MujocoTask
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 TENDONS = (("left_hip_y", "left_knee"), ("right_hip_y", "right_knee"))  # length: knee - hip [rad]
 
@@ -52,18 +51,16 @@ class FloatingHumanoid(MujocoTask):
         q = self.home + rng.uniform(-noise, noise, size=model.nq)
         return q, rng.uniform(-noise, noise, size=model.nv)
 
-    def observe(self, worlds: Worlds) -> Floats:
+    def observe(self, view: View) -> Floats:
         """Positions, velocities, and what MuJoCo calls cinert, cvel, qfrc_actuator, cfrc_ext."""
-        found, n = read(worlds), len(worlds)
-        torques = np.zeros((n, self.model.nv))
-        torques[:, self.model.actuated] = worlds.tau
+        n = len(view)
         hidden = 2 * int(self.exclude_current_positions_from_observation)
-        parts = [worlds.q[:, hidden:], worlds.v]
+        parts = [view.q[:, hidden:], view.v]
         for shown, values in (
-            (self.include_cinert_in_observation, found.inertias),
-            (self.include_cvel_in_observation, found.velocities),
-            (self.include_qfrc_actuator_in_observation, torques[:, 6:]),
-            (self.include_cfrc_ext_in_observation, found.forces),
+            (self.include_cinert_in_observation, view.inertias),
+            (self.include_cvel_in_observation, view.velocities),
+            (self.include_qfrc_actuator_in_observation, view.torques[:, 6:]),
+            (self.include_cfrc_ext_in_observation, view.forces),
         ):
             if shown:
                 parts.append(values.reshape(n, -1))
@@ -74,15 +71,15 @@ class FloatingHumanoid(MujocoTask):
         cost: Floats = self.ctrl_cost_weight * np.sum(np.square(actions), axis=1)
         return cost
 
-    def contact_cost(self, worlds: Worlds, weight: float, ends: tuple[float, float]) -> Floats:
+    def contact_cost(self, view: View, weight: float, ends: tuple[float, float]) -> Floats:
         """What contact forces cost, within these ends, shape (count,)."""
-        squares = np.sum(np.square(contact_forces(worlds)), axis=(1, 2))
+        squares = np.sum(np.square(view.forces), axis=(1, 2))
         cost: Floats = np.clip(weight * squares, *ends)
         return cost
 
-    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+    def begun(self, view: View) -> dict[str, Floats]:
         """Where it is, and how long its tendons are."""
-        model, q, v = self.model, worlds.q, worlds.v
+        model, q, v = self.model, view.q, view.v
         at = [tuple(model.position_index(joint) for joint in pair) for pair in TENDONS]
         of = [tuple(model.velocity_index(joint) for joint in pair) for pair in TENDONS]
         return {

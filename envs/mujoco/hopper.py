@@ -12,7 +12,7 @@ from dynenvs.envs.mujoco.planar import PlanarWalker
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Flags
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 
 @dataclass(kw_only=True, eq=False)
@@ -34,12 +34,12 @@ class HopperTask(PlanarWalker):
         name = "healthy_state_range"
         self.healthy_state_range = interval(self.healthy_state_range, name, -np.inf, np.inf)
 
-    def is_healthy(self, worlds: Worlds) -> Flags:
+    def is_healthy(self, view: View) -> Flags:
         """Whether, besides, no entry of the state is out of range."""
         low, high = self.healthy_state_range
-        state = np.hstack([worlds.q[:, 2:], worlds.v])
+        state = np.hstack([view.q[:, 2:], view.v])
         within = ((low < state) & (state < high)).all(axis=1)
-        return super().is_healthy(worlds) & within
+        return super().is_healthy(view) & within
 
 
 class HopperEnv(MujocoEnv):

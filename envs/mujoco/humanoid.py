@@ -8,11 +8,10 @@ import numpy as np
 
 from dynenvs.envs.checks import flag, interval
 from dynenvs.envs.mujoco.floating import FloatingHumanoid, cost_range
-from dynenvs.envs.mujoco.readings import mass_center
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Flags, Floats
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,39 +44,39 @@ class HumanoidTask(FloatingHumanoid):
         z_range = self.healthy_z_range
         self.healthy_z_range = interval(z_range, "healthy_z_range", -np.inf, np.inf)
 
-    def mark(self, worlds: Worlds) -> Floats:
+    def mark(self, view: View) -> Floats:
         """The centre of mass [m], shape (count, 3)."""
-        return mass_center(worlds)
+        return view.mass_center
 
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Speed forward and health, less the costs of control and contact."""
-        velocity = (self.mark(worlds) - before) / self.dt
-        contact = self.contact_cost(worlds, self.contact_cost_weight, self.contact_cost_range)
+        velocity = (self.mark(view) - before) / self.dt
+        contact = self.contact_cost(view, self.contact_cost_weight, self.contact_cost_range)
         terms = {
             "reward_forward": self.forward_reward_weight * velocity[:, 0],
-            "reward_survive": np.where(self.is_healthy(worlds), self.healthy_reward, 0.0),
+            "reward_survive": np.where(self.is_healthy(view), self.healthy_reward, 0.0),
             "reward_ctrl": -self.control_cost(actions),
             "reward_contact": -contact,
         }
         rest = {"x_velocity": velocity[:, 0], "y_velocity": velocity[:, 1]}
-        return terms, {**self.begun(worlds), **rest}
+        return terms, {**self.begun(view), **rest}
 
-    def is_healthy(self, worlds: Worlds) -> Flags:
+    def is_healthy(self, view: View) -> Flags:
         """Whether the torso's height is in its range."""
         low, high = self.healthy_z_range
-        healthy: Flags = (low < worlds.q[:, 2]) & (worlds.q[:, 2] < high)
+        healthy: Flags = (low < view.q[:, 2]) & (view.q[:, 2] < high)
         return healthy
 
-    def ended(self, worlds: Worlds) -> Flags:
+    def ended(self, view: View) -> Flags:
         """Who is not healthy, if that ends an episode."""
-        return ~self.is_healthy(worlds) & self.terminate_when_unhealthy
+        return ~self.is_healthy(view) & self.terminate_when_unhealthy
 
-    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+    def begun(self, view: View) -> dict[str, Floats]:
         """Where it is, and how long its tendons are."""
-        distance = np.hypot(worlds.q[:, 0], worlds.q[:, 1])
-        return {**super().begun(worlds), "distance_from_origin": distance}
+        distance = np.hypot(view.q[:, 0], view.q[:, 1])
+        return {**super().begun(view), "distance_from_origin": distance}
 
 
 class HumanoidEnv(MujocoEnv):

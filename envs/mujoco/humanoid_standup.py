@@ -11,7 +11,7 @@ from dynenvs.envs.mujoco.floating import FloatingHumanoid, cost_range
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Floats
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 
 @dataclass(kw_only=True, eq=False)
@@ -37,21 +37,21 @@ class HumanoidStandupTask(FloatingHumanoid):
         cost_range(self, "impact_cost_range")
 
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Height over the length of a physics step, less the costs of control and impact."""
-        impact = self.contact_cost(worlds, self.impact_cost_weight, self.impact_cost_range)
+        impact = self.contact_cost(view, self.impact_cost_weight, self.impact_cost_range)
         terms = {
-            "reward_linup": worlds.q[:, 2] / worlds.timestep,
+            "reward_linup": view.q[:, 2] / self.model.timestep,
             "reward_quadctrl": -self.control_cost(actions),
             "reward_impact": -impact,
         }
-        return terms, self.begun(worlds)
+        return terms, self.begun(view)
 
-    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+    def begun(self, view: View) -> dict[str, Floats]:
         """Where it is, and how long its tendons are."""
-        height = worlds.q[:, 2] - self.home[2]
-        return {**super().begun(worlds), "z_distance_from_origin": height}
+        height = view.q[:, 2] - self.home[2]
+        return {**super().begun(view), "z_distance_from_origin": height}
 
 
 class HumanoidStandupEnv(MujocoEnv):

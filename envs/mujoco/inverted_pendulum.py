@@ -9,7 +9,7 @@ import numpy as np
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 UPRIGHT = 0.2  # how far the pole may lean [rad]
 
@@ -37,19 +37,19 @@ class InvertedPendulumTask(MujocoTask):
         q = self.home + rng.uniform(-noise, noise, size=model.nq)
         return q, rng.uniform(-noise, noise, size=model.nv)
 
-    def observe(self, worlds: Worlds) -> Floats:
+    def observe(self, view: View) -> Floats:
         """Positions and velocities."""
-        return np.hstack([worlds.q, worlds.v])
+        return np.hstack([view.q, view.v])
 
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """One for each step that does not end the episode."""
-        return {"reward_survive": np.where(self.ended(worlds), 0.0, 1.0)}, {}
+        return {"reward_survive": np.where(self.ended(view), 0.0, 1.0)}, {}
 
-    def ended(self, worlds: Worlds) -> Flags:
+    def ended(self, view: View) -> Flags:
         """Whose pole leans."""
-        leans: Flags = np.abs(worlds.q[:, 1]) > UPRIGHT
+        leans: Flags = np.abs(view.q[:, 1]) > UPRIGHT
         return leans
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynenvs.envs.checks import flag, interval
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 
 @dataclass(kw_only=True, eq=False)
@@ -34,20 +34,20 @@ class PlanarRunner(MujocoTask):
         name = "exclude_current_positions_from_observation"
         flag(self.exclude_current_positions_from_observation, name)
 
-    def observe(self, worlds: Worlds) -> Floats:
+    def observe(self, view: View) -> Floats:
         """Positions without x, and velocities."""
         hidden = int(self.exclude_current_positions_from_observation)
-        return np.hstack([worlds.q[:, hidden:], self.shown(worlds.v)])
+        return np.hstack([view.q[:, hidden:], self.shown(view.v)])
 
     def shown(self, v: Floats) -> Floats:
         """Velocities as they are observed."""
         return v
 
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Speed forward, less the cost of control."""
-        x = worlds.q[:, 0].copy()
+        x = view.q[:, 0].copy()
         velocity = (x - before[:, 0]) / self.dt
         terms = {
             "reward_forward": self.forward_reward_weight * velocity,
@@ -59,9 +59,9 @@ class PlanarRunner(MujocoTask):
         cost: Floats = -self.ctrl_cost_weight * np.sum(np.square(actions), axis=1)
         return cost
 
-    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+    def begun(self, view: View) -> dict[str, Floats]:
         """Where it is."""
-        return {"x_position": worlds.q[:, 0].copy()}
+        return {"x_position": view.q[:, 0].copy()}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -103,29 +103,29 @@ class PlanarWalker(PlanarRunner):
         return np.clip(v, -10.0, 10.0)
 
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Speed forward and health, less the cost of control."""
-        terms, rest = super().score(before, worlds, actions)
-        alive = np.where(self.is_healthy(worlds), self.healthy_reward, 0.0)
+        terms, rest = super().score(before, view, actions)
+        alive = np.where(self.is_healthy(view), self.healthy_reward, 0.0)
         forward, cost = terms["reward_forward"], terms["reward_ctrl"]
-        rest["z_distance_from_origin"] = worlds.q[:, 1] - self.home[1]
+        rest["z_distance_from_origin"] = view.q[:, 1] - self.home[1]
         return {"reward_forward": forward, "reward_survive": alive, "reward_ctrl": cost}, rest
 
-    def is_healthy(self, worlds: Worlds) -> Flags:
+    def is_healthy(self, view: View) -> Flags:
         """Whether height and pitch are within their ranges."""
         (low, high), (back, front) = self.healthy_z_range, self.healthy_angle_range
-        z, angle = worlds.q[:, 1], worlds.q[:, 2]
+        z, angle = view.q[:, 1], view.q[:, 2]
         healthy: Flags = (low < z) & (z < high) & (back < angle) & (angle < front)
         return healthy
 
-    def ended(self, worlds: Worlds) -> Flags:
+    def ended(self, view: View) -> Flags:
         """Who is not healthy, if that ends an episode."""
-        return ~self.is_healthy(worlds) & self.terminate_when_unhealthy
+        return ~self.is_healthy(view) & self.terminate_when_unhealthy
 
-    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+    def begun(self, view: View) -> dict[str, Floats]:
         """Where it is."""
         return {
-            **super().begun(worlds),
-            "z_distance_from_origin": worlds.q[:, 1] - self.home[1],
+            **super().begun(view),
+            "z_distance_from_origin": view.q[:, 1] - self.home[1],
         }

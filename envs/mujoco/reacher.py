@@ -9,7 +9,7 @@ import numpy as np
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.simulation.worlds import Worlds
+from dynenvs.envs.mujoco.view import View
 
 NEAREST = 0.2  # radius of the disc in which the target lies [m]
 
@@ -45,24 +45,24 @@ class ReacherTask(MujocoTask):
         v[-2:] = 0.0
         return q, v
 
-    def observe(self, worlds: Worlds) -> Floats:
+    def observe(self, view: View) -> Floats:
         """The arm's angles by cosine and sine, the target, the arm's rates, and what is between."""
-        q, v = worlds.q, worlds.v
-        angles, between = q[:, :2], self._between(worlds)[:, :2]
+        q, v = view.q, view.v
+        angles, between = q[:, :2], self._between(view)[:, :2]
         return np.hstack([np.cos(angles), np.sin(angles), q[:, 2:], v[:, :2], between])
 
-    def _between(self, worlds: Worlds) -> Floats:
+    def _between(self, view: View) -> Floats:
         """From target to fingertip [m], shape (count, 3)."""
-        places = worlds.frames.positions
+        places = view.frames.positions
         finger, target = (self.model.body_id(name) for name in ("fingertip", "target"))
         between: Floats = places[:, finger] - places[:, target]
         return between
 
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Distance and control, both as costs."""
-        distance = np.linalg.norm(self._between(worlds), axis=1)
+        distance = np.linalg.norm(self._between(view), axis=1)
         terms = {
             "reward_dist": -distance * self.reward_dist_weight,
             "reward_ctrl": -np.square(actions).sum(axis=1) * self.reward_control_weight,

@@ -113,7 +113,7 @@ class MujocoEnv(gym.Env[Floats, NDArray[np.float32]]):
         return self._observe(), reward, over, False, _of_one(outcome.info)
 
     def _observe(self) -> Floats:
-        seen: Floats = self.task.observe(self.batch.worlds)[0]
+        seen: Floats = self.batch.observe()[0]
         return seen
 
     def set_state(self, qpos: ArrayLike, qvel: ArrayLike) -> None:
@@ -122,8 +122,7 @@ class MujocoEnv(gym.Env[Floats, NDArray[np.float32]]):
         Raises:
             ValueError: wrong shape, or not finite.
         """
-        self.batch.worlds.reset(qpos, qvel)
-        self.batch.started[:] = True
+        self.batch.place(np.array(qpos, ndmin=2), np.array(qvel, ndmin=2), ALL)
 
     def state_vector(self) -> Floats:
         """Positions, then velocities, shape (nq + nv,)."""

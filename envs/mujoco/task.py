@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.checks import number, whole
+from dynenvs.envs.mujoco.view import View
 from dynenvs.model.actuators import actuator_forces
 from dynenvs.model.importing import NotCarriedOver, load
 from dynenvs.model.model import Model
@@ -65,7 +66,7 @@ class MujocoTask(ABC):
         self.action_space = gym.spaces.Box(low, high, dtype=np.float32)
         first = Worlds(self.model, 1)
         first.reset(self.home)
-        size = self.observe(first).shape[1]
+        size = self.observe(View(first)).shape[1]
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float64)
         # A servo's force follows its joint from step to step, a torque motor's does not
         laws = [(*motor.gain[1:], *motor.bias) for motor in self.model.actuators]
@@ -88,30 +89,30 @@ class MujocoTask(ABC):
         """
 
     @abstractmethod
-    def observe(self, worlds: Worlds) -> Floats:
+    def observe(self, view: View) -> Floats:
         """What each world shows, shape (count, size)."""
 
     @abstractmethod
     def score(
-        self, before: Floats, worlds: Worlds, actions: Floats
+        self, before: Floats, view: View, actions: Floats
     ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Terms of the reward, which is their sum, and the rest of `info`; of shape (count,).
 
         Args:
             before: what `mark` gave at the beginning of the control step.
-            worlds: as they are now.
+            view: of the worlds as they are now.
             actions: as they were given, shape (count, nu).
         """
 
-    def mark(self, worlds: Worlds) -> Floats:
+    def mark(self, view: View) -> Floats:
         """What `score` needs to know of the beginning of a step; positions, shape (count, nq)."""
-        return worlds.q.copy()
+        return view.q.copy()
 
-    def ended(self, worlds: Worlds) -> Flags:
+    def ended(self, view: View) -> Flags:
         """Whose episode is over, shape (count,)."""
-        return np.zeros(len(worlds), np.bool_)
+        return np.zeros(len(view), np.bool_)
 
-    def begun(self, worlds: Worlds) -> dict[str, Floats]:
+    def begun(self, view: View) -> dict[str, Floats]:
         """What `info` says at the beginning of an episode, of shape (count,)."""
         return {}
 

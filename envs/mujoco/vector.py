@@ -106,7 +106,7 @@ class MujocoVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         self.batch.seed([s if m else None for s, m in zip(seeds, mask, strict=True)])
         info = self.batch.begin(mask)
         self._ended[mask] = False
-        return self.task.observe(self.batch.worlds), _told(info, mask)
+        return self.batch.observe(), _told(info, mask)
 
     def _mask(self, options: Any) -> Flags:
         given = dict(options or {})
@@ -161,7 +161,7 @@ class MujocoVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         if self.limit is not None:
             truncated = ~fresh & (batch.steps >= self.limit)
         self._ended = outcome.terminated | truncated
-        seen = self.task.observe(batch.worlds)
+        seen = batch.observe()
         if mode == AutoresetMode.SAME_STEP and self._ended.any():
             seen, info = self._begin_at_once(seen, info, outcome)
         return seen, outcome.rewards, outcome.terminated, truncated, info
@@ -181,7 +181,7 @@ class MujocoVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         _merge(info, begun, over)
         info["final_obs"], info["_final_obs"] = last, over
         info["final_info"], info["_final_info"] = final, over.copy()
-        return self.task.observe(self.batch.worlds), info
+        return self.batch.observe(), info
 
 
 def _told(info: dict[str, Floats], mask: Flags) -> dict[str, Any]:

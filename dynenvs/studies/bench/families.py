@@ -13,6 +13,7 @@ from dynenvs.studies.bench import (
     batch,
     compliance,
     dynamics,
+    identical,
     lcp,
     memory,
     pendulum,
@@ -29,6 +30,7 @@ from dynenvs.studies.bench.report import document, draft, markdown, show, write_
 FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "single": single.cases,
     "peers": batch.peer_cases,
+    "identical": identical.cases,
     "batch": batch.cases,
     "threads": batch.thread_cases,
     "steps": steps.cases,

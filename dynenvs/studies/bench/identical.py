@@ -21,7 +21,7 @@ from dynenvs.studies.bench.race import Case, Maker, Race, Settings, System
 NAMES = ("Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "Walker2d-v5")
 DRAWN = 16  # batches of actions, used again and again
 WORLDS = 256
-STEPS = 500  # of the bare race, from the file's pose, before it begins there again
+HELD, CALLS = 50, 10  # physics steps in a call of the bare race; calls before it begins anew
 PERIODS = {"Ant-v5": 0.05, "HalfCheetah-v5": 0.05, "Hopper-v5": 0.008, "Humanoid-v5": 0.015}
 EULER, RK4 = "mj_step, Euler", "mj_step, RK4"
 
@@ -55,7 +55,7 @@ def _environments(name: str) -> Race:
 
 
 def _steps(name: str) -> Race:
-    """Physics steps of one world under torques that change at random every few steps."""
+    """Physics steps of one world, from the file's pose, under random torques held for 50 steps."""
     makers: list[tuple[str, Maker]] = [
         (EULER, partial(_mujoco, name, "mjINT_EULER")),
         (RK4, partial(_mujoco, name, "mjINT_RK4")),
@@ -96,7 +96,7 @@ def _run(envs: Any, actions: Any, ends: bool) -> Any:
 
 
 def _ours(name: str, size: int, threads: int) -> System:
-    envs = gym.make_vec(f"dynenvs/Mujoco{name}", size, num_threads=threads)
+    envs: Any = gym.make_vec(f"dynenvs/Mujoco{name}", size, num_threads=threads)
     envs.reset(seed=0)
     run = _run(envs, _drawn(envs.unwrapped.single_action_space, size), False)
     facts = {"worlds": size, "threads": threads}
@@ -114,21 +114,21 @@ def _pool(name: str, threads: int) -> System:
 
 def _gymnasium(name: str) -> System:
     peer("mujoco")
-    env = gym.make(name)
+    env: Any = gym.make(name)
     env.reset(seed=0)
     run = _run(env, _drawn(env.action_space, 1)[:, 0], True)
     return System(run, 1, env.unwrapped.dt, {"worlds": 1, "threads": 1}, env.close)
 
 
 def _single(name: str) -> System:
-    env = gym.make(f"dynenvs/Mujoco{name}")
+    env: Any = gym.make(f"dynenvs/Mujoco{name}")
     env.reset(seed=0)
     run = _run(env, _drawn(env.action_space, 1)[:, 0], True)
     return System(run, 1, env.unwrapped.dt, {"worlds": 1, "threads": 1}, env.close)
 
 
 def _mujoco(name: str, integrator: str) -> System:
-    """`mj_step` from the file's pose, a control step at a time."""
+    """`mj_step`."""
     mujoco = peer("mujoco")
     task = _task(name).task
     path = Path(gym.__file__).parent / "envs" / "mujoco" / "assets" / task.xml_file
@@ -140,13 +140,13 @@ def _mujoco(name: str, integrator: str) -> System:
     def run(count: int) -> None:
         nonlocal at
         for _ in range(count):
-            if at % (STEPS // task.frame_skip) == 0:
+            if at % CALLS == 0:
                 mujoco.mj_resetData(model, data)
             data.ctrl[:] = actions[at % DRAWN]
-            mujoco.mj_step(model, data, task.frame_skip)
+            mujoco.mj_step(model, data, HELD)
             at += 1
 
-    return System(run, task.frame_skip, model.opt.timestep)
+    return System(run, HELD, model.opt.timestep)
 
 
 def _bare(name: str) -> System:
@@ -162,9 +162,9 @@ def _bare(name: str) -> System:
     def run(count: int) -> None:
         nonlocal at
         for _ in range(count):
-            if at % (STEPS // task.frame_skip) == 0:
+            if at % CALLS == 0:
                 worlds.reset(task.home)
-            worlds.step(forces[at % DRAWN], task.frame_skip)
+            worlds.step(forces[at % DRAWN], HELD)
             at += 1
 
-    return System(run, task.frame_skip, worlds.timestep)
+    return System(run, HELD, worlds.timestep)
