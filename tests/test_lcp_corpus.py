@@ -121,6 +121,18 @@ def test_kostrevas_example_cycles_without_a_rule() -> None:
     np.testing.assert_allclose(result.z, z, atol=1e-14)
 
 
+@pytest.mark.parametrize("n", [3, 8, 20, 40])
+def test_newtons_method_takes_newtons_steps(n: int) -> None:
+    """Ten or so, whatever the size: by steepest descent, to which it falls back, hundreds."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        B, S = rng.normal(size=(2, n, n))
+        A = B @ B.T + 0.1 * np.eye(n) + S - S.T
+        result = solve_lcp(A, rng.normal(size=n), method="semismooth_newton")
+        assert result.certified
+        assert result.iterations <= 20
+
+
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 20), degenerate=st.booleans())
 @example(seed=131233, n=5, degenerate=False)  # rounding once left nothing to end a step

@@ -12,6 +12,7 @@ from trees import Array
 
 import dynenvs  # noqa: F401
 from dynenvs.dynamics.energy import totals
+from dynenvs.dynamics.jacobians import frames
 from dynenvs.envs.robots import humanoid
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
@@ -118,6 +119,29 @@ def test_a_wrench_and_gravity_turn_a_humanoid_as_they_should() -> None:
     world.step(np.full(world.model.nu, 5.0), steps=100)
     gained = (about_center(world) - start)[3:] / world.time
     assert np.allclose(gained, [30.0, -20.0, 50.0 - mass * G], rtol=1e-11)
+
+
+def test_a_wrench_turns_a_humanoid_alike_wherever_it_is() -> None:
+    """Its angular momentum grows by moment and arm; neither knows of the world's origin."""
+    ends = []
+    for place in (NOTHING, (3.0, -7.0, 2.0)):
+        world = in_space(0.0)
+        world.q[:3] += place
+        body = world.model.body_id("torso")
+        moment, force = np.array([2.0, -3.0, 1.0]), np.array([30.0, -20.0, 50.0])
+        world.wrenches[body] = *moment, *force
+        start, found = about_center(world), totals(world.model, world.q, world.v)
+        frame = frames(world.model, world.q)
+        at = frame.rotations[body] @ world.model.bodies[body].com + frame.positions[body]
+        world.timestep = 1e-5
+        world.step()
+        gained = (about_center(world) - start)[:3] / world.time
+        expected = moment + np.cross(at - found.center_of_mass, force)
+        np.testing.assert_allclose(gained, expected, rtol=1e-3)
+        world.timestep = 0.005
+        world.step(np.full(world.model.nu, 5.0), steps=100)
+        ends.append(np.concatenate([world.q[:3] - place, world.q[3:], world.v]))
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0.0, atol=1e-9)
 
 
 def chain(links: int, **options: Any) -> Model:
