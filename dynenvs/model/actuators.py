@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,7 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
 
-_GATHERED: WeakKeyDictionary[Model, tuple[Floats, ...]] = WeakKeyDictionary()
+
+class _Arrays(NamedTuple):
+    """All numbers of a model's n actuators."""
+
+    speeds: Floats  # d velocity / d v, shape (n, nv)
+    lengths: Floats  # d length / d q, shape (n, nq)
+    gears: Floats  # joint force of each actuated coordinate per force, shape (n, nu)
+    gain: Floats  # shape (3, n)
+    bias: Floats
+    controls: Floats  # ranges, shape (2, n)
+    forces: Floats
+    effort: Floats  # shape (nu,)
+    follow: bool  # whether a force depends on the state
+
+
+_GATHERED: WeakKeyDictionary[Model, _Arrays] = WeakKeyDictionary()
 
 
 def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike) -> Floats:
@@ -44,21 +60,34 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
             raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")
     if np.isnan(given).any():
         raise ValueError("control must not be NaN")
-    gears, lengths, gain, bias, limits, clips = _arrays(model)
-    length, speed = qs @ lengths.T, vs @ gears.T
-    given = np.clip(given, limits[:, 0], limits[:, 1])
-    force = (gain[:, 0] + gain[:, 1] * length + gain[:, 2] * speed) * given
-    force = force + (bias[:, 0] + bias[:, 1] * length + bias[:, 2] * speed)
-    force = np.clip(force, clips[:, 0], clips[:, 1])
-    effort = model.effort_limit[model.actuated]
-    joint: Floats = np.clip((force @ gears)[..., model.actuated], -effort, effort)
-    return joint
+    a = _arrays(model)
+    given = _clipped(given, *a.controls)
+    force = a.gain[0] * given + a.bias[0]
+    if a.follow:
+        length, speed = qs @ a.lengths.T, vs @ a.speeds.T
+        force = force + (a.gain[1] * length + a.gain[2] * speed) * given
+        force = force + (a.bias[1] * length + a.bias[2] * speed)
+    shape = np.broadcast_shapes(given.shape[:-1], qs.shape[:-1], vs.shape[:-1])
+    force = np.broadcast_to(force, (*shape, given.shape[-1]))
+    return _clipped(_clipped(force, *a.forces) @ a.gears, -a.effort, a.effort)
 
 
-def _arrays(model: Model) -> tuple[Floats, ...]:
+def _clipped(values: Floats, low: Floats, high: Floats) -> Floats:
+    """np.clip, in a third of its time for few numbers."""
+    out: Floats = np.minimum(np.maximum(values, low), high)
+    return out
+
+
+def _arrays(model: Model) -> _Arrays:
     """All numbers of a model's actuators, gathered at the first call."""
     if model not in _GATHERED:
-        _GATHERED[model] = (*_gears(model), *_laws(model))
+        speeds, lengths = _gears(model)
+        gain, bias, controls, forces = (law.T.copy() for law in _laws(model))
+        gears, effort = speeds[:, model.actuated].copy(), model.effort_limit[model.actuated]
+        follow = bool(gain[1:].any() or bias[1:].any())
+        _GATHERED[model] = _Arrays(
+            speeds, lengths, gears, gain, bias, controls, forces, effort, follow
+        )
     return _GATHERED[model]
 
 

@@ -19,7 +19,7 @@ from dynenvs.simulation.diagnostics import COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.threads import share
-from dynenvs.simulation.timestep import STEP_FAILED, STEP_FULL
+from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
 from dynenvs.simulation.world import SimulationError, World
 
 Flags = NDArray[np.bool_]
@@ -88,12 +88,14 @@ class Worlds:
         h = self.model.header
         self.model.workspace()  # says where there is no memory for one
         self._buffers = np.zeros(self.threads * (int(h.workspace_bytes) + APART), np.uint8)
+        self._motors = self.model.actuated
+        self._limit = self.model.effort_limit[self._motors]
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
         self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared"}
+        made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_limit"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
         return kept | {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
 
@@ -177,7 +179,7 @@ class Worlds:
     @property
     def tau(self) -> Floats:
         """Actuator forces of each world's last step, clipped to effort limits, (count, nu)."""
-        applied: Floats = self._tau[:, self.model.actuated]
+        applied: Floats = self._tau[:, self._motors]
         return applied
 
     @property
@@ -234,31 +236,29 @@ class Worlds:
                 model allows; all others have been stepped.
         """
         steps = _number(steps, "steps", 0)
-        who = self._flags(mask)
+        who = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
-        model = self.model
-        shape = (self.count, model.nu)
-        if tau is None:
-            forces = np.zeros(shape)
-        else:
-            forces = np.where(who[:, None], _numbers(tau, shape, "tau"), 0.0)
-            if not np.isfinite(forces).all():
-                bad = np.argwhere(~np.isfinite(forces))[:8].tolist()
-                raise ValueError(f"tau must be finite; entries {bad} are not")
-        limit = model.effort_limit[model.actuated]
-        applied = self._tau[who]
-        applied[:, model.actuated] = np.clip(forces[who], -limit, limit)
-        self._tau[who] = applied
+        shape = (self.count, len(self._motors))
+        forces = np.zeros(shape) if tau is None else _numbers(tau, shape, "tau")
+        if who is not None:
+            forces = np.where(who[:, None], forces, self.tau)
+        if not np.isfinite(forces).all():
+            bad = np.argwhere(~np.isfinite(forces))[:8].tolist()
+            raise ValueError(f"tau must be finite; entries {bad} are not")
+        self._tau[:, self._motors] = np.minimum(np.maximum(forces, -self._limit), self._limit)
         self._outcomes[:] = 0
-        self._outcomes[who, 0] = WAITING
+        self._outcomes[:, 0] = WAITING if who is None else np.where(who, WAITING, DONE)
         self._step_all(steps)
 
     def _step_all(self, steps: int) -> None:
         """Step who is waiting; make room where that is wanted, and ask again."""
-        outcomes, most = self._outcomes, most_contacts(self.model)
+        outcomes = self._outcomes
+        self._run(steps)
+        if not outcomes.any():
+            return  # all is done
+        most = most_contacts(self.model)
         while True:
-            self._run(steps)
             full = outcomes[:, 0] == STEP_FULL
             beyond = full & (outcomes[:, 1] > most)
             outcomes[beyond, 0] = STEP_FAILED
@@ -267,6 +267,7 @@ class Worlds:
                 break
             self._make_room(*outcomes[full, 1:].max(axis=0).tolist())
             outcomes[full, 0] = WAITING
+            self._run(steps)
         which = np.flatnonzero(outcomes[:, 0] == STEP_FAILED)
         if which.size:
             raise WorldsError(

@@ -24,18 +24,27 @@ class View:
     Attributes:
         worlds: which.
         q, v: positions and velocities, shapes (count, nq) and (count, nv).
-        links: numbers of the file's bodies, shape (n,): those with mass, as a body with several
-            joints is a chain here, of which the last has the mass.
     """
 
     def __init__(self, worlds: Worlds) -> None:
         self.worlds, self.q, self.v = worlds, worlds.q, worlds.v
-        self._bodies = worlds.model.bodies.view(np.ndarray)
-        self.links = np.flatnonzero(self._bodies["mass"] > 0.0)
-        self._masses = self._bodies["mass"][self.links]
+        self._bodies = worlds.model.bodies
 
     def __len__(self) -> int:
         return len(self.q)
+
+    @cached_property
+    def links(self) -> NDArray[np.int64]:
+        """Numbers of the file's bodies, shape (n,).
+
+        Those with mass: a body with several joints is a chain here, of which the last has the mass.
+        """
+        return np.flatnonzero(self._bodies["mass"] > 0.0)
+
+    @cached_property
+    def _masses(self) -> Floats:
+        masses: Floats = self._bodies["mass"][self.links]
+        return masses
 
     @cached_property
     def frames(self) -> Frames:
