@@ -12,9 +12,9 @@ import pytest
 from dynenvs import ModelBuilder, World, free
 
 BOXES = 24
-# Of what is asked, answered at least; measured with a pyramid 0.59, 0.81, 0.71 and 0.91, with the
-# exact cone 0.57, 0.83, 0.73 and 0.86, of which the cones' own rung all
-LEAST = {"kept": 0.5, "modes": 0.72, "sweeps": 0.6, "path": 0.78}
+# Of what is asked, answered at least; measured with a pyramid 0.58, 0.86, 0.76 and 0.95, with the
+# exact cone 0.63, 0.85, 0.89 and 0.80
+LEAST = {"kept": 0.5, "modes": 0.75, "sweeps": 0.65, "path": 0.7}
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
@@ -35,7 +35,7 @@ def test_every_rung_does_its_work_in_a_falling_heap(cone: str) -> None:
     assert found.failed == found.degraded == 0
     for name, least in LEAST.items():
         rung = getattr(found.rungs, name)
-        assert rung.asked > 100
+        assert rung.asked > 50
         assert rung.answered >= least * rung.asked, name
     if cone == "exact":
         assert found.rungs.cones.answered >= 0.99 * found.rungs.cones.asked > 0
