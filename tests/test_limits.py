@@ -14,6 +14,7 @@ from dynenvs.dynamics.aba import aba
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import Joint, ModelError, fixed, free, prismatic, revolute, spherical
 from dynenvs.simulation.world import World
+from dynenvs.simulation.worlds import Worlds
 
 NOTHING = (0.0, 0.0, 0.0)
 ROD = (0.1, 0.1, 0.0)  # thin, along its z axis
@@ -287,11 +288,24 @@ def test_wrong_descriptions_are_refused(case: str) -> None:
 def test_wrong_timesteps_are_refused(timestep: Any) -> None:
     """When the world is made, and later."""
     world = ball()
-    with pytest.raises(ValueError, match="timestep"):
-        World(world.model, timestep=timestep)
+    if timestep is not None:  # which is the model's
+        with pytest.raises(ValueError, match="timestep"):
+            World(world.model, timestep=timestep)
     with pytest.raises(ValueError, match="timestep"):
         world.timestep = timestep
     assert world.timestep == 1e-3
+
+
+def test_a_model_has_a_timestep() -> None:
+    """Which worlds of it take, unless they are told another one; saved and read with it."""
+    builder = ModelBuilder(timestep=0.003)
+    builder.body("ball", joint=free(), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    model = builder.build()
+    assert World(model).timestep == Worlds(model, 2).timestep == model.timestep == 0.003
+    assert World(model, timestep=0.01).timestep == 0.01
+    assert ModelBuilder.of(model.description).build().timestep == 0.003
+    with pytest.raises(ModelError, match="timestep"):
+        ModelBuilder(timestep=0.0)
 
 
 def test_a_world_is_made_of_a_model() -> None:
