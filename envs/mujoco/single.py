@@ -148,7 +148,8 @@ class MujocoEnv(gym.Env[Floats, NDArray[np.float32]]):
         frame = snapshot(model, q, forces)
         masses = model.bodies["mass"]
         middle = masses @ frame.positions / masses.sum()
-        picture: NDArray[np.uint8] | None = self._renderer.draw(frame._replace(focus=middle))
+        focus = np.array([middle[0], middle[1], 0.0])  # the ground beneath it
+        picture: NDArray[np.uint8] | None = self._renderer.draw(frame._replace(focus=focus))
         return picture
 
     def close(self) -> None:
