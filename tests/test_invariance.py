@@ -21,9 +21,9 @@ TURNED = 0.7  # [rad]
 EPS = 1e-9  # what rounding may grow to [m]; 4e-12 is seen
 
 
-def scene(cone: str, shapes: tuple[str, ...]) -> Model:
+def scene(shapes: tuple[str, ...], **options: str) -> Model:
     """Loose bodies above a floor, centres of mass off the middle."""
-    builder = ModelBuilder(cone=cone)
+    builder = ModelBuilder(**options)
     builder.half_space("floor")
     for i, shape in enumerate(shapes):
         name = f"{shape}{i}"
@@ -39,9 +39,11 @@ def scene(cone: str, shapes: tuple[str, ...]) -> Model:
     return builder.build()
 
 
-def fall(model: Model, steps: int, moved: Array, angle: float) -> list[Array]:
+def fall(
+    model: Model, steps: int, moved: Array, angle: float, timestep: float = 0.004
+) -> list[Array]:
     """Rotations and positions of all bodies over time, taken back to where they were not moved."""
-    world, rng = World(model, timestep=0.004), np.random.default_rng(3)
+    world, rng = World(model, timestep=timestep), np.random.default_rng(3)
     c, s = np.cos(angle), np.sin(angle)
     R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     for i, body in enumerate(model.bodies[1:]):
@@ -75,8 +77,21 @@ def test_moved_and_turned_scenes_go_the_same_way(cone: str, shapes: tuple[str, .
     Coulomb's exact law may have several answers where bodies touch each other and the floor at
     once; rounding then chooses, so that the exact cone is watched in the first impacts alone.
     """
-    model, steps = scene(cone, shapes), 90 if cone == "pyramid" else 56
+    model, steps = scene(shapes, cone=cone), 90 if cone == "pyramid" else 56
     first = fall(model, steps, np.zeros(3), 0.0)
     for moved, angle in ((MOVED, 0.0), (np.zeros(3), TURNED), (MOVED, TURNED)):
         for here, there in zip(first, fall(model, steps, moved, angle), strict=True):
             np.testing.assert_allclose(there, here, rtol=0.0, atol=EPS)
+
+
+@pytest.mark.parametrize("shapes", [SHAPES, ("box", "capsule", "box")])
+@pytest.mark.parametrize(("integrator", "timestep"), [("midpoint", 0.004), ("euler", 0.02)])
+def test_so_they_do_by_the_midpoint_rule_and_in_long_steps(
+    shapes: tuple[str, ...], integrator: str, timestep: float
+) -> None:
+    """Contacts are carried along with their bodies, or found at the end of a step alone."""
+    model, steps = scene(shapes, integrator=integrator), 60 if timestep < 0.01 else 24
+    first = fall(model, steps, np.zeros(3), 0.0, timestep)
+    moved = fall(model, steps, MOVED, TURNED, timestep)
+    for here, there in zip(first, moved, strict=True):
+        np.testing.assert_allclose(there, here, rtol=0.0, atol=EPS)
