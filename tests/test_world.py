@@ -310,3 +310,21 @@ def test_no_contact_features_at_all() -> None:
     world.step(steps=10)
     assert world.contacts == []
     certified(world)
+
+
+def test_contacts_of_a_box_on_a_box_are_its_corners() -> None:
+    """By hand: the smaller box's lower corners, each with its part of the weight."""
+    builder = ModelBuilder()
+    builder.box("table", "world", half_size=(0.5, 0.5, 0.1), position=(2.0, -3.0, 0.1))
+    builder.body("box", joint=free(), density=500.0)
+    builder.box("box", "box", half_size=(0.1, 0.08, 0.06), friction=0.5)
+    world = World(builder.build(), timestep=0.002)
+    world.q[:3] = 2.0, -3.0, 0.26
+    world.step(steps=50)
+    points = np.array([contact.position for contact in world.contacts])
+    corners = {(x, y) for x in (1.9, 2.1) for y in (-3.08, -2.92)}
+    assert {(round(x, 6), round(y, 6)) for x, y, _ in points.tolist()} == corners
+    np.testing.assert_allclose(points[:, 2], 0.2, atol=1e-6)
+    weight = 9.81 * world.model.bodies[-1].mass * 0.002
+    total = np.sum([contact.impulse for contact in world.contacts], axis=0)
+    np.testing.assert_allclose(np.abs(total), (0.0, 0.0, weight), atol=1e-9)
