@@ -18,7 +18,13 @@ from dynenvs.agents.console import open_console
 from dynenvs.agents.data import commands as data
 from dynenvs.agents.errors import UserError, told_plainly
 from dynenvs.agents.evaluation.demo import play, writable
-from dynenvs.agents.evaluation.episode import environment_id, make, short_name, speeds_of
+from dynenvs.agents.evaluation.episode import (
+    environment_id,
+    is_from_file,
+    make,
+    short_name,
+    speeds_of,
+)
 from dynenvs.agents.evaluation.options import parse_options
 from dynenvs.agents.interrupt import stopped_by_ctrl_c
 from dynenvs.agents.learn import commands as learn
@@ -73,7 +79,7 @@ def demo(
         str,
         typer.Argument(
             help="humanoid, quadruped, planar-humanoid, planar-quadruped, double-pendulum, "
-            "chain-pendulum, or an id."
+            "chain-pendulum, an id, or a robot's file: go2.xml."
         ),
     ] = ("humanoid"),
     seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
@@ -128,7 +134,7 @@ def demo(
 def _command_of(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
     """The command, a speed or speeds; None leaves it to the environment to draw."""
     if command is None:
-        return PACES.get(env_id)
+        return PACES.get("dynenvs/Quadruped-v0" if is_from_file(env_id) else env_id)
     return None if command == "drawn" else speeds_of(command)
 
 

@@ -17,6 +17,9 @@ ENVIRONMENTS = {
     "dynenvs/Humanoid-v0": ("legged.humanoid:Humanoid", 600.0),
 }
 
+# Any robot from its file: `source` says which
+LEGGED = {"dynenvs/Legged-v0": ("legged.any_legged:AnyLegged", EPISODE_STEPS)}
+
 # Gymnasium's MuJoCo tasks on hard contact, without experts: classes, and control steps an episode
 MUJOCO = {
     "dynenvs/MujocoAnt-v5": ("mujoco.ant:Ant", 1000),
@@ -37,7 +40,7 @@ def register_environments() -> None:
     vector environments are told it by `gym.make_vec` and count for themselves.
     """
     own = {name: (place, score, EPISODE_STEPS) for name, (place, score) in ENVIRONMENTS.items()}
-    others = {name: (place, None, limit) for name, (place, limit) in MUJOCO.items()}
+    others = {name: (place, None, limit) for name, (place, limit) in {**MUJOCO, **LEGGED}.items()}
     for name, (place, threshold, limit) in {**own, **others}.items():
         if name not in registry:
             register(

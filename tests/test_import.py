@@ -183,6 +183,17 @@ def test_a_urdf_is_what_pinocchio_makes_of_it() -> None:
         close(dynenvs.bias_force(ours, angles, v), pin.nle(theirs, data, np.array(turned), v))
 
 
+def test_a_link_without_inertia_has_no_mass() -> None:
+    """Whatever its shapes: they are not made of water."""
+    skin = """<link name="skin"><collision><geometry><box size="1 1 1"/></geometry></collision>
+    </link>
+    <joint name="glue" type="fixed"><parent link="b"/><child link="skin"/></joint>"""
+    links = LINK.format("a", 1), LINK.format("b", 1), JOINT
+    model = dynenvs.load(urdf(*links, skin), floating=True)
+    bare = dynenvs.load(urdf(*links), floating=True)
+    np.testing.assert_allclose(model.bodies["mass"].sum(), bare.bodies["mass"].sum(), rtol=1e-12)
+
+
 def test_moments_of_contact_are_carried_over() -> None:
     """A ball of condim 6 on a floor of condim 3: all five bounds are the larger ones of the two."""
     text = BALL.replace('size="0.1"', 'size="0.1" condim="6" friction="0.5 0.02 0.003"')

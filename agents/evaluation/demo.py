@@ -97,8 +97,7 @@ def _show(
     run_episode(env, policy, seed=seed, max_steps=WARM_UP)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, console=console) as progress:
-        name = type(env).__name__.removesuffix("Env")
-        task = progress.add_task(name, total=step_limit(env))
+        task = progress.add_task(env.title, total=step_limit(env))
 
         def after_step(step: int) -> bool:
             if step % every == 0 and step <= filmed:

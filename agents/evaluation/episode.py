@@ -6,11 +6,12 @@ import inspect
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import load_env_creator
+from gymnasium.envs.registration import load_env_creator, registry
 
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.envs.core.base import DynEnv
@@ -18,7 +19,10 @@ from dynenvs.envs.core.codes import END_WORDS
 from dynenvs.envs.core.task import NO_LIMIT
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
-from dynenvs.registration import ENVIRONMENTS
+from dynenvs.registration import ENVIRONMENTS, LEGGED
+
+ROBOT_FILES = (".xml", ".urdf", ".json")
+LEGGED_PLACE = LEGGED["dynenvs/Legged-v0"][0]
 
 
 class Episode(NamedTuple):
@@ -66,16 +70,32 @@ def speeds_of(text: str) -> float | tuple[float, ...]:
 def environment_id(name: str) -> str:
     """The id of an environment given by its id, without or with version, or its short name.
 
+    A robot's file makes one (`make_legged`).
+
     Raises:
-        ValueError: no such environment; lists those that there are.
+        ValueError: no such environment; lists those that there are.  Or no robot that walks.
     """
+    if Path(name).suffix.lower() in ROBOT_FILES:
+        from dynenvs.envs.legged.make_legged import make_legged
+
+        return make_legged(name)
+    if is_from_file(name):
+        return name
     for env_id in ENVIRONMENTS:
         bare = env_id.removeprefix("dynenvs/")
         known = (env_id, bare, bare.rsplit("-v", 1)[0], short_name(env_id))
         if name.lower() in (word.lower() for word in known):
             return env_id
     choices = ", ".join(short_name(env_id) for env_id in ENVIRONMENTS)
-    raise ValueError(f"unknown environment {name!r}; choose from: {choices}")
+    raise ValueError(
+        f"unknown environment {name!r}; choose from: {choices}, or a robot's .xml or .urdf"
+    )
+
+
+def is_from_file(env_id: str) -> bool:
+    """Whether `make_legged` has made this environment."""
+    spec = registry.get(env_id)
+    return spec is not None and spec.entry_point == f"dynenvs.envs.{LEGGED_PLACE}Env"
 
 
 def make(env_id: str, **options: Any) -> DynEnv:
@@ -86,12 +106,13 @@ def make(env_id: str, **options: Any) -> DynEnv:
     Raises:
         ValueError: an option that this environment does not have, or a value out of its range.
     """
-    creator = load_env_creator(str(gym.spec(env_id).entry_point))
+    spec = gym.spec(env_id)
+    creator = load_env_creator(str(spec.entry_point))
     known = inspect.signature(creator).parameters
     for option in options:
         if option not in known:
             raise ValueError(f"{env_id} has no option {option!r}; choose from: {', '.join(known)}")
-    env = creator(**{"max_episode_steps": None, **options})
+    env = creator(**{"max_episode_steps": None, **spec.kwargs, **options})
     assert isinstance(env, DynEnv)
     return env
 

@@ -12,10 +12,12 @@ from dynenvs.agents.experts.humanoid.expert import StridingController
 from dynenvs.agents.experts.pendulum.chain_pendulum import ChainController
 from dynenvs.agents.experts.pendulum.double_pendulum import PendulumController
 from dynenvs.agents.experts.planar.expert import WalkingController, planar_humanoid_expert
+from dynenvs.agents.experts.quadruped.any_quadruped import AnyTrottingController
 from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.envs.legged.any_legged import AnyLeggedTask
 from dynenvs.envs.legged.humanoid import HumanoidTask
 from dynenvs.envs.legged.quadruped import QuadrupedTask
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
@@ -29,6 +31,7 @@ EXPERTS: dict[type[Task], Callable[[DynEnv | DynVectorEnv], BatchController]] = 
     ChainPendulumTask: ChainController,
     PlanarHumanoidTask: planar_humanoid_expert,
     PlanarQuadrupedTask: WalkingController,
+    AnyLeggedTask: AnyTrottingController,  # before QuadrupedTask, which it is a kind of
     QuadrupedTask: TrottingController,
     HumanoidTask: StridingController,
 }

@@ -119,6 +119,11 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Where they are: `observation[env.unwrapped.observation_slices["joint angles"]]`."""
         return dict(self.task.observation_slices)
 
+    @property
+    def title(self) -> str:
+        """What pictures call it."""
+        return type(self).__name__.removesuffix("Env")
+
     # Gymnasium
 
     def reset(

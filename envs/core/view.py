@@ -49,7 +49,7 @@ def open_renderer(env: DynEnv, mode: Mode, *, fps: float | None = None) -> Rende
         width=env.width,
         height=env.height,
         fps=1.0 / env.dt if fps is None else fps,
-        title=type(env).__name__.removesuffix("Env"),
+        title=env.title,
         view_height=_view_height(env.task.robot),
         hooks=Hooks(partial(push, env), getattr(env, "change_command", None)),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from dynenvs.envs.core.base import DynEnv
@@ -167,7 +168,7 @@ class HumanoidTask(LeggedTask):
     frame_skip: int = 2
 
     pose = robot.STANDING
-    feet: ClassVar = {side: (f"{side}_foot",) for side in robot.SIDES}
+    feet = MappingProxyType({side: (f"{side}_foot",) for side in robot.SIDES})
     gait = GAIT
     joint_bound = JOINT_BOUND
 

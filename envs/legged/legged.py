@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,10 +103,10 @@ class LeggedTask(Task):
     integrator: str | None = None  # type: ignore[assignment]
 
     reset_options = ("command", "cone", "directions")
-    pose: ClassVar[tuple[float, ...]]
-    feet: ClassVar[Mapping[str, tuple[str, ...]]]
-    gait: ClassVar[tuple[float, float]]
-    joint_bound: ClassVar[float]
+    pose: Sequence[float] = field(init=False)
+    feet: Mapping[str, tuple[str, ...]] = field(init=False)
+    gait: tuple[float, float] = field(init=False)
+    joint_bound: float = field(init=False)
     scan: ClassVar[tuple[int, int]] = (17, 11)
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from dynenvs.envs.checks import flag
@@ -176,7 +177,7 @@ class QuadrupedTask(LeggedTask):
     frame_skip: int = 2
 
     pose = 4 * robot.STANDING
-    feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
+    feet = MappingProxyType({leg: (f"{leg}_foot",) for leg in robot.LEGS})
     gait = GAIT
     joint_bound = JOINT_BOUND
 
@@ -210,7 +211,7 @@ class QuadrupedTask(LeggedTask):
             block("joint angles", lower, upper, "rad", "in the order of the action"),
             symmetric("velocity", speed, "m/s", "of the trunk's centre, own axes", 3),
             symmetric("angular velocity", turn, "rad/s", "of the trunk", 3),
-            symmetric("joint velocities", JOINT_BOUND, "rad/s", "as the angles", nu),
+            symmetric("joint velocities", self.joint_bound, "rad/s", "as the angles", nu),
             symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
             block("command", *self.command_bounds(), "m/s, m/s, rad/s", "forward, left, turning"),
             block("foot contacts", 0, 1, "-", "whether each foot carries load", legs),

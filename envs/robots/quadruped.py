@@ -10,6 +10,7 @@ shoulders' and the knees' spheres take the place of the collision cylinders and 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import NamedTuple
 
 from dynenvs.envs.robots.terrain import add_ground
@@ -88,6 +89,7 @@ LEGS = {
     "rear_right": (-1.0, -1.0),
 }
 STANDING = (0.0, 0.9, -1.8)  # abduction, hip, knee; go1.xml's key "home" [rad]
+STANDING_HEIGHT = (THIGH + CALF) * math.cos(STANDING[1]) + FOOT_RADIUS  # [m]
 # Geoms that touch loose objects alone
 LOOSE_ONLY = tuple(f"{leg}_{name}_link" for leg in LEGS for name in ("thigh", "calf"))
 

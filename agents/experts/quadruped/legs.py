@@ -25,8 +25,12 @@ def reach(
     span: float,
     mean: Floats,
     standing: bool,
+    least: float,
 ) -> None:
-    """Arms and inverse Jacobians of the standing, or else the swinging legs, a time `span` on."""
+    """Arms and inverse Jacobians of the standing, or else the swinging legs, a time `span` on.
+
+    least: determinant of a leg's Jacobian, below which it is kept there [m^3].
+    """
     integrate(m, s.q, mean, span, w.q_new)
     update_poses(m, w.q_new, w.pose_new)
     base = w.pose_new[BASE].p
@@ -42,7 +46,7 @@ def reach(
             abduction = _column(m, w, leg, 0, x, y, z)
             hip = _column(m, w, leg, 1, x, y, z)
             knee = _column(m, w, leg, 2, x, y, z)
-            _invert(abduction, hip, knee, one.inverse)
+            _invert(abduction, hip, knee, least, one.inverse)
 
 
 @inlined
@@ -58,7 +62,7 @@ def _column(
 
 
 @inlined
-def _invert(first: Column, second: Column, third: Column, out: Floats) -> None:
+def _invert(first: Column, second: Column, third: Column, least: float, out: Floats) -> None:
     """out = inverse of the matrix with these columns.
 
     A stretched or folded leg's determinant is kept away from zero: its rates stay finite.
@@ -68,7 +72,6 @@ def _invert(first: Column, second: Column, third: Column, out: Floats) -> None:
     u, v, t = third
     x, y, z = e * t - f * v, f * u - d * t, d * v - e * u
     determinant = a * x + b * y + c * z
-    least = 1e-4
     if abs(determinant) < least:
         determinant = math.copysign(least, determinant)
     k = 1.0 / determinant

@@ -11,6 +11,25 @@ from dynenvs.agents.experts.quadruped.records import TROT
 from dynenvs.envs.legged import quadruped as env
 from dynenvs.envs.robots import quadruped as robot
 
+# How the numbers of `quadruped_trot` grow with a robot's size, by Froude's law: as which power of
+# its length.  Those that are not here are ratios or accelerations.
+GROWTH = {
+    "duty_slope": -0.5,
+    "clearance": 1.0,
+    "singular": 3.0,
+    "height_slope": 0.5,
+    "reach": 1.0,
+    "height_rate": -0.5,
+    "tilt_rate": -0.5,
+    "turn_rate": -0.5,
+    "speed_rate": -0.5,
+    "swing_rate": -0.5,
+    "touchdown": 0.5,
+    "lead": 0.5,
+    "gain": 0.5,
+    "braking": 0.5,
+}
+
 
 def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     """Legs, gait and gains of the quadruped on a terrain, one record of TROT."""
@@ -25,6 +44,7 @@ def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     t["clearance"] = 0.033
     t["phase_warp"], t["rise"] = -0.1, 0.5
     t["slow_frequency"], t["frequency_slope"] = env.GAIT
+    t["singular"] = 1e-4
     t["height"], t["height_slope"], t["reach"] = 0.29, 0.004, 0.23
     t["height_rate"], t["tilt_rate"], t["turn_rate"] = 12.0, 12.0, 20.0
     t["speed_rate"], t["swing_rate"] = 15.0, 28.0

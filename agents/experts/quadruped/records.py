@@ -29,6 +29,7 @@ TROT = record_type(
         ("mass", "f8"),  # of the whole robot [kg]
         ("height", "f8"),  # of the base above the ground [m] ...
         ("height_slope", "f8"),  # ... and what it loses with speed [s]
+        ("singular", "f8"),  # least determinant of a leg's Jacobian [m^3]
         ("reach", "f8"),  # of a step, from below the centre of mass [m]
         ("height_rate", "f8"),  # bandwidths [rad/s]: of the height,
         ("tilt_rate", "f8"),  # of roll and pitch,

@@ -98,7 +98,7 @@ def act(
         _observe(m, s, g, o, p)
         _update_state(m, s, w, g, o, p, legs)
         share_load(g, p, legs)
-        if _stop_touchdown(m, s, w, legs):
+        if _stop_touchdown(m, s, w, g, legs):
             _update_state(m, s, w, g, o, p, legs)
         desired_accelerations(g, p, w.pose[BASE].R)
         plan_step(g, p, legs)
@@ -178,12 +178,12 @@ def _update_state(
 
 
 @inlined
-def _stop_touchdown(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool:
+def _stop_touchdown(m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records) -> bool:
     """Stop the feet that have just come down; returns whether any joint velocity was changed."""
     changed = any_slams(legs, LEGS, JOINTS)
     if changed:
-        reach(m, s, w, legs, 0.0, s.v, True)
-        reach(m, s, w, legs, 0.0, s.v, False)
+        reach(m, s, w, legs, 0.0, s.v, True, g.singular)
+        reach(m, s, w, legs, 0.0, s.v, False, g.singular)
         stop_feet(s, legs, LEGS, JOINTS)
     return changed
 
@@ -200,11 +200,11 @@ def _desired_velocities(
     mean = w.v_next
     for j in range(m.header[0].nv):
         mean[j] = s.v[j]
-    reach(m, s, w, legs, 2.0 * g.lookahead, mean, True)
+    reach(m, s, w, legs, 2.0 * g.lookahead, mean, True, g.singular)
     for k in range(3):
         p.balanced[k] = p.a[k]
     for _ in range(3):
-        reach(m, s, w, legs, 0.5 * g.period + g.lookahead, mean, False)
+        reach(m, s, w, legs, 0.5 * g.period + g.lookahead, mean, False, g.singular)
         _joint_velocities(g, p, legs, v_des)
         mean_velocity(m, s, w, g, p, v_des, mean)
     _balance(m, s, w, g, p, legs, v_des)

@@ -30,6 +30,7 @@ def prepare(spec: Any, path: Path | None, losses: Losses) -> None:
     _find_meshes(spec, path)
     _drop_unread(spec, losses)
     _mend_inertias(spec, losses)
+    _weigh_by_inertials_alone(spec)
 
 
 def _find_meshes(spec: Any, path: Path | None) -> None:
@@ -68,6 +69,14 @@ def _drop_unread(spec: Any, losses: Losses) -> None:
     for mesh in unread:
         spec.delete(mesh)
     losses.add("meshes that are no STL or OBJ", files, "they touch nothing")
+
+
+def _weigh_by_inertials_alone(spec: Any) -> None:
+    """A link without <inertial> has no mass, whatever its shapes: MuJoCo would make it of water."""
+    for body in spec.bodies:
+        if not body.explicitinertial:
+            for geom in body.geoms:
+                geom.mass = 0.0
 
 
 def _mend_inertias(spec: Any, losses: Losses) -> None:
