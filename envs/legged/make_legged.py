@@ -48,12 +48,11 @@ def make_legged(
     if not isinstance(source, Model):
         source = os.fspath(source)
         if not source.lstrip().startswith("<"):
-            name = name or f"dynenvs/{_words(Path(source).stem)}-v0"
+            name = name or _name(Path(source).stem)
             source = str(Path(source).absolute())
     if name is None:
         raise ValueError("name: a robot that comes without a file needs one, such as 'MyRobot-v0'")
-    taken = registry.get(name)
-    if taken is not None and taken.entry_point != f"{PLACE}Env":
+    if _taken(name):
         raise ValueError(f"name: {name!r} is another environment's")
     registry.pop(name, None)
     gym.register(
@@ -66,7 +65,14 @@ def make_legged(
     return name
 
 
-def _words(stem: str) -> str:
-    """A file's name as ids are spelt: "mini_cheetah" is "MiniCheetah"."""
-    parts = re.findall("[A-Za-z0-9]+", stem) or ["Robot"]
-    return "".join(part[0].upper() + part[1:] for part in parts)
+def _taken(name: str) -> bool:
+    """Whether this id is an environment's that was not made here."""
+    spec = registry.get(name)
+    return spec is not None and spec.entry_point != f"{PLACE}Env"
+
+
+def _name(stem: str) -> str:
+    """An id by a file's name: "mini_cheetah" is "dynenvs/MiniCheetah-v0"."""
+    words = "".join(part[0].upper() + part[1:] for part in re.findall("[A-Za-z0-9]+", stem))
+    name = f"dynenvs/{words or 'Robot'}-v0"
+    return f"dynenvs/{words}Robot-v0" if _taken(name) else name
