@@ -21,6 +21,7 @@ from dynenvs.model.validation import prepare
 MARGIN_ON_FLOOR = 1.45  # height of the picture over that of the robot with straight legs
 MARGIN_HANGING = 2.5  # height of the picture over the reach from the pivot
 PUSH = 0.4  # of a key in the window: what a blow changes the whole robot's speed by [m/s]
+WIDE = 0.8  # height of the picture over the breadth of a robot that lies low
 LEAST_VIEW = 1.0  # height of the picture of a small robot and the ground around it [m]
 
 
@@ -101,7 +102,7 @@ def _view_height(model: Model) -> float:
     ends: list[tuple[float, float]] = [
         (0.0, 0.0)
     ]  # (height, distance) of what sticks out from the root's origin
-    floor = False
+    floor, span = False, 0.0
     for geom in model.geoms:
         body = model.body_id(geom.body)
         if body == 0:
@@ -111,10 +112,11 @@ def _view_height(model: Model) -> float:
         half = geom.size[1] * geom.rotation[:, 2] if geom.type == "capsule" else np.zeros(3)
         pad = float(geom.size.max() if geom.type == "box" else geom.size[0])
         for end in (geom.position - half, geom.position + half):
-            x, _, z = pose["R"] @ end + pose["p"]
+            x, y, z = pose["R"] @ end + pose["p"]
+            span = max(span, 2.0 * (float(np.hypot(x, y)) + pad))
             reach = float(np.hypot(x, z)) + pad
             ends.append((float(z) + (pad if z > 0 else -pad), reach))
     heights = [height for height, _ in ends]
     if floor:
-        return max(MARGIN_ON_FLOOR * (max(heights) - min(heights)), LEAST_VIEW)
+        return max(MARGIN_ON_FLOOR * (max(heights) - min(heights)), WIDE * span, LEAST_VIEW)
     return MARGIN_HANGING * max(reach for _, reach in ends)

@@ -6,6 +6,7 @@ stands with each foot straight below where the stretched limb would hold it, at 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,8 +36,8 @@ WIDEST = np.pi  # range of joints without limits [rad]
 class Limb(NamedTuple):
     """A chain of joints from the base to a body that carries nothing else."""
 
-    bodies: tuple[int, ...]  # from the base's child on
-    joints: tuple[int, ...]  # their positions in q
+    bodies: tuple[int, ...]  # from the first that is its own on
+    joints: tuple[int, ...]  # positions in q of those that no other chain shares: not of a waist
     end: tuple[Geom, ...]  # touching shapes beyond the last joint
 
 
@@ -68,14 +69,15 @@ class Robot:
     def limbs(self) -> Iterator[Limb]:
         """Of all chains that end in touching shapes."""
         carried = {self.parents[name] for name in self.names if self._leads_to_joint(name)}
-        for name in self.names:
-            if self.moves[name] and name not in carried:
-                chain = self._chain(name)
-                geoms = [g for g in self.model.geoms if g.collide and g.body in self._beyond(name)]
-                if geoms:
-                    joints = [self._position(one) for one in chain if self.moves[one]]
-                    bodies = tuple(self.model.body_id(one) for one in chain)
-                    yield Limb(bodies, tuple(joints), tuple(geoms))
+        ends = [name for name in self.names if self.moves[name] and name not in carried]
+        shared = Counter(one for name in ends for one in self._chain(name))
+        for name in ends:
+            own = [one for one in self._chain(name) if shared[one] == 1]
+            geoms = [g for g in self.model.geoms if g.collide and g.body in self._beyond(name)]
+            if geoms:
+                joints = tuple(self._position(one) for one in own if self.moves[one])
+                bodies = tuple(self.model.body_id(one) for one in own)
+                yield Limb(bodies, joints, tuple(geoms))
 
     def _leads_to_joint(self, name: str) -> bool:
         """Whether this body or one that it carries moves against its parent."""
