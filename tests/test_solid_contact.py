@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from scenes import G, block_inertia, certified, energy
@@ -13,6 +14,8 @@ from solids import Solid, add_solid, few_of, pose, read_gaps
 from test_contact_geometry import hills
 from trees import Array
 
+from dynenvs.contact.detection.manifold import pull_back
+from dynenvs.memory.records import CONTACT, POSE, SPOT
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, prismatic, revolute
 from dynenvs.simulation.inverse import InverseStatus, inverse_dynamics
@@ -339,3 +342,30 @@ def foot_features(world: World, foot: int) -> Array:
     others = [world.model.body_names[f.body_b] for f in world.model.candidates]
     name = f"foot{foot}"
     return np.array([i for i, pair in enumerate(zip(names, others, strict=True)) if name in pair])
+
+
+@numba.njit
+def pulled_back(spots: Array, after: Array, before: Array, contacts: Array) -> float:
+    """`pull_back` of a contact of bodies 0 and 1, from their poses after a step."""
+    return pull_back(spots[0], after[0], after[1], before[0], before[1], contacts[0])
+
+
+def test_a_contact_of_bodies_that_stay_is_where_it_was() -> None:
+    """Taken back along no motion, a contact found at the end of a step keeps gap and point."""
+    rng = np.random.default_rng(0)
+    poses = np.zeros(2, POSE)
+    for one in poses:
+        one["R"], one["p"] = Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)
+    spot, contact = np.zeros(1, SPOT), np.zeros(1, CONTACT)
+    normal = rng.normal(size=3)
+    spot["normal"], spot["center"] = normal / np.linalg.norm(normal), rng.normal(size=3)
+    spot["gap"], spot["radius"] = 0.02, 0.1
+    gap = pulled_back(spot, poses, poses, contact)
+    assert gap == pytest.approx(0.02, abs=1e-12)
+    point = spot["center"][0] - 0.1 * spot["normal"][0]
+    np.testing.assert_allclose(contact["point"][0], point, atol=1e-12)
+    moved = poses.copy()
+    way = np.array([0.3, -0.2, 0.5])  # of both bodies, before the step
+    moved["p"] += way
+    assert pulled_back(spot, poses, moved, contact) == pytest.approx(0.02, abs=1e-12)
+    np.testing.assert_allclose(contact["point"][0], point + way, atol=1e-12)
