@@ -203,7 +203,8 @@ def test_names() -> None:
         for known in (name, env_id, bare, bare.removesuffix("-v0"), name.upper()):
             assert environment_id(known) == env_id
     for unknown in ("cat", "pendulum", ""):
-        words = f"unknown environment {unknown!r}; choose from: {', '.join(short)}"
+        words = f"unknown environment {unknown!r}; choose from: {', '.join(short)}, "
+        words += r"or a robot's \.xml or \.urdf"
         with pytest.raises(ValueError, match=f"^{words}$"):
             environment_id(unknown)
     with pytest.raises(ValueError, match="no option 'command'"):

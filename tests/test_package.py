@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import dynenvs
-from dynenvs.registration import ENVIRONMENTS, MUJOCO
+from dynenvs.registration import ENVIRONMENTS, LEGGED, MUJOCO
 
 ROOT = Path(__file__).parent.parent
 
@@ -83,7 +83,7 @@ import sys, dynenvs, gymnasium
 heavy = {"numba", "pygame", "torch", "scipy", "stable_baselines3", "matplotlib"} & set(sys.modules)
 print(sorted(heavy), sorted(e for e in gymnasium.registry if e.startswith("dynenvs/")))
 """
-    assert python(code, tmp_path).strip() == f"[] {sorted([*ENVIRONMENTS, *MUJOCO])}"
+    assert python(code, tmp_path).strip() == f"[] {sorted([*ENVIRONMENTS, *LEGGED, *MUJOCO])}"
 
 
 @pytest.mark.thorough
