@@ -28,6 +28,7 @@ MUJOCO = {
     "dynenvs/MujocoHumanoid-v5": ("mujoco.humanoid:Humanoid", 1000),
     "dynenvs/MujocoHumanoidStandup-v5": ("mujoco.humanoid_standup:HumanoidStandup", 1000),
     "dynenvs/MujocoInvertedPendulum-v5": ("mujoco.inverted_pendulum:InvertedPendulum", 1000),
+    "dynenvs/MujocoPusher-v5": ("mujoco.pusher:Pusher", 100),
     "dynenvs/MujocoReacher-v5": ("mujoco.reacher:Reacher", 50),
     "dynenvs/MujocoWalker2d-v5": ("mujoco.walker2d:Walker2d", 1000),
 }

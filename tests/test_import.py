@@ -79,14 +79,10 @@ LOSSES = {
         body('<geom name="can" type="cylinder" size="1 1"/>'),
         r"roundness of cylinders \(can\): they have 64 corners; up to 4.8 mm are missing",
     ),
-    "mesh on a box": (
-        body(
-            '<geom name="gem" type="mesh" mesh="gem"/>',
-            '<asset><mesh name="gem" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>',
-        ).replace("<worldbody>", '<worldbody><geom name="step" type="box" size="1 1 1"/>'),
-        r"contact of meshes and cylinders with other shapes than planes \(gem\): they pass",
+    "ellipsoid": (
+        body('<geom name="egg" type="ellipsoid" size="1 1 2"/>'),
+        r"roundness of ellipsoids \(egg\): they have 64 corners; up to 1e\+02 mm",
     ),
-    "ellipsoid": (body('<geom name="egg" type="ellipsoid" size="1 1 2"/>'), r"ellipsoid.*egg"),
     "margin": (body('<geom name="fur" size="1" margin="0.1"/>'), r"margins of geoms \(fur\)"),
     "soft contact": (
         body('<geom name="gum" size="1" solref="0.1 1"/>'),

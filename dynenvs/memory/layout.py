@@ -199,6 +199,7 @@ def fill_offsets(header: Any) -> None:
             ("own_at", 8 * header.nown),
             ("solids_at", header.nsolids * SOLID.itemsize),
             ("heights_at", 8 * header.nheights),
+            ("hulls_at", 8 * header.nhulls),
             ("loops_at", header.nloops * LOOP.itemsize),
             ("spans_at", 16 * nv if header.ne else 0),
             ("lasts_at", 8 * header.ne),
@@ -231,6 +232,7 @@ def fill_offsets(header: Any) -> None:
             ("gaps_at", 8 * nk),
             ("spots_at", 2 * header.ns * SPOT.itemsize),
             ("shapes_at", header.nsolids * SHAPE.itemsize),
+            ("hull_room_at", 8 * header.hull_room),
             ("near_at", 2 * header.nnear * NEARBY.itemsize),
             ("index_at", 8 * (3 * nk + index_size(header))),
             ("contacts_at", (header.nc + 1) * CONTACT.itemsize),
@@ -344,6 +346,14 @@ def open_pairs(m: ModelView, packed: Bytes) -> tuple[Records, Floats]:
     h = m.header[0]
     pairs = vector(packed, h.pairs_at, h.np, PAIR)
     return pairs, vector(packed, h.heights_at, h.nheights, np.float64)
+
+
+@inlined
+def open_hulls(m: ModelView, packed: Bytes, buffer: Bytes) -> tuple[Floats, Floats]:
+    """The numbers of all polyhedra (`dynenvs.model.polyhedra`), and room to place two of them."""
+    h = m.header[0]
+    room = vector(buffer, h.hull_room_at, h.hull_room, np.float64)
+    return vector(packed, h.hulls_at, h.nhulls, np.float64), room
 
 
 @inlined

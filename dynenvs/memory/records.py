@@ -35,22 +35,23 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "npoints", "nround", "np", "nk", "ns", "nown", "nblocks",
-    "block_slots", "nnear", "nsolids", "nheights", "nc", "nd", "limit", "nlimited", "nr", "nl",
+    "block_slots", "nnear", "nsolids", "nheights", "nhulls", "hull_room", "nc", "nd", "limit",
+    "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
-    "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at", "v_at", "touched_at",
-    "memory_at", "coefficients_at", "owners_at", "wrench_at", "mass_scale_at", "surface_at",
-    "last_at", "moments_at", "state_bytes",
-    "pose_at", "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at",
-    "shapes_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at", "unknowns_at",
-    "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at", "J_at", "Y_at", "G_at",
-    "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at", "block_at", "lcp_at",
-    "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at", "loop_vectors_at", "loop_v_at",
-    "sparse_at", "workspace_bytes",
+    "hulls_at", "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at",
+    "v_at", "touched_at", "memory_at", "coefficients_at", "owners_at", "wrench_at",
+    "mass_scale_at", "surface_at", "last_at", "moments_at", "state_bytes", "pose_at",
+    "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at", "shapes_at",
+    "hull_room_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at",
+    "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at",
+    "J_at", "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at",
+    "block_at", "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at",
+    "loop_vectors_at", "loop_v_at", "sparse_at", "workspace_bytes",
 ]
 # fmt: on
 HEADER = record_type([(name, "i8") for name in (*_COUNTS, *_PLACES)] + [("gravity", "f8", (3,))])
@@ -164,8 +165,8 @@ PAIR = record_type(
     [
         ("solid_a", "i8"),
         ("solid_b", "i8"),
-        ("kind_a", "i8"),  # SPHERE, CAPSULE or BOX
-        ("kind_b", "i8"),  # CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("kind_a", "i8"),  # SPHERE, CAPSULE, BOX or CONVEX
+        ("kind_b", "i8"),  # CAPSULE, BOX, CONVEX, HEIGHT_FIELD or BLOCK_FIELD
         ("first", "i8"),  # first of its own slots, or -1: it is given a block of slots while near
         ("slots", "i8"),
         ("apart", "f8"),  # square of the centres' distance from which the geoms are far [m^2]
@@ -177,6 +178,8 @@ PAIR = record_type(
         ("parts", "i8", (3,)),
         ("size_a", "f8", (3,)),  # as `dynenvs.model.parts.Geom.size`
         ("size_b", "f8", (3,)),
+        ("hull_a", "i8"),  # where the numbers of its polyhedra begin (of a box or block: a cube's)
+        ("hull_b", "i8"),
         ("heights_at", "i8"),  # of a field: its first height, points (blocks) along x and y,
         ("nx", "i8"),
         ("ny", "i8"),

@@ -129,9 +129,8 @@ class GeomBuilder:
     ) -> Self:
         """Add the convex hull of points [m], shape (n, 3), in axes at `position` with `rotation`.
 
-        It meets half spaces alone (exactly, at its corners).  `build` refuses a model in which it
-        could meet another shape: exclude such pairs, or add boxes, spheres or capsules for them.
-        It has no mass or density of its own.
+        It meets all shapes (docs/contact.md says how exactly); what that costs grows with its
+        corners.  It has no mass or density of its own.
 
         Raises:
             ModelError: the points are fewer than four, or lie in a plane.

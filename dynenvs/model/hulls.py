@@ -73,3 +73,12 @@ def prism(radius: float, half_length: float, sides: int) -> Floats:
     ring = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros(sides)])
     up = np.array([0.0, 0.0, half_length])
     return np.concatenate([ring - up, ring + up])
+
+
+def ellipsoid(half_axes: Floats, count: int) -> tuple[Floats, float]:
+    """Points spread over an ellipsoid, and how far it reaches out of their hull [m]."""
+    half = np.asarray(half_axes, dtype=np.float64)
+    points = half * directions(count)
+    looks = directions(LOOKS)
+    reach = np.linalg.norm(half * looks, axis=1)
+    return points, float((reach - (points @ looks.T).max(axis=0)).max())

@@ -121,7 +121,8 @@ class Model:
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
         index = body_index(bodies)
-        fill_pairs(self.pairs, self.solids, heights, contacts.pairs, plan, self.geoms, index)
+        hulls = self.packed[h.hulls_at : h.hulls_at + 8 * h.nhulls].view(np.float64)
+        fill_pairs(self.pairs, self.solids, heights, hulls, contacts.pairs, plan, self.geoms, index)
         self.packed[h.own_at : h.own_at + 8 * h.nown].view(np.int64)[:] = plan.own
         polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
         fill_polygons(h, polygons.view(POLYGON))
@@ -245,6 +246,7 @@ class Model:
             "step": True,
             "contact": h.nf or h.nlimited or h.ne,
             "solids": h.ns,
+            "hulls": h.nhulls,
             "loops": h.ne,
             "refined": h.refined,
             "recursive": h.recursive,

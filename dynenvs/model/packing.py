@@ -37,7 +37,7 @@ from dynenvs.model.joint_constants import (
 )
 from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
-from dynenvs.model.solids import far, field_numbers, plan_slots, solid_numbers
+from dynenvs.model.solids import far, field_numbers, pack_hulls, plan_slots, solid_numbers
 from dynenvs.simd.vectors import WIDTH
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
@@ -74,6 +74,8 @@ def allocate(
     header.nsolids = len(solid_numbers(pairs))
     fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
     header.nheights = sum(heights.size for heights in fields if heights is not None)
+    hulls, _, header.hull_room = pack_hulls(pairs, geoms)
+    header.nhulls = len(hulls)
     if any(geom.surface_velocity is not None for geom in geoms):
         header.nsurfaces = len(geoms)
     header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)

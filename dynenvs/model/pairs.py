@@ -22,6 +22,7 @@ from dynenvs.memory.records import (
     SPHERE,
 )
 from dynenvs.model.parts import Body, Geom, ModelError
+from dynenvs.model.polyhedra import polyhedra
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,6 +38,7 @@ MOST_BLOCKS = 8  # side by side, of those
 MOST_POINTS = 4  # along an edge of a box over a height field
 RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
 MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
+MOST_SIDES = 8  # of the polygon in which two hulls meet, to begin with
 ROUND_PAIRS = 2000  # of round geoms, above which they are pairs of solids with one slot each
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
 
@@ -159,6 +161,8 @@ def _solid_pairs(
     for (one, other), (count, most) in SLOTS.items():
         same = (kinds[a] == one) & (kinds[b] == other)
         slots[same], at_once[same] = count, most
+    for k in np.flatnonzero((kinds[a] == CONVEX) | (kinds[b] == CONVEX)):
+        slots[k], at_once[k] = _hull_slots(geoms[a[k]], geoms[b[k]])
     for k in np.flatnonzero(np.isin(kinds[b], (HEIGHT_FIELD, BLOCK_FIELD))):
         one, field = geoms[a[k]], geoms[b[k]]
         parts[k] = _parts(one, field)
@@ -200,8 +204,8 @@ def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
     if b.heights is None or a.kind in ROUND:
         return 0, 0, 0
     if b.kind == BLOCK_FIELD:
-        return (_blocks_in_reach(a, b), 0, 0) if a.kind == BOX else (*_lines_in_reach(a, b), 0)
-    if a.kind == CAPSULE:
+        return (*_lines_in_reach(a, b), 0) if a.kind == CAPSULE else (_blocks_in_reach(a, b), 0, 0)
+    if a.kind in (CAPSULE, CONVEX):
         return 0, 0, 0
     spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
     # Twice as close to each other as the heights: of a hill of one height between four of these
@@ -210,9 +214,24 @@ def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
     return x, y, z
 
 
+def _hull_slots(a: Geom, b: Geom) -> tuple[int, int]:
+    """How many slots a pair with a convex hull has, and how many of them are used at once."""
+    one, other = polyhedra([a, b])
+    if one is None:  # a sphere or capsule
+        assert other is not None
+        return (1, 1) if a.kind in ROUND else (2 + len(other.corners) + len(other.edges), 4)
+    corners = len(one.corners)
+    if other is None:  # a height field
+        return corners, min(corners, one.sides)
+    return corners + len(other.corners) + 2 * one.sides, min(one.sides + other.sides, MOST_SIDES)
+
+
 def _slots(a: Geom, b: Geom, parts: tuple[int, ...]) -> tuple[int, int]:
     """How many slots a solid over a field has, and how many of them are used at once."""
     assert b.heights is not None
+    if a.kind == CONVEX:
+        count, most = _hull_slots(a, b)
+        return count * max(1, parts[0] ** 2), most * (1 + min(parts[0] ** 2, 3))
     if b.kind == BLOCK_FIELD:
         if a.kind == BOX:
             blocks = parts[0] ** 2
@@ -238,8 +257,8 @@ def _blocks_in_reach(a: Geom, b: Geom) -> int:
     count = math.ceil(2 * (a.bounding_radius + SIGHT) / least) + 1
     if count > MOST_BLOCKS:
         raise ModelError(
-            f"box {a.name!r} can touch {count} blocks of {b.name!r} side by side, of a breadth of "
-            f"{least}, more than {MOST_BLOCKS}; make the blocks broader or the box smaller"
+            f"{a.type} {a.name!r} can touch {count} blocks of {b.name!r} side by side, of a "
+            f"breadth of {least}, more than {MOST_BLOCKS}; make the blocks broader or it smaller"
         )
     return count
 
@@ -314,9 +333,7 @@ def _ordered(geoms: list[Geom], kinds: Ints, a: Ints, b: Ints) -> tuple[Ints, In
     Two round geoms stay in the order in which they were added.
     """
     ground, ranks = np.isin(kinds, list(GROUND)), np.array([RANK[kind] for kind in kinds.tolist()])
-    convex, level = kinds == CONVEX, kinds == HALF_SPACE  # the one meets the other, nothing else
-    untested = (convex[a] & ~level[b]) | (convex[b] & ~level[a])
-    for k in np.flatnonzero((ground[a] & ground[b]) | untested)[:1]:
+    for k in np.flatnonzero(ground[a] & ground[b])[:1]:
         one, other = geoms[a[k]], geoms[b[k]]
         raise ModelError(
             f"no contact test of {one.type} {one.name!r} against {other.type} {other.name!r}; "

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.memory.layout import Floats, Ints, Records
-from dynenvs.memory.records import BLOCK_FIELD, BOX, HEIGHT_FIELD, NEAR, POINT, SEEN, SPHERE
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX, HEIGHT_FIELD, NEAR, POINT, SEEN, SPHERE
 from dynenvs.model.pairs import SolidPairs
 from dynenvs.model.parts import Geom
+from dynenvs.model.polyhedra import inner_radius, polyhedra
 
 SLOTS_KEPT = 20_000  # of all pairs together, up to which every pair keeps its own ...
 PAIRS_KEPT = 2000  # ... and of the pairs themselves
@@ -75,12 +76,13 @@ def fill_pairs(
     records: Records,
     solids: Records,
     heights: Floats,
+    hulls: Floats,
     pairs: SolidPairs,
     plan: SlotPlan,
     geoms: tuple[Geom, ...],
     body_index: dict[str, int],
 ) -> None:
-    """PAIR of every pair of solids, SOLID of all of these, and the heights of the fields."""
+    """PAIR of every pair of solids, SOLID of all of these, heights of the fields, and polyhedra."""
     if len(records) == 0:
         return
     chosen = solid_numbers(pairs)
@@ -99,6 +101,7 @@ def fill_pairs(
     records["parts"] = pairs.parts
     records["size_a"], records["size_b"] = solids["extent"][a], solids["extent"][b]
     _fill_reach(records, pairs, geoms)
+    _fill_hulls(records, hulls, pairs, geoms)
     _fill_fields(records, heights, pairs, geoms)
 
 
@@ -111,6 +114,34 @@ def _fill_reach(records: Records, pairs: SolidPairs, geoms: tuple[Geom, ...]) ->
     records["apart"] = np.where(over_field, math.inf, far(around))
     boxes = records["kind_b"] == BOX
     records["reach"] = np.where(over_field | boxes, reach, around)
+
+
+def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints, int]:
+    """The polyhedra of all pairs with a convex hull, each once; where each geom's numbers begin,
+    shape (geoms,); and the room that placing two of them takes."""
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    convex = (kinds[pairs.geom_a] == CONVEX) | (kinds[pairs.geom_b] == CONVEX)
+    chosen = np.union1d(pairs.geom_a[convex], pairs.geom_b[convex]).astype(np.int64)
+    place, rows, room, end = np.zeros(len(geoms), np.int64), [np.zeros(0)], 0, 0
+    seen: dict[int, int] = {}
+    for k, shape in zip(chosen, polyhedra([geoms[k] for k in chosen]), strict=True):
+        if shape is None:
+            continue
+        if id(shape) not in seen:
+            seen[id(shape)] = end
+            rows.append(shape.packed())
+            end += len(rows[-1])
+            room = max(room, 2 * (3 * len(shape.corners) + 4 * len(shape.normals)))
+        place[k] = seen[id(shape)]
+    return np.concatenate(rows), place, room
+
+
+def _fill_hulls(
+    records: Records, hulls: Floats, pairs: SolidPairs, geoms: tuple[Geom, ...]
+) -> None:
+    """The numbers of the polyhedra, and where those of each pair begin."""
+    hulls[:], place, _ = pack_hulls(pairs, geoms)
+    records["hull_a"], records["hull_b"] = place[pairs.geom_a], place[pairs.geom_b]
 
 
 def far(distance: Any) -> Any:
@@ -144,8 +175,15 @@ def _fill_solids(records: Records, geoms: list[Geom], body_index: dict[str, int]
         record.extent[:] = geom.size
         field = geom.kind in FIELDS
         record.radius = math.inf if field else geom.bounding_radius
-        record.inside = 0.0 if field else geom.size.min() if geom.kind == BOX else geom.size[0]
+        record.inside = 0.0 if field else _inside(geom)
         record.position[:], record.rotation[:] = geom.position, geom.rotation
+
+
+def _inside(geom: Geom) -> float:
+    """Radius of the ball about a solid's centre that is in it [m]."""
+    if geom.kind == CONVEX:
+        return inner_radius(geom)
+    return float(geom.size.min() if geom.kind == BOX else geom.size[0])
 
 
 def _top(heights: Floats) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -33,14 +32,11 @@ from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.description import Description
 from dynenvs.model.geoms import WORLD
 from dynenvs.model.importing.load import load
-from dynenvs.model.importing.losses import NotCarriedOver
 from dynenvs.model.model import Model
-from dynenvs.model.parts import Geom
 
 # Of the Go1
 GAIT, SPEED_RANGES = (1.5, 0.3), ((0.0, 1.0), (-0.4, 0.4), (-0.8, 0.8))
 REACH = THIGH + CALF + FOOT_RADIUS  # of its legs [m]
-PLANES = ("flat", "slope")
 HINGES = ("revolute", "prismatic")
 
 
@@ -90,11 +86,6 @@ def robot_of(source: Any) -> Model:
     return model
 
 
-def touches(geom: Geom, terrain: str) -> bool:
-    """Whether a shape can touch this ground: hulls meet planes alone."""
-    return geom.type != "convex" or terrain in PLANES
-
-
 @lru_cache(maxsize=16)
 def _model(
     robot: Model, friction: float, terrain: str, seed: int, objects: tuple[Loose, ...]
@@ -103,11 +94,7 @@ def _model(
     ground = ModelBuilder()
     add_ground(ground, terrain, seed, friction)
     parts = robot.description
-    own = [
-        replace(geom, friction=friction, collide=geom.collide and touches(geom, terrain))
-        for geom in parts.geoms
-        if geom.body != WORLD
-    ]
+    own = [replace(geom, friction=friction) for geom in parts.geoms if geom.body != WORLD]
     builder = ModelBuilder.of(
         Description(
             options={"gravity": parts.options.get("gravity", (0.0, 0.0, -9.81))},
@@ -153,7 +140,6 @@ class AnyLeggedTask(QuadrupedTask):
         self._robot = robot_of(self.source)
         self.friction = number(self.friction, "friction", 0.0, 10.0)
         self.feet = self._feet()
-        self._tell_hulls()
         self.pose = self._pose()
         self.scale = leg_reach(self._robot, self.feet) / REACH
         speed = math.sqrt(self.scale)
@@ -165,30 +151,6 @@ class AnyLeggedTask(QuadrupedTask):
             ):
                 setattr(self, f"{name}_range", tuple(min(max(factor * x, -3.0), 3.0) for x in span))
         super().__post_init__()
-
-    def _tell_hulls(self) -> None:
-        """Say which shapes uneven ground does not touch.
-
-        Raises:
-            ValueError: feet are among them.
-        """
-        hulls = [
-            geom.name
-            for geom in self._robot.geoms
-            if geom.collide and geom.body != WORLD and not touches(geom, self.terrain)
-        ]
-        feet = {name for names in self.feet.values() for name in names}
-        if feet & set(hulls):
-            names = ", ".join(sorted(feet & set(hulls)))
-            raise ValueError(f"terrain: feet that are meshes meet planes alone: {names}")
-        if hulls:
-            shown = ", ".join(hulls[:3]) + (f" and {len(hulls) - 3} more" if hulls[3:] else "")
-            warnings.warn(
-                f"on terrain {self.terrain!r} meshes and cylinders pass through the ground: "
-                + shown,
-                NotCarriedOver,
-                stacklevel=2,
-            )
 
     def _feet(self) -> dict[str, tuple[str, ...]]:
         """Names of the shapes of each foot, by leg; checked."""

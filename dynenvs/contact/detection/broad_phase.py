@@ -22,7 +22,7 @@ from dynenvs.contact.detection.geometry.spot import Point, back, column, dot
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import BroadView, Floats, Ints, ModelView, Records, StateView
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, HEIGHT_FIELD, NEAR, SPHERE
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, HEIGHT_FIELD, NEAR, SPHERE
 
 ROOM = 0.5 * NEAR * (1.0 + 1e-9)  # by which a box around a solid is larger on each side [m]
 
@@ -266,7 +266,7 @@ def is_near(pair: Any, a: Any, b: Any) -> bool:
         return False
     if pair.kind_b == CAPSULE:
         return not (pair.kind_a == CAPSULE and _side_by_side(pair, d, square, a.R, b.R))
-    if pair.kind_b == SPHERE:
+    if pair.kind_b == SPHERE or pair.kind_b == CONVEX:
         return True
     x, y, z = back(b.R, d)
     if pair.kind_b != BOX:

@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.hulls import fewer_corners, hull_corners, prism
+from dynenvs.model.hulls import ellipsoid, fewer_corners, hull_corners, prism
 from dynenvs.model.importing.bodies import Bodies, unusual
 from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.importing.motors import is_loop
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
-TYPES = {FIELD: "height field", ELLIPSOID: "ellipsoid", CYLINDER: "cylinder", MESH: "mesh"}
-HULLS = (CYLINDER, MESH)  # become convex solids, which meet planes alone
+HULLS = (ELLIPSOID, CYLINDER, MESH)  # become convex solids
 MOST_CORNERS = 64
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
@@ -73,7 +72,7 @@ def add_shapes(
         place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
         builder.site(name, bodies.names[b], position=place, rotation=turn)
     _note_losses(m, shapes, touching, losses, moments)
-    _add_pairs(builder, m, shapes, touching, losses, moments)
+    _add_pairs(builder, m, shapes, touching, moments)
     return shapes
 
 
@@ -115,7 +114,9 @@ def _add(
 
 
 def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
-    """Corners of the hull of a mesh or cylinder in its own axes, and what they leave out [m]."""
+    """Corners of the hull of a geom in its own axes, and what they leave out [m]."""
+    if m.geom_type[g] == ELLIPSOID:
+        return ellipsoid(m.geom_size[g], MOST_CORNERS)
     if m.geom_type[g] == CYLINDER:
         radius, half_length, _ = m.geom_size[g].tolist()
         sides = MOST_CORNERS // 2
@@ -151,7 +152,6 @@ def _add_pairs(
     m: Any,
     shapes: Shapes,
     touching: NDArray[np.bool_],
-    losses: Losses,
     moments: bool,
 ) -> None:
     """Tell the builder of all pairs that it would judge otherwise."""
@@ -160,14 +160,6 @@ def _add_pairs(
     theirs, friction = _rules(m, first, second, moments)
     grounds = np.isin(m.geom_type, (PLANE, FIELD))
     theirs &= ~(grounds[first] & grounds[second])
-    untested = _untested(m, first, second)
-    dropped = np.union1d(first[theirs & untested], second[theirs & untested])
-    losses.add(
-        "contact of meshes and cylinders with other shapes than planes",
-        [shapes.names[g] for g in dropped if m.geom_type[g] in HULLS],
-        "they pass through each other",
-    )
-    theirs &= ~untested
     tree = m.body_treeid[m.geom_bodyid]
     ours = tree[first] != tree[second]
     own = _frictions(m.geom_friction, m.geom_condim, moments)
@@ -193,12 +185,6 @@ def _frictions(coefficients: Any, dims: Any, moments: bool) -> Floats:
 def _has_loops(m: Any) -> bool:
     """Whether bodies are held together in closed loops, which no moments of contact go with."""
     return any(is_loop(m, e) for e in range(m.neq))
-
-
-def _untested(m: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Which pairs of geoms have no contact test here."""
-    hull, plane = np.isin(m.geom_type, HULLS), m.geom_type == PLANE
-    return np.asarray((hull[first] & ~plane[second]) | (hull[second] & ~plane[first]))
 
 
 def _rules(
@@ -247,19 +233,22 @@ def _note_losses(
     def where(flags: Any) -> list[str]:
         return [shapes.names[g] for g in np.flatnonzero(flags)]
 
-    for kind in sorted(set(m.geom_type[touching & ~shapes.carried].tolist())):
-        here = touching & ~shapes.carried & (m.geom_type == kind)
-        turned = "turned " if kind == FIELD else ""
-        losses.add(f"{turned}{TYPES.get(kind, 'shape')} geoms", where(here), "they touch nothing")
-    for kind, what in ((CYLINDER, "roundness of cylinders"), (MESH, "all corners of meshes")):
+    fields = m.geom_type == FIELD
+    lost = touching & ~shapes.carried
+    losses.add("turned height field geoms", where(lost & fields), "they touch nothing")
+    losses.add("geoms of this shape", where(lost & ~fields), "they touch nothing")
+    for kind, what in (
+        (ELLIPSOID, "roundness of ellipsoids"),
+        (CYLINDER, "roundness of cylinders"),
+        (MESH, "all corners of meshes"),
+    ):
         here = (m.geom_type == kind) & (shapes.missed > 0.0)
         most = 1000.0 * float(shapes.missed.max(where=here, initial=0.0))
         change = f"they have {MOST_CORNERS} corners; up to {most:.2g} mm are missing"
         losses.add(what, where(here), change)
-    fields = shapes.carried & (m.geom_type == FIELD)
     losses.add(
         "triangles of height fields",
-        where(fields),
+        where(shapes.carried & fields),
         "ground is smooth and goes on beyond its border",
     )
     active = touching & shapes.carried

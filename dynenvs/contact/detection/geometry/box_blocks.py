@@ -32,13 +32,13 @@ Blocks = tuple[int, int, int, int]  # first and last number along x, then along 
 
 
 @inlined
-def _number(key: int, first: int, count: int) -> int:
+def number_of(key: int, first: int, count: int) -> int:
     """The number among first, ..., first + count - 1 that is `key` modulo count."""
     return first + (key - first) % count
 
 
 @kernel
-def _widened(pair: Any, heights: Floats, i: int, j: int, window: Blocks) -> Blocks:
+def widened(pair: Any, heights: Floats, i: int, j: int, window: Blocks) -> Blocks:
     """The largest box around block (i, j), along x first, that is solid up to its height."""
     h = block_height(pair, heights, i, j)
     left, right, front, back_ = i, i, j, j
@@ -63,16 +63,16 @@ def _solid(pair: Any, heights: Floats, left: int, right: int, j: int, h: float) 
 
 
 @kernel
-def _covered(
+def is_covered(
     pair: Any, heights: Floats, key: int, i: int, j: int, window: Blocks, count: int
 ) -> bool:
     """Whether an earlier block of the same height has (i, j) in its box."""
     h = block_height(pair, heights, i, j)
     for other in range(key):
-        k = _number(other // count, window[0], count)
-        l = _number(other % count, window[2], count)
+        k = number_of(other // count, window[0], count)
+        l = number_of(other % count, window[2], count)
         if block_height(pair, heights, k, l) == h:
-            left, right, front, back_ = _widened(pair, heights, k, l, window)
+            left, right, front, back_ = widened(pair, heights, k, l, window)
             if left <= i and i <= right and front <= j and j <= back_:
                 return True
     return False
@@ -90,20 +90,20 @@ def box_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first
     size = math.sqrt(half[0] * half[0] + half[1] * half[1] + half[2] * half[2])
     c0, c1, c2 = b.center[0], b.center[1], b.center[2]
     for key in range(count * count):
-        k, l = _number(key // count, i, count), _number(key % count, j, count)
-        if not _covered(pair, heights, key, k, l, window, count):
+        k, l = number_of(key // count, i, count), number_of(key % count, j, count)
+        if not is_covered(pair, heights, key, k, l, window, count):
             slots = first + BOX_SLOTS * key
-            blocks = _widened(pair, heights, k, l, window)
+            blocks = widened(pair, heights, k, l, window)
             h = block_height(pair, heights, k, l)
             foot = min(h, z - size) - 8.0 * size
-            middle = _stand(pair, b, blocks, window, h, foot, 8.0 * size)
+            middle = stand(pair, b, blocks, window, h, foot, 8.0 * size)
             box_box(a, b, spots, slots)
-            _drop_hidden(pair, b, heights, h, middle, spots, slots)
+            drop_hidden(pair, b, heights, h, middle, spots, slots, BOX_SLOTS)
             b.center[0], b.center[1], b.center[2] = c0, c1, c2
 
 
 @inlined
-def _stand(
+def stand(
     pair: Any, b: Any, blocks: Blocks, window: Blocks, top: float, foot: float, beyond: float
 ) -> Point:
     """Make b the box of these blocks from `foot` to `top`; out of sight it goes on by `beyond`.
@@ -123,14 +123,15 @@ def _stand(
 
 
 @inlined
-def _drop_hidden(
-    pair: Any, b: Any, heights: Floats, top: float, middle: Point, spots: Records, first: int
-) -> None:
-    """Discard slots by which a side would be met behind which a block is as high.
+def drop_hidden(
+    pair: Any, b: Any, heights: Floats, top: float, middle: Point, spots: Records, first: int,
+    count: int,
+) -> None:  # fmt: skip
+    """Discard those of the slots by which a side would be met behind which a block is as high.
 
     b is the box of blocks, `middle` its centre in the field's frame.
     """
-    for k in range(first, first + BOX_SLOTS):
+    for k in range(first, first + count):
         spot = spots[k]
         if spot.gap < FAR and _hidden(pair, b, heights, top, middle, spot):
             spot.gap = FAR

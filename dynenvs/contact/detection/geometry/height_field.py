@@ -132,11 +132,11 @@ def solid_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, firs
         p = point(a.center)
         if pair.kind_a == CAPSULE:
             p = along(p, half * (2.0 * k / (pair.slots - 1.0) - 1.0), column(a.R, 2))
-        _ball(pair, b, heights, spots[first + k], p, radius)
+        ball_on(pair, b, heights, spots[first + k], p, radius)
 
 
 @kernel
-def _ball(pair: Any, b: Any, heights: Floats, spot: Any, p: Point, radius: float) -> None:
+def ball_on(pair: Any, b: Any, heights: Floats, spot: Any, p: Point, radius: float) -> None:
     """A ball about a point of the world."""
     x, y, z = into(b, p)
     ball_field(pair, heights, spot, x, y, z, radius)
@@ -161,5 +161,5 @@ def _box_field(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first
                         c[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
                         c[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
                     )
-                    _ball(pair, b, heights, spots[k], p, 0.0)
+                    ball_on(pair, b, heights, spots[k], p, 0.0)
                     k += 1

@@ -1,0 +1,127 @@
+"""MujocoPusher-v5: Gymnasium's Pusher-v5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynenvs.envs.mujoco.single import MujocoEnv
+from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.vector import MujocoVectorEnv
+from dynenvs.envs.mujoco.view import View
+
+NEAREST = 0.17  # of the object to its goal at the beginning [m]
+ARM = 7  # joints
+
+
+@dataclass(kw_only=True, eq=False)
+class PusherTask(MujocoTask):
+    """The options of Gymnasium's Pusher-v5.
+
+    Args:
+        xml_file, frame_skip: see `MujocoTask`.
+        reward_near_weight: of the distance from fingertips to object [1/m].
+        reward_dist_weight: of the distance from object to goal [1/m].
+        reward_control_weight: of the sum of squared actions.
+    """
+
+    xml_file: str = "pusher_v5.xml"
+    frame_skip: int = 5
+    reward_near_weight: float = 0.5
+    reward_dist_weight: float = 1.0
+    reward_control_weight: float = 0.1
+
+    def check(self) -> None:
+        """The weights are not negative."""
+        self.positive("reward_near_weight", "reward_dist_weight", "reward_control_weight")
+
+    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """The file's pose, the object somewhere away from its goal."""
+        q = self.home.copy()
+        while True:
+            x, y = rng.uniform(-0.3, 0.0, size=1), rng.uniform(-0.2, 0.2, size=1)
+            if np.hypot(x, y) > NEAREST:
+                break
+        q[-4:] = x[0], y[0], 0.0, 0.0
+        v = rng.uniform(-0.005, 0.005, size=self.model.nv)
+        v[-4:] = 0.0
+        return q, v
+
+    def observe(self, view: View) -> Floats:
+        """The arm's angles and rates; places of fingertips, object and goal."""
+        places = [self._place(view, name) for name in ("tips_arm", "object", "goal")]
+        return np.hstack([view.q[:, :ARM], view.v[:, :ARM], *places])
+
+    def _place(self, view: View, body: str) -> Floats:
+        """Of a body's origin [m], shape (count, 3)."""
+        place: Floats = view.frames.positions[:, self.model.body_id(body)]
+        return place
+
+    def score(
+        self, before: Floats, view: View, actions: Floats
+    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Two distances and control, all as costs."""
+        tips, object_, goal = (self._place(view, name) for name in ("tips_arm", "object", "goal"))
+        near = np.linalg.norm(object_ - tips, axis=1)
+        away = np.linalg.norm(object_ - goal, axis=1)
+        terms = {
+            "reward_dist": -away * self.reward_dist_weight,
+            "reward_ctrl": -np.square(actions).sum(axis=1) * self.reward_control_weight,
+            "reward_near": -near * self.reward_near_weight,
+        }
+        return terms, {}
+
+
+class PusherEnv(MujocoEnv):
+    """Push a cylinder to its goal with an arm of seven joints; Gymnasium's Pusher-v5.
+
+    ## Action space
+
+    `Box(-2, 2, (7,), float32)`: torques of shoulder (pan, lift), upper arm (roll), elbow (flex),
+    forearm (roll) and wrist (flex, roll) [N m].
+
+    ## Observation space
+
+    `Box(-inf, inf, (23,), float64)`.
+
+    | number | what | unit |
+    | --- | --- | --- |
+    | 0 to 6 | angles of the arm's joints, in the order of the actions | rad |
+    | 7 to 13 | their rates | rad/s |
+    | 14 to 16 | place of the fingertips' body | m |
+    | 17 to 19 | place of the object | m |
+    | 20 to 22 | place of the goal | m |
+
+    ## Rewards
+
+    `reward_dist` (`-reward_dist_weight` times the distance from object to goal [m]), `reward_ctrl`
+    (`-reward_control_weight` times the sum of squared actions) and `reward_near`
+    (`-reward_near_weight` times the distance from fingertips to object [m]).
+
+    ## Starting state
+
+    The file's pose, joint rates uniform in +-0.005 rad/s; the object anywhere in a field of 0.3 by
+    0.4 m, 0.17 m from its goal at least: the same state as Gymnasium's for the same seed.
+
+    ## Episode end
+
+    Truncated after 100 steps by `gym.make`; nothing terminates it.
+
+    ## Arguments
+
+    `xml_file`, `frame_skip`, `reward_near_weight`, `reward_dist_weight`, `reward_control_weight`.
+
+    ## What is different
+
+    The object is a prism of 32 sides, 0.24 mm within the cylinder; contact begins at touch, not
+    2 mm before; stops are hard; velocities are stepped by the semi-implicit Euler rule.
+    """
+
+    task_type = PusherTask
+
+
+class PusherVectorEnv(MujocoVectorEnv):
+    """Many arms that push; see `PusherEnv`."""
+
+    env_type = PusherEnv
