@@ -27,6 +27,10 @@ MUJOCO = {
     "dynenvs/MujocoHopper-v5": ("mujoco.hopper:Hopper", 1000),
     "dynenvs/MujocoHumanoid-v5": ("mujoco.humanoid:Humanoid", 1000),
     "dynenvs/MujocoHumanoidStandup-v5": ("mujoco.humanoid_standup:HumanoidStandup", 1000),
+    "dynenvs/MujocoInvertedDoublePendulum-v5": (
+        "mujoco.inverted_double_pendulum:InvertedDoublePendulum",
+        1000,
+    ),
     "dynenvs/MujocoInvertedPendulum-v5": ("mujoco.inverted_pendulum:InvertedPendulum", 1000),
     "dynenvs/MujocoPusher-v5": ("mujoco.pusher:Pusher", 100),
     "dynenvs/MujocoReacher-v5": ("mujoco.reacher:Reacher", 50),

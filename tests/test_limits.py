@@ -360,3 +360,30 @@ def test_memory_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("dynenvs.model.model._available", lambda: 500_000_000)
     with pytest.raises(MemoryError, match=r"room for 400 contacts at once needs .* GB.*0.5 GB"):
         World(model)
+
+
+@pytest.mark.parametrize("loose", [False, True])
+def test_a_stop_gives_what_the_motor_pushes_with(loose: bool) -> None:
+    """At rest against its stop; alone, and beside a body that lies on the floor."""
+    builder = ModelBuilder()
+    joint = prismatic(axis=(1, 0, 0), name="slide", limits=(-1.0, 0.5), actuated=True)
+    builder.body("cart", joint=joint, mass=2.0)
+    if loose:
+        builder.half_space("floor")
+        builder.body("ball", joint=free(), mass=1.0, inertia=(0.1, 0.1, 0.1))
+        builder.sphere("skin", "ball", radius=0.1)
+    world = World(builder.build(), timestep=0.01)
+    world.reset([0.49, *([3.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0] if loose else [])])
+    world.step([7.0])
+    assert not world.stop_impulses.any()
+    for _ in range(30):
+        world.step([7.0])
+    assert world.q[0] == pytest.approx(0.5, abs=1e-9)
+    assert world.stop_impulses[0] == pytest.approx(-0.07, rel=1e-9)
+    assert not world.stop_impulses[1:].any()
+    worlds = Worlds(world.model, 2, timestep=0.01)
+    worlds.reset(np.tile(world.q, (2, 1)))
+    worlds.step([[7.0], [-7.0]])
+    np.testing.assert_allclose(worlds.stop_impulses[:, 0], [-0.07, 0.0], rtol=1e-9)
+    world.step([-7.0])
+    assert not world.stop_impulses.any()

@@ -32,6 +32,7 @@ def follow(ours, theirs) -> None:
         one.data.ctrl[:] = action
         one.set_state(worlds.q[0], worlds.v[0])
         # Its own contact is soft: it is to reckon with our forces
+        one.data.qfrc_constraint[:] = View(worlds).stops[0]
         if one.model.nv > 9:  # those that observe forces
             one.data.cfrc_ext[1:] = View(worlds).forces[0]
 

@@ -8,6 +8,7 @@ from dynenvs.contact.assembly.rows import (
     contact_rows,
     couple,
     limit_rows,
+    limited_coordinate,
     moving_tree,
     rows_to_fill,
 )
@@ -34,6 +35,7 @@ from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
+from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import (
     Bytes,
     ModelView,
@@ -43,6 +45,7 @@ from dynenvs.memory.layout import (
     open_broad,
     open_model,
     open_state,
+    open_stops,
     open_workspace,
 )
 from dynenvs.memory.records import PYRAMID
@@ -161,7 +164,23 @@ def _respond(
             apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
         if refined and refine_response(packed, row, buffer, count, rows, dt) != REFINED:
             return FAILED
+    if m.header[0].nlimited:
+        _remember_stops(m, s, w, count, rows)
     return int(status)
+
+
+@inlined
+def _remember_stops(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int) -> None:
+    """Keep what joint stops gave each coordinate; their rows follow the contacts'."""
+    stops = open_stops(m, s)
+    for j in range(m.header[0].nv):
+        stops[j] = 0.0
+    first = integer(0)
+    if count > 0:
+        first = w.contacts[count - 1].row + 1 + w.contacts[count - 1].tangents
+    for r in range(first, rows):
+        j = limited_coordinate(w.J, r)
+        stops[j] = w.J[r, j] * w.impulse_row[r]
 
 
 @inlined

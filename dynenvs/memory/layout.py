@@ -220,6 +220,7 @@ def fill_offsets(header: Any) -> None:
             ("surface_at", 24 * header.nsurfaces),
             ("last_at", 8 * nv if header.nkinematic else 0),
             ("moments_at", 24 * nk if header.moments else 0),
+            ("stops_at", 8 * nv if header.nlimited else 0),
         ],
     )
     header.workspace_bytes = place(
@@ -328,6 +329,16 @@ def open_last(m: ModelView, s: StateView) -> Floats:
     """
     h = m.header[0]
     return vector(raw(s.status, h.state_bytes), h.last_at, h.nv, np.float64)
+
+
+@inlined
+def open_stops(m: ModelView, s: StateView) -> Floats:
+    """Impulse that joint stops gave each coordinate in the last step [N m s, N s], shape (nv,).
+
+    Of models with limited joints alone.
+    """
+    h = m.header[0]
+    return vector(raw(s.status, h.state_bytes), h.stops_at, h.nv, np.float64)
 
 
 @inlined

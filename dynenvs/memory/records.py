@@ -45,7 +45,7 @@ _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffe
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
     "hulls_at", "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at",
     "v_at", "touched_at", "memory_at", "coefficients_at", "owners_at", "wrench_at",
-    "mass_scale_at", "surface_at", "last_at", "moments_at", "state_bytes", "pose_at",
+    "mass_scale_at", "surface_at", "last_at", "moments_at", "stops_at", "state_bytes", "pose_at",
     "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at", "shapes_at",
     "hull_room_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at",

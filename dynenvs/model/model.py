@@ -330,6 +330,8 @@ class Model:
             sections.append(("last", ("f8", (self.nv,)), h.last_at))
         if h.moments:
             sections.append(("moments", ("f8", (int(h.nk), 3)), h.moments_at))
+        if h.nlimited:
+            sections.append(("stops", ("f8", (self.nv,)), h.stops_at))
         return np.dtype(
             {
                 "names": [name for name, _, _ in sections],

@@ -339,6 +339,17 @@ class World:
         self._tau, self._written, self._prepared = tau, written, prepared
 
     @property
+    def stop_impulses(self) -> Floats:
+        """What joint stops gave each coordinate in the last time step [N m s, N s], shape (nv,).
+
+        Positive pushes towards larger coordinates; divided by `timestep`, a force.  Where parts
+        bounce, impacts on stops are not in it.
+        """
+        if not self.model.header.nlimited:
+            return np.zeros(self.model.nv)
+        return np.array(self._rows["stops"][0])
+
+    @property
     def contacts(self) -> list[Contact]:
         """Features that touch (gap below 1 um) or carried an impulse in the last step."""
         m = open_model(self.model.packed)

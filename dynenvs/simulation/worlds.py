@@ -214,6 +214,17 @@ class Worlds:
         return found
 
     @property
+    def stop_impulses(self) -> Floats:
+        """What joint stops gave each coordinate in the last time step [N m s, N s], (count, nv).
+
+        Positive pushes towards larger coordinates; divided by `timestep`, a force.  Where parts
+        bounce, impacts on stops are not in it.
+        """
+        if not self.model.header.nlimited:
+            return np.zeros((self.count, self.model.nv))
+        return np.array(self._rows["stops"])
+
+    @property
     def diagnostics(self) -> dict[str, NDArray[Any]]:
         """Counters and worst residual of each world (`Diagnostics`), shape (count,)."""
         status = self._rows["status"]

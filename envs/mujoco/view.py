@@ -59,6 +59,11 @@ class View:
         return torques
 
     @cached_property
+    def stops(self) -> Floats:
+        """Forces of the joints' stops [N m, N], (count, nv); qfrc_constraint but contacts."""
+        return self.worlds.stop_impulses / self.worlds.timestep
+
+    @cached_property
     def _arms(self) -> Floats:
         """From each link's origin to its centre of mass, world axes [m], shape (count, n, 3)."""
         coms = self._bodies["com"][self.links]

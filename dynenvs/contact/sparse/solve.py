@@ -25,6 +25,7 @@ from dynenvs.memory.layout import (
     open_moments,
     open_polygon,
     open_state,
+    open_stops,
     open_workspace,
 )
 from dynenvs.memory.sparse_view import SparseView, open_sparse
@@ -90,12 +91,26 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
         k += 1
     for i in range(count, n):
         x.constraints[i].pressed = 1 if x.p[i, 0] > 0.0 else 0
+    if m.header[0].nlimited:
+        _remember_stops(m, s, x, count, n)
     _remember(s, w, x, count)
     if m.header[0].moments:
         _remember_moments(m, s, w, x, count)
     answer.residual, answer.sweeps, answer.pivots = worst, newtons, 0
     answer.rows, answer.sparse, s.status[0].part = n, 1, dt
     return int(status)
+
+
+@inlined
+def _remember_stops(m: ModelView, s: StateView, x: SparseView, count: int, n: int) -> None:
+    """Keep what joint stops gave each coordinate: those constraints that follow the contacts."""
+    stops = open_stops(m, s)
+    for j in range(m.header[0].nv):
+        stops[j] = 0.0
+    for i in range(count, n):
+        c = x.constraints[i]
+        if c.contact < 0:
+            stops[c.coordinate] = x.J[6 * i, m.dofs[c.coordinate].place] * x.p[i, 0]
 
 
 @inlined
