@@ -71,9 +71,12 @@ def test_files_are_named_by_errors(tmp_path: Path) -> None:
 
 
 LOSSES = {
-    "frictionloss": (
-        body('<joint frictionloss="1" axis="1 0 0"/>'),
-        "they move without dry friction",
+    "frictionloss beside a loop": (
+        body(
+            '<joint frictionloss="1" axis="1 0 0"/>',
+            '<equality><connect body1="arm" body2="world" anchor="0 0 0"/></equality>',
+        ),
+        "beside closed loops joints move without dry friction",
     ),
     "cylinder": (
         body('<geom name="can" type="cylinder" size="1 1"/>'),

@@ -221,6 +221,7 @@ def fill_offsets(header: Any) -> None:
             ("last_at", 8 * nv if header.nkinematic else 0),
             ("moments_at", 24 * nk if header.moments else 0),
             ("stops_at", 8 * nv if header.nlimited else 0),
+            ("dry_at", 8 * nv if header.ndry else 0),
         ],
     )
     header.workspace_bytes = place(
@@ -339,6 +340,16 @@ def open_stops(m: ModelView, s: StateView) -> Floats:
     """
     h = m.header[0]
     return vector(raw(s.status, h.state_bytes), h.stops_at, h.nv, np.float64)
+
+
+@inlined
+def open_dry(m: ModelView, s: StateView) -> Floats:
+    """Impulse that dry friction gave each coordinate in the last step [N m s, N s], shape (nv,).
+
+    Of models with dry joints alone.
+    """
+    h = m.header[0]
+    return vector(raw(s.status, h.state_bytes), h.dry_at, h.nv, np.float64)
 
 
 @inlined

@@ -39,14 +39,14 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
-    "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung",
+    "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
     "hulls_at", "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at",
     "v_at", "touched_at", "memory_at", "coefficients_at", "owners_at", "wrench_at",
-    "mass_scale_at", "surface_at", "last_at", "moments_at", "stops_at", "state_bytes", "pose_at",
-    "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at", "shapes_at",
+    "mass_scale_at", "surface_at", "last_at", "moments_at", "stops_at", "dry_at", "state_bytes",
+    "pose_at", "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at", "shapes_at",
     "hull_room_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at",
     "J_at", "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at",
@@ -107,6 +107,7 @@ DOF = record_type(
         ("effort", "f8"),
         ("damping", "f8"),
         ("armature", "f8"),
+        ("friction", "f8"),  # dry
         ("stiffness", "f8"),  # of a spring, and where it does not pull
         ("reference", "f8"),
     ]
@@ -371,6 +372,7 @@ TREE = record_type(
         ("above", "i8"),  # scratch of the search for islands
     ]
 )
+LIMIT, DRY = -1, -2  # constraints that are no contacts
 CONSTRAINT = record_type(
     [
         ("a", "i8"),  # tree of side 0
@@ -378,15 +380,17 @@ CONSTRAINT = record_type(
         ("rows", "i8"),
         ("row", "i8"),  # its first one, three for each constraint before it
         ("tangents", "i8"),  # rows but the normal's
-        ("contact", "i8"),  # number of the contact, or -1
+        ("contact", "i8"),  # number of the contact, or LIMIT or DRY
         # Velocity of A's surface from B's besides the trees' (of belts, of kinematic bodies),
         # world axes [m/s]; and whether there is any
         ("drift", "f8", (3,)),
         ("drifts", "i8"),
-        ("coordinate", "i8"),  # of the joint limit, and whether it presses against its stop
+        # Of a joint limit or dry joint; and whether the limit presses against its stop
+        ("coordinate", "i8"),
         ("pressed", "i8"),
         ("friction", "f8"),
-        ("reserve", "f8"),  # normal impulse besides p_n that bounds friction: none in a step [N s]
+        # Normal impulse besides p_n that bounds friction, none in a step; of a dry joint the bound
+        ("reserve", "f8"),
         ("restitution", "f8"),  # of an impact
         ("offset", "f8"),  # of its normal velocity, but for restitution [m/s]
         ("speed", "f8"),  # largest predicted velocity of its rows, bias included [m/s]
@@ -409,6 +413,7 @@ ISLAND = record_type(
         ("trees", "i8"),
         ("words", "i8"),  # of its factor
         ("moments", "i8"),  # whether some contact has moments
+        ("dry", "i8"),  # whether some joint rubs
         ("scale", "f8"),  # the certificate's velocity scale [m/s]
         ("residual", "f8"),
         ("newtons", "i8"),

@@ -80,7 +80,7 @@ def factor_words(header: Any) -> int:
 def sparse_parts(header: Any) -> list[int]:
     """Sizes of the views in bytes, in their order, for the counts in the header."""
     nt, nv = int(header.ntrees), int(header.nv)
-    nk = int(header.nc + header.nlimited + header.nmoments)
+    nk = int(header.nc + header.nlimited + header.ndry + header.nmoments)
     wide = int(header.widest)
     words = [
         nt * TREE.itemsize // 8, nk * CONSTRAINT.itemsize // 8, (nt + 1) * ISLAND.itemsize // 8, nk,
@@ -102,7 +102,7 @@ def sparse_bytes(header: Any) -> int:
 def open_sparse(header: Records, buffer: Bytes) -> SparseView:
     """Views of the sparse solver's part of a workspace, for a model's header, shape (1,)."""
     h = header[0]
-    nt, nv, nk, wide = h.ntrees, h.nv, h.nc + h.nlimited + h.nmoments, h.widest
+    nt, nv, nk, wide = h.ntrees, h.nv, h.nc + h.nlimited + h.ndry + h.nmoments, h.widest
     at = h.sparse_at
     trees = vector(buffer, at, nt, TREE)
     at += nt * TREE_BYTES

@@ -244,7 +244,7 @@ class Model:
         h = self.header
         wanted = {
             "step": True,
-            "contact": h.nf or h.nlimited or h.ne,
+            "contact": h.nf or h.nlimited or h.ne or h.ndry,
             "solids": h.ns,
             "hulls": h.nhulls,
             "loops": h.ne,
@@ -332,6 +332,8 @@ class Model:
             sections.append(("moments", ("f8", (int(h.nk), 3)), h.moments_at))
         if h.nlimited:
             sections.append(("stops", ("f8", (self.nv,)), h.stops_at))
+        if h.ndry:
+            sections.append(("dry", ("f8", (self.nv,)), h.dry_at))
         return np.dtype(
             {
                 "names": [name for name, _, _ in sections],

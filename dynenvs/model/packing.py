@@ -95,20 +95,28 @@ def allocate(
     header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
     # Recursion pays for the deepest tree or for none; loops are taken out by factors
     header.nkinematic = sum(body.kinematic for body in bodies)
+    header.ndry = sum(
+        JOINT_NV[kind]
+        for body, kind in zip(bodies, kinds, strict=True)
+        if body.joint.friction > 0.0 and not body.kinematic
+    )
     header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
     # What the recursion does not know
-    special = header.ne or header.nkinematic or header.sprung or header.moments
+    special = header.ne or header.nkinematic or header.sprung or header.moments or header.ndry
     costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
     header.recursive = costly and not special
     # Free and spherical joints are not refined, nor are springs and moments
     simple = all(JOINT_NV[kind] <= 1 for kind in kinds)
-    simple = simple and not (header.ne or header.sprung or header.moments or header.recursive)
+    simple = simple and not (
+        header.ne or header.sprung or header.moments or header.ndry or header.recursive
+    )
     header.refined = simple and max(map(max, trees), default=0) > DEEP
-    several = len(trees) > 1 or header.moments
+    several = len(trees) > 1 or header.moments or header.ndry
     header.sparse = several and not (header.ne or header.recursive or header.refined)
-    if header.moments and (header.ne or header.restitution != INELASTIC):
+    if (header.moments or header.ndry) and (header.ne or header.restitution != INELASTIC):
         raise ModelError(
-            f"{'closed loops' if header.ne else 'restitution'} and torsional or rolling friction "
+            f"{'closed loops' if header.ne else 'restitution'} and "
+            f"{'torsional or rolling friction' if header.moments else 'dry friction of joints'} "
             "are not available in one model: leave out the one or the other"
         )
     header.npolygons = len(direction_counts(options.directions))
@@ -187,7 +195,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.root = i if parent == 0 else records[parent].root
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
         free = kind == FREE and not (joint.actuated or body.kinematic)
-        free = free and joint.damping == 0.0 and joint.armature == 0.0
+        free = free and joint.damping == joint.armature == joint.friction == 0.0
         record.floats = ALONE if parent == 0 and free else ROOTED
         if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
             records[record.root].floats = BASE
@@ -243,6 +251,7 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
             previous = j
             dof.actuated = body.joint.actuated and not body.kinematic
             dof.damping, dof.armature = body.joint.damping, body.joint.armature
+            dof.friction = 0.0 if body.kinematic else body.joint.friction
             dof.stiffness, dof.reference = body.joint.stiffness, body.joint.reference
             dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
             dof.lower, dof.upper = body.joint.limits

@@ -171,6 +171,8 @@ class Joint:
     actuated: bool = True
     stiffness: float = 0.0  # of a spring, hinges and slides alone [N m/rad] or [N/m]
     reference: float = 0.0  # position at which the spring does not pull [rad] or [m]
+    # Dry: what holds each coordinate at rest, at most, and opposes its motion [N m] or [N]
+    friction: float = 0.0
 
     def check(self, body: str) -> None:
         """Raise a ModelError that names the joint if it cannot be."""
@@ -189,6 +191,7 @@ class Joint:
         coefficient(self.damping, f"{name}: damping")
         coefficient(self.armature, f"{name}: armature")
         coefficient(self.stiffness, f"{name}: stiffness")
+        coefficient(self.friction, f"{name}: friction")
         if not math.isfinite(number(self.reference, f"{name}: reference")):
             raise ModelError(f"{name}: reference must be finite, got {self.reference}")
         if self.stiffness and self.type not in ("revolute", "prismatic"):

@@ -50,6 +50,7 @@ from dynenvs.simulation.torque_distribution import redistribute
 
 TRACKED, SOFT, UNSOLVED = 0, 1, 2
 BLOCKED = 1e-9  # speed into a contact or stop from which it counts [m/s, rad/s]
+RESTS = 1e-6  # a joint that is to be slower needs no torque against dry friction [rad/s, m/s]
 SOFTNESS = 1e-6  # eps relative to the mean of the unconstrained actuated inertia
 
 
@@ -118,6 +119,8 @@ def solve_inverse(
     for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
         if m.dofs[j].actuated:
             w.bias[j] -= m.dofs[j].damping * lookahead / h * (v_des[j] - s.v[j])
+            if abs(v_des[j]) > RESTS:  # dry friction opposes what is wanted
+                w.bias[j] += math.copysign(m.dofs[j].friction, v_des[j])
     update_poses(m, s.q, w.pose)
     update_velocities(m, s.v, w)
     # The exact problem first, then the soft one: a single call site keeps compile time down.
@@ -295,6 +298,8 @@ def inverse_dynamics(
             "inverse dynamics with torsional or rolling friction is not available: build a model "
             "without them for the controller"
         )
+    if (model.dofs["friction"][model.dofs["actuated"] == 0] > 0.0).any():
+        raise ValueError("inverse dynamics of unactuated joints with dry friction is not available")
     rows, buffer = prepare(model, q, v)
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")

@@ -179,9 +179,9 @@ def _meet(
 
 @inlined
 def is_constrained(m: ModelView) -> bool:
-    """Whether anything can ever touch something else, a joint its limits, or a loop is closed."""
+    """Whether anything can touch something else, or a joint its limits, rubs, or closes a loop."""
     h = m.header[0]
-    return bool(h.nf + h.nlimited + h.ne > 0)
+    return bool(h.nf + h.nlimited + h.ndry + h.ne > 0)
 
 
 @inlined

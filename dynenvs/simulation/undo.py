@@ -15,9 +15,11 @@ from dynenvs.memory.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    open_dry,
     open_last,
     open_moments,
     open_state,
+    open_stops,
 )
 from dynenvs.memory.views import vector
 
@@ -75,6 +77,10 @@ def _copy(m: ModelView, source: StateView, target: StateView) -> None:
         target.owners[k] = source.owners[k]
     for i in range(h.nv if h.nkinematic > 0 else 0):
         open_last(m, target)[i] = open_last(m, source)[i]
+    for i in range(h.nv if h.nlimited > 0 else 0):
+        open_stops(m, target)[i] = open_stops(m, source)[i]
+    for i in range(h.nv if h.ndry > 0 else 0):
+        open_dry(m, target)[i] = open_dry(m, source)[i]
     for i in range(source.status[0].touched):
         f = source.touched[i]
         target.touched[i] = f

@@ -350,6 +350,16 @@ class World:
         return np.array(self._rows["stops"][0])
 
     @property
+    def dry_impulses(self) -> Floats:
+        """What dry friction gave each coordinate in the last time step [N m s, N s], (nv,).
+
+        At most `Joint.friction` times the step.
+        """
+        if not self.model.header.ndry:
+            return np.zeros(self.model.nv)
+        return np.array(self._rows["dry"][0])
+
+    @property
     def contacts(self) -> list[Contact]:
         """Features that touch (gap below 1 um) or carried an impulse in the last step."""
         m = open_model(self.model.packed)

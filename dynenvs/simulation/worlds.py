@@ -225,6 +225,16 @@ class Worlds:
         return np.array(self._rows["stops"])
 
     @property
+    def dry_impulses(self) -> Floats:
+        """What dry friction gave each coordinate in the last time step [N m s, N s], (count, nv).
+
+        At most `Joint.friction` times the step.
+        """
+        if not self.model.header.ndry:
+            return np.zeros((self.count, self.model.nv))
+        return np.array(self._rows["dry"])
+
+    @property
     def diagnostics(self) -> dict[str, NDArray[Any]]:
         """Counters and worst residual of each world (`Diagnostics`), shape (count,)."""
         status = self._rows["status"]

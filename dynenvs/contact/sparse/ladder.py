@@ -53,20 +53,22 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     rungs = QUICK
     if status.cone != PYRAMID:
         most, rungs = min(most, SMALL_ON_CONES), INSIDE
-    few = island.count <= most and island.moments == 0
+    simple = island.moments == 0 and island.dry == 0
+    few = simple and island.count <= most
     if few and solve_small(packed, row, buffer, k, rungs) == DONE and island.residual <= ENOUGH:
         return judge(island)
     if island.residual <= ENOUGH:
         status.answered[KEPT] += 1
         return judge(island)
-    # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments
-    if island.moments == 0:
+    # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments and
+    # dry joints
+    if simple:
         solve_small(packed, row, buffer, k, INSIDE)
     if island.residual <= CERTIFIED_RESIDUAL:
         return judge(island)
     # Many, or modes that do not settle
     island.residual = solve_large(x, island, status, polygon, w.blocks)
-    if island.residual <= CERTIFIED_RESIDUAL or island.moments != 0:
+    if island.residual <= CERTIFIED_RESIDUAL or not simple:
         return judge(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
     solve_small(packed, row, buffer, k, ALL)

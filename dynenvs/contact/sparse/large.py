@@ -35,12 +35,15 @@ def solve_large(
         return float(island.residual)
     cone, budget, warm = status.cone, status.budget, island.residual
     copy_impulses(x, island, x.p, x.kept)
-    status.asked[PATH] += 1
-    # The pyramids' central path leads near the exact cones' answer, too
-    near = follow_path(x, island, cone, polygon, blocks, budget)
-    near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
+    if island.dry != 0:  # of which the path knows nothing: from what the last step had
+        near = multiply(x, island, cone, polygon, blocks, warm, NO_SWEEPS, int(NEAR * budget))
+    else:
+        status.asked[PATH] += 1
+        # The pyramids' central path leads near the exact cones' answer, too
+        near = follow_path(x, island, cone, polygon, blocks, budget)
+        near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
+        status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
     if near <= CERTIFIED_RESIDUAL:
-        status.answered[PATH] += 1
         return near
     if near < warm:
         copy_impulses(x, island, x.p, x.kept)

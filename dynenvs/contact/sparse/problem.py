@@ -15,7 +15,7 @@ from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
-from dynenvs.memory.records import INELASTIC
+from dynenvs.memory.records import INELASTIC, LIMIT
 from dynenvs.memory.sparse_view import SparseView
 
 # Gaps are known to rounding only, and those of bodies that touch all around would contradict each
@@ -322,7 +322,7 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
         gap = min(low, high)
         if is_limit_near(gap, sign * v[j], dt):
             c = x.constraints[n]
-            c.contact, c.coordinate, c.rows, c.friction = -1, j, 1, 0.0
+            c.contact, c.coordinate, c.rows, c.friction = LIMIT, j, 1, 0.0
             c.drifts, c.moments = 0, -1
             c.a, c.b = dof.tree, -1
             for r in range(6):

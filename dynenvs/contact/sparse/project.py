@@ -41,6 +41,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
+from dynenvs.memory.records import DRY, LIMIT
 from dynenvs.memory.sparse_view import SparseView, open_sparse
 from dynenvs.memory.views import words
 
@@ -122,7 +123,9 @@ def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: floa
         c = x.constraints[i]
         for k in range(9):
             x.W[i, k] = 0.0
-        if c.contact < 0:
+        if c.contact == DRY:
+            continue
+        if c.contact == LIMIT:
             dof, at = m.dofs[c.coordinate], w.q_new[m.dofs[c.coordinate].q_at]
             gap = at - dof.lower if x.J[6 * i, dof.place] > 0.0 else dof.upper - at
             if gap < 0.0 or c.pressed != 0:

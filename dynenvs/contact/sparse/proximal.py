@@ -41,6 +41,7 @@ from dynenvs.contact.solvers.penalty import (
 )
 from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.solvers.pyramid_law import certify_block
+from dynenvs.contact.sparse.dry_joints import certify_dry, project_dry
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.moment_law import certify_moments, project_moments
 from dynenvs.contact.sparse.problem import row_velocities, row_velocity
@@ -48,7 +49,7 @@ from dynenvs.contact.sparse.sweeps import add_response, sweep
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.layout import Floats, Records
-from dynenvs.memory.records import CONE
+from dynenvs.memory.records import CONE, DRY
 from dynenvs.memory.sparse_view import SparseView
 from dynenvs.memory.views import matrix, raw
 
@@ -149,7 +150,9 @@ def update_velocities(
         for r in range(3):
             u[r] = row_velocity(x, i, r, x.v) + x.bias[i, r] if r < c.rows else 0.0
         G = matrix(raw(x.G[i], 72), 0, 3, 3, np.float64)
-        if c.moments >= 0:
+        if c.contact == DRY:
+            residual, block.slip = certify_dry(c, x.G[i, 0], x.p[i, 0], u[0]) / island.scale, 0.0
+        elif c.moments >= 0:
             w = row_velocities(x, c.moments, x.v)
             residual = certify_moments(x, i, (u[0], u[1], u[2]), w) / island.scale
             block.slip = c.slip
@@ -208,7 +211,9 @@ def _miss(x: SparseView, island: Any, cone: int, polygon: Records, penalty: floa
         i = x.members[k]
         c, held = x.constraints[i], x.slip[i]
         u = row_velocities(x, i, x.v)
-        if c.moments >= 0:
+        if c.contact == DRY:
+            project_dry(c, penalty / c.g, x.p[i, 0], u[0], x.trial[i], x.W[i])
+        elif c.moments >= 0:
             w = row_velocities(x, c.moments, x.v)
             project_moments(x, i, penalty / c.g, u, w, held, x.trial[i], x.trial[c.moments])
         else:

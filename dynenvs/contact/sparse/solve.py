@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.memory import forget, remember_contact
 from dynenvs.contact.assembly.problem import least_speed
+from dynenvs.contact.sparse.dry_joints import has_dry, pose_dry, remember_dry
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.ladder import climb, velocity_scale
 from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_moments
@@ -28,6 +29,7 @@ from dynenvs.memory.layout import (
     open_stops,
     open_workspace,
 )
+from dynenvs.memory.records import LIMIT
 from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 
@@ -49,12 +51,15 @@ def pose_islands(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     read_masses(m.dofs, w.L, x)
     n = pose_problem(m, s, w, x, count, dt)
     weigh(m.dofs, w.L, x, n)
+    if m.header[0].ndry:
+        n = pose_dry(m, s, w, x, n, dt)
     if m.header[0].moments:
         pose_moments(m, s, w, x, count, n)
     islands = find_islands(x, n)
     x.islands[islands].count = 0
     for k in range(islands):
         x.islands[k].moments = has_moments(x, x.islands[k])
+        x.islands[k].dry = has_dry(x, x.islands[k])
     return int(n)
 
 
@@ -93,6 +98,8 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
         x.constraints[i].pressed = 1 if x.p[i, 0] > 0.0 else 0
     if m.header[0].nlimited:
         _remember_stops(m, s, x, count, n)
+    if m.header[0].ndry:
+        remember_dry(m, s, x, count, n)
     _remember(s, w, x, count)
     if m.header[0].moments:
         _remember_moments(m, s, w, x, count)
@@ -109,7 +116,7 @@ def _remember_stops(m: ModelView, s: StateView, x: SparseView, count: int, n: in
         stops[j] = 0.0
     for i in range(count, n):
         c = x.constraints[i]
-        if c.contact < 0:
+        if c.contact == LIMIT:
             stops[c.coordinate] = x.J[6 * i, m.dofs[c.coordinate].place] * x.p[i, 0]
 
 

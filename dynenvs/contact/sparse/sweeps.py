@@ -13,7 +13,7 @@ from dynenvs.contact.solvers.modes import nearest
 from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records
-from dynenvs.memory.records import CONE
+from dynenvs.memory.records import CONE, DRY
 from dynenvs.memory.sparse_view import SparseView
 
 
@@ -23,7 +23,9 @@ def sweep(x: SparseView, island: Any, cone: int, polygon: Records, rounds: int) 
     for _ in range(rounds):
         for k in range(island.first, island.first + island.count):
             i = x.members[k]
-            if x.constraints[i].moments < 0:
+            if x.constraints[i].contact == DRY:
+                _relax_dry(x, i)
+            elif x.constraints[i].moments < 0:
                 _relax(x, i, cone, polygon)
             else:
                 _relax(x, i, CONE, polygon)
@@ -56,6 +58,14 @@ def _relax(x: SparseView, i: int, cone: int, polygon: Records) -> None:
         _, y1, y2 = nearest(polygon, bound, y1, y2)
     add_impulse(x, i, 1, y1 - p[1])
     add_impulse(x, i, 2, y2 - p[2])
+
+
+@inlined
+def _relax_dry(x: SparseView, i: int) -> None:
+    """The impulse within its bound that is nearest to what stops the joint."""
+    bound, p = x.constraints[i].reserve, x.p[i, 0]
+    y = p - (row_velocity(x, i, 0, x.v) + x.bias[i, 0]) / x.G[i, 0]
+    add_impulse(x, i, 0, min(max(y, -bound), bound) - p)
 
 
 @inlined

@@ -16,7 +16,7 @@ import numpy as np
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
+from dynenvs.model.importing.compiled import Source, any_of, disabled, has_loops, names, rotation
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.parts import Joint
 
@@ -91,6 +91,7 @@ def _joint(
     options: dict[str, Any] = {
         "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]),
         "armature": float(m.dof_armature[dof]),
+        "friction": float(m.dof_frictionloss[dof]) if rubs(m) else 0.0,
         "actuated": j in efforts,
         "effort": efforts.get(j, math.inf),
     }
@@ -113,6 +114,11 @@ def _joint(
         if m.jnt_limited[j] and not disabled(m, "limit"):
             options["limits"] = (float(m.jnt_range[j, 0]), float(m.jnt_range[j, 1]))
     return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
+
+
+def rubs(m: Any) -> bool:
+    """Whether joints have their dry friction, which does not go with closed loops."""
+    return not disabled(m, "frictionloss") and not has_loops(m)
 
 
 def _turn(axis: Floats, angle: float) -> Floats:
@@ -155,11 +161,11 @@ def _note_losses(source: Source, own: list[str], joints: list[str], losses: Loss
             where((m.jnt_stiffness != 0) & ~scalar, joints),
             "they do not spring back",
         )
-    if not disabled(m, "frictionloss"):
+    if not disabled(m, "frictionloss") and not rubs(m):
         losses.add(
             "frictionloss of joints",
             list(dict.fromkeys(where(m.dof_frictionloss != 0, of_dof))),
-            "they move without dry friction",
+            "beside closed loops joints move without dry friction",
         )
     losses.add(
         "limits of ball joints", where((m.jnt_limited != 0) & ~scalar, joints), "they turn freely"

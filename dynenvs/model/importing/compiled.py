@@ -14,6 +14,9 @@ from dynenvs.model.importing.losses import Losses
 from dynenvs.model.importing.urdf import prepare
 from dynenvs.model.parts import ModelError
 
+CONNECT, WELD = 0, 1  # as in mjtEq
+BODY = 1  # as in mjtObj
+
 
 class Source(NamedTuple):
     """A compiled file."""
@@ -121,3 +124,15 @@ def any_of(values: Any) -> NDArray[np.bool_]:
     """Of an array of numbers for each of n objects: whose are not all zero, shape (n,)."""
     array = np.asarray(values)
     return np.asarray((array != 0).any(axis=tuple(range(1, array.ndim))))
+
+
+def is_loop(m: Any, e: int) -> bool:
+    """Whether constraint e holds two bodies together, and is in force."""
+    if disabled(m, "equality") or not m.eq_active0[e]:
+        return False
+    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) == BODY
+
+
+def has_loops(m: Any) -> bool:
+    """Whether bodies are held together in closed loops, which some laws do not go with."""
+    return any(is_loop(m, e) for e in range(m.neq))

@@ -10,14 +10,20 @@ import numpy as np
 from dynenvs.model.annotations import NO_END
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.bodies import BALL, FREE, HINGE, SLIDE, Bodies
-from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
+from dynenvs.model.importing.compiled import (
+    CONNECT,
+    Source,
+    any_of,
+    disabled,
+    is_loop,
+    names,
+    rotation,
+)
 from dynenvs.model.importing.losses import Losses
 
 JOINT, JOINT_IN_PARENT, _CRANK, TENDON = range(4)  # transmissions, as in mjtTrn
 FIXED, AFFINE = 0, 1  # gains, as in mjtGain
 NO_BIAS, AFFINE_BIAS = 0, 1  # as in mjtBias
-CONNECT, WELD = 0, 1  # as in mjtEq
-BODY = 1  # as in mjtObj
 SIZES = {FREE: 6, BALL: 3, SLIDE: 1, HINGE: 1}
 
 
@@ -143,13 +149,6 @@ def add_keyframes(builder: ModelBuilder, source: Source) -> None:
         builder.keyframe("qpos0", m.qpos0)
     for k, name in enumerate(called):
         builder.keyframe(name, m.key_qpos[k], m.key_qvel[k], m.key_ctrl[k][kept])
-
-
-def is_loop(m: Any, e: int) -> bool:
-    """Whether constraint e holds two bodies together, and is in force."""
-    if disabled(m, "equality") or not m.eq_active0[e]:
-        return False
-    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) == BODY
 
 
 def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> None:

@@ -18,9 +18,8 @@ from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.hulls import ellipsoid, fewer_corners, hull_corners, prism
 from dynenvs.model.importing.bodies import Bodies, unusual
-from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
+from dynenvs.model.importing.compiled import Source, any_of, disabled, has_loops, names, rotation
 from dynenvs.model.importing.losses import Losses
-from dynenvs.model.importing.motors import is_loop
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 HULLS = (ELLIPSOID, CYLINDER, MESH)  # become convex solids
@@ -46,7 +45,7 @@ def add_shapes(
     m = source.m
     shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
     touching = _touching(m)
-    moments = moments and not _has_loops(m)
+    moments = moments and not has_loops(m)
     own = _frictions(m.geom_friction, m.geom_condim, moments)
     for g in range(m.ngeom):
         b = int(m.geom_bodyid[g])
@@ -180,11 +179,6 @@ def _frictions(coefficients: Any, dims: Any, moments: bool) -> Floats:
     counts = np.asarray(dims)[..., None] > np.array([1, 3, 5])
     counts &= np.array([True, moments, moments])
     return np.where(counts, np.asarray(coefficients)[..., :3], 0.0)
-
-
-def _has_loops(m: Any) -> bool:
-    """Whether bodies are held together in closed loops, which no moments of contact go with."""
-    return any(is_loop(m, e) for e in range(m.neq))
 
 
 def _rules(
