@@ -76,12 +76,12 @@ def robot_of(source: Any) -> Model:
         if joint.type != "fixed" and (joint.type not in HINGES or not joint.actuated):
             kind = joint.type if joint.actuated else f"{joint.type} without a motor"
             raise ValueError(
-                f"robot: joints must be hinges or slides with motors; that of {body.name!r} is "
+                f"source: joints must be hinges or slides with motors; that of {body.name!r} is "
                 f"{kind}"
             )
         if joint.type != "fixed" and not math.isfinite(joint.effort):
             raise ValueError(
-                f"robot: the motor of {body.name!r} has no limit, by which actions are"
+                f"source: the motor of {body.name!r} has no limit, by which actions are"
             )
     return model
 

@@ -6,21 +6,15 @@ stands with each foot straight below where the stretched limb would hold it, at 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from scipy.optimize import least_squares
 
-from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model
-from dynenvs.memory.records import POSE
+from dynenvs.envs.legged.anatomy import Anatomy, Limb, anatomy_of
+from dynenvs.memory.layout import Floats
 from dynenvs.model.geoms import WORLD
 from dynenvs.model.model import Model
-from dynenvs.model.parts import Geom
 
-STARTS = 12  # of each search
 DEEP = 0.75  # part of the deepest reach by which a limb is a leg
 SAME = 0.01  # of a foot's shapes, by which their lowest points may differ [m]
 PARTS = (0.65, 0.7, 0.75)  # of a leg's reach at which it stands ...
@@ -30,99 +24,6 @@ BALANCES = 3  # times that the feet are put below the centre of mass
 NUDGE = 1e-6  # of joints, by which their torques are worked out [rad]
 KEYFRAMES = ("home", "stand", "standing")
 FREE_Q = 7
-WIDEST = np.pi  # range of joints without limits [rad]
-
-
-class Limb(NamedTuple):
-    """A chain of joints from the base to a body that carries nothing else."""
-
-    bodies: tuple[int, ...]  # from the first that is its own on
-    joints: tuple[int, ...]  # positions in q of those that no other chain shares: not of a waist
-    end: tuple[Geom, ...]  # touching shapes beyond the last joint
-
-
-class Robot:
-    """A model's tree and its poses at given joint angles, the base at the origin."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        parts = model.description.bodies
-        self.names = [body.name for body in parts]
-        self.parents = {body.name: body.parent for body in parts}
-        self.moves = {body.name: body.joint.type in ("revolute", "prismatic") for body in parts}
-        self._poses = np.zeros(int(model.header.nb), POSE)
-        self._model = open_model(model.packed)
-        self.rest = np.zeros(model.nq)
-        self.rest[3] = 1.0
-
-    def poses(self, q: Floats) -> Any:
-        """Of all bodies, shape (nb,)."""
-        update_poses(self._model, q, self._poses)
-        return self._poses
-
-    def center(self, q: Floats) -> Floats:
-        """The centre of mass [m], shape (3,)."""
-        poses, bodies = self.poses(q), self.model.bodies
-        places = poses["p"] + np.einsum("bij,bj->bi", poses["R"], bodies["com"])
-        return np.asarray(bodies["mass"] @ places / bodies["mass"].sum())
-
-    def limbs(self) -> Iterator[Limb]:
-        """Of all chains that end in touching shapes."""
-        carried = {self.parents[name] for name in self.names if self._leads_to_joint(name)}
-        ends = [name for name in self.names if self.moves[name] and name not in carried]
-        shared = Counter(one for name in ends for one in self._chain(name))
-        for name in ends:
-            own = [one for one in self._chain(name) if shared[one] == 1]
-            geoms = [g for g in self.model.geoms if g.collide and g.body in self._beyond(name)]
-            if geoms:
-                joints = tuple(self._position(one) for one in own if self.moves[one])
-                bodies = tuple(self.model.body_id(one) for one in own)
-                yield Limb(bodies, joints, tuple(geoms))
-
-    def _leads_to_joint(self, name: str) -> bool:
-        """Whether this body or one that it carries moves against its parent."""
-        below = [one for one in self.names if self.parents[one] == name]
-        return self.moves[name] or any(self._leads_to_joint(one) for one in below)
-
-    def _beyond(self, name: str) -> set[str]:
-        """A body and all that it carries."""
-        below = [self._beyond(one) for one in self.names if self.parents[one] == name]
-        return {name}.union(*below)
-
-    def _chain(self, name: str) -> list[str]:
-        """The bodies from the base's child to this one."""
-        chain: list[str] = []
-        while name != self.names[0]:
-            chain.insert(0, name)
-            name = self.parents[name]
-        return chain
-
-    def _position(self, body: str) -> int:
-        """Of a hinge or slide in q."""
-        return int(self.model.bodies["q_at"][self.model.body_id(body)])
-
-    def limits(self, joints: Sequence[int]) -> tuple[Floats, Floats]:
-        """Of some positions in q; those of joints without limits are WIDEST."""
-        at = np.array(joints) - 1  # the base's quaternion has four numbers for three velocities
-        lower, upper = self.model.lower[at], self.model.upper[at]
-        return np.maximum(lower, -WIDEST), np.minimum(upper, WIDEST)
-
-    def lowest(self, geom: Geom, poses: Any) -> Floats:
-        """The lowest point of a shape [m], shape (3,)."""
-        pose = poses[self.model.body_id(geom.body)]
-        R = pose["R"] @ geom.rotation
-        center = pose["R"] @ geom.position + pose["p"]
-        if geom.type == "box":
-            return center - R @ (np.sign(R[2]) * geom.size)
-        if geom.type == "convex":
-            corners = np.asarray(geom.corners) @ R.T
-            return center + corners[int(np.argmin(corners[:, 2]))]
-        along = R[:, 2] * (-np.sign(R[2, 2]) * geom.size[1] if geom.type == "capsule" else 0.0)
-        return center + along - np.array([0.0, 0.0, geom.size[0]])
-
-    def lowest_of(self, geoms: Sequence[Geom], poses: Any) -> Floats:
-        """The lowest point of several shapes [m], shape (3,)."""
-        return min((self.lowest(geom, poses) for geom in geoms), key=lambda point: point[2])
 
 
 def find_feet(model: Model) -> dict[str, tuple[str, ...]]:
@@ -131,8 +32,8 @@ def find_feet(model: Model) -> dict[str, tuple[str, ...]]:
     Raises:
         ValueError: the robot has none.
     """
-    robot = Robot(model)
-    stretched = [(limb, _stretch(robot, limb)) for limb in robot.limbs()]
+    robot = anatomy_of(model)
+    stretched = [(limb, robot.stretched(limb)) for limb in robot.limbs()]
     depths = [-robot.lowest_of(limb.end, robot.poses(q))[2] for limb, q in stretched]
     feet = {}
     for (limb, q), depth in zip(stretched, depths, strict=True):
@@ -160,7 +61,7 @@ def standing_pose(model: Model, feet: Mapping[str, Sequence[str]], keyframe: str
     if keyframe is not None and keyframe not in model.keyframes:
         known = ", ".join(model.keyframes)
         raise ValueError(f"pose must be one of the keyframes {known}, got {keyframe!r}")
-    robot = Robot(model)
+    robot = anatomy_of(model)
     q = robot.rest.copy()
     owned = {name for names in feet.values() for name in names}
     for name in KEYFRAMES if keyframe is None else (keyframe,):
@@ -179,25 +80,25 @@ def standing_pose(model: Model, feet: Mapping[str, Sequence[str]], keyframe: str
     return q[FREE_Q:]
 
 
-def _crouch(robot: Robot, legs: Sequence[Limb], q: Floats, ahead: float) -> None:
+def _crouch(robot: Anatomy, legs: Sequence[Limb], q: Floats, ahead: float) -> None:
     """Bend the legs until half of them hold the robot with ease, their feet moved ahead [m]."""
     load = 9.81 * float(robot.model.bodies["mass"].sum()) / max(len(legs) // 2, 1)
     for limb in legs:
         joints = list(limb.joints)
-        straight = _stretch(robot, limb)
+        straight = robot.stretched(limb)
         for part in TALL if len(legs) < 3 else PARTS:
             q[joints] = _bend(robot, limb, straight, part, ahead)[joints]
             if _effort(robot, limb, q, load) < EASY:
                 break
 
 
-def _middle(robot: Robot, legs: Sequence[Limb], q: Floats) -> float:
+def _middle(robot: Anatomy, legs: Sequence[Limb], q: Floats) -> float:
     """Of the feet, forward [m]."""
     poses = robot.poses(q)
     return float(np.mean([robot.lowest_of(limb.end, poses)[0] for limb in legs]))
 
 
-def _stands(robot: Robot, q: Floats, feet: Collection[str]) -> bool:
+def _stands(robot: Anatomy, q: Floats, feet: Collection[str]) -> bool:
     """Whether nothing that touches is lower than the highest of the feet."""
     poses = robot.poses(q)
     touching = [geom for geom in robot.model.geoms if geom.collide and geom.body != WORLD]
@@ -208,18 +109,18 @@ def _stands(robot: Robot, q: Floats, feet: Collection[str]) -> bool:
 
 def leg_reach(model: Model, feet: Mapping[str, Sequence[str]]) -> float:
     """How far the legs reach down from where they are joined to the base [m]: their mean."""
-    robot = Robot(model)
+    robot = anatomy_of(model)
     owned = {name for names in feet.values() for name in names}
     reaches = []
     for limb in robot.limbs():
         if any(geom.name in owned for geom in limb.end):
-            poses = robot.poses(_stretch(robot, limb))
+            poses = robot.poses(robot.stretched(limb))
             root = poses["p"][limb.bodies[0], 2]
             reaches.append(root - robot.lowest_of(limb.end, poses)[2])
     return float(np.mean(reaches))
 
 
-def _effort(robot: Robot, limb: Limb, q: Floats, load: float) -> float:
+def _effort(robot: Anatomy, limb: Limb, q: Floats, load: float) -> float:
     """The largest torque of a limb's joints that hold a load [N], over their limits."""
     largest = 0.0
     for joint in limb.joints:
@@ -233,19 +134,7 @@ def _effort(robot: Robot, limb: Limb, q: Floats, load: float) -> float:
     return float(largest)
 
 
-def _stretch(robot: Robot, limb: Limb) -> Floats:
-    """Positions that stretch a limb straight down, shape (nq,)."""
-    joints, far = list(limb.joints), 10.0
-    aside = robot.lowest_of(limb.end, robot.poses(robot.rest))[1]  # a leg neither leans in nor out
-
-    def short(q: Floats) -> Floats:
-        point = robot.lowest_of(limb.end, robot.poses(q))
-        return np.array([point[2] + far, far * (point[1] - aside), *(1e-3 * q[joints])])
-
-    return min(_searches(robot, limb, short), key=lambda found: float(found[1]))[0]
-
-
-def _bend(robot: Robot, limb: Limb, straight: Floats, part: float, ahead: float) -> Floats:
+def _bend(robot: Anatomy, limb: Limb, straight: Floats, part: float, ahead: float) -> Floats:
     """Positions with the foot at part of its depth below the limb's root, the knee behind it.
 
     straight: positions that stretch it; ahead: by which the foot is in front of its place then [m].
@@ -265,22 +154,4 @@ def _bend(robot: Robot, limb: Limb, straight: Floats, part: float, ahead: float)
         knee = robot.poses(found[0])["p"][limb.bodies[-1], 0]
         return found[1] + 1e-2 * float(knee - goal[0]) / reach
 
-    return min(_searches(robot, limb, error), key=cost)[0]
-
-
-def _searches(robot: Robot, limb: Limb, residuals: Any) -> Iterator[tuple[Floats, float]]:
-    """Least squares of a limb's joints from several starts: positions, and what is left."""
-    joints = list(limb.joints)
-    lower, upper = robot.limits(joints)
-    rng = np.random.default_rng(0)
-    for _ in range(STARTS):
-        q = robot.rest.copy()
-
-        def at(x: Floats, q: Floats = q) -> Floats:
-            q[joints] = x
-            return np.asarray(residuals(q))
-
-        start = rng.uniform(0.75 * lower + 0.25 * upper, 0.25 * lower + 0.75 * upper)
-        found = least_squares(at, start, bounds=(lower, upper))
-        q[joints] = found.x
-        yield q, float(found.cost)
+    return min(robot.searches(limb, error), key=cost)[0]

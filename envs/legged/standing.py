@@ -7,9 +7,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model
-from dynenvs.memory.records import POSE
+from dynenvs.envs.legged.anatomy import poses_at
+from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
 
 
@@ -21,8 +20,7 @@ def standing_on(model: Model, standing: Floats, feet: Collection[str]) -> tuple[
         standing: its positions with the base at the origin [m, rad], shape (nq,).
         feet: names of the feet's geoms.
     """
-    poses = np.zeros(int(model.header.nb), POSE)
-    update_poses(open_model(model.packed), standing, poses)
+    poses = poses_at(model, standing)
     lowest, far = math.inf, np.zeros(2)
     for geom in model.geoms:
         if geom.name in feet:
@@ -30,15 +28,17 @@ def standing_on(model: Model, standing: Floats, feet: Collection[str]) -> tuple[
             R = pose["R"] @ geom.rotation
             center = pose["R"] @ geom.position + pose["p"]
             far = np.maximum(far, np.abs(center[:2]))
-            down = np.abs(R[2]) @ geom.size if geom.type == "box" else geom.size[0]
+            if geom.corners is not None:
+                down = -(geom.corners @ R[2]).min()
+            else:
+                down = np.abs(R[2]) @ geom.size if geom.type == "box" else geom.size[0]
             lowest = min(lowest, center[2] - down)
     return -float(lowest), far
 
 
 def reach_of(model: Model, standing: Floats) -> tuple[float, float]:
     """How far the standing robot reaches over ground, and upward, from its base [m]."""
-    poses = np.zeros(int(model.header.nb), POSE)
-    update_poses(open_model(model.packed), standing, poses)
+    poses = poses_at(model, standing)
     far = top = 0.0
     for geom in model.geoms:
         body = model.body_id(geom.body)

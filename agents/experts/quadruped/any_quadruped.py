@@ -21,17 +21,15 @@ from dynenvs.agents.experts.quadruped.expert import TrottingController, see_grou
 from dynenvs.agents.experts.quadruped.parameters import GROWTH, quadruped_trot
 from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
 from dynenvs.agents.experts.quadruped.trot import ROOM
+from dynenvs.envs.legged.anatomy import anatomy_of, poses_at
 from dynenvs.envs.legged.any_legged import AnyLeggedTask
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.envs.robots.quadruped import STANDING_HEIGHT
-from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model
-from dynenvs.memory.records import POSE
+from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.description import Description
 from dynenvs.model.geoms import WORLD
 from dynenvs.model.model import Model
-from dynenvs.model.parts import Body
 
 Ints = NDArray[np.int64]
 
@@ -103,7 +101,7 @@ def _legs(task: AnyLeggedTask, robot: Model) -> list[tuple[str, int, list[str]]]
         geom = next(g for g in robot.geoms if g.name == names[0])
         if len(names) != 1 or geom.type != "sphere":
             raise ValueError(f"the trot needs a ball for a foot; {names[0]!r} is a {geom.type}")
-        bodies = _chain(parts, geom.body)
+        bodies = anatomy_of(robot).chain(geom.body)
         moving = [name for name in bodies if parts[name].joint.type != "fixed"]
         if any(parts[name].joint.type != "revolute" for name in moving) or len(moving) != JOINTS:
             raise ValueError(
@@ -114,15 +112,6 @@ def _legs(task: AnyLeggedTask, robot: Model) -> list[tuple[str, int, list[str]]]
     if len(found) != LEGS:
         raise ValueError("the trot needs a foot in front and behind, on the left and on the right")
     return [found[front, left] for front in (True, False) for left in (True, False)]
-
-
-def _chain(parts: dict[str, Body], body: str) -> list[str]:
-    """The bodies from the base's child to this one."""
-    chain: list[str] = []
-    while parts[body].parent != WORLD:
-        chain.insert(0, body)
-        body = parts[body].parent
-    return chain
 
 
 def _reordered(robot: Model, legs: Sequence[Sequence[str]], feet: Sequence[str]) -> Model:
@@ -161,8 +150,7 @@ def _order(task: AnyLeggedTask, joints: Ints, legs: Ints) -> Ints:
 
 def _feet_at(task: AnyLeggedTask, robot: Model, feet: Sequence[str]) -> Floats:
     """Where the feet of the standing robot are from its base [m], shape (4, 3)."""
-    poses = np.zeros(int(robot.header.nb), POSE)
-    update_poses(open_model(robot.packed), task.standing, poses)
+    poses = poses_at(robot, task.standing)
     geoms = {geom.name: geom for geom in robot.geoms}
     places = []
     for name in feet:
