@@ -90,6 +90,25 @@ def test_train_with_sb3_reaches_the_expert() -> None:
 
 
 @pytest.mark.thorough
+def test_train_your_robot(tmp_path: Path) -> None:
+    """From Gymnasium's XML to a policy in a file; few steps change it, and teach it little."""
+    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("mujoco")
+    module = example("train_your_robot")
+    before, after = module.main(8192, module.ANT, str(tmp_path / "ant"))
+    assert before != after
+    assert (tmp_path / "ant.zip").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_train_your_robot_learns() -> None:
+    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("mujoco")
+    before, after = example("train_your_robot").main(500_000)
+    assert after > before + 200.0
+
+
+@pytest.mark.thorough
 def test_clone_from_minari(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A short fit of few episodes swings up for a while; one step of descent is too few."""
     pytest.importorskip("minari")

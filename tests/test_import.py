@@ -116,13 +116,6 @@ LOSSES = {
         ),
         r"tendons \(t\): nothing pulls there",
     ),
-    "coupling": (
-        body(
-            '<joint name="b" axis="1 0 0"/>',
-            '<equality><joint name="e" joint1="hinge" joint2="b"/></equality>',
-        ),
-        r"equality constraints of this kind \(e\)",
-    ),
     "inertia": (urdf(LINK.format("a", 1), LINK.format("b", 3), JOINT), r"no rigid body has.*\(b\)"),
 }
 

@@ -108,7 +108,7 @@ def _hold(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: B
     """Velocities that open no loop, to begin with; impulses will open none either."""
     for j in range(m.header[0].nv):
         w.v_free[j] = s.v[j]
-    if hold_loops(packed, buffer) != HELD:
+    if hold_loops(packed, buffer, s.q) != HELD:
         return False
     for j in range(m.header[0].nv):
         s.v[j] = w.v_free[j]
@@ -127,7 +127,7 @@ def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     s, w = open_state(m, row), open_workspace(m, buffer)
     until = dt
     w.answer[0].until = dt
-    if m.header[0].ne > 0 and hold_loops(packed, buffer) != HELD:
+    if m.header[0].ne > 0 and hold_loops(packed, buffer, s.q) != HELD:
         return FAILED
     if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
         return FAILED

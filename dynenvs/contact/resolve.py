@@ -79,7 +79,7 @@ def resolve_contacts(
     for j in range(nv):
         w.free_dof_mask[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
     closed = m.header[0].ne > 0
-    if closed and hold_loops(packed, buffer) != HELD:
+    if closed and hold_loops(packed, buffer, s.q) != HELD:
         return FAILED
     worst, pivots = 0.0, 0
     status = CERTIFIED

@@ -11,6 +11,7 @@ import numpy as np
 
 # Joint types
 FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
+COUPLED = 5  # of loops alone
 # What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
 ROOTED, ALONE, BASE = range(3)
 # Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
@@ -194,7 +195,8 @@ PAIR = record_type(
 # (`dynenvs.contact.assembly.loops`).
 LOOP = record_type(
     [
-        ("joint", "i8"),  # SPHERICAL, REVOLUTE or PRISMATIC (both about or along z), or FIXED
+        # SPHERICAL, REVOLUTE or PRISMATIC (both about or along z), FIXED or COUPLED
+        ("joint", "i8"),
         ("body_a", "i8"),
         ("body_b", "i8"),
         ("row", "i8"),  # its first row, and how many it has
@@ -203,6 +205,13 @@ LOOP = record_type(
         ("position_b", "f8", (3,)),
         ("rotation_a", "f8", (3, 3)),
         ("rotation_b", "f8", (3, 3)),
+        # Of coupled joints: q_a = sum of c_k q_b^k; their coordinates (that of B -1 if there is
+        # none), and where these are in q
+        ("coefficients", "f8", (5,)),
+        ("coordinate_a", "i8"),
+        ("coordinate_b", "i8"),
+        ("q_a", "i8"),
+        ("q_b", "i8"),
     ]
 )
 

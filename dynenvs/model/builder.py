@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dynenvs.model.annotations import AnnotationBuilder
-from dynenvs.model.closures import ROWS, Closures, Loop
+from dynenvs.model.closures import COUPLING, DEGREE, ROWS, Closures, Loop
 from dynenvs.model.contact_options import contact_options, friction_rule
 from dynenvs.model.description import Description, Rule, checked
 from dynenvs.model.geoms import WORLD, GeomBuilder
@@ -128,7 +129,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
         for geom in described.geoms:
             builder._add_geom(geom)
         for loop in described.loops:
-            builder.close(**vars(loop))
+            builder._add_loop(loop)
         for rule in described.rules:
             builder._rule(rule.geom_a, rule.geom_b, rule.rule)
         for group in described.self_contacts:
@@ -326,6 +327,59 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder):
             rotation3(rotation_a, f"rotation_a of {name!r}"),
             rotation3(rotation_b, f"rotation_b of {name!r}"),
         )
+        return self
+
+    def couple(
+        self,
+        name: str,
+        joint: str,
+        other: str | None = None,
+        *,
+        coefficients: Sequence[float] = (0.0, 1.0),
+    ) -> ModelBuilder:
+        """Couple two joints, as gears do: the position of the one is a polynomial of the other's.
+
+        Held as closed loops are (`close`), exactly.
+
+        Args:
+            name: unique among loops.
+            joint: name of a hinge or slide (of its body, if it has none).
+            other: likewise; without one, the joint is held at coefficients[0].
+            coefficients: c of q = c[0] + c[1] q' + ... + c[4] q'^4 [rad, m], five at most.
+
+        Raises:
+            ModelError: the name is taken, a joint unknown so far, or the coefficients are not one
+                to five finite numbers.
+        """
+        homes = {body.joint.name or body.name: body.name for body in self._bodies.values()}
+        for wanted in (joint, *([] if other is None else [other])):
+            if wanted not in homes:
+                known = ", ".join(homes)
+                raise ModelError(f"coupling {name!r}: unknown joint {wanted!r}; known: {known}")
+        ends = homes[joint], WORLD if other is None else homes[other]
+        zero, none = np.zeros(3), np.eye(3)
+        numbers = tuple(float(c) for c in coefficients)
+        loop = Loop(name, COUPLING, *ends, zero, zero, none, none, numbers)
+        return self._add_loop(loop)
+
+    def _add_loop(self, loop: Loop) -> ModelBuilder:
+        """Add a loop, a coupling among them, of another model's description."""
+        if loop.joint != COUPLING:
+            options = dict(vars(loop))
+            if options.pop("coefficients"):
+                raise ModelError(f"loop {loop.name!r}: coefficients are for coupled joints")
+            return self.close(**options)
+        name, numbers = loop.name, loop.coefficients
+        if name in self._loops:
+            raise ModelError(f"loop {name!r} exists already; loop names must be unique")
+        if not 1 <= len(numbers) <= DEGREE + 1 or not np.all(np.isfinite(numbers)):
+            raise ModelError(
+                f"coupling {name!r}: coefficients must be one to {DEGREE + 1} finite numbers, got "
+                f"{numbers}"
+            )
+        if loop.body_a == loop.body_b:
+            raise ModelError(f"coupling {name!r} joins {loop.body_a!r} with itself")
+        self._loops[name] = loop
         return self
 
     # Pairs

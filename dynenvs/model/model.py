@@ -151,7 +151,7 @@ class Model:
             return
         spans = self.packed[h.spans_at : h.spans_at + 16 * h.nv].view(np.int64).reshape(-1, 2)
         lasts = self.packed[h.lasts_at : h.lasts_at + 8 * h.ne].view(np.int64)
-        fill_loops(self.closures, self.body_names, self.loops)
+        fill_loops(self.closures, self.body_names, self.loops, self.bodies)
         fill_envelope(self.closures, self.loops, self.bodies, self.dofs, spans, lasts)
 
     def _freeze(self) -> None:

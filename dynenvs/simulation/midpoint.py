@@ -143,7 +143,7 @@ def _add_up(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer:
     solve(m, w.L, w.v_free)
     for j in range(m.header[0].nv):
         w.v_free[j] += s.v[j]
-    return bool(m.header[0].ne == 0 or hold_loops(packed, buffer) == HELD)
+    return bool(m.header[0].ne == 0 or hold_loops(packed, buffer, s.q) == HELD)
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "midpoint", seconds=3)
@@ -199,7 +199,7 @@ def _close(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: 
         w.q_new[i] = s.q[i]
     update_poses(m, w.q_new, w.pose_new)
     w.answer[0].poses_valid = 0
-    close_loops(packed, buffer, 0.0)
+    close_loops(packed, buffer, s.q, 0.0)
     for i in range(m.header[0].nq):
         s.q[i] = w.q_new[i]
 

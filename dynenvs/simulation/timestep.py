@@ -216,7 +216,7 @@ def _move(
         return PLACED
     closed = m.header[0].ne > 0
     if closed:
-        close_loops(packed, buffer, dt)
+        close_loops(packed, buffer, s.q, dt)
     if w.answer[0].sparse != 0:
         sunk = project_sparse(packed, row, buffer, dt) == 0
     else:
@@ -224,7 +224,7 @@ def _move(
     if sunk and not anyway:
         return SUNK
     if closed:
-        shut = close_loops(packed, buffer, 0.0)
+        shut = close_loops(packed, buffer, s.q, 0.0)
         if shut not in (CERTIFIED, DEGRADED):
             return ASTRAY
         s.status[0].degraded += 1 if shut == DEGRADED else 0

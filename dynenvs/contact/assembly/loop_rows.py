@@ -2,6 +2,7 @@
 
 Of a loop's frames A and B: distances of A's origin from B's along B's axes, and cosines between
 axes that are to be orthogonal, z_A and x_B, z_A and y_B, x_A and y_B; a joint holds some of them.
+Coupled joints have one row of their own: the position of A's joint less the polynomial of B's.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from typing import Any
 
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, LoopView, ModelView, Records
-from dynenvs.memory.records import FIXED, PRISMATIC, SPHERICAL
+from dynenvs.memory.records import COUPLED, FIXED, PRISMATIC, SPHERICAL
 
 
 @inlined
 def _holds(joint: int, k: int) -> bool:
     """Whether a loop's joint holds component k: 0 to 2 distances, 3 to 5 angles."""
+    if joint == COUPLED:
+        return False
     if joint == SPHERICAL:
         return k < 3
     if joint == PRISMATIC:
@@ -56,9 +59,21 @@ def _axes(loop: Any, a: Any, b: Any, k: int) -> tuple[tuple[float, float, float]
     return _column(a.R, loop.rotation_a, 0), _column(b.R, loop.rotation_b, 1)
 
 
+@inlined
+def _polynomial(loop: Any, q: Floats) -> tuple[float, float]:
+    """Value and slope of what a coupled joint's position is to be."""
+    if loop.coordinate_b < 0:
+        return loop.coefficients[0], 0.0
+    x, value, slope = q[loop.q_b], 0.0, 0.0
+    for k in range(4, -1, -1):  # Horner
+        slope = slope * x + value
+        value = value * x + loop.coefficients[k]
+    return value, slope
+
+
 @kernel
-def loop_errors(loops: Records, poses: Records, errors: Floats) -> float:
-    """By how much each row is open [m, rad]; returns the largest.
+def loop_errors(loops: Records, q: Floats, poses: Records, errors: Floats) -> float:
+    """By how much each row is open at q [m, rad]; returns the largest.
 
     Distances from B's to A's frame along B's axes, and cosines between axes that are to be
     orthogonal: z_A x_B, z_A y_B, x_A y_B.
@@ -66,6 +81,10 @@ def loop_errors(loops: Records, poses: Records, errors: Floats) -> float:
     worst = 0.0
     for i in range(loops.shape[0]):
         loop = loops[i]
+        if loop.joint == COUPLED:
+            value, _ = _polynomial(loop, q)
+            errors[loop.row] = q[loop.q_a] - value
+            worst = max(worst, abs(errors[loop.row]))
         a, b = poses[loop.body_a], poses[loop.body_b]
         pa, pb = _place(a, loop.position_a), _place(b, loop.position_b)
         r = loop.row
@@ -81,13 +100,18 @@ def loop_errors(loops: Records, poses: Records, errors: Floats) -> float:
 
 
 @kernel
-def fill_rows(m: ModelView, poses: Records, S: Floats, c: LoopView) -> None:
-    """J of every row: the derivative of `loop_errors`."""
+def fill_rows(m: ModelView, q: Floats, poses: Records, S: Floats, c: LoopView) -> None:
+    """J of every row: the derivative of `loop_errors` at q."""
     for j in range(m.header[0].nv):
         for r in range(c.spans[j, 0], c.spans[j, 1]):
             c.J[j, r] = 0.0
     for i in range(c.loops.shape[0]):
         loop = c.loops[i]
+        if loop.joint == COUPLED:
+            _, slope = _polynomial(loop, q)
+            c.J[loop.coordinate_a, loop.row] = 1.0
+            if loop.coordinate_b >= 0:
+                c.J[loop.coordinate_b, loop.row] = -slope
         a, b = poses[loop.body_a], poses[loop.body_b]
         at = _place(a, loop.position_a)
         for side in range(2):

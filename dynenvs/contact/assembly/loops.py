@@ -131,15 +131,15 @@ def _push(m: ModelView, L: Floats, c: LoopView, v: Floats) -> None:
         v[j] += total
 
 
-@apart("int64(uint8[::1], uint8[::1])", "loops", seconds=2.5)
-def hold_loops(packed: Bytes, buffer: Bytes) -> int:
-    """Take from `w.v_free` what would open a loop.  Needs poses, axes and factors `w.L`.
+@apart("int64(uint8[::1], uint8[::1], float64[::1])", "loops", seconds=2.5)
+def hold_loops(packed: Bytes, buffer: Bytes, q: Floats) -> int:
+    """Take from `w.v_free` what would open a loop at q.  Needs poses, axes and factors `w.L`.
 
     Twice, for what rounding left of the first time.  Leaves the loops' rows and their factors.
     """
     m = open_model(packed)
     w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
-    fill_rows(m, w.pose, w.S, c)
+    fill_rows(m, q, w.pose, w.S, c)
     _couple_rows(m, w.L, w.free_dof_mask, c)
     _factor_rows(c)
     for _ in range(2):
@@ -221,10 +221,11 @@ def _substitute_all(c: LoopView, rows: int) -> None:
             T[q, k] *= c.inverse[q]
 
 
-@apart("int64(uint8[::1], uint8[::1], float64)", "loops", seconds=3)
-def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("int64(uint8[::1], uint8[::1], float64[::1], float64)", "loops", seconds=3)
+def close_loops(packed: Bytes, buffer: Bytes, q: Floats, dt: float) -> int:
     """Close the loops at `w.q_new` and `w.pose_new`, after `hold_loops` of the same step.
 
+    q: at the step's start, shape (nq,)
     dt: length of the step, where the curvature of the loops' surface is to be noted for the
     velocity (into `curve`); zero where only positions are corrected.  Returns CERTIFIED, or
     DEGRADED where a loop stays open, out of its links' reach.
@@ -233,8 +234,8 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
     w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
     nv, ne = m.header[0].nv, m.header[0].ne
     if dt > 0.0:
-        loop_errors(c.loops, w.pose, c.start)
-        loop_errors(c.loops, w.pose_new, c.errors)
+        loop_errors(c.loops, q, w.pose, c.start)
+        loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
         for r in range(ne):
             c.x[r] = (c.start[r] - c.errors[r]) / dt
         _substitute(c, c.x)
@@ -244,13 +245,13 @@ def close_loops(packed: Bytes, buffer: Bytes, dt: float) -> int:
         _push(m, w.L, c, c.curve)
     worst, last, share = math.inf, math.inf, 1.0
     for attempt in range(ROUNDS + 1):
-        worst = loop_errors(c.loops, w.pose_new, c.errors)
+        worst = loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
         if worst >= OPEN and not worst < last:  # it led astray: back, and less far
             for j in range(nv):
                 w.v_next[j] = -w.v_next[j]
             integrate(m, w.q_new, w.v_next, 1.0, w.q_new)
             update_poses(m, w.q_new, w.pose_new)
-            worst = loop_errors(c.loops, w.pose_new, c.errors)
+            worst = loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
             share *= 0.25
         elif worst < CLOSED or not worst < last:
             break
@@ -309,7 +310,7 @@ def _open_by(packed: Bytes, row: Bytes, buffer: Bytes, errors: Floats) -> None:
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     update_poses(m, s.q, w.pose)
-    loop_errors(open_loops(m, packed, buffer).loops, w.pose, errors)
+    loop_errors(open_loops(m, packed, buffer).loops, s.q, w.pose, errors)
 
 
 def closure(model: Model, row: Bytes, buffer: Bytes) -> Floats:

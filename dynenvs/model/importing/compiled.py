@@ -14,7 +14,7 @@ from dynenvs.model.importing.losses import Losses
 from dynenvs.model.importing.urdf import prepare
 from dynenvs.model.parts import ModelError
 
-CONNECT, WELD = 0, 1  # as in mjtEq
+CONNECT, WELD, COUPLING = 0, 1, 2  # as in mjtEq
 BODY = 1  # as in mjtObj
 
 
@@ -127,9 +127,11 @@ def any_of(values: Any) -> NDArray[np.bool_]:
 
 
 def is_loop(m: Any, e: int) -> bool:
-    """Whether constraint e holds two bodies together, and is in force."""
+    """Whether constraint e holds two bodies or joints together, and is in force."""
     if disabled(m, "equality") or not m.eq_active0[e]:
         return False
+    if int(m.eq_type[e]) == COUPLING:
+        return True
     return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) == BODY
 
 

@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from dynenvs.model.annotations import NO_END
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.bodies import BALL, FREE, HINGE, SLIDE, Bodies
 from dynenvs.model.importing.compiled import (
     CONNECT,
+    COUPLING,
     Source,
     any_of,
     disabled,
@@ -151,8 +153,23 @@ def add_keyframes(builder: ModelBuilder, source: Source) -> None:
         builder.keyframe(name, m.key_qpos[k], m.key_qvel[k], m.key_ctrl[k][kept])
 
 
+def _couple(
+    builder: ModelBuilder, m: Any, name: str, joints: list[str], ends: tuple[int, int], data: Any
+) -> None:
+    """Joint a's distance from its first position as a polynomial of that of joint b, or nothing."""
+    a, b = ends
+    first = [float(m.qpos0[m.jnt_qposadr[j]]) for j in ends]
+    if b < 0:
+        builder.couple(name, joints[a], coefficients=[first[0] + float(data[0])])
+        return
+    from_here = Polynomial(data[:5])(Polynomial([-first[1], 1.0])).coef
+    from_here[0] += first[0]
+    coefficients = np.trim_zeros(from_here, "b").tolist() or [0.0]
+    builder.couple(name, joints[a], joints[b], coefficients=coefficients)
+
+
 def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> None:
-    """Add constraints of type connect and weld between bodies as closed loops."""
+    """Add constraints of type connect and weld between bodies, and joint, as closed loops."""
     m = source.m
     called = names(m, "equality", m.neq)
     lost: list[str] = []
@@ -164,6 +181,9 @@ def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Los
             continue
         a, b = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         data = m.eq_data[e]
+        if int(m.eq_type[e]) == COUPLING:
+            _couple(builder, m, called[e], bodies.joints, (a, b), data)
+            continue
         if int(m.eq_type[e]) == CONNECT:
             places = {"position_a": data[:3], "position_b": data[3:6]}
             joint = "spherical"
