@@ -15,15 +15,16 @@ from dynenvs.contact.detection.geometry.box_blocks import (
     widened,
 )
 from dynenvs.contact.detection.geometry.height_field import ball_on
-from dynenvs.contact.detection.geometry.hull_hull import hull_hull
+from dynenvs.contact.detection.geometry.hull_hull import LOOK, hull_hull
 from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
+    minus,
     open_polyhedron,
     placed,
     three,
 )
 from dynenvs.contact.detection.geometry.round_hull import capsule_hull, sphere_hull
-from dynenvs.contact.detection.geometry.spot import Point, into, point
+from dynenvs.contact.detection.geometry.spot import COINCIDENT, Point, back, dot, into, point
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.memory.layout import (
     Bytes,
@@ -77,10 +78,42 @@ def _both(
     """Two polyhedra, placed in the world from B's centre on; b may be a block of a field."""
     origin = point(b.center)
     one, other = open_polyhedron(hulls, pair.hull_a), open_polyhedron(hulls, pair.hull_b)
-    place_a = placed(one, a, _scale(pair.kind_a, a), origin, room)
+    scale_a, scale_b = _scale(pair.kind_a, a), _scale(pair.kind_b, b)
+    if _parted(one, a, scale_a, other, b, scale_b) > LOOK:
+        return
+    place_a = placed(one, a, scale_a, origin, room)
     rest = room[one.corners.shape[0] + one.normals.shape[0] + one.levels.shape[0] :]
-    place_b = placed(other, b, _scale(pair.kind_b, b), origin, rest)
+    place_b = placed(other, b, scale_b, origin, rest)
     hull_hull(place_a, place_b, origin, spots, first)
+
+
+@inlined
+def _parted(
+    one: Polyhedron, a: Any, scale_a: Point, other: Polyhedron, b: Any, scale_b: Point
+) -> float:
+    """How far a plane across the line between their centres parts two polyhedra [m].
+
+    Most pairs that are near each other end here, before they are placed.
+    """
+    d = minus(point(a.center), point(b.center))
+    length = math.sqrt(dot(d, d))
+    if not length > COINCIDENT:
+        return 0.0
+    n = (d[0] / length, d[1] / length, d[2] / length)
+    back_ = (-n[0], -n[1], -n[2])
+    return length - _reach(one, a, scale_a, back_) - _reach(other, b, scale_b, n)
+
+
+@inlined
+def _reach(own: Polyhedron, shape: Any, scale: Point, n: Point) -> float:
+    """How far a polyhedron reaches from its centre along n [m]."""
+    x, y, z = back(shape.R, n)
+    x, y, z = scale[0] * x, scale[1] * y, scale[2] * z
+    most = -math.inf
+    for i in range(0, own.corners.shape[0], 3):
+        c = own.corners
+        most = max(most, x * c[i] + y * c[i + 1] + z * c[i + 2])
+    return most
 
 
 @inlined

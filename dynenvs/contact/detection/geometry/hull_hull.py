@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.box_box import ASTRAY, BETTER, FAR_APART, SAME, WITHIN
+from dynenvs.contact.detection.geometry.box_box import ASTRAY, BETTER, SAME, WITHIN
 from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
     corner_of,
@@ -30,6 +30,7 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Records
 from dynenvs.memory.records import FAR, NEAR
 
+LOOK = 0.02  # hulls further apart than this show no slots: many of a robot are near others [m]
 SIGHT = 0.005  # edges further than this beyond the other's outermost point take no part [m]
 PARALLEL = 1e-6  # squared sine between edges
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
@@ -42,7 +43,7 @@ def hull_hull(a: Polyhedron, b: Polyhedron, origin: Point, spots: Records, first
     a, b: placed in the world from `origin` on
     """
     separation, n = _axis(a, b)
-    if separation > FAR_APART:
+    if separation > LOOK:
         return
     back = (-n[0], -n[1], -n[2])
     face_a, face_b = _face(a, back), _face(b, n)
@@ -79,19 +80,23 @@ def _least(shape: Polyhedron, n: Point) -> float:
 
 @inlined
 def _axis(a: Polyhedron, b: Polyhedron) -> tuple[float, Point]:
-    """(separation, unit normal from B to A) of the best axis."""
+    """(separation, unit normal from B to A) of the best axis, or of one that parts them by LOOK."""
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for f in range(b.levels.shape[0]):
         n = three(b.normals, f)
         s = _least(a, n) - b.levels[f]
         if s > best:
             best, normal = s, n
+            if best > LOOK:
+                return best, normal
     others = best + BETTER
     for f in range(a.levels.shape[0]):
         n = three(a.normals, f)
         s = _least(b, n) - a.levels[f]
         if s > others:
             best, others, normal = s, s, (-n[0], -n[1], -n[2])
+            if best > LOOK:
+                return best, normal
     return _edge_axis(a, b, best, others, normal)
 
 
