@@ -1,16 +1,17 @@
-"""Closed loops as described: two frames held together by a joint outside the tree."""
+"""Closed loops and coupled joints: described, collected, and written for kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.memory.records import COUPLED
-from dynenvs.model.parts import JOINT_TYPES, ModelError
+from dynenvs.model.geoms import WORLD
+from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, Vector, rotation3, vector3
 
 ROWS = {"spherical": 3, "revolute": 5, "prismatic": 5, "fixed": 6}  # that a loop's joint holds
 COUPLING = "coupled"  # of a loop that holds two joints' positions together, by one row
@@ -51,6 +52,118 @@ class Closures:
         return sum(loop.rows for loop in self.loops)
 
 
+class LoopBuilder:
+    """Collects closed loops and couplings; the part of `ModelBuilder` for them."""
+
+    _bodies: dict[str, Body]
+
+    def __init__(self) -> None:
+        self._loops: dict[str, Loop] = {}
+
+    def close(
+        self,
+        name: str,
+        body_a: str,
+        body_b: str,
+        *,
+        joint: str = "spherical",
+        position_a: Vector = (0.0, 0.0, 0.0),
+        position_b: Vector = (0.0, 0.0, 0.0),
+        rotation_a: Any = None,
+        rotation_b: Any = None,
+    ) -> Self:
+        """Close a loop: hold a frame of one body to one of another by a joint outside the tree.
+
+        The joint is a bilateral constraint (docs/theory.md, Closed loops), met exactly in
+        velocities and positions.  Redundant ones are welcome: in a planar mechanism each pin can be
+        `spherical` or `revolute`.  Set `q` so that the loop is closed; a small gap is closed by the
+        first step.  `World` holds loops; `aba`, `forward_dynamics`, `inverse_dynamics` and the like
+        are of the tree alone.
+
+        Args:
+            name: unique among loops.
+            body_a, body_b: names of bodies, or "world".
+            joint: "spherical" (the frames' origins coincide), "revolute" (their z axes too),
+                "prismatic" (B's frame may slide along z alone) or "fixed".
+            position_a, position_b: of the frames' origins in their bodies [m], shape (3,).
+            rotation_a, rotation_b: of the frames in their bodies, shape (3, 3); none if None.
+
+        Raises:
+            ModelError: the name is taken, or the joint unknown.
+        """
+        if name in self._loops:
+            raise ModelError(f"loop {name!r} exists already; loop names must be unique")
+        if joint not in ROWS:
+            choices = ", ".join(ROWS)
+            raise ModelError(f"loop {name!r}: unknown joint {joint!r}; choose from: {choices}")
+        if body_a == body_b:
+            raise ModelError(f"loop {name!r} joins {body_a!r} with itself")
+        self._loops[name] = Loop(
+            name,
+            joint,
+            body_a,
+            body_b,
+            vector3(position_a, f"position_a of {name!r}"),
+            vector3(position_b, f"position_b of {name!r}"),
+            rotation3(rotation_a, f"rotation_a of {name!r}"),
+            rotation3(rotation_b, f"rotation_b of {name!r}"),
+        )
+        return self
+
+    def couple(
+        self,
+        name: str,
+        joint: str,
+        other: str | None = None,
+        *,
+        coefficients: Sequence[float] = (0.0, 1.0),
+    ) -> Self:
+        """Couple two joints, as gears do: the position of the one is a polynomial of the other's.
+
+        Held as closed loops are (`close`), exactly.
+
+        Args:
+            name: unique among loops.
+            joint: name of a hinge or slide (of its body, if it has none).
+            other: likewise; without one, the joint is held at coefficients[0].
+            coefficients: c of q = c[0] + c[1] q' + ... + c[4] q'^4 [rad, m], five at most.
+
+        Raises:
+            ModelError: the name is taken, a joint unknown so far, or the coefficients are not one
+                to five finite numbers.
+        """
+        homes = {body.joint.name or body.name: body.name for body in self._bodies.values()}
+        for wanted in (joint, *([] if other is None else [other])):
+            if wanted not in homes:
+                known = ", ".join(homes)
+                raise ModelError(f"coupling {name!r}: unknown joint {wanted!r}; known: {known}")
+        ends = homes[joint], WORLD if other is None else homes[other]
+        zero, none = np.zeros(3), np.eye(3)
+        numbers = tuple(float(c) for c in coefficients)
+        loop = Loop(name, COUPLING, *ends, zero, zero, none, none, numbers)
+        return self._add_loop(loop)
+
+    def _add_loop(self, loop: Loop) -> Self:
+        """Add a loop, a coupling among them, of another model's description."""
+        if loop.joint != COUPLING:
+            options = dict(vars(loop))
+            if options.pop("coefficients"):
+                raise ModelError(f"loop {loop.name!r}: coefficients are for coupled joints")
+            return self.close(**options)
+        name, numbers = loop.name, loop.coefficients
+        if name in self._loops:
+            raise ModelError(f"loop {name!r} exists already; loop names must be unique")
+        if not 1 <= len(numbers) <= DEGREE + 1 or not np.all(np.isfinite(numbers)):
+            raise ModelError(
+                f"coupling {name!r}: coefficients must be one to {DEGREE + 1} finite numbers, got "
+                f"{numbers}"
+            )
+        if loop.body_a == loop.body_b:
+            raise ModelError(f"coupling {name!r} joins {loop.body_a!r} with itself")
+        self._loops[name] = loop
+        return self
+
+
 def fill_loops(closures: Closures, body_names: Sequence[str], records: Any, bodies: Any) -> None:
     """Write the loops into a model's records; `bodies` are BODY, filled in.
 
@@ -79,7 +192,7 @@ def _fill_coupling(record: Any, loop: Loop, bodies: Any) -> None:
     """The polynomial of coupled joints, and where their coordinates are."""
     a, b = bodies[record.body_a], bodies[record.body_b]
     for body, name in ((a, loop.body_a), (b, loop.body_b)):
-        if name != "world" and int(body.nv) != 1:
+        if name != WORLD and int(body.nv) != 1:
             raise ModelError(f"coupling {loop.name!r}: {name!r} is on no hinge or slide")
     record.joint = COUPLED
     record.coefficients[: len(loop.coefficients)] = loop.coefficients
