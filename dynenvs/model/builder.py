@@ -12,13 +12,14 @@ from dynenvs.model.annotations import AnnotationBuilder
 from dynenvs.model.closures import Closures, LoopBuilder
 from dynenvs.model.contact_options import contact_options, friction_rule
 from dynenvs.model.description import Description, Rule, checked
-from dynenvs.model.geoms import WORLD, GeomBuilder
+from dynenvs.model.geoms import GeomBuilder
 from dynenvs.model.inertia import weighed
 from dynenvs.model.mobility import check_inertia, check_kinematic, check_plane
 from dynenvs.model.model import Model
 from dynenvs.model.pairs import Contacts, PairRule, collect_contacts, self_contacts
 from dynenvs.model.parts import (
     JOINT_TYPES,
+    WORLD,
     Body,
     Geom,
     Joint,

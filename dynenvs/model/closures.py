@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.memory.records import COUPLED
-from dynenvs.model.geoms import WORLD
-from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, Vector, rotation3, vector3
+from dynenvs.model.parts import JOINT_TYPES, WORLD, Body, ModelError, Vector, rotation3, vector3
 
 ROWS = {"spherical": 3, "revolute": 5, "prismatic": 5, "fixed": 6}  # that a loop's joint holds
 COUPLING = "coupled"  # of a loop that holds two joints' positions together, by one row

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dynenvs.model.hulls import hull_corners
 from dynenvs.model.parts import (
     GEOM_TYPES,
+    WORLD,
     Geom,
     ModelError,
     Vector,
@@ -21,7 +22,6 @@ from dynenvs.model.parts import (
     vector3,
 )
 
-WORLD = "world"
 FIELDS = ("height_field", "block_field")
 SIZES = {"sphere": 1, "capsule": 2, "box": 3, "height_field": 2, "block_field": 2}  # all positive
 SOLIDS = ("sphere", "capsule", "box")  # types of geoms that have a volume

@@ -36,6 +36,7 @@ JOINT_TYPES = {
     "spherical": SPHERICAL,
     "free": FREE,
 }
+WORLD = "world"  # the body that carries what stands still
 GEOM_TYPES = {
     "point": POINT,
     "sphere": SPHERE,

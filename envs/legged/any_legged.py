@@ -30,9 +30,9 @@ from dynenvs.envs.robots.terrain import add_ground
 from dynenvs.memory.layout import Ints
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.description import Description
-from dynenvs.model.geoms import WORLD
 from dynenvs.model.importing.load import load
 from dynenvs.model.model import Model
+from dynenvs.model.parts import WORLD
 
 # Of the Go1
 GAIT, SPEED_RANGES = (1.5, 0.3), ((0.0, 1.0), (-0.4, 0.4), (-0.8, 0.8))

@@ -12,8 +12,8 @@ import numpy as np
 
 from dynenvs.envs.legged.anatomy import Anatomy, Limb, anatomy_of
 from dynenvs.memory.layout import Floats
-from dynenvs.model.geoms import WORLD
 from dynenvs.model.model import Model
+from dynenvs.model.parts import WORLD
 
 DEEP = 0.75  # part of the deepest reach by which a limb is a leg
 SAME = 0.01  # of a foot's shapes, by which their lowest points may differ [m]

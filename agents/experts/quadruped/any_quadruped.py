@@ -28,8 +28,8 @@ from dynenvs.envs.robots.quadruped import STANDING_HEIGHT
 from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.description import Description
-from dynenvs.model.geoms import WORLD
 from dynenvs.model.model import Model
+from dynenvs.model.parts import WORLD
 
 Ints = NDArray[np.int64]
 
