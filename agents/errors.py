@@ -24,6 +24,10 @@ EXTRAS = {
     "torch": "train",
     "yaml": "train",
     "matplotlib": "bench",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+    "ray": "ray",
 }
 
 

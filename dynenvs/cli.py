@@ -56,7 +56,13 @@ app = typer.Typer(
 )
 for _command in (data.collect, data.replay, data.export):
     app.command()(_command)
-for _command in (learn.clone, learn.train, learn.evaluate, learn.results):
+for _command in (
+    learn.clone,
+    learn.train,
+    learn.evaluate,
+    learn.export_policy,
+    learn.results,
+):
     app.command()(_command)
 
 

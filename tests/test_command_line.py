@@ -17,7 +17,8 @@ from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
 from dynenvs.files import folders_above, written_whole
 
-COMMANDS = ("demo", "list", "collect", "replay", "export", "clone", "train", "evaluate", "results")
+LEARNING = ("collect", "replay", "export", "clone", "train", "evaluate", "export-policy", "results")
+COMMANDS = ("demo", "list", *LEARNING)
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in (*COMMANDS, "bench", "verify"))])

@@ -1,4 +1,4 @@
-"""The commands about policies: `evaluate`, `clone`, `train`, `results`."""
+"""The commands about policies: `evaluate`, `clone`, `train`, `export-policy`, `results`."""
 
 from __future__ import annotations
 
@@ -297,6 +297,34 @@ def _training(name: str, console: Console) -> Iterator[Callable[[int, dict[str, 
     finally:
         if progress.live.is_started:
             progress.stop()
+
+
+@told_plainly
+def export_policy(
+    policy: Annotated[
+        str, typer.Argument(help="A zip; or, with --env, a shipped policy's name as ppo.")
+    ],
+    env: Annotated[
+        str | None, typer.Option(help="Where it acts; as its zip says if absent.")
+    ] = None,
+    onnx: Annotated[bool, typer.Option("--onnx", help="As an ONNX file: the one format.")] = True,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; in this folder, by the zip's name, if absent.")
+    ] = None,
+    options: Options = None,
+) -> None:
+    """Write a policy as an ONNX file that runs without torch and dynenvs, with a card beside it."""
+    from dynenvs.agents.files import check_writable
+    from dynenvs.agents.learn.export_policy import export_policy
+
+    env_id = None if env is None else environment_id(env)
+    chosen = {} if env_id is None else parse_options(env_id, options)
+    if options and env_id is None:
+        raise ValueError("--option needs --env, whose options they are")
+    if out is not None:
+        check_writable(out)
+    path, difference = export_policy(policy, out, env_id, **chosen)
+    print(f"{path}: the policy's actions to {difference:.0e}; {path.with_suffix('.md')} tells more")
 
 
 @told_plainly

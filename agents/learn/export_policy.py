@@ -1,0 +1,237 @@
+"""`dynenvs export-policy`: a trained policy as an ONNX file that needs neither torch nor dynenvs.
+
+The graph takes the environment's own observations, float32, shape (n, obs): the scaling of
+`network.py` is inside.  It returns the deterministic actions in [-1, 1], shape (n, nu).  A card in
+the file's metadata and in a Markdown page beside it says what each number is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+
+from dynenvs.agents.evaluation.actors import shipped_file
+from dynenvs.agents.evaluation.options import check_options
+from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.policy_file import load_model, read_note
+from dynenvs.envs.core.task import Task
+from dynenvs.files import written_whole
+
+SAME = 1e-6  # difference of an action from stable-baselines3's that is mere rounding
+WORLDS, STEPS = 16, 50  # in which the file is compared
+INPUT, OUTPUT, CARD = "observation", "action", "dynenvs"
+
+
+class Actor(torch.nn.Module):
+    """What a policy does without drawing: observations to actions in [-1, 1].
+
+    Args:
+        policy: PPO's, SAC's or TD3's with a plain network.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        super().__init__()
+        self.policy = policy
+        self.plain = hasattr(self.policy, "action_net")  # PPO; the others have an actor
+        self.squashes = self.policy.squash_output and not isinstance(
+            getattr(getattr(self.policy, "actor", None), "mu", None), torch.nn.Sequential
+        )
+
+    def forward(self, observation: torch.Tensor) -> torch.Tensor:
+        """Actions, shape (n, nu)."""
+        if self.plain:
+            policy = self.policy
+            features = policy.pi_features_extractor(observation)
+            mean = policy.action_net(policy.mlp_extractor.forward_actor(features))
+        else:
+            actor = self.policy.actor
+            features = actor.features_extractor(observation)
+            mean = actor.mu(actor.latent_pi(features) if hasattr(actor, "latent_pi") else features)
+        return torch.clamp(torch.tanh(mean) if self.squashes else mean, -1.0, 1.0)
+
+
+def export_policy(
+    what: str, target: Path | None = None, env_id: str | None = None, **options: Any
+) -> tuple[Path, float]:
+    """Write a policy as an ONNX file, with a card inside and beside it.
+
+    Args:
+        what: zip of a policy, or the name of one that ships for `env_id`, as "ppo".
+        target: the file; in this folder, by the zip's name, if None.
+        env_id: where it acts; what its zip says if None.
+        options: of the environment; what its zip says if none are given.
+
+    Returns:
+        The file, and the largest difference of its actions from stable-baselines3's, which are
+        compared before the file appears.
+
+    Raises:
+        FileNotFoundError: no such zip.
+        ValueError: no policy, one of another environment, or nothing that says of which.
+        RuntimeError: the file's actions are not the policy's.
+        OSError: it cannot be written.
+    """
+    path = Path(what) if env_id is None else shipped_file(env_id, what)
+    path = path if path.is_file() else Path(what)
+    note = read_note(path)
+    place = env_id or note.get("env_id")
+    if place is None:
+        raise ValueError(f"{what!r} does not say for which environment it is: name it with --env")
+    options = options or note.get("options", {})
+    check_options(place, options)
+    env: Any = gym.make(place, **options).unwrapped
+    model = load_model(path, place, task=env.task)
+    words = card(place, env.task, note, options)
+    target = target or Path(f"{path.stem}.onnx")
+    with written_whole(target) as draft:
+        _write(Actor(model.policy), draft, env.task, words)
+        difference = _compare(path, draft, place, options)
+    with written_whole(target.with_suffix(".md")) as draft:
+        draft.write_text(as_page(words, target.name), encoding="utf-8")
+    return target, difference
+
+
+def _write(actor: Actor, target: Path, task: Task, words: dict[str, Any]) -> None:
+    """Write the graph and its card."""
+    example = torch.zeros(2, task.observation_space.shape[0])
+    with _quiet():
+        program = torch.onnx.export(
+            actor.eval(),
+            (example,),
+            input_names=[INPUT],
+            output_names=[OUTPUT],
+            dynamic_shapes=({0: torch.export.Dim("n")},),
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None
+    graph = program.model_proto
+    onnx.helper.set_model_props(graph, {CARD: json.dumps(words)})
+    onnx.checker.check_model(graph)
+    onnx.save_model(graph, target)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """torch's exporter warns of torchvision and of its own insides, which is nobody's concern."""
+    loud = logging.getLogger("torch.onnx")
+    before = loud.level
+    loud.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
+    finally:
+        loud.setLevel(before)
+
+
+def _compare(source: Path, file: Path, place: str, options: dict[str, Any]) -> float:
+    """Largest difference of the file's actions from the model's, over what the model comes to see.
+
+    It may be as large as SAME, or as the rounding of the model's own float32, which steep networks
+    make large: the distance of its actions from those that it gives in float64.
+
+    Raises:
+        RuntimeError: it is larger.
+    """
+    session = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
+    envs = make_batch(place, WORLDS, **options)
+    model, other = (load_model(source, place, task=envs.task) for _ in range(2))
+    exact = Actor(other.policy).double().eval()
+    seen, _ = envs.reset(seed=0)
+    difference = rounding = 0.0
+    for _ in range(STEPS):
+        single = seen.astype(np.float32)
+        wanted = model.predict(single, deterministic=True)[0]
+        found = session.run([OUTPUT], {INPUT: single})[0]
+        with torch.no_grad():
+            truth = exact(torch.as_tensor(single, dtype=torch.float64)).numpy()
+        difference = max(difference, float(np.abs(found - wanted).max()))
+        rounding = max(rounding, float(np.abs(truth - wanted).max()))
+        seen = envs.step(wanted)[0]
+    envs.close()
+    if not difference <= max(SAME, 2.0 * rounding):
+        raise RuntimeError(
+            f"the ONNX file's actions differ by {difference:.1e} from the policy's, whose own "
+            f"rounding is {rounding:.1e}: it was not kept"
+        )
+    return difference
+
+
+def card(env_id: str, task: Task, note: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """What one has to know to run a policy: observation, action, limits [SI], period [s]."""
+    slices = task.observation_slices
+    blocks = [
+        {
+            "name": block.name,
+            "from": slices[block.name].start,
+            "size": block.size,
+            "unit": block.unit,
+            "low": block.low.tolist(),
+            "high": block.high.tolist(),
+            "meaning": block.meaning,
+        }
+        for block in task.observation_blocks
+    ]
+    robot = task.robot
+    efforts = robot.effort_limit[robot.actuated].tolist()
+    return {
+        "environment": env_id,
+        "options": options,
+        "algorithm": note.get("algorithm"),
+        "made_with": {"dynenvs": note.get("dynenvs"), "steps": note.get("steps")},
+        "control_period": task.dt,
+        "input": {"name": INPUT, "dtype": "float32", "blocks": blocks},
+        "output": {
+            "name": OUTPUT,
+            "dtype": "float32",
+            "meaning": "torques over effort limits, in [-1, 1]",
+            "joints": list(robot.joint_names[-robot.nu :]),
+            "effort_limits": efforts,
+        },
+    }
+
+
+def as_page(words: dict[str, Any], file: str) -> str:
+    """The card as a Markdown page."""
+    lines = [
+        f"# {file}",
+        "",
+        f"A policy for `{words['environment']}`"
+        + (f" with options `{json.dumps(words['options'])}`" if words["options"] else "")
+        + f", trained by {words['algorithm']}; it acts every {1e3 * words['control_period']:g} ms.",
+        "",
+        f"Input `{INPUT}`, float32, shape (n, {sum(b['size'] for b in words['input']['blocks'])}):",
+        "the environment's own numbers; they are scaled inside.",
+        "",
+        "| entries | name | unit | least | most | meaning |",
+        "| --- | --- | --- | ---: | ---: | --- |",
+    ]
+    for block in words["input"]["blocks"]:
+        first, last = block["from"], block["from"] + block["size"] - 1
+        span = f"{first}" if first == last else f"{first} to {last}"
+        low, high = min(block["low"]), max(block["high"])
+        cells = (span, block["name"], block["unit"], f"{low:g}", f"{high:g}", block["meaning"])
+        lines.append(f"| {' | '.join(cells)} |")
+    joints = words["output"]["joints"]
+    lines += [
+        "",
+        f"Output `{OUTPUT}`, float32, shape (n, {len(joints)}): {words['output']['meaning']}.",
+        "",
+        "| entry | joint | torque at 1 [N m or N] |",
+        "| ---: | --- | ---: |",
+    ]
+    limits = words["output"]["effort_limits"]
+    lines += [f"| {i} | {joints[i]} | {limits[i]:g} |" for i in range(len(joints))]
+    return "\n".join([*lines, ""])
