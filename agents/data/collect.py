@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from dynenvs.agents.evaluation.actors import actor, shipped_file
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.evaluate import evaluate, has_expert
 from dynenvs.agents.evaluation.options import plain_options, spec_with, spoken
-from dynenvs.agents.evaluation.rollout import make_batch, rollout
+from dynenvs.agents.evaluation.rollout import Run, make_batch, rollout
 from dynenvs.files import folders_above
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
@@ -53,6 +54,7 @@ def collect(
     threads: int | None = None,
     author: str = AUTHOR,
     email: str | None = None,
+    cluster: str | None = None,
     report: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Collected:
@@ -72,6 +74,8 @@ def collect(
         name: of the dataset, as "expert-v0"; after agent and options if None.
         threads: of the simulator; as many as this process may run if None.
         author, email: of the dataset, for its metadata.
+        cluster: address of a Ray cluster that runs the episodes (`agents.cluster.cluster`); None
+            runs them here.  The dataset is the same, bit for bit.
         report: told how many episodes are done, and how many steps they have.
         options: the environment's.
 
@@ -98,7 +102,7 @@ def collect(
     unfinished = path.with_name(f".{path.name}.unfinished")
     with folders_above(unfinished), Journal(unfinished, plan.identity()) as journal:
         refuse_existing(full)  # another process may just have made it
-        _gather(journal, plan, count, threads, report)
+        _gather(journal, plan, count, _source(plan, threads, cluster), report)
         steps, mean = _finish(journal, plan, full, count, threads, people)
         journal.remove()
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -155,26 +159,49 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST_WORD else hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+Source = Callable[[list[int]], Iterator[list[Run]]]  # episodes of these numbers, as they end
+
+
 def _gather(
     journal: Journal,
     plan: Plan,
     count: int,
-    threads: int | None,
+    source: Source,
     report: Callable[[int, int], None] | None,
 ) -> None:
     """Run the episodes that are not there yet."""
     missing = sorted(set(range(count)) - journal.finished())
     done, steps = count - len(missing), 0
-    while missing:
-        batch, missing = missing[:WORLDS], missing[WORLDS:]
+    for ended in source(missing):
+        journal.add(ended)
+        done, steps = done + len(ended), steps + sum(run.steps for run in ended)
+        if report:
+            report(done, steps)
+
+
+def _source(plan: Plan, threads: int | None, cluster: str | None) -> Source:
+    """Where episodes come from: this process, or a Ray cluster."""
+    if cluster is not None:
+        from dynenvs.agents.data.collect_on_ray import episodes_on
+
+        return partial(episodes_on, cluster, plan)
+    return partial(episodes_here, plan, threads)
+
+
+def episodes_here(plan: Plan, threads: int | None, numbers: list[int]) -> Iterator[list[Run]]:
+    """Run episodes, some hundreds side by side; `Run.number` is the episode's own."""
+    for batch in batched(numbers, WORLDS):
         envs = make_batch(plan.env_id, len(batch), threads, **plan.options)
         policy = actor(plan.agent, envs, plan.env_id)
         seeds = [plan.seed + i for i in batch]
         for ended in rollout(envs, policy, seeds, noise=plan.noise, with_infos=plan.infos):
-            journal.add([run._replace(number=batch[run.number]) for run in ended])
-            done, steps = done + len(ended), steps + sum(run.steps for run in ended)
-            if report:
-                report(done, steps)
+            yield [run._replace(number=batch[run.number]) for run in ended]
+
+
+def batched(numbers: list[int], size: int) -> Iterator[list[int]]:
+    """The numbers in lists of this size, the last one shorter."""
+    for first in range(0, len(numbers), size):
+        yield numbers[first : first + size]
 
 
 def _finish(

@@ -19,6 +19,15 @@ Threads = Annotated[
     int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")
 ]
 
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Spread the work over a Ray cluster: its address, auto for the one that runs here, "
+        "local for this machine's processors.",
+    ),
+]
 Options = Annotated[
     list[str] | None,
     typer.Option(
@@ -55,6 +64,7 @@ def collect(
     email: Annotated[str | None, typer.Option(help="For the metadata.")] = None,
     options: Options = None,
     threads: Threads = None,
+    ray: Ray = None,
 ) -> None:
     """Write episodes as a Minari dataset; interrupted, it goes on where it stopped."""
     from dynenvs.agents.data.collect import AUTHOR, collect
@@ -82,6 +92,7 @@ def collect(
             threads=threads,
             author=author or AUTHOR,
             email=email,
+            cluster=ray,
             report=report,
             **chosen,
         )

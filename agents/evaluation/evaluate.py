@@ -77,6 +77,7 @@ def evaluate(
     threads: int | None = None,
     *,
     first_seed: int = FIRST_SEED,
+    cluster: str | None = None,
     **options: Any,
 ) -> Evaluation:
     """Run an agent over the seeds `first_seed`, `first_seed + 1`, ...
@@ -87,12 +88,20 @@ def evaluate(
         episodes: how many.
         threads: of the simulator.
         first_seed: of the episodes.
+        cluster: address of a Ray cluster that runs them (`agents.cluster.cluster`), of an agent
+            that is named; None runs them here.
         options: the environment's.
 
     Raises:
         ValueError: no such agent, or one of another environment; an option that there is not.
         FileNotFoundError: no such file.
     """
+    if cluster is not None:
+        from dynenvs.agents.evaluation.evaluate_on_ray import evaluate_on
+
+        return evaluate_on(
+            cluster, env_id, policy, range(first_seed, first_seed + episodes), options
+        )
     runs: list[Run] = []
     slips = []
     for first in range(0, episodes, WORLDS):
@@ -100,8 +109,8 @@ def evaluate(
         envs = make_batch(env_id, count, threads, **options)
         acts = actor(policy, envs, env_id) if isinstance(policy, str) else policy
         feet = FeetRecord(envs)
-        seeds = range(first_seed + first, first_seed + first + count)
-        ended = run_all(envs, acts, seeds, after_step=feet.note)
+        begin = first_seed + first
+        ended = run_all(envs, acts, range(begin, begin + count), after_step=feet.note)
         slips += [feet.slip(run.number, run.steps) for run in ended]
         runs += ended
     return Evaluation(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,11 +21,14 @@ from rich.progress import (
 )
 
 from dynenvs.agents.console import open_console
-from dynenvs.agents.data.commands import Env, Options, Threads
+from dynenvs.agents.data.commands import Env, Options, Ray, Threads
 from dynenvs.agents.errors import install_hint, told_plainly
 from dynenvs.agents.evaluation.actors import shipped
 from dynenvs.agents.evaluation.episode import environment_id, short_name
 from dynenvs.agents.evaluation.options import parse_options
+
+if TYPE_CHECKING:
+    from dynenvs.agents.learn.sweep import Training
 
 Seed = Annotated[int, typer.Option(min=0, help="Of weights, worlds and noise.")]
 
@@ -46,6 +49,7 @@ def evaluate(
     ] = None,
     options: Options = None,
     threads: Threads = None,
+    ray: Ray = None,
 ) -> None:
     """How good agents are: return, score, falls, effort, how far their feet slip."""
     from dynenvs.agents.evaluation import evaluate as measure
@@ -65,7 +69,7 @@ def evaluate(
     known = {}
     for name in dict.fromkeys((*ends, *agents)):
         with console.status(name, spinner="line"):
-            known[name] = measure.evaluate(env_id, name, episodes, threads, **chosen)
+            known[name] = measure.evaluate(env_id, name, episodes, threads, cluster=ray, **chosen)
     between = measure.References(**{name: known[name].mean_return for name in ends})
     results = {name: known[name] for name in agents}
     console.print(measure.table(env_id, results, between, **chosen))
@@ -196,7 +200,12 @@ Minutes = Annotated[
     float | None, typer.Option(min=0.0, help="Stop when the whole run has taken so many.")
 ]
 RunSeed = Annotated[
-    int | None, typer.Option(min=0, help="Of weights, worlds and noise; 0 if absent.")
+    str | None,
+    typer.Option(
+        "--seed",
+        "--seeds",
+        help="Of weights, worlds and noise, 0 if absent; 1..8 trains once for each of eight.",
+    ),
 ]
 RunThreads = Annotated[
     int | None, typer.Option(min=1, help="Of torch and the simulator; 1 resumes bitwise.")
@@ -217,38 +226,69 @@ def train(
     seed: RunSeed = None,
     options: Options = None,
     threads: RunThreads = None,
+    ray: Ray = None,
 ) -> None:
     """Train a policy with stable-baselines3; Ctrl-C leaves a run that can be resumed."""
     from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.settings import chosen_settings
-    from dynenvs.agents.learn.train import train
+    from dynenvs.agents.learn.sweep import Training, parse_seeds
 
     env_id = environment_id(env)
-    chosen = parse_options(env_id, options)
+    more = {"begin_from": from_, "minutes": minutes, "threads": threads}
+    more |= parse_options(env_id, options)
     settings = chosen_settings(
         algorithm, env_id, set_ or [], config, steps=steps, refine=from_ is not None, resume=resume
     )
-    folder = out or Path("runs") / short_name(env_id) / f"{algorithm}-{seed or 0}"
-    check_writable(folder / "last.zip")
+    numbers = [None] if seed is None else parse_seeds(seed)
+    several = len(numbers) > 1 or ray is not None
+    trainings = []
+    for number in numbers:
+        name = f"{algorithm}-{number or 0}"
+        own = (out / name if several else out) if out else Path("runs") / short_name(env_id) / name
+        check_writable(own / "last.zip")
+        trainings.append(Training(algorithm, env_id, settings, own, number, resume, more))
+    if several:
+        _train_all(trainings, ray)
+    else:
+        _train_one(trainings[0], env)
+
+
+def _train_all(trainings: list[Training], ray: str | None) -> None:
+    """Train one for each seed, and say of each how it ended."""
+    from dynenvs.agents.learn.sweep import sweep
+
+    console = open_console()
+    with console.status("training", spinner="line") as status:
+        for done, (one, log) in enumerate(sweep(trainings, ray), 1):
+            _say_how_it_ended(console, one.folder, log)
+            status.update(f"{done} of {len(trainings)} trained")
+
+
+def _train_one(one: Training, env: str) -> None:
+    """Train with a bar that shows how far it has come."""
+    from dynenvs.agents.learn.train import train
+
     console = open_console()
     try:
-        with _training(algorithm, console) as report:
+        with _training(one.algorithm, console) as report:
             log = train(
-                algorithm,
-                env_id,
-                settings,
-                folder,
-                seed=seed,
-                begin_from=from_,
-                resume=resume,
-                minutes=minutes,
-                threads=threads,
+                one.algorithm,
+                one.env_id,
+                one.settings,
+                one.folder,
+                seed=one.seed,
+                resume=one.resume,
                 report=report,
-                **chosen,
+                **one.more,
             )
     except KeyboardInterrupt:
-        print(_how_to_go_on(algorithm, env, folder, threads), file=sys.stderr)
+        threads = one.more["threads"]
+        print(_how_to_go_on(one.algorithm, env, one.folder, threads), file=sys.stderr)
         raise
+    _say_how_it_ended(console, one.folder, log)
+
+
+def _say_how_it_ended(console: Console, folder: Path, log: dict[str, Any]) -> None:
     share = log["simulating"] / max(log["minutes"], 1e-9)
     console.print(
         f"{folder}/best.zip: score {log['final']['score']:.3f} after {log['minutes']:.1f} minutes, "

@@ -103,10 +103,16 @@ def scores(env_id: str, results: Path) -> str:
             found.setdefault(kind, []).append(log["final"]["score"])
     if not found:
         return ""
-    rows = ["## Agents", "", "Scores between standing still (0) and the expert (1), over episodes by which no policy"]
+    rows = [
+        "## Agents",
+        "",
+        "Scores between standing still (0) and the expert (1), over episodes by which no policy",
+    ]
     rows += ["was chosen; [results](../results.md) has all figures and curves.", ""]
     rows += ["| agent | runs | score |", "| --- | ---: | ---: |"]
     for kind, values in found.items():
-        spread = f"{min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+        spread = (
+            f"{min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+        )
         rows.append(f"| {KINDS[kind]} | {len(values)} | {spread} |")
     return "\n".join(rows)
