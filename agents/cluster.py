@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from dynenvs.files import written_whole
 LOCAL = "local"  # as an address: a cluster of this machine's processors, for this command alone
 AHEAD = 2  # tasks under way for each processor
 TRIES = 20  # times that a piece is done again because its worker or node died
+PATIENCE = 5.0  # with a cluster that does not answer [s]
 # One thread a task: Ray counts processors, and threads that spin beside each other starve
 ALONE = {"OMP_NUM_THREADS": "1", "SDL_VIDEODRIVER": "dummy"}
 
@@ -75,13 +77,14 @@ def cluster(address: str) -> Iterator[None]:
         yield
         return
     try:
+        _knock(address)
         ray.init(
             None if address == LOCAL else address,
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ConnectionError, RayError, RuntimeError, ValueError) as error:
+    except (OSError, RayError, RuntimeError, ValueError) as error:
         raise ConnectionError(
             f"no Ray cluster at {address!r} ({str(error).partition(chr(10))[0]}); 'ray start "
             f"--head' begins one, '{LOCAL}' is one of this machine alone"
@@ -90,6 +93,18 @@ def cluster(address: str) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Ask whether anybody listens at host:port: Ray itself would ask for minutes.
+
+    Raises:
+        OSError: nobody does.
+        ValueError: the port is no number.
+    """
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host:
+        socket.create_connection((host, int(port)), PATIENCE).close()
 
 
 def spread(
