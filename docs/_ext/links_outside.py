@@ -22,9 +22,11 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 def rewrite(app: Any, name: str, source: list[str]) -> None:
-    """Change the links of a page."""
+    """Change the links of a page; notebooks have none."""
+    if source[0].startswith("{"):
+        return
     folder = (Path(app.srcdir) / name).parent
-    source[0] = changed(source[0], folder, Path(app.srcdir))
+    source[0] = github_to_myst(changed(source[0], folder, Path(app.srcdir)))
 
 
 def rewrite_included(app: Any, path: Path, parent: str, source: list[str]) -> None:
@@ -34,6 +36,13 @@ def rewrite_included(app: Any, path: Path, parent: str, source: list[str]) -> No
     if docs not in (here, *here.parents):
         text = re.sub(r"\]\(docs/", "](", source[0])
         source[0] = re.sub(r"\]\((?!\w+:|#)([\w./-]+)\)", lambda m: _from(m, here, docs), text)
+
+
+def github_to_myst(text: str) -> str:
+    """What GitHub writes otherwise: blocks of formulas, and links to anchors set in HTML."""
+    for anchor in re.findall(r'<a id="([^"]+)">', text):
+        text = re.sub(rf"\[([^\]]*)\]\(#{anchor}\)", rf'<a href="#{anchor}">\1</a>', text)
+    return re.sub(r"^( *)```math$", r"\1```{math}", text, flags=re.MULTILINE)
 
 
 def _from(match: re.Match[str], here: Path, docs: Path) -> str:

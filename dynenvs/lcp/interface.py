@@ -85,18 +85,24 @@ def solve_lcp(
 
     (Cottle, Pang, Stone, The Linear Complementarity Problem; docs/theory.md, Solvers.)
 
-    A: shape (n, n), any units; b: shape (n,)
-    method: "cascade" (the default: one method after the other until an answer is certified), or one
-        of them alone: "lemke", "careful_lemke", "principal_pivoting", "gauss_seidel",
-        "semismooth_newton", "interior_point"
-    guess: bool, shape (n,), which z's are thought positive: tried first, never trusted; for the
-        cascade only
-    blocks: integers >= 0, shape (n,), a label for each variable's contact; used by Gauss-Seidel,
-        whose blocks are single variables otherwise
-    scale: least velocity scale of the certificate, in the unit of b (g dt for contacts)
-    limit: greatest number of pivots, sweeps or iterations of a method alone; its own if None
-    Returns LcpResult; look at its `status` or `certified` before using z.
-    Raises ValueError for wrong shapes, labels, methods or limits, or entries that are not finite.
+    Args:
+        A: shape (n, n), any units.
+        b: shape (n,).
+        method: "cascade" (the default: one method after the other until an answer is certified),
+            or one of them alone: "lemke", "careful_lemke", "principal_pivoting", "gauss_seidel",
+            "semismooth_newton", "interior_point".
+        guess: bool, shape (n,), which z's are thought positive: tried first, never trusted; for
+            the cascade only.
+        blocks: integers >= 0, shape (n,), a label for each variable's contact; used by
+            Gauss-Seidel, whose blocks are single variables otherwise.
+        scale: least velocity scale of the certificate, in the unit of b (g dt for contacts).
+        limit: greatest number of pivots, sweeps or iterations of a method alone; its own if None.
+
+    Returns:
+        The answer; look at its `status` or `certified` before using z.
+
+    Raises:
+        ValueError: wrong shapes, labels, methods or limits, or entries that are not finite.
     """
     if method != CASCADE and method not in METHODS:
         choice = ", ".join([CASCADE, *METHODS])
