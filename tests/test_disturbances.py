@@ -57,8 +57,7 @@ def world_of(env: DynEnv, com_shift: Any = (0.0, 0.0, 0.0)) -> World:
 
 def trunk_of(env: DynEnv) -> int:
     """Number of the body that carries what is put on."""
-    name = {"PlanarQuadrupedEnv": "trunk", "PlanarHumanoidEnv": "torso"}.get(type(env).__name__)
-    return 1 if name is None else env.model.body_id(name)
+    return env.model.body_id("torso" if "Humanoid" in type(env).__name__ else "trunk")
 
 
 # Off, and the same bits everywhere

@@ -264,7 +264,8 @@ class AnyLeggedEnv(LeggedRobot):
     - `forward_range` = (0, 1), `sideways_range` = (-0.4, 0.4) [m/s], `turning_range` = (-0.8, 0.8)
       [rad/s], for legs as long as the Go1's; for others these speeds grow with the square root of
       their length, as the gait's period does (Froude's law).
-    - the others as in `QuadrupedEnv`, without `self_collision`.
+    - the others as in `QuadrupedEnv`, without `self_collision`; `payload_range` and `com_offset`
+      are of the heaviest body.
 
     ## Version History
     - v0: first release.

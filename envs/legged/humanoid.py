@@ -324,7 +324,7 @@ class HumanoidEnv(LeggedRobot):
     - `action_delay` = 0: control steps by which actions act late, at most 8, or a range (low, high)
       from which each episode draws; until the first one arrives, the action 0 acts.
     - `motor_strength_range` = (1, 1): factor on each motor's torque, drawn at each reset.
-    - `payload_range` = (0, 0): mass added to the pelvis [kg], `com_offset` = 0: bound of the shift
+    - `payload_range` = (0, 0): mass added to the torso [kg], `com_offset` = 0: bound of the shift
       of its centre of mass along each axis [m], or three bounds; both drawn at each reset.
     - `control` = "torque" | "position": actions are then targets of PD motors, the standing pose
       plus the action times `action_scale` = 0.5 rad.  `stiffness` and `damping` are 2/rad and

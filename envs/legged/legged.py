@@ -46,7 +46,6 @@ MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
 SCAN_SPACING = 0.06  # [m]
 LONGEST = 1e6  # between drawn commands or pushes [s]
-BASE = 1  # number of the base among the bodies
 OBJECT_BOUND = 20.0  # of a loose object's place from the base, as it is seen [m]
 
 
@@ -63,9 +62,9 @@ class LeggedTask(Task):
         push_interval: time between them [s].
         friction_range: factor on all friction coefficients, drawn at each reset.
         mass_range: factor on each body's mass and inertia, drawn at each reset.
-        payload_range: mass that is added to the base [kg], drawn at each reset; its inertia grows
-            with its mass.
-        com_offset: bound of the shift of the base's centre of mass along each of its axes [m], or
+        payload_range: mass that is added to the heaviest body, the trunk or the torso [kg], drawn
+            at each reset; its inertia grows with its mass.
+        com_offset: bound of the shift of that body's centre of mass along each of its axes [m], or
             one bound an axis, drawn at each reset.
         cone: of friction, "pyramid" or "exact"; a reset's option of that name lets worlds have
             their own from then on.
@@ -302,8 +301,9 @@ class LeggedTask(Task):
         return np.array(self.pose, np.float64)
 
     def drawn_bodies(self) -> dict[str, Any]:
-        """The base's payload and centre of mass; friction and masses are the kernel's."""
-        return trunk_fields(self.model, BASE, self.payload_range, self.com_offset, self.mass_range)
+        """Payload and centre of mass of the heaviest body; friction and masses are the kernel's."""
+        body = int(np.argmax(self.robot.bodies["mass"]))
+        return trunk_fields(self.model, body, self.payload_range, self.com_offset, self.mass_range)
 
     def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Torques, contact forces of the feet, mean speeds over the control step, and command.
