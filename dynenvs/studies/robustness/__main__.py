@@ -107,6 +107,7 @@ def main(arguments: list[str] | None = None) -> None:
             )
             if options.output is not None:
                 command = f"{NAME} {' '.join(short_name(one) for one in ids)}"
+                command += f" --agents {' '.join(options.agents)}" if options.agents else ""
                 command += f" --seeds {options.seeds} --curve-seeds {options.curve_seeds}"
                 write_page(options.output, done, command, options.seeds, options.curve_seeds)
     except (ValueError, OSError, MissingPeer) as error:
