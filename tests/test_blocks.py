@@ -40,6 +40,7 @@ class Row(NamedTuple):
     low: str
     high: str
     unit: str
+    noise: str
 
 
 def section(env: DynEnv, title: str) -> str:
@@ -72,14 +73,14 @@ def table_rows(env: DynEnv, options: dict[str, Any]) -> list[Row]:
         if any(name not in options for name in optional):
             continue
         for _ in range(len(options["objects"]) if "objects" in optional else 1):
-            for number, _, low, high, unit in rows:
+            for number, _, low, high, unit, noise in rows:
                 at = found[-1].last if found else 0
                 if number.startswith("+"):
                     first, last = at, at + int(number)
                 else:
                     first, _, end = number.partition("-")
                     first, last = int(first), int(end or first) + 1
-                found.append(Row(first, last, low, high, unit))
+                found.append(Row(first, last, low, high, unit, noise))
     return found
 
 
@@ -128,6 +129,7 @@ def test_tables_say_what_is_declared(name: str, options: dict[str, Any]) -> None
     np.testing.assert_array_equal(space.low, np.concatenate([one.low for one in blocks]))
     np.testing.assert_array_equal(space.high, np.concatenate([one.high for one in blocks]))
     units = [unit for one in blocks for unit in one.units]
+    noise = np.concatenate([one.noise for one in blocks])
     starts = [slices[one.name].start for one in blocks for _ in range(one.size)]
     rows = table_rows(env, options)
     assert [row.first for row in rows] == [0, *(row.last for row in rows[:-1])]
@@ -135,6 +137,7 @@ def test_tables_say_what_is_declared(name: str, options: dict[str, Any]) -> None
     for row in rows:
         here = slice(row.first, row.last)
         assert set(units[here]) == {row.unit}, row
+        assert set(noise[here]) == {0.0 if row.noise == "-" else float(row.noise)}, row
         if row.low.startswith("as "):
             assert row.high == row.low
             assert is_repeated(row, starts[row.first], space.low, space.high), row
@@ -155,7 +158,7 @@ def test_the_check_sees_wrong_tables() -> None:
     assert agrees("-.7 -.45 -2", np.array([-0.7, -0.45, -2.0]))
     assert not agrees("-2.81", np.array([-2.818]))
     assert not agrees("-.7 -.45", np.array([-0.7, -0.45, -2.0]))
-    row = Row(2, 4, "mirrored", "mirrored", "rad")
+    row = Row(2, 4, "mirrored", "mirrored", "rad", "-")
     assert is_mirrored(row, [-1.0, -2.0, -3.0, -2.0], [3.0, 2.0, 1.0, 2.0])
     assert not is_mirrored(row, [-1.0, -2.0, -3.0, -2.0], [3.0, 2.0, 1.0, 2.5])
     assert is_repeated(row, 0, np.array([1, 2, 1, 2]), np.array([3, 4, 3, 4]))
@@ -285,3 +288,4 @@ def test_blocks_refuse_what_does_not_fit() -> None:
     assert slices_of(blocks) == {"x": slice(0, 2), "y": slice(2, 5)}
     assert space_of(blocks).high.tolist() == [2.0, 2.0, 1.0, 2.0, 3.0]
     assert blocks[0].units == ("m", "s")
+    assert block("x", 0, 1, "m", "", 2, noise=0.5).noise.tolist() == [0.5, 0.5]

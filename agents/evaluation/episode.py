@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import load_env_creator, registry
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import END_WORDS
@@ -170,8 +171,9 @@ def run_episode(
     rewards = np.empty(limit)
     live_q, live_impulses = row["q"], row["memory"]["impulse"]
     step, simulating, fell, over, going = 0, 0.0, False, False, True
+    acting = Acting(policy)
     while step < limit and going and not over:
-        action, _ = policy.predict(observation)
+        action = acting.act(observation)
         begin = time.perf_counter()
         observation, reward, fell, truncated, info = env.step(action)
         simulating += time.perf_counter() - begin
@@ -179,6 +181,7 @@ def run_episode(
         actions[step] = action
         step += 1
         over = fell or truncated
+        acting.note(over)
         going = after_step is None or after_step(step)
     np.clip(actions, -1.0, 1.0, out=actions)
     return Episode(

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.episode import Episode, step_limit
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.envs.core.codes import END_WORDS
@@ -96,13 +97,14 @@ def run_episodes(
     )
     record = _Record(env, limit)
     going = np.ones(env.num_envs, np.bool_)
-    simulating = 0.0
+    simulating, acting = 0.0, Acting(policy, env.num_envs)
     for step in range(limit):
-        actions, _ = policy.predict(observations)
+        actions = acting.act(observations)
         begin = time.perf_counter()
         observations, rewards, terminated, truncated, info = env.step(actions)
         simulating += time.perf_counter() - begin
         record.add(step, actions, rewards)
+        acting.note(terminated | truncated)
         ended = going & (terminated | truncated)
         for world in np.flatnonzero(ended).tolist():
             end = END_WORDS[env.worlds.ends[world]]

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.experts.common.controller import Action, Policy
@@ -92,15 +93,18 @@ def rollout(
     generators = [np.random.default_rng(seed) for seed in seeds]
     random = np.zeros((BLOCK, count, nu))
     running = np.ones(count, np.bool_)
+    acting = None if policy is None else Acting(policy, count)
     step = 0
     while running.any():
         if (policy is None or noise > 0.0) and step % BLOCK == 0:
             _draw(generators, random, uniform=policy is None)
-        acts = _act(policy, observation, random[step % BLOCK], noise, deterministic)
+        acts = _act(acting, observation, random[step % BLOCK], noise, deterministic)
         observation, rewards, *_, infos = envs.step(acts)
         tape.add(step, acts, observation, rewards, infos)
         after_step(step)
         ends = envs.worlds.ends
+        if acting is not None:
+            acting.note(ends != RUNNING)
         step += 1
         over = np.flatnonzero(running & (ends != RUNNING)).tolist()
         if over:
@@ -184,12 +188,12 @@ def speed_errors(infos: dict[str, Any]) -> Floats | float:
 
 
 def _act(
-    policy: Policy | None, observation: Floats, random: Floats, noise: float, deterministic: bool
+    acting: Acting | None, observation: Floats, random: Floats, noise: float, deterministic: bool
 ) -> Action:
     """Actions for all worlds, clipped, shape (worlds, nu)."""
-    if policy is None:
+    if acting is None:
         return random.astype(np.float32)
-    actions, _ = policy.predict(observation, deterministic=deterministic)
+    actions = acting.act(observation, deterministic)
     if actions.shape != random.shape or not np.isfinite(actions).all():
         raise ValueError(
             f"the policy must give finite actions of shape {random.shape}, got {actions.shape} "

@@ -50,6 +50,8 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
     """
     inner = (gym.make(env) if isinstance(env, str) else env).unwrapped
     if isinstance(inner, DynEnv | DynVectorEnv):
+        if inner.task.motors is not None:
+            raise ValueError('experts give torques: make the environment with control="torque"')
         for task_type, make in EXPERTS.items():
             if isinstance(inner.task, task_type):
                 expert = make(inner)

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
+from dynenvs.envs.core.codes import RUNNING
 from dynenvs.memory.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
@@ -226,17 +228,20 @@ def dagger(
     shape = (rounds, settings.round_steps, worlds)
     observations = np.empty((*shape, observation.shape[1]))
     actions = np.empty((*shape, envs.task.model.nu), np.float32)
+    asking, acting = Acting(teacher, worlds), Acting(model, worlds)
     for number in range(rounds):
         for step in range(settings.round_steps):
-            asked = teacher.predict(observation)[0]
+            asked = asking.act(observation)
             observations[number, step], actions[number, step] = observation, asked
             acts = asked
             if number > 0:
-                own = model.predict(observation, deterministic=True)[0]
+                own = acting.act(observation)
                 apart = np.abs(asked - own).mean(axis=1, keepdims=True)
                 acts = np.where(apart > settings.trust, asked, own)
             shaken = acts + settings.noise * generator.standard_normal(acts.shape)
             observation, *_ = envs.step(np.clip(shaken, -1.0, 1.0).astype(np.float32))
+            for each in (asking, acting):
+                each.note(envs.worlds.ends != RUNNING)
         seen = Examples(
             observations[: number + 1].reshape(-1, observations.shape[-1]),
             actions[: number + 1].reshape(-1, actions.shape[-1]),

@@ -15,6 +15,7 @@ import numpy as np
 from rich.table import Table
 
 from dynenvs.agents.console import open_console
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.episode import environment_id
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.legged.shells import LeggedVectorEnv
@@ -51,10 +52,10 @@ def survivors(
         policy = reference_controller(envs)
         observations, _ = envs.reset(seed=0)
         alive = np.ones(seeds, np.bool_)
-        actions = np.zeros((seeds, envs.task.model.nu), np.float32)
+        acting = Acting(policy, seeds)
         for _ in range(steps):
-            actions[alive] = policy.predict(observations[alive])[0]
-            observations, _, fell, failed, _ = envs.step(actions)
+            observations, _, fell, failed, _ = envs.step(acting.act(observations))
+            acting.note(fell | failed)
             alive &= ~(fell | failed)
             if not alive.any():
                 break

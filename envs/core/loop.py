@@ -9,6 +9,8 @@ A task brings four kernels, each inlined here, so that one loop serves all:
 - `write(w, observation, info)`: writes the observation and the record of `info`.
 
 `w` is one world as a `TaskWorld`.  A task's generator is the first field of its record.
+
+What disturbs a world (`disturbance.py`) stands around these kernels: a task has no code for it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.envs.core.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
+from dynenvs.envs.core.disturbance import (
+    change_model,
+    disturb_action,
+    disturb_observation,
+    draw_episode,
+    hold_targets,
+    take_back,
+)
+from dynenvs.envs.core.disturbance_records import is_disturbed, open_disturbance
 from dynenvs.envs.core.table import BatchView, open_batch
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import (
@@ -75,26 +86,42 @@ def carry_out(begin: Any, start: Any, finish: Any, write: Any, kind: Any, call: 
     """
     call = unowned(call)
     batch = open_batch(call.table)
-    m = open_model(call.packed)
     n = batch.mask.shape[0]
-    stride = m.header[0].workspace_bytes + batch.task_states.shape[0] // n + APART
-    buffer = vector(batch.buffers, call.thread * stride, stride, np.uint8)
+    buffer, packed = _own_memory(call, batch)
+    m = open_model(packed)
     i = claim(call.progress, call.thread, n)
     while i < n:
         found_room = True
         if batch.mask[i]:
-            w = _world(call, batch, m, kind, i, buffer)
+            w = _world(call, batch, packed, m, kind, i, buffer)
+            if is_disturbed(batch):
+                change_model(open_disturbance(batch, i), open_model(call.packed), m)
             batch.rewards[i] = 0.0
             moved = _moves(call.order, w.task[0].end)
             if moved:
                 found_room = _control_step(start, finish, w, batch, buffer, i)
             if found_room:
-                batch.ends[i] = _end_one(begin, write, w, batch, i, call.order, moved)
-                _write_one(write, w, batch, i)
+                batch.ends[i] = _end_one(begin, write, w, batch, i, call, moved)
+                _write_one(write, w, batch, i, batch.observations, batch.info_rows)
         if found_room:
             _copy_out(batch, i)
         i = claim(call.progress, call.thread, n)
     leave(call.progress, call.thread)
+
+
+@inlined
+def _own_memory(call: Call, batch: BatchView) -> tuple[Bytes, Bytes]:
+    """A thread's workspace with room for a task's record, and the model that it steps worlds of.
+
+    Where worlds have models of their own, that is a copy, which `change_model` makes theirs.
+    """
+    h = open_model(call.packed).header[0]
+    size = h.workspace_bytes + batch.task_states.shape[0] // batch.mask.shape[0]
+    stride, packed = size + APART, call.packed
+    if is_disturbed(batch):
+        stride += h.model_bytes
+        packed = vector(batch.buffers, call.thread * stride + size, h.model_bytes, np.uint8)
+    return vector(batch.buffers, call.thread * stride, stride, np.uint8), packed
 
 
 @inlined
@@ -110,14 +137,17 @@ def _control_step(
     if may_fill(w.m):
         keep_state(w.m, w.s, w.buffer)
         _keep_task(batch, buffer, h.workspace_bytes, i, True)
+    if is_disturbed(batch):
+        disturb_action(open_disturbance(batch, i), w.action, w.task[0].steps)
     start(w, open_torques(w.m, w.buffer))
     clear_totals(w.s)
-    row = vector(batch.states, i * h.state_bytes, h.state_bytes, np.uint8)
-    done = hold_torques(w.packed, row, w.buffer, o.timestep, o.frame_skip)
+    done = _hold(w, batch, i, o.timestep, o.frame_skip)
     if done == STEP_FULL:
         restore_state(w.m, w.s, w.buffer)
         wanted = open_answer(w.m, w.buffer)[0].wanted
         if h.limit == 0 or wanted <= h.limit:
+            if is_disturbed(batch):
+                take_back(open_disturbance(batch, i), w.action, w.task[0].steps)
             _keep_task(batch, buffer, h.workspace_bytes, i, False)
             batch.ends[i] = -max(wanted, 1)
             batch.full[0] = 1
@@ -128,14 +158,26 @@ def _control_step(
 
 
 @inlined
+def _hold(w: TaskWorld, batch: BatchView, i: int, timestep: float, steps: int) -> int:
+    """The physics of a control step: torques are held, or the targets of PD motors."""
+    size = w.m.header[0].state_bytes
+    row = vector(batch.states, i * size, size, np.uint8)
+    if is_disturbed(batch):
+        d = open_disturbance(batch, i)
+        if d.asked[0].positions != 0:
+            return hold_targets(d, w.m, w.s, w.action, w.packed, row, w.buffer, timestep, steps)
+    return hold_torques(w.packed, row, w.buffer, timestep, steps)
+
+
+@inlined
 def _world(
-    call: Call, batch: BatchView, m: ModelView, kind: Any, i: int, buffer: Bytes
+    call: Call, batch: BatchView, packed: Bytes, m: ModelView, kind: Any, i: int, buffer: Bytes
 ) -> TaskWorld:
     """World number i, with a workspace."""
     h, n = m.header[0], batch.mask.shape[0]
     kept, nu = batch.task_states.shape[0] // n, batch.actions.shape[0] // (8 * n)
     return TaskWorld(
-        call.packed,
+        packed,
         m,
         open_state(m, vector(batch.states, i * h.state_bytes, h.state_bytes, np.uint8)),
         call.options,
@@ -147,10 +189,18 @@ def _world(
 
 
 @inlined
-def _write_one(write: Any, w: TaskWorld, batch: BatchView, i: int) -> None:
-    """Write what is to be reported of world i."""
-    observation = _observation_row(batch, batch.observations, i)
-    write(w, observation, _info_row(batch, batch.info_rows, i))
+def _write_one(
+    write: Any, w: TaskWorld, batch: BatchView, i: int, observations: Bytes, info_rows: Bytes
+) -> None:
+    """Write what is to be reported of world i into its rows of these arrays of all worlds'."""
+    observation, info = _observation_row(batch, observations, i), _info_row(batch, info_rows, i)
+    write(w, observation, info)
+    if is_disturbed(batch):
+        d = open_disturbance(batch, i)
+        if d.asked[0].noisy != 0:
+            size = observation.shape[0]
+            clean = vector(info, info.shape[0] - 8 * size, size, np.float64)
+            disturb_observation(d, observation, clean, w.task[0].steps)
 
 
 @inlined
@@ -198,16 +248,16 @@ def _keep_task(batch: BatchView, buffer: Bytes, at: int, i: int, keep: bool) -> 
 
 @inlined
 def _end_one(
-    begin: Any, write: Any, w: TaskWorld, batch: BatchView, i: int, order: int, moved: bool
+    begin: Any, write: Any, w: TaskWorld, batch: BatchView, i: int, call: Call, moved: bool
 ) -> int:
-    """Begin an episode where `order` asks for it; returns why the last one ended, or RUNNING."""
+    """Begin an episode where the order asks for it; returns why the last one ended, or RUNNING."""
+    order = call.order
     again = not moved and order != OBSERVE
     end = RUNNING if again else w.task[0].end
     if not moved:
         rest(w.action)  # no torque acted before this state
     elif order == STEP_AND_BEGIN and end != RUNNING:
-        last = batch.last_observations, batch.last_info_rows
-        write(w, _observation_row(batch, last[0], i), _info_row(batch, last[1], i))
+        _write_one(write, w, batch, i, batch.last_observations, batch.last_info_rows)
         again = True
     if again:
         size = batch.initial.shape[0]
@@ -217,7 +267,17 @@ def _end_one(
         rest(w.action)
         w.task[0].steps, w.task[0].end = 0, RUNNING
         begin(w)
+        if is_disturbed(batch):
+            _begin_disturbed(w, batch, i, open_model(call.packed))
     return int(end)
+
+
+@inlined
+def _begin_disturbed(w: TaskWorld, batch: BatchView, i: int, m: ModelView) -> None:
+    """Draw what disturbs an episode that has begun; `m` is the model as all worlds have it."""
+    d = open_disturbance(batch, i)
+    draw_episode(d, m, w.s, w.task["generator"])
+    change_model(d, m, w.m)
 
 
 @inlined

@@ -34,6 +34,7 @@ class BatchView(NamedTuple):
     full: Ints  # one number: not 0 once the contacts of some world find no room
     buffers: Bytes  # some workspaces for each thread
     initial: Bytes  # the physical state of a world that has not begun, one for all
+    disturbance: Bytes  # what disturbs them (`disturbance_records.py`), empty if nothing does
 
 
 PLACES = {name: k for k, name in enumerate(BatchView._fields)}
@@ -77,6 +78,7 @@ def open_batch(table: Ints) -> BatchView:
         borrow(table[12, 0], table[12, 1] // 8, np.int64),
         _bytes(table, 13),
         _bytes(table, 14),
+        _bytes(table, 15),
     )
 
 

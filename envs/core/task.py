@@ -16,9 +16,19 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import number, whole
+from dynenvs.envs.checks import interval, number, whole
 from dynenvs.envs.core.blocks import Block, slices_of, space_of
+from dynenvs.envs.core.disturbance_options import (
+    FACTORS,
+    MOST_SCALE,
+    pack,
+    read_delay,
+    read_motors,
+)
+from dynenvs.envs.core.disturbance_records import drawn_fields
 from dynenvs.envs.core.records import RewardTerm, checked_weights
+from dynenvs.memory.layout import Floats
+from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
 from dynenvs.registration import EPISODE_STEPS
 
@@ -44,6 +54,19 @@ class Task(ABC):
         integrator: "euler", or "midpoint", which is of second order (`ModelBuilder`).
         reward_weights: weights of some of `reward_terms` by their names, within [-1000, 1000];
             the others keep their own.  Afterwards those of all terms.
+        observation_noise: scale of the normal noise on observations, whose standard deviations
+            the blocks declare (`Block.noise`); `info["privileged"]` is the observation without.
+        action_noise: standard deviation of normal noise on torques, over their limits, drawn in
+            each control step; torques stay within the limits.
+        action_delay: control steps by which actions act late, at most 8, or a range (low, high)
+            from which each episode draws.  Until the first one arrives, the action 0 acts.
+        motor_strength_range: factor on each motor's torque and its limit, drawn in each episode.
+        control: "torque", or "position": actions are targets of PD motors, which act on positions
+            and velocities at the start of each physics step.
+        stiffness, damping: of these motors [N m/rad], [N m s/rad], one number or one a motor;
+            None is `position_gains` times the torque limits.
+        action_scale: how far from `neutral` the action 1 asks a joint to be [rad], one number or
+            one a motor; None is that of `position_gains`.
 
     Attributes:
         run: the compiled kernel that starts and steps worlds; see `loop.py`.
@@ -52,8 +75,12 @@ class Task(ABC):
         info_record: dtype of the scalars in `info`.
         reward_terms: what the reward is the sum of.
         reset_options: names of what `reset(options=...)` takes.
+        position_gains: stiffness [1/rad] and damping [s/rad] of PD motors over torque limits, and
+            how far from the pose the action 1 asks a joint to be [rad].
         model: the robot and its ground.
         options: one record of the constants; those that all tasks share are filled in here.
+        motors: of `control="position"`, else None.
+        disturbance: what disturbs the worlds, packed; empty if nothing does.
         observation_blocks: the parts of an observation, in their order.
         observation_slices: where they are, by their names.
         observation_space: of one world; its bounds are never exceeded.
@@ -69,6 +96,14 @@ class Task(ABC):
     frame_skip: int = 2
     integrator: str = "euler"
     reward_weights: Mapping[str, float] | None = None
+    observation_noise: float = 0.0
+    action_noise: float = 0.0
+    action_delay: int | tuple[int, int] = 0
+    motor_strength_range: tuple[float, float] = (1.0, 1.0)
+    control: str = "torque"
+    stiffness: float | Sequence[float] | None = None
+    damping: float | Sequence[float] | None = None
+    action_scale: float | Sequence[float] | None = None
 
     run: ClassVar[Callable[..., None]]
     record: ClassVar[np.dtype[Any]]
@@ -76,6 +111,7 @@ class Task(ABC):
     info_record: ClassVar[np.dtype[Any]]
     reward_terms: ClassVar[tuple[RewardTerm, ...]]
     reset_options: ClassVar[tuple[str, ...]] = ()
+    position_gains: ClassVar[tuple[float, float, float]] = (2.0, 0.05, 0.5)
 
     def __post_init__(self) -> None:
         self.timestep = number(self.timestep, "timestep", LEAST_TIMESTEP, MOST_TIMESTEP, "s")
@@ -95,6 +131,30 @@ class Task(ABC):
         self.observation_slices = slices_of(self.observation_blocks)
         self.observation_space = space_of(self.observation_blocks)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
+        self.disturbance = self._disturbance()
+
+    def _disturbance(self) -> NDArray[np.uint8]:
+        """The options that disturb, checked and packed."""
+        self.observation_noise = number(
+            self.observation_noise, "observation_noise", 0.0, MOST_SCALE
+        )
+        self.action_noise = number(self.action_noise, "action_noise", 0.0, 1.0)
+        self.action_delay = read_delay(self.action_delay)
+        name = "motor_strength_range"
+        self.motor_strength_range = interval(self.motor_strength_range, name, 0.0, FACTORS[1])
+        gains = {name: getattr(self, name) for name in ("stiffness", "damping", "action_scale")}
+        self.motors = read_motors(self.model, gains, self.position_gains, self.control)
+        asked = {
+            "action_noise": self.action_noise,
+            "low_delay": self.action_delay[0],
+            "high_delay": self.action_delay[1],
+            "low_strength": self.motor_strength_range[0],
+            "high_strength": self.motor_strength_range[1],
+            **self.drawn_bodies(),
+        }
+        limits = self.model.effort_limit[self.model.actuated]
+        blocks, scale = self.observation_blocks, self.observation_noise
+        return pack(asked, blocks, scale, self.motors, self.neutral(), limits)
 
     def _limit(self) -> int:
         """The option `max_episode_steps`, checked."""
@@ -119,6 +179,18 @@ class Task(ABC):
     def constants(self) -> tuple[NDArray[Any], ...]:
         """Arrays that the task's kernels need beside the model and the options."""
         return ()
+
+    def neutral(self) -> Floats:
+        """Joint positions that the action 0 asks of PD motors [rad], shape (nu,)."""
+        return np.zeros(self.model.nu)
+
+    def drawn_bodies(self) -> dict[str, Any]:
+        """What each episode draws of the bodies, as fields of DISTURBANCE; checked.
+
+        Raises:
+            ValueError: an option out of its range.
+        """
+        return {}
 
     def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the arrays that follow the scalars in `info`."""
@@ -154,4 +226,13 @@ class Task(ABC):
         """Everything in `info` about a world, in the order in which `run` writes it."""
         scalars = self.info_record.descr
         arrays = [(name, "<f8", shape) for name, shape in self.info_arrays().items()]
+        if self.observation_noise > 0.0:
+            arrays.append(("privileged", "<f8", self.observation_space.shape))
         return np.dtype([*scalars, *arrays])
+
+    @property
+    def state_record(self) -> np.dtype[Any]:
+        """What a world keeps beside its physical state: `record`, then what disturbs it."""
+        if not len(self.disturbance):
+            return self.record
+        return record_type([*self.record.descr, *drawn_fields(self.model.nu)])

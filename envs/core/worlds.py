@@ -60,7 +60,7 @@ class Worlds:
 
     Attributes:
         states: physical states, dtype `task.model.state_dtype`, shape (count,).
-        task_states: what the task remembers of each world, dtype `task.record`, shape (count,).
+        task_states: what the task remembers of each world, dtype `task.state_record`, (count,).
         started: which have begun an episode.
         observations: shape (count, observations).
         rewards: of the last step, shape (count,).
@@ -76,7 +76,7 @@ class Worlds:
         self.model = model  # with more room for contacts, once that is needed
         self.threads = max(1, min(threads, count // LEAST_SHARE))
         self.states = model.states(count)
-        self.task_states: NDArray[Any] = np.zeros(count, task.record)
+        self.task_states: NDArray[Any] = np.zeros(count, task.state_record)
         self.started = np.zeros(count, np.bool_)
         self.observations = np.zeros((count, *task.observation_space.low.shape))
         self.rewards = np.zeros(count)
@@ -89,10 +89,15 @@ class Worlds:
         self._connect()
 
     def _workspaces(self) -> NDArray[np.uint8]:
-        """Scratch memory: a workspace for each thread, and room for a world's task record."""
-        h = self.model.header
-        size = h.workspace_bytes + self.task.record.itemsize + APART
-        return np.zeros((self.threads, size), np.uint8)
+        """Scratch memory: a workspace for each thread, and room for a world's task record.
+
+        Where worlds are disturbed, a copy of the model besides (`loop.py`).
+        """
+        at = self.model.header.workspace_bytes + self.task_states.dtype.itemsize
+        size = self.model.header.model_bytes if len(self.task.disturbance) else 0
+        buffers = np.zeros((self.threads, at + size + APART), np.uint8)
+        buffers[:, at : at + size] = self.model.packed[:size]
+        return buffers
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
@@ -125,6 +130,7 @@ class Worlds:
             full=self._full,
             buffers=self._buffers,
             initial=self._initial,
+            disturbance=self.task.disturbance,
         )
         kind = self.info_rows.dtype
         self._names = kind.names or ()

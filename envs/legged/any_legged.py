@@ -226,19 +226,19 @@ class AnyLeggedEnv(LeggedRobot):
     ## Observation Space
     `Box((2 nu + 15 + feet,), float64)`, for a robot of twelve joints and four feet:
 
-    | Num   | Observation                                     | Min         | Max         | Unit  |
-    |-------|-------------------------------------------------|-------------|-------------|-------|
-    | 0     | height of the base's origin above the ground    | 0           | 2           | m     |
-    | 1-3   | upward direction in the base's axes             | -1          | 1           | -     |
-    | 4-15  | joint positions                                 | the file's  | the file's  | rad   |
-    | 16-18 | velocity of the base's origin, own axes         | -15         | 15          | m/s   |
-    | 19-21 | angular velocity of the base                    | -60         | 60          | rad/s |
-    | 22-33 | joint velocities                                | -300        | 300         | rad/s |
-    | 34-35 | sine and cosine of 2 pi times the gait phase    | -1          | 1           | -     |
-    | 36    | commanded forward speed                         | its range's | its range's | m/s   |
-    | 37    | commanded sideways speed, to the left           | its range's | its range's | m/s   |
-    | 38    | commanded turning speed, to the left            | its range's | its range's | rad/s |
-    | 39-42 | whether each foot carries load                  | 0           | 1           | -     |
+    | Num   | Observation                              | Min         | Max         | Unit  | Noise |
+    |-------|------------------------------------------|-------------|-------------|-------|-------|
+    | 0     | height of the base's origin above ground | 0           | 2           | m     | 0.01  |
+    | 1-3   | upward direction in the base's axes      | -1          | 1           | -     | 0.03  |
+    | 4-15  | joint positions                          | the file's  | the file's  | rad   | 0.006 |
+    | 16-18 | velocity of the base's origin, own axes  | -15         | 15          | m/s   | 0.06  |
+    | 19-21 | angular velocity of the base             | -60         | 60          | rad/s | 0.12  |
+    | 22-33 | joint velocities                         | -300        | 300         | rad/s | 0.9   |
+    | 34-35 | sine and cosine of 2 pi gait phase       | -1          | 1           | -     | -     |
+    | 36    | commanded forward speed                  | its range's | its range's | m/s   | -     |
+    | 37    | commanded sideways speed, to the left    | its range's | its range's | m/s   | -     |
+    | 38    | commanded turning speed, to the left     | its range's | its range's | rad/s | -     |
+    | 39-42 | whether each foot carries load           | 0           | 1           | -     | -     |
 
     On terrain a height scan of 187 points follows, with `observe_objects` 15 numbers for each
     object, as in `QuadrupedEnv`.
@@ -264,7 +264,8 @@ class AnyLeggedEnv(LeggedRobot):
     - `forward_range` = (0, 1), `sideways_range` = (-0.4, 0.4) [m/s], `turning_range` = (-0.8, 0.8)
       [rad/s], for legs as long as the Go1's; for others these speeds grow with the square root of
       their length, as the gait's period does (Froude's law).
-    - the others as in `QuadrupedEnv`, without `self_collision`.
+    - the others as in `QuadrupedEnv`, without `self_collision`; `payload_range` and `com_offset`
+      are of the heaviest body.
 
     ## Version History
     - v0: first release.

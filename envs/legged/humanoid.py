@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
@@ -33,7 +32,7 @@ from dynenvs.envs.legged.kernel import (
     stand,
     start_step,
 )
-from dynenvs.envs.legged.legged import HEIGHT_BOUND, SPEED_BOUND, TURN_BOUND, LeggedTask
+from dynenvs.envs.legged.legged import LeggedTask
 from dynenvs.envs.legged.object_records import add_objects
 from dynenvs.envs.legged.outputs import describe, observe, upright
 from dynenvs.envs.legged.records import INFO_FIELDS, OPTION_FIELDS, TASK_FIELDS
@@ -171,6 +170,7 @@ class HumanoidTask(LeggedTask):
     feet = MappingProxyType({side: (f"{side}_foot",) for side in robot.SIDES})
     gait = GAIT
     joint_bound = JOINT_BOUND
+    base, middle = "pelvis", "the point between the hips"
 
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
@@ -184,24 +184,6 @@ class HumanoidTask(LeggedTask):
     def build(self) -> Model:
         """The robot on its ground, among its objects."""
         return _model(self.terrain, self.terrain_seed, self.loose)
-
-    def blocks(self) -> list[Block]:
-        """The pelvis, joints, gait clock, command and feet; then what is seen around."""
-        joints, legs, nu = self.joints, len(self.legs), self.model.nu
-        speed, turn = SPEED_BOUND, TURN_BOUND
-        lower, upper = self.model.lower[joints], self.model.upper[joints]
-        return [
-            block("height", 0, HEIGHT_BOUND, "m", "of the point between the hips above the ground"),
-            symmetric("upward direction", 1, "-", "in the pelvis' axes", 3),
-            block("joint angles", lower, upper, "rad", "in the order of the action"),
-            symmetric("velocity", speed, "m/s", "of the point between the hips", 3),
-            symmetric("angular velocity", turn, "rad/s", "of the pelvis", 3),
-            symmetric("joint velocities", JOINT_BOUND, "rad/s", "as the angles", nu),
-            symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
-            block("command", *self.command_bounds(), "m/s, m/s, rad/s", "forward, left, turning"),
-            block("foot contacts", 0, 1, "-", "whether each foot carries load", legs),
-            *self.sight(),
-        ]
 
 
 class HumanoidEnv(LeggedRobot):
@@ -232,39 +214,39 @@ class HumanoidEnv(LeggedRobot):
     own axes (x forward, y to the left, z up); its heading in the world is not seen.  Positive
     angles turn to the left (yaw), a left limb outward (roll), a hanging limb backward (pitch).
 
-    | Num   | Observation                                     | Min          | Max        | Unit  |
-    |-------|-------------------------------------------------|--------------|------------|-------|
-    | 0     | height of the point between the hips            | 0            | 2          | m     |
-    | 1-3   | upward direction in the pelvis' axes            | -1           | 1          | -     |
-    | 4-6   | left hip yaw, roll, pitch                       | -.7 -.45 -2  | .7 .75 .7  | rad   |
-    | 7-9   | left knee, ankle pitch, ankle roll              | 0 -.87 -.5   | 2.4 .87 .5 | rad   |
-    | 10-15 | the same of the right leg                       | mirrored     | mirrored   | rad   |
-    | 16-18 | torso yaw, roll, pitch                          | -.8 -.5 -.45 | .8 .5 1    | rad   |
-    | 19-21 | left shoulder pitch, roll, left elbow           | -2.8 -.15 -2.5 | 1 1.6 0  | rad   |
-    | 22-24 | the same of the right arm                       | mirrored     | mirrored   | rad   |
-    | 25-27 | velocity of the point between the hips          | -15          | 15         | m/s   |
-    | 28-30 | angular velocity of the pelvis                  | -60          | 60         | rad/s |
-    | 31-51 | joint velocities, in the order of the angles    | -300         | 300        | rad/s |
-    | 52-53 | sine and cosine of 2 pi times the gait phase    | -1           | 1          | -     |
-    | 54    | commanded forward speed                         | 0            | 0.8        | m/s   |
-    | 55    | commanded sideways speed, to the left           | -0.2         | 0.2        | m/s   |
-    | 56    | commanded turning speed, to the left            | -0.4         | 0.4        | rad/s |
-    | 57-58 | whether each foot carries load                  | 0            | 1          | -     |
+    | Num   | Observation                            | Min            | Max        | Unit  | Noise |
+    |-------|----------------------------------------|----------------|------------|-------|-------|
+    | 0     | height of the point between the hips   | 0              | 2          | m     | 0.01  |
+    | 1-3   | upward direction in the pelvis' axes   | -1             | 1          | -     | 0.03  |
+    | 4-6   | left hip yaw, roll, pitch              | -.7 -.45 -2    | .7 .75 .7  | rad   | 0.006 |
+    | 7-9   | left knee, ankle pitch, ankle roll     | 0 -.87 -.5     | 2.4 .87 .5 | rad   | 0.006 |
+    | 10-15 | the same of the right leg              | mirrored       | mirrored   | rad   | 0.006 |
+    | 16-18 | torso yaw, roll, pitch                 | -.8 -.5 -.45   | .8 .5 1    | rad   | 0.006 |
+    | 19-21 | left shoulder pitch, roll, left elbow  | -2.8 -.15 -2.5 | 1 1.6 0    | rad   | 0.006 |
+    | 22-24 | the same of the right arm              | mirrored       | mirrored   | rad   | 0.006 |
+    | 25-27 | velocity of the point between the hips | -15            | 15         | m/s   | 0.06  |
+    | 28-30 | angular velocity of the pelvis         | -60            | 60         | rad/s | 0.12  |
+    | 31-51 | joint velocities, as the angles        | -300           | 300        | rad/s | 0.9   |
+    | 52-53 | sine and cosine of 2 pi gait phase     | -1             | 1          | -     | -     |
+    | 54    | commanded forward speed                | 0              | 0.8        | m/s   | -     |
+    | 55    | commanded sideways speed, to the left  | -0.2           | 0.2        | m/s   | -     |
+    | 56    | commanded turning speed, to the left   | -0.4           | 0.4        | rad/s | -     |
+    | 57-58 | whether each foot carries load         | 0              | 1          | -     | -     |
 
     On terrain a height scan follows, `Box((246,), float64)`, of points as the quadruped's:
 
-    | Num    | Observation                                     | Min     | Max      | Unit  |
-    |--------|-------------------------------------------------|---------|----------|-------|
-    | 59-245 | height of the ground against the pelvis' origin | -2      | 2        | m     |
+    | Num    | Observation                                     | Min | Max | Unit | Noise |
+    |--------|-------------------------------------------------|-----|-----|------|-------|
+    | 59-245 | height of the ground against the pelvis' origin | -2  | 2   | m    | 0.03  |
 
     With `observe_objects` 15 more follow for each object, in the pelvis' axes:
 
-    | Next | Observation                                      | Min      | Max      | Unit  |
-    |------|--------------------------------------------------|----------|----------|-------|
-    | +3   | place of its middle from the pelvis' origin      | -20      | 20       | m     |
-    | +6   | directions of its own x axis and y axis          | -1       | 1        | -     |
-    | +3   | its velocity                                     | -15      | 15       | m/s   |
-    | +3   | its angular velocity                             | -60      | 60       | rad/s |
+    | Next | Observation                                 | Min | Max | Unit  | Noise |
+    |------|---------------------------------------------|-----|-----|-------|-------|
+    | +3   | place of its middle from the pelvis' origin | -20 | 20  | m     | 0.03  |
+    | +6   | directions of its own x axis and y axis     | -1  | 1   | -     | 0.03  |
+    | +3   | its velocity                                | -15 | 15  | m/s   | 0.06  |
+    | +3   | its angular velocity                        | -60 | 60  | rad/s | 0.12  |
 
     The gait clock belongs to the environment: it turns once a second.  At phase 0 the left foot is
     due to carry, at phase 0.5 the right one.
@@ -335,6 +317,19 @@ class HumanoidEnv(LeggedRobot):
     - `reward_weights` = None: other weights of some reward terms by their names, such as
       `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
+    - `observation_noise` = 0: scale of normal noise on observations, with the standard deviations
+      under "Noise" above; then `info["privileged"]` has the observation without it.
+    - `action_noise` = 0: standard deviation of noise on torques, over their limits, drawn in each
+      control step.
+    - `action_delay` = 0: control steps by which actions act late, at most 8, or a range (low, high)
+      from which each episode draws; until the first one arrives, the action 0 acts.
+    - `motor_strength_range` = (1, 1): factor on each motor's torque, drawn at each reset.
+    - `payload_range` = (0, 0): mass added to the torso [kg], `com_offset` = 0: bound of the shift
+      of its centre of mass along each axis [m], or three bounds; both drawn at each reset.
+    - `control` = "torque" | "position": actions are then targets of PD motors, the standing pose
+      plus the action times `action_scale` = 0.5 rad.  `stiffness` and `damping` are 2/rad and
+      0.05 s/rad times the torque limits unless given [N m/rad], [N m s/rad], one number or one a
+      motor (docs/disturbances.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History

@@ -11,7 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dynenvs.envs.checks import choice, flag, got, interval, number, real_numbers, whole
-from dynenvs.envs.core.blocks import Block, symmetric
+from dynenvs.envs.core.blocks import (
+    ANGLE_NOISE,
+    HEIGHT_NOISE,
+    RATE_NOISE,
+    SCAN_NOISE,
+    SPEED_NOISE,
+    TURN_NOISE,
+    UPWARD_NOISE,
+    Block,
+    block,
+    symmetric,
+)
+from dynenvs.envs.core.disturbance_options import FACTORS, trunk_fields
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.legged.object_records import (
     FREE_Q,
@@ -32,7 +44,6 @@ SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
 COMMAND_BOUNDS = (-3.0, 3.0)  # [m/s] and [rad/s]
 MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
-FACTORS = (0.1, 10.0)  # of friction and mass
 SCAN_SPACING = 0.06  # [m]
 LONGEST = 1e6  # between drawn commands or pushes [s]
 OBJECT_BOUND = 20.0  # of a loose object's place from the base, as it is seen [m]
@@ -51,6 +62,10 @@ class LeggedTask(Task):
         push_interval: time between them [s].
         friction_range: factor on all friction coefficients, drawn at each reset.
         mass_range: factor on each body's mass and inertia, drawn at each reset.
+        payload_range: mass that is added to the heaviest body, the trunk or the torso [kg], drawn
+            at each reset; its inertia grows with its mass.
+        com_offset: bound of the shift of that body's centre of mass along each of its axes [m], or
+            one bound an axis, drawn at each reset.
         cone: of friction, "pyramid" or "exact"; a reset's option of that name lets worlds have
             their own from then on.
         directions: of the friction pyramids: 4, 6 or 8; the same.
@@ -73,6 +88,7 @@ class LeggedTask(Task):
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         joint_bound: joint velocity that ends the episode [rad/s].
+        base, middle: words for the base, and for the point of it that is observed.
         standing: the standing pose with its base at the origin [m, rad], shape (nq,).
         legs: names of the legs.
         scan: points of the height scan forward and sideways, SCAN_SPACING apart.
@@ -92,6 +108,8 @@ class LeggedTask(Task):
     push_interval: float = 3.0
     friction_range: tuple[float, float] = (1.0, 1.0)
     mass_range: tuple[float, float] = (1.0, 1.0)
+    payload_range: tuple[float, float] = (0.0, 0.0)
+    com_offset: float | tuple[float, float, float] = 0.0
     cone: str = "pyramid"
     directions: int = 8
     terminate_on_fall: bool = True
@@ -107,6 +125,8 @@ class LeggedTask(Task):
     feet: Mapping[str, tuple[str, ...]] = field(init=False)
     gait: tuple[float, float] = field(init=False)
     joint_bound: float = field(init=False)
+    base: ClassVar[str]
+    middle: ClassVar[str]
     scan: ClassVar[tuple[int, int]] = (17, 11)
 
     def __post_init__(self) -> None:
@@ -215,21 +235,49 @@ class LeggedTask(Task):
         """The robot's joints among the model's velocities."""
         return slice(ROOT, ROOT + self.model.nu)
 
+    def blocks(self) -> list[Block]:
+        """The base, joints, gait clock, command and feet; then what is seen around."""
+        joints, nu, speed = self.joints, self.model.nu, SPEED_BOUND
+        lower, upper = self.model.lower[joints], self.model.upper[joints]
+        above, axes = f"of {self.middle} above the ground", f"in the {self.base}'s axes"
+        turning, order = f"of the {self.base}", "in the order of the action"
+        speeds = "m/s, m/s, rad/s"
+        return [
+            block("height", 0, HEIGHT_BOUND, "m", above, noise=HEIGHT_NOISE),
+            symmetric("upward direction", 1, "-", axes, 3, noise=UPWARD_NOISE),
+            block("joint angles", lower, upper, "rad", order, noise=ANGLE_NOISE),
+            symmetric("velocity", speed, "m/s", f"of {self.middle}", 3, noise=SPEED_NOISE),
+            symmetric("angular velocity", TURN_BOUND, "rad/s", turning, 3, noise=TURN_NOISE),
+            symmetric(
+                "joint velocities", self.joint_bound, "rad/s", "as the angles", nu, noise=RATE_NOISE
+            ),
+            symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
+            block("command", *self.command_bounds(), speeds, "forward, left, turning"),
+            block("foot contacts", 0, 1, "-", "whether each foot carries load", len(self.legs)),
+            *self.sight(),
+        ]
+
     def sight(self) -> list[Block]:
         """What is seen around the robot: the ground, where it is uneven, or the loose objects."""
         blocks = []
         if self.terrain != "flat":
             points = math.prod(self.scan)
             what = "of the ground against the base, row by row from behind"
-            blocks.append(symmetric("height scan", HEIGHT_BOUND, "m", what, points))
+            blocks.append(
+                symmetric("height scan", HEIGHT_BOUND, "m", what, points, noise=SCAN_NOISE)
+            )
         for k in range(len(self.loose) if self.observe_objects else 0):
             name = f"object {k}"
             far, speed, turn = OBJECT_BOUND, SPEED_BOUND, TURN_BOUND
+            middle, axes = "of its middle", "directions of its x axis and its y axis"
+            from_base = f"{middle} from the base"
             blocks += [
-                symmetric(f"{name} place", far, "m", "of its middle from the base", 3),
-                symmetric(f"{name} axes", 1, "-", "directions of its x axis and its y axis", 6),
-                symmetric(f"{name} velocity", speed, "m/s", "of its middle", 3),
-                symmetric(f"{name} angular velocity", turn, "rad/s", "of the object", 3),
+                symmetric(f"{name} place", far, "m", from_base, 3, noise=SCAN_NOISE),
+                symmetric(f"{name} axes", 1, "-", axes, 6, noise=UPWARD_NOISE),
+                symmetric(f"{name} velocity", speed, "m/s", middle, 3, noise=SPEED_NOISE),
+                symmetric(
+                    f"{name} angular velocity", turn, "rad/s", "of the object", 3, noise=TURN_NOISE
+                ),
             ]
         return blocks
 
@@ -247,6 +295,15 @@ class LeggedTask(Task):
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
         """The standing pose, the feet and the loose objects."""
         return self.standing, self.foot_of_feature, self.object_table
+
+    def neutral(self) -> Floats:
+        """The standing pose."""
+        return np.array(self.pose, np.float64)
+
+    def drawn_bodies(self) -> dict[str, Any]:
+        """Payload and centre of mass of the heaviest body; friction and masses are the kernel's."""
+        body = int(np.argmax(self.robot.bodies["mass"]))
+        return trunk_fields(self.model, body, self.payload_range, self.com_offset, self.mass_range)
 
     def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Torques, contact forces of the feet, mean speeds over the control step, and command.

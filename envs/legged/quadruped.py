@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 from dynenvs.envs.checks import flag
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
@@ -34,7 +33,7 @@ from dynenvs.envs.legged.kernel import (
     stand,
     start_step,
 )
-from dynenvs.envs.legged.legged import HEIGHT_BOUND, SPEED_BOUND, TURN_BOUND, LeggedTask
+from dynenvs.envs.legged.legged import LeggedTask
 from dynenvs.envs.legged.object_records import add_objects
 from dynenvs.envs.legged.outputs import describe, observe, upright
 from dynenvs.envs.legged.records import INFO_FIELDS, OPTION_FIELDS, TASK_FIELDS
@@ -180,6 +179,7 @@ class QuadrupedTask(LeggedTask):
     feet = MappingProxyType({leg: (f"{leg}_foot",) for leg in robot.LEGS})
     gait = GAIT
     joint_bound = JOINT_BOUND
+    base, middle = "trunk", "the trunk's centre"
 
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
@@ -199,24 +199,6 @@ class QuadrupedTask(LeggedTask):
     def build(self) -> Model:
         """The robot on its ground, among its objects."""
         return _model(self.terrain, self.terrain_seed, self.self_collision, self.loose)
-
-    def blocks(self) -> list[Block]:
-        """The trunk, joints, gait clock, command and feet; then what is seen around."""
-        joints, legs, nu = self.joints, len(self.legs), self.model.nu
-        speed, turn = SPEED_BOUND, TURN_BOUND
-        lower, upper = self.model.lower[joints], self.model.upper[joints]
-        return [
-            block("height", 0, HEIGHT_BOUND, "m", "of the trunk's centre above the ground"),
-            symmetric("upward direction", 1, "-", "in the trunk's axes", 3),
-            block("joint angles", lower, upper, "rad", "in the order of the action"),
-            symmetric("velocity", speed, "m/s", "of the trunk's centre, own axes", 3),
-            symmetric("angular velocity", turn, "rad/s", "of the trunk", 3),
-            symmetric("joint velocities", self.joint_bound, "rad/s", "as the angles", nu),
-            symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
-            block("command", *self.command_bounds(), "m/s, m/s, rad/s", "forward, left, turning"),
-            block("foot contacts", 0, 1, "-", "whether each foot carries load", legs),
-            *self.sight(),
-        ]
 
 
 class QuadrupedEnv(LeggedRobot):
@@ -242,40 +224,40 @@ class QuadrupedEnv(LeggedRobot):
     `Box((43,), float64)`; every entry stays within its bounds.  Velocities of the trunk are in its
     own axes (x forward, y to the left, z up); its heading in the world is not seen.
 
-    | Num   | Observation                                     | Min      | Max      | Unit  |
-    |-------|-------------------------------------------------|----------|----------|-------|
-    | 0     | height of the trunk's centre above the ground   | 0        | 2        | m     |
-    | 1-3   | upward direction in the trunk's axes            | -1       | 1        | -     |
-    | 4     | front left abduction angle                      | -0.863   | 0.863    | rad   |
-    | 5     | front left hip angle, backward                  | -0.686   | 4.501    | rad   |
-    | 6     | front left knee angle                           | -2.818   | -0.888   | rad   |
-    | 7-15  | the same of front right, rear left, rear right  | as above | as above | rad   |
-    | 16-18 | velocity of the trunk's centre                  | -15      | 15       | m/s   |
-    | 19-21 | angular velocity of the trunk                   | -60      | 60       | rad/s |
-    | 22-33 | joint velocities, in the order of the angles    | -300     | 300      | rad/s |
-    | 34-35 | sine and cosine of 2 pi times the gait phase    | -1       | 1        | -     |
-    | 36    | commanded forward speed                         | 0        | 1.5      | m/s   |
-    | 37    | commanded sideways speed, to the left           | -0.4     | 0.4      | m/s   |
-    | 38    | commanded turning speed, to the left            | -0.8     | 0.8      | rad/s |
-    | 39-42 | whether each foot carries load                  | 0        | 1        | -     |
+    | Num   | Observation                                    | Min      | Max      | Unit  | Noise |
+    |-------|------------------------------------------------|----------|----------|-------|-------|
+    | 0     | height of the trunk's centre above the ground  | 0        | 2        | m     | 0.01  |
+    | 1-3   | upward direction in the trunk's axes           | -1       | 1        | -     | 0.03  |
+    | 4     | front left abduction angle                     | -0.863   | 0.863    | rad   | 0.006 |
+    | 5     | front left hip angle, backward                 | -0.686   | 4.501    | rad   | 0.006 |
+    | 6     | front left knee angle                          | -2.818   | -0.888   | rad   | 0.006 |
+    | 7-15  | the same of front right, rear left, rear right | as above | as above | rad   | 0.006 |
+    | 16-18 | velocity of the trunk's centre                 | -15      | 15       | m/s   | 0.06  |
+    | 19-21 | angular velocity of the trunk                  | -60      | 60       | rad/s | 0.12  |
+    | 22-33 | joint velocities, in the order of the angles   | -300     | 300      | rad/s | 0.9   |
+    | 34-35 | sine and cosine of 2 pi times the gait phase   | -1       | 1        | -     | -     |
+    | 36    | commanded forward speed                        | 0        | 1.5      | m/s   | -     |
+    | 37    | commanded sideways speed, to the left          | -0.4     | 0.4      | m/s   | -     |
+    | 38    | commanded turning speed, to the left           | -0.8     | 0.8      | rad/s | -     |
+    | 39-42 | whether each foot carries load                 | 0        | 1        | -     | -     |
 
     On terrain a height scan follows, `Box((230,), float64)`:
 
-    | Num    | Observation                                     | Min     | Max      | Unit  |
-    |--------|-------------------------------------------------|---------|----------|-------|
-    | 43-229 | height of the ground against the trunk's centre | -2      | 2        | m     |
+    | Num    | Observation                                     | Min | Max | Unit | Noise |
+    |--------|-------------------------------------------------|-----|-----|------|-------|
+    | 43-229 | height of the ground against the trunk's centre | -2  | 2   | m    | 0.03  |
 
     at 17 by 11 points, 6 cm apart, about the trunk's centre in its heading: from 48 cm behind to
     48 cm ahead, at each of these from 30 cm on the right to 30 cm on the left.
 
     With `observe_objects` 15 more follow for each object, in the trunk's axes:
 
-    | Next | Observation                                      | Min      | Max      | Unit  |
-    |------|--------------------------------------------------|----------|----------|-------|
-    | +3   | place of its middle from the trunk's centre      | -20      | 20       | m     |
-    | +6   | directions of its own x axis and y axis          | -1       | 1        | -     |
-    | +3   | its velocity                                     | -15      | 15       | m/s   |
-    | +3   | its angular velocity                             | -60      | 60       | rad/s |
+    | Next | Observation                                 | Min | Max | Unit  | Noise |
+    |------|---------------------------------------------|-----|-----|-------|-------|
+    | +3   | place of its middle from the trunk's centre | -20 | 20  | m     | 0.03  |
+    | +6   | directions of its own x axis and y axis     | -1  | 1   | -     | 0.03  |
+    | +3   | its velocity                                | -15 | 15  | m/s   | 0.06  |
+    | +3   | its angular velocity                        | -60 | 60  | rad/s | 0.12  |
 
     The gait clock belongs to the environment: it turns 1.5 + 0.3 |command| times a second, with
     the commanded speed over ground in m/s.  At phase 0 the front left and rear right feet are due
@@ -349,6 +331,19 @@ class QuadrupedEnv(LeggedRobot):
     - `reward_weights` = None: other weights of some reward terms by their names, such as
       `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
+    - `observation_noise` = 0: scale of normal noise on observations, with the standard deviations
+      under "Noise" above; then `info["privileged"]` has the observation without it.
+    - `action_noise` = 0: standard deviation of noise on torques, over their limits, drawn in each
+      control step.
+    - `action_delay` = 0: control steps by which actions act late, at most 8, or a range (low, high)
+      from which each episode draws; until the first one arrives, the action 0 acts.
+    - `motor_strength_range` = (1, 1): factor on each motor's torque, drawn at each reset.
+    - `payload_range` = (0, 0): mass added to the trunk [kg], `com_offset` = 0: bound of the shift
+      of its centre of mass along each axis [m], or three bounds; both drawn at each reset.
+    - `control` = "torque" | "position": actions are then targets of PD motors, the standing pose
+      plus the action times `action_scale` = 0.5 rad.  `stiffness` and `damping` are 2/rad and
+      0.05 s/rad times the torque limits unless given [N m/rad], [N m s/rad], one number or one a
+      motor (docs/disturbances.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History

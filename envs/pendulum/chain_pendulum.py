@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -10,7 +11,15 @@ import numpy as np
 
 from dynenvs.envs.checks import choice, whole
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.blocks import Block, block, symmetric
+from dynenvs.envs.core.blocks import (
+    ANGLE_NOISE,
+    HEIGHT_NOISE,
+    RATE_NOISE,
+    SPEED_NOISE,
+    Block,
+    block,
+    symmetric,
+)
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.chain_kernel import (
@@ -57,6 +66,7 @@ class ChainPendulumTask(Task):
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
     reward_terms = TERMS
+    position_gains = (2.0, 0.05, math.pi)
 
     def __post_init__(self) -> None:
         self.links = whole(self.links, "links", FEWEST, MOST)
@@ -94,16 +104,24 @@ class ChainPendulumTask(Task):
         tip = (-reach, 0.0), (robot.WALL, robot.PIVOT + reach)
         target = (ON_FLOOR[0], 0.0), (robot.WALL, ON_WALL[1])
         return [
-            block("hinge angles", np.negative(stops), stops, "rad", "first, and to the next link"),
+            block(
+                "hinge angles",
+                np.negative(stops),
+                stops,
+                "rad",
+                "first, and to the next link",
+                noise=ANGLE_NOISE,
+            ),
             symmetric(
                 "hinge velocities",
                 turn,
                 "rad/s",
                 "in their order",
                 self.links,
+                noise=RATE_NOISE,
             ),
-            block("tip", *tip, "m", "x and z of its centre"),
-            symmetric("tip velocity", speed, "m/s", "along x and z", 2),
+            block("tip", *tip, "m", "x and z of its centre", noise=HEIGHT_NOISE),
+            symmetric("tip velocity", speed, "m/s", "along x and z", 2, noise=SPEED_NOISE),
             block("target", *target, "m", "x and z of the tip's centre there"),
             block("pressure", 0, MOST_PRESSURE, "-", "force on the target's surface over weight"),
         ]
@@ -145,17 +163,17 @@ class ChainPendulumEnv(DynEnv):
     angle is zero hanging, the others are relative to the link before; positive angles turn towards
     the wall, +x.  Places are (x from below the pivot, z above the floor).
 
-    | Num   | Observation                                     | Min  | Max  | Unit  |
-    |-------|-------------------------------------------------|------|------|-------|
-    | 0     | angle of the first hinge                        | -3.1 | 3.1  | rad   |
-    | 1-4   | angles of the others                            | -2.2 | 2.2  | rad   |
-    | 5-9   | angular velocities of the hinges                | -60  | 60   | rad/s |
-    | 10    | x of the tip's centre                           | -1   | 0.8  | m     |
-    | 11    | z of the tip's centre                           | 0    | 1.75 | m     |
-    | 12-13 | velocity of the tip's centre, x and z           | -20  | 20   | m/s   |
-    | 14    | x of the target                                 | 0.35 | 0.8  | m     |
-    | 15    | z of the target                                 | 0    | 1.05 | m     |
-    | 16    | force on the target's surface over the weight   | 0    | 10   | -     |
+    | Num   | Observation                                   | Min  | Max  | Unit  | Noise |
+    |-------|-----------------------------------------------|------|------|-------|-------|
+    | 0     | angle of the first hinge                      | -3.1 | 3.1  | rad   | 0.006 |
+    | 1-4   | angles of the others                          | -2.2 | 2.2  | rad   | 0.006 |
+    | 5-9   | angular velocities of the hinges              | -60  | 60   | rad/s | 0.9   |
+    | 10    | x of the tip's centre                         | -1   | 0.8  | m     | 0.01  |
+    | 11    | z of the tip's centre                         | 0    | 1.75 | m     | 0.01  |
+    | 12-13 | velocity of the tip's centre, x and z         | -20  | 20   | m/s   | 0.06  |
+    | 14    | x of the target                               | 0.35 | 0.8  | m     | -     |
+    | 15    | z of the target                               | 0    | 1.05 | m     | -     |
+    | 16    | force on the target's surface over the weight | 0    | 10   | -     | -     |
 
     The force is the tip's on the floor or on the wall, whichever has the target, as a mean over the
     last control period.
@@ -194,6 +212,17 @@ class ChainPendulumEnv(DynEnv):
     - `reward_weights` = None: other weights of some reward terms by their names, such as
       `{"press": 0.5}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
+    - `observation_noise` = 0: scale of normal noise on observations, with the standard deviations
+      under "Noise" above; then `info["privileged"]` has the observation without it.
+    - `action_noise` = 0: standard deviation of noise on torques, over their limits, drawn in each
+      control step.
+    - `action_delay` = 0: control steps by which actions act late, at most 8, or a range (low, high)
+      from which each episode draws; until the first one arrives, the action 0 acts.
+    - `motor_strength_range` = (1, 1): factor on each motor's torque, drawn at each reset.
+    - `control` = "torque" | "position": actions are then targets of PD motors, hanging plus the
+      action times `action_scale` = pi rad.  `stiffness` and `damping` are 2/rad and 0.05 s/rad
+      times the torque limits unless given [N m/rad], [N m s/rad], one number or one a motor
+      (docs/disturbances.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     `info` tells, besides: `tip`, `target` (x, z) [m], `tip_distance` [m], `pressure` [N], the force

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynenvs.envs.checks import choice
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.blocks import Block, symmetric
+from dynenvs.envs.core.blocks import ANGLE_NOISE, RATE_NOISE, Block, symmetric
 from dynenvs.envs.core.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques, write_torques
@@ -153,6 +153,7 @@ class DoublePendulumTask(Task):
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
     reward_terms = TERMS
+    position_gains = (2.0, 0.05, math.pi)
 
     def __post_init__(self) -> None:
         choice(self.actuated, "actuated", ACTUATED)
@@ -166,11 +167,13 @@ class DoublePendulumTask(Task):
 
     def blocks(self) -> list[Block]:
         """Directions of the joints, and how fast they turn."""
-        bound = VELOCITY_BOUND
+        bound, what = VELOCITY_BOUND, "cosine and sine of the angle"
         return [
-            symmetric("shoulder direction", 1, "-", "cosine and sine of the angle", 2),
-            symmetric("elbow direction", 1, "-", "cosine and sine of the angle", 2),
-            symmetric("joint velocities", bound, "rad/s", "of shoulder and elbow", 2),
+            symmetric("shoulder direction", 1, "-", what, 2, noise=ANGLE_NOISE),
+            symmetric("elbow direction", 1, "-", what, 2, noise=ANGLE_NOISE),
+            symmetric(
+                "joint velocities", bound, "rad/s", "of shoulder and elbow", 2, noise=RATE_NOISE
+            ),
         ]
 
 
@@ -197,14 +200,14 @@ class DoublePendulumEnv(DynEnv):
     `Box((6,), float64)`; every entry stays within its bounds.  Both angles are zero hanging and
     positive towards +x; the elbow's is relative to the upper link.
 
-    | Num | Observation                        | Min | Max | Unit  |
-    |-----|------------------------------------|-----|-----|-------|
-    | 0   | cosine of the shoulder angle       | -1  | 1   | -     |
-    | 1   | sine of the shoulder angle         | -1  | 1   | -     |
-    | 2   | cosine of the elbow angle          | -1  | 1   | -     |
-    | 3   | sine of the elbow angle            | -1  | 1   | -     |
-    | 4   | angular velocity of the shoulder   | -40 | 40  | rad/s |
-    | 5   | angular velocity of the elbow      | -40 | 40  | rad/s |
+    | Num | Observation                      | Min | Max | Unit  | Noise |
+    |-----|----------------------------------|-----|-----|-------|-------|
+    | 0   | cosine of the shoulder angle     | -1  | 1   | -     | 0.006 |
+    | 1   | sine of the shoulder angle       | -1  | 1   | -     | 0.006 |
+    | 2   | cosine of the elbow angle        | -1  | 1   | -     | 0.006 |
+    | 3   | sine of the elbow angle          | -1  | 1   | -     | 0.006 |
+    | 4   | angular velocity of the shoulder | -40 | 40  | rad/s | 0.9   |
+    | 5   | angular velocity of the elbow    | -40 | 40  | rad/s | 0.9   |
 
     ## Rewards
     The sum of the terms in `info`, each bounded.  With u = (1 - cos a) (1 - cos b) / 4, where a
@@ -235,6 +238,17 @@ class DoublePendulumEnv(DynEnv):
     - `reward_weights` = None: other weights of some reward terms by their names, such as
       `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
+    - `observation_noise` = 0: scale of normal noise on observations, with the standard deviations
+      under "Noise" above; then `info["privileged"]` has the observation without it.
+    - `action_noise` = 0: standard deviation of noise on torques, over their limits, drawn in each
+      control step.
+    - `action_delay` = 0: control steps by which actions act late, at most 8, or a range (low, high)
+      from which each episode draws; until the first one arrives, the action 0 acts.
+    - `motor_strength_range` = (1, 1): factor on each motor's torque, drawn at each reset.
+    - `control` = "torque" | "position": actions are then targets of PD motors, hanging plus the
+      action times `action_scale` = pi rad.  `stiffness` and `damping` are 2/rad and 0.05 s/rad
+      times the torque limits unless given [N m/rad], [N m s/rad], one number or one a motor
+      (docs/disturbances.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History

@@ -31,6 +31,7 @@ class PlanarHumanoidTask(WalkerTask):
 
     pose = robot.STANDING
     feet: ClassVar = {side: (f"{side}_heel", f"{side}_toe") for side in robot.SIDES}
+    trunk = "torso"
     gait, free_gait = GAIT, FREE_GAIT
     velocity_bound = VELOCITY_BOUND
 
@@ -67,24 +68,24 @@ class PlanarHumanoidEnv(PlanarWalker):
     `Box((18,), float64)`; every entry stays within its bounds.  A positive hip or knee angle turns
     the limb backward, a positive ankle angle turns the toe down.
 
-    | Num   | Observation                                        | Min        | Max       | Unit  |
-    |-------|----------------------------------------------------|------------|-----------|-------|
-    | 0     | height of the hip                                  | 0          | 3         | m     |
-    | 1     | left hip angle                                     | -1.81      | 0.70      | rad   |
-    | 2     | left knee angle                                    | 0          | 2.40      | rad   |
-    | 3     | left ankle angle                                   | -0.87      | 0.74      | rad   |
-    | 4-6   | right hip, knee, ankle angle                       | as left    | as left   | rad   |
-    | 7-8   | velocity of the hip, x and z                       | -15        | 15        | m/s   |
-    | 9-14  | angular velocities, in the order of the angles     | -150       | 150       | rad/s |
-    | 15-16 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
-    | 17    | commanded speed                                    | 0.3        | 1.2       | m/s   |
+    | Num   | Observation                                    | Min     | Max     | Unit  | Noise |
+    |-------|------------------------------------------------|---------|---------|-------|-------|
+    | 0     | height of the hip                              | 0       | 3       | m     | 0.01  |
+    | 1     | left hip angle                                 | -1.81   | 0.70    | rad   | 0.006 |
+    | 2     | left knee angle                                | 0       | 2.40    | rad   | 0.006 |
+    | 3     | left ankle angle                               | -0.87   | 0.74    | rad   | 0.006 |
+    | 4-6   | right hip, knee, ankle angle                   | as left | as left | rad   | 0.006 |
+    | 7-8   | velocity of the hip, x and z                   | -15     | 15      | m/s   | 0.06  |
+    | 9-14  | angular velocities, in the order of the angles | -150    | 150     | rad/s | 0.9   |
+    | 15-16 | sine and cosine of 2 pi times the gait phase   | -1      | 1       | -     | -     |
+    | 17    | commanded speed                                | 0.3     | 1.2     | m/s   | -     |
 
     With `free_pitch` two more follow, `Box((20,), float64)`; leg angles are then the torso's:
 
-    | Num   | Observation                                        | Min        | Max       | Unit  |
-    |-------|----------------------------------------------------|------------|-----------|-------|
-    | 18    | pitch of the torso, forward                        | -3.1416    | 3.1416    | rad   |
-    | 19    | its rate                                           | -150       | 150       | rad/s |
+    | Num | Observation                 | Min     | Max    | Unit  | Noise |
+    |-----|-----------------------------|---------|--------|-------|-------|
+    | 18  | pitch of the torso, forward | -3.1416 | 3.1416 | rad   | 0.03  |
+    | 19  | its rate                    | -150    | 150    | rad/s | 0.12  |
 
     The gait clock belongs to the environment: it turns 0.68 + 0.20 command times a second, with
     `free_pitch` 0.68 + 0.35 command times.  At phase 0 the left foot is due to touch down, at phase
@@ -126,6 +127,21 @@ class PlanarHumanoidEnv(PlanarWalker):
     - `reward_weights` = None: other weights of some reward terms by their names, such as
       `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
+    - `observation_noise` = 0: scale of normal noise on observations, with the standard deviations
+      under "Noise" above; then `info["privileged"]` has the observation without it.
+    - `action_noise` = 0: standard deviation of noise on torques, over their limits, drawn in each
+      control step.
+    - `action_delay` = 0: control steps by which actions act late, at most 8, or a range (low, high)
+      from which each episode draws; until the first one arrives, the action 0 acts.
+    - `motor_strength_range` = (1, 1): factor on each motor's torque, drawn at each reset.
+    - `friction_range` = (1, 1), `mass_range` = (1, 1): factors on friction and on each body's mass,
+      drawn at each reset, within [0.1, 10].
+    - `payload_range` = (0, 0): mass added to the torso [kg], `com_offset` = 0: bound of the shift
+      of its centre of mass along x and z [m], or bounds (x, 0, z); both drawn at each reset.
+    - `control` = "torque" | "position": actions are then targets of PD motors, the standing pose
+      plus the action times `action_scale` = 0.5 rad.  `stiffness` and `damping` are 2/rad and
+      0.05 s/rad times the torque limits unless given [N m/rad], [N m s/rad], one number or one a
+      motor (docs/disturbances.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History

@@ -32,6 +32,7 @@ class PlanarQuadrupedTask(WalkerTask):
 
     pose = robot.STANDING
     feet: ClassVar = {leg: (f"{leg}_foot",) for leg in robot.LEGS}
+    trunk = "trunk"
     gait = free_gait = GAIT
     velocity_bound = VELOCITY_BOUND
 
@@ -65,24 +66,24 @@ class PlanarQuadrupedEnv(PlanarWalker):
     `Box((30,), float64)`; every entry stays within its bounds.  A positive angle turns the limb
     backward.
 
-    | Num   | Observation                                        | Min        | Max       | Unit  |
-    |-------|----------------------------------------------------|------------|-----------|-------|
-    | 0     | height of the hips                                 | 0          | 3         | m     |
-    | 1     | front left hip angle                               | -0.663     | 2.967     | rad   |
-    | 2     | front left knee angle                              | -2.818     | -0.888    | rad   |
-    | 3     | front left ankle angle                             | -0.40      | 1.80      | rad   |
-    | 4-12  | the same of front right, rear left, rear right     | as above   | as above  | rad   |
-    | 13-14 | velocity of the trunk, x and z                     | -15        | 15        | m/s   |
-    | 15-26 | angular velocities, in the order of the angles     | -300       | 300       | rad/s |
-    | 27-28 | sine and cosine of 2 pi times the gait phase       | -1         | 1         | -     |
-    | 29    | commanded speed                                    | 0.3        | 1.0       | m/s   |
+    | Num   | Observation                                    | Min      | Max      | Unit  | Noise |
+    |-------|------------------------------------------------|----------|----------|-------|-------|
+    | 0     | height of the hips                             | 0        | 3        | m     | 0.01  |
+    | 1     | front left hip angle                           | -0.663   | 2.967    | rad   | 0.006 |
+    | 2     | front left knee angle                          | -2.818   | -0.888   | rad   | 0.006 |
+    | 3     | front left ankle angle                         | -0.40    | 1.80     | rad   | 0.006 |
+    | 4-12  | the same of front right, rear left, rear right | as above | as above | rad   | 0.006 |
+    | 13-14 | velocity of the trunk, x and z                 | -15      | 15       | m/s   | 0.06  |
+    | 15-26 | angular velocities, in the order of the angles | -300     | 300      | rad/s | 0.9   |
+    | 27-28 | sine and cosine of 2 pi times the gait phase   | -1       | 1        | -     | -     |
+    | 29    | commanded speed                                | 0.3      | 1.0      | m/s   | -     |
 
     With `free_pitch` two more follow, `Box((32,), float64)`; leg angles are then the trunk's:
 
-    | Num   | Observation                                        | Min        | Max       | Unit  |
-    |-------|----------------------------------------------------|------------|-----------|-------|
-    | 30    | pitch of the trunk, nose down                      | -3.1416    | 3.1416    | rad   |
-    | 31    | its rate                                           | -300       | 300       | rad/s |
+    | Num | Observation                   | Min     | Max    | Unit  | Noise |
+    |-----|-------------------------------|---------|--------|-------|-------|
+    | 30  | pitch of the trunk, nose down | -3.1416 | 3.1416 | rad   | 0.03  |
+    | 31  | its rate                      | -300    | 300    | rad/s | 0.12  |
 
     The gait clock belongs to the environment: it turns 1.3 + 0.25 command times a second.  At phase
     0 the front left and rear right feet are due to touch down, at phase 0.5 the others (a trot).
@@ -123,6 +124,21 @@ class PlanarQuadrupedEnv(PlanarWalker):
     - `reward_weights` = None: other weights of some reward terms by their names, such as
       `{"ease": 0.3}`, within [-1000, 1000]; the others keep theirs.
     - `integrator` = "euler" | "midpoint": of first or of second order (docs/contact.md).
+    - `observation_noise` = 0: scale of normal noise on observations, with the standard deviations
+      under "Noise" above; then `info["privileged"]` has the observation without it.
+    - `action_noise` = 0: standard deviation of noise on torques, over their limits, drawn in each
+      control step.
+    - `action_delay` = 0: control steps by which actions act late, at most 8, or a range (low, high)
+      from which each episode draws; until the first one arrives, the action 0 acts.
+    - `motor_strength_range` = (1, 1): factor on each motor's torque, drawn at each reset.
+    - `friction_range` = (1, 1), `mass_range` = (1, 1): factors on friction and on each body's mass,
+      drawn at each reset, within [0.1, 10].
+    - `payload_range` = (0, 0): mass added to the trunk [kg], `com_offset` = 0: bound of the shift
+      of its centre of mass along x and z [m], or bounds (x, 0, z); both drawn at each reset.
+    - `control` = "torque" | "position": actions are then targets of PD motors, the standing pose
+      plus the action times `action_scale` = 0.5 rad.  `stiffness` and `damping` are 2/rad and
+      0.05 s/rad times the torque limits unless given [N m/rad], [N m s/rad], one number or one a
+      motor (docs/disturbances.md).
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History

@@ -13,8 +13,19 @@ from numpy.typing import ArrayLike
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.checks import flag, interval, number, number_each
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.blocks import Block, block, symmetric
+from dynenvs.envs.core.blocks import (
+    ANGLE_NOISE,
+    HEIGHT_NOISE,
+    RATE_NOISE,
+    SPEED_NOISE,
+    TURN_NOISE,
+    UPWARD_NOISE,
+    Block,
+    block,
+    symmetric,
+)
 from dynenvs.envs.core.commands import give_command
+from dynenvs.envs.core.disturbance_options import FACTORS, trunk_fields
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.planar.kernel import run
@@ -38,6 +49,12 @@ class WalkerTask(Task):
         command_range: range of the commanded speed [m/s].
         terminate_on_fall: whether a fall ends the episode.
         free_pitch: whether the trunk pitches, unactuated: another model, with balance to keep.
+        friction_range: factor on all friction coefficients, drawn at each reset.
+        mass_range: factor on each body's mass and inertia, drawn at each reset.
+        payload_range: mass that is added to the trunk [kg], drawn at each reset; its inertia
+            grows with its mass.
+        com_offset: bound of the shift of the trunk's centre of mass along x and z [m], or bounds
+            (x, 0, z), drawn at each reset.
 
     The other arguments are `Task`'s.
 
@@ -45,6 +62,7 @@ class WalkerTask(Task):
         root: number of root coordinates, none of them actuated.
         pose: joint angles of one leg, standing [rad].
         feet: names of the geoms that may touch the ground, by leg.
+        trunk: name of the body that the root carries.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         free_gait: the same where the trunk pitches.
         velocity_bound: joint velocity that ends the episode [rad/s].
@@ -57,6 +75,10 @@ class WalkerTask(Task):
     command_range: tuple[float, float]
     terminate_on_fall: bool = True
     free_pitch: bool = False
+    friction_range: tuple[float, float] = (1.0, 1.0)
+    mass_range: tuple[float, float] = (1.0, 1.0)
+    payload_range: tuple[float, float] = (0.0, 0.0)
+    com_offset: float | tuple[float, float, float] = 0.0
 
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
@@ -64,6 +86,7 @@ class WalkerTask(Task):
     reset_options = ("command",)
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
+    trunk: ClassVar[str]
     gait: ClassVar[tuple[float, float]]
     free_gait: ClassVar[tuple[float, float]]
     velocity_bound: ClassVar[float]
@@ -113,17 +136,37 @@ class WalkerTask(Task):
         model, speed, turn = self.model, ROOT_VELOCITY_BOUND, self.velocity_bound
         lower, upper = model.lower[self.root :], model.upper[self.root :]
         blocks = [
-            block("height", 0, HEIGHT_BOUND, "m", "of the hip above the ground"),
-            block("joint angles", lower, upper, "rad", "leg by leg"),
-            symmetric("velocity", speed, "m/s", "of the hip along x and z", 2),
-            symmetric("joint velocities", turn, "rad/s", "leg by leg", model.nu),
+            block(
+                "height", 0, HEIGHT_BOUND, "m", "of the hip above the ground", noise=HEIGHT_NOISE
+            ),
+            block("joint angles", lower, upper, "rad", "leg by leg", noise=ANGLE_NOISE),
+            symmetric("velocity", speed, "m/s", "of the hip along x and z", 2, noise=SPEED_NOISE),
+            symmetric("joint velocities", turn, "rad/s", "leg by leg", model.nu, noise=RATE_NOISE),
             symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
             block("command", *self.command_range, "m/s", "speed forward"),
         ]
         if self.free_pitch:
-            blocks.append(symmetric("pitch", math.pi, "rad", "of the trunk, forward"))
-            blocks.append(symmetric("pitch rate", turn, "rad/s", "of the trunk, forward"))
+            what = "of the trunk, forward"
+            blocks.append(symmetric("pitch", math.pi, "rad", what, noise=UPWARD_NOISE))
+            blocks.append(symmetric("pitch rate", turn, "rad/s", what, noise=TURN_NOISE))
         return blocks
+
+    def neutral(self) -> Floats:
+        """The standing pose."""
+        return np.tile(self.pose, len(self.legs))
+
+    def drawn_bodies(self) -> dict[str, Any]:
+        """Friction, masses, and the trunk's payload and centre of mass."""
+        self.friction_range = interval(self.friction_range, "friction_range", *FACTORS)
+        self.mass_range = interval(self.mass_range, "mass_range", *FACTORS)
+        body = self.model.body_id(self.trunk)
+        return {
+            **trunk_fields(self.model, body, self.payload_range, self.com_offset, self.mass_range),
+            "low_friction": self.friction_range[0],
+            "high_friction": self.friction_range[1],
+            "low_mass": self.mass_range[0],
+            "high_mass": self.mass_range[1],
+        }
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
         """The standing pose and the feet."""

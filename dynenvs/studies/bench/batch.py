@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.jit.compiled import kernel
 from dynenvs.memory.layout import Floats
@@ -237,12 +238,13 @@ def _random(name: str, size: int, threads: int) -> System:
 def _recorded(name: str, size: int) -> Floats:
     """What the expert does in all worlds after `reset(seed=0)`, shape (RECORDED, size, nu)."""
     envs = _make(name, size, 1)
-    expert = reference_controller(envs)
+    acting = Acting(reference_controller(envs), size)
     observations, _ = envs.reset(seed=0)
     actions = []
     for _ in range(RECORDED):
-        actions.append(np.array(expert.predict(observations)[0]))
-        observations, *_ = envs.step(actions[-1])
+        actions.append(np.array(acting.act(observations)))
+        observations, _, fell, over, _ = envs.step(actions[-1])
+        acting.note(fell | over)
     envs.close()
     return np.array(actions)
 
@@ -267,13 +269,14 @@ def _replay(name: str, size: int, threads: int) -> System:
 def _expert(name: str, size: int, threads: int) -> System:
     """Steps of all worlds under the expert; its prediction for the batch is part of the time."""
     envs = _make(name, size, threads)
-    expert = reference_controller(envs)
+    acting = Acting(reference_controller(envs), size)
     observations, _ = envs.reset(seed=0)
 
     def run(count: int) -> None:
         nonlocal observations
         for _ in range(count):
-            observations, *_ = envs.step(expert.predict(observations)[0])
+            observations, _, fell, over, _ = envs.step(acting.act(observations))
+            acting.note(fell | over)
 
     return System(run, size, envs.unwrapped.task.dt, _facts(size, threads), envs.close)
 

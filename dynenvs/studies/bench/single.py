@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.studies.bench.peers import peer
@@ -109,12 +110,12 @@ def _random(make: Any) -> System:
 def _replay(make: Any) -> System:
     """Steps under an expert's recorded actions, from the seed for which they were recorded."""
     env = make()
-    expert = reference_controller(env)
+    acting = Acting(reference_controller(env))
     observation, _ = env.reset(seed=SEED)
     actions: list[Any] = []
     over = False
     while not over and len(actions) < DRAWN:
-        actions.append(np.array(expert.predict(observation)[0]))
+        actions.append(np.array(acting.act(observation)))
         observation, _, terminated, truncated, _ = env.step(actions[-1])
         over = terminated or truncated
     env.reset(seed=SEED)
@@ -137,12 +138,14 @@ def _expert(make: Any) -> System:
     env = make()
     expert = reference_controller(env)
     observation, _ = env.reset(seed=SEED)
+    acting = Acting(expert)
 
     def run(count: int) -> None:
-        nonlocal observation
+        nonlocal observation, acting
         for _ in range(count):
-            observation, _, terminated, truncated, _ = env.step(expert.predict(observation)[0])
+            observation, _, terminated, truncated, _ = env.step(acting.act(observation))
             if terminated or truncated:
                 observation, _ = env.reset()
+                acting = Acting(expert)
 
     return _system(env, run, "expert's, predicted")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.solve import solve_contacts
@@ -157,8 +158,9 @@ def _walker(name: str, expert: bool, count: int) -> tuple[Model, float, list[Pro
     env.action_space.seed(0)
     found: list[Problem] = []
     observation, _ = env.reset(seed=0)
+    acting = Acting(controller) if controller else None
     while len(found) < count:
-        action = controller.predict(observation)[0] if controller else env.action_space.sample()
+        action = acting.act(observation) if acting else env.action_space.sample()
         tau = np.zeros(model.nv)
         tau[model.actuated] = action * model.effort_limit[model.actuated]
         problem = stated(model, inner.worlds.states.view(np.uint8), tau, dt)
@@ -166,6 +168,7 @@ def _walker(name: str, expert: bool, count: int) -> tuple[Model, float, list[Pro
         observation, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
             observation, _ = env.reset()
+            acting = Acting(controller) if controller else None
     env.close()
     return model, dt, found
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.episode import make
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
@@ -37,12 +38,13 @@ def run(
     observation, _ = env.reset(seed=SEED, options={"command": COMMAND})
     env.worlds.states[0]["q"][HIP] += offset
     q, done = [], []
+    acting = None if policy is None else Acting(policy)
     for k in range(steps):
         if actions is not None:
             action = actions[min(k, len(actions) - 1)].astype(np.float32)
         else:
-            assert policy is not None
-            action = policy.predict(observation)[0]
+            assert acting is not None
+            action = acting.act(observation)
         observation, _, terminated, _, _ = env.step(action)
         q.append(env.worlds.states[0]["q"].copy())
         done.append(action)
@@ -54,14 +56,14 @@ def run(
 def figure_1(tick: Tick) -> Outcome:
     """Poses over a stride."""
     env = make(ENV, command=COMMAND, width=240, height=320)
-    policy = reference_controller(env)
+    acting = Acting(reference_controller(env))
     renderer = open_renderer(env, "rgb_array")
     observation, _ = env.reset(seed=SEED)
     moments = {round((SETTLED + k * BETWEEN) / env.dt) for k in range(POSES)}
     pictures: list[Any] = []
     step, residual, fell = 0, 0.0, False
     while len(pictures) < POSES and not fell:
-        observation, _, fell, _, info = env.step(policy.predict(observation)[0])
+        observation, _, fell, _, info = env.step(acting.act(observation))
         residual = max(residual, float(info["residual"]))
         step += 1
         tick(step / max(moments))

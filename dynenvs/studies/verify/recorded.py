@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.memory.layout import Floats, Ints, open_model, open_workspace
 from dynenvs.registration import ENVIRONMENTS
@@ -125,11 +126,12 @@ def _chosen(env_id: str, expert: bool) -> Iterator[dict[str, Any]]:
     controller = reference_controller(env) if expert else None
     env.action_space.seed(SEED)
     observation, _ = env.reset(seed=SEED)
+    acting = Acting(controller) if controller else None
     found: list[tuple[bool, dict[str, Any]]] = []
     for step in range(STEPS):
         if step == WITHOUT and not found:
             break
-        action = controller.predict(observation)[0] if controller else env.action_space.sample()
+        action = acting.act(observation) if acting else env.action_space.sample()
         tau = np.zeros(model.nv)
         tau[model.actuated] = action * model.effort_limit[model.actuated]
         problem = stated(model, inner.worlds.states.view(np.uint8), tau, dt)
@@ -138,6 +140,7 @@ def _chosen(env_id: str, expert: bool) -> Iterator[dict[str, Any]]:
         observation, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
             observation, _ = env.reset()
+            acting = Acting(controller) if controller else None
     env.close()
     hard = [rows for easy, rows in found if not easy]
     others = [rows for easy, rows in found if easy]
