@@ -196,7 +196,11 @@ def card(env_id: str, task: Task, note: dict[str, Any], options: dict[str, Any])
         "output": {
             "name": OUTPUT,
             "dtype": "float32",
-            "meaning": "torques over effort limits, in [-1, 1]",
+            "meaning": (
+                "targets of PD motors, as scale times the action from the standing pose"
+                if task.motors is not None
+                else "torques over effort limits, in [-1, 1]"
+            ),
             "joints": list(robot.joint_names[-robot.nu :]),
             "effort_limits": efforts,
         },
@@ -229,7 +233,7 @@ def as_page(words: dict[str, Any], file: str) -> str:
         "",
         f"Output `{OUTPUT}`, float32, shape (n, {len(joints)}): {words['output']['meaning']}.",
         "",
-        "| entry | joint | torque at 1 [N m or N] |",
+        "| entry | joint | greatest torque [N m or N] |",
         "| ---: | --- | ---: |",
     ]
     limits = words["output"]["effort_limits"]
