@@ -5,8 +5,8 @@ Round shapes on planes and on each other have a closed form on both sides: MuJoC
 found here to 1e-9 in distance, place and normal, and nothing here is deeper.  (Capsules have more
 slots here: their ends, too.)  Of polyhedra MuJoCo chooses other points, so the pairs that touch and
 their depth are held, as far as the corners go that a model leaves out (`missing`), where one is no
-further in the other than a centimetre: deeper in, MuJoCo's capsules end at their axes and its boxes
-prefer faces.
+further in the other than a centimetre, a capsule than half its radius: deeper in, MuJoCo's capsules
+end at their axes and its boxes prefer faces.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from dynenvs.memory.layout import open_model, open_workspace
 from dynenvs.memory.records import CONTACT
 from dynenvs.model.hulls import directions
 from dynenvs.model.model import Model
+from dynenvs.simulation.room import with_room
 
 mujoco: Any = pytest.importorskip("mujoco")
 
@@ -104,6 +105,9 @@ def ours_at(ours: Model, q: Array) -> Contacts:
     w = open_workspace(m, buffer)
     update_poses(m, q, w.pose)
     measure_gaps(ours.packed, buffer)
+    wanted = int(w.answer["blocks"][0])
+    if wanted > ours.header.nblocks:  # more pairs are near than a model has room for at first
+        return ours_at(with_room(ours, int(ours.header.nc), wanted), q)
     out: Contacts = defaultdict(list)
     contact = np.zeros(1, CONTACT)[0]
     for one in candidates_of(m, w):
@@ -184,7 +188,11 @@ def test_polyhedra_touch_as_deep_as_in_mujoco(name: str) -> None:
                 continue
             room = sum(missing(name, geom) for geom in pair) + SEARCHED
             one, other = depth(here.get(pair, [])), depth(there.get(pair, []))
+            rounds = [ours.geoms[ours.geom_id(g)].size[0] for g in pair if kinds[g] == "capsule"]
+            shallow = min([SHALLOW, *(radius / 2 for radius in rounds)])
+            if rounds and max(one, other) >= shallow:
+                continue  # its axis may pierce the other one
             assert other < room or one > 0.0, (pair, other)
             assert one < SEARCHED or other > 0.0, (pair, one)
-            if max(one, other) < SHALLOW:
+            if max(one, other) < shallow:
                 assert -room < one - other < SEARCHED, (pair, one, other)
