@@ -229,3 +229,26 @@ def test_loops_hold() -> None:
         found.positions[i] + found.rotations[i] @ x for i, x in ((1, [1, 0, 0]), (2, [-1, 0, 0]))
     ]
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
+
+
+def test_shapes_of_a_urdf_that_overlap_at_rest_pass_through_each_other() -> None:
+    """Two links apart, and named; shapes that do not overlap there meet as ever."""
+    link = (
+        '<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
+        'iyz="0" izz="1"/></inertial><collision name="{0}"><origin xyz="{1} 0 0"/><geometry>'
+        '<sphere radius="0.1"/></geometry></collision></link>'
+    )
+    joint = (
+        '<joint name="{0}-{1}" type="continuous"><parent link="{0}"/><child link="{1}"/>'
+        '<axis xyz="0 1 0"/></joint>'
+    )
+    links = [link.format(name, x) for name, x in zip("abcd", (0, 0.5, 0.15, 1.0), strict=True)]
+    joints = [joint.format(*pair) for pair in ("ab", "bc", "cd")]
+    robot = f'<robot name="r">{"".join(links + joints)}</robot>'
+    with pytest.warns(NotCarriedOver, match="overlap where all joints are at zero") as told:
+        model = dynenvs.load(robot, floating=True)
+    assert "they pass through each other" in str(told[0].message)
+    touching = {
+        frozenset((model.geoms[f.geom_a].body, model.geoms[f.geom_b].body)) for f in model.features
+    }
+    assert touching == {frozenset("ad"), frozenset("bd")}

@@ -9,12 +9,15 @@ import numpy as np
 import pygame
 import pytest
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from dynenvs.envs.render import Frame, Hooks, Renderer
-from dynenvs.envs.render.cast import BALL, BLOCK, FACES, NOTHING, PIECE, ROD, cast
+from dynenvs.envs.render.cast import NOTHING, cast
 from dynenvs.envs.render.controls import Controls
+from dynenvs.envs.render.mesh import hull_mesh
 from dynenvs.envs.render.orbit import OrbitCamera
+from dynenvs.envs.render.pieces import BALL, BLOCK, MESH, PIECE, ROD, Pieces, collected
 from dynenvs.envs.render.shadow import SUN, light, open_light, visibility
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
@@ -137,20 +140,23 @@ def test_thirty_pictures_a_second(ground: str) -> None:
 # Pieces
 
 
-def pieces(*rows: tuple[int, tuple[float, ...], tuple[float, ...], Array]) -> Array:
-    """Records PIECE from (kind, centre, half, R)."""
+GEM = np.random.default_rng(8).normal(size=(30, 3)) * (0.09, 0.06, 0.03)
+
+
+def pieces(*rows: tuple[int, tuple[float, ...], tuple[float, ...], Array]) -> Pieces:
+    """Pieces from (kind, centre, half, R); meshes are the hull of GEM."""
     made = np.zeros(len(rows), PIECE)
     for piece, (kind, center, half, R) in zip(made, rows, strict=True):
         piece["kind"], piece["body"], piece["center"], piece["R"] = kind, 1, center, R
         piece["half"][: len(half)] = half
-    return made
+    return collected(made, [hull_mesh(GEM)] * sum(row[0] == MESH for row in rows))
 
 
-def sampled(camera: OrbitCamera, made: Array) -> tuple[Array, Array]:
+def sampled(camera: OrbitCamera, made: Pieces) -> tuple[Array, Array]:
     width, height = camera.size
     depth = np.full((2 * height, 2 * width), np.inf, np.float32)
     code = np.full((2 * height, 2 * width), NOTHING, np.int16)
-    cast(camera.record[0], made, depth, code, np.empty((len(made), 4), np.int64))
+    cast(camera.record[0], made, depth, code, np.empty((len(made.records), 4), np.int64))
     return depth, code
 
 
@@ -161,6 +167,7 @@ def test_samples_see_the_surfaces_of_pieces(seed: int) -> None:
     camera = OrbitCamera((80, 60), 1.0)
     camera.aim(np.zeros(3))
     kinds = [(BALL, (0.15,)), (ROD, (0.08, 0.2)), (BLOCK, (0.2, 0.1, 0.05))]
+    kinds.append((MESH, tuple(np.abs(GEM).max(axis=0))))
     for kind, half in kinds:
         R = Rotation.random(random_state=rng).as_matrix()
         made = pieces((kind, tuple(rng.uniform(-0.1, 0.1, 3)), half, R))
@@ -169,12 +176,12 @@ def test_samples_see_the_surfaces_of_pieces(seed: int) -> None:
         assert len(rows) > 200
         way = rays(camera)
         points = camera.record[0].eye + depth[rows, columns, None] * way[rows, columns]
-        assert np.abs(outside(made[0], points)).max() < 1e-5
+        assert np.abs(outside(made.records[0], points)).max() < 1e-5
         # Elsewhere nothing lies on the ray
         free_rows, free_columns = np.nonzero(code == NOTHING)
         for t in np.linspace(0.8, 2.8, 60):
             ahead = camera.record[0].eye + t * way[free_rows, free_columns]
-            assert outside(made[0], ahead).min() > -1e-9
+            assert outside(made.records[0], ahead).min() > -1e-9
 
 
 def rays(camera: OrbitCamera) -> Array:
@@ -190,6 +197,9 @@ def outside(piece: Any, points: Array) -> Array:
     """Signed distance of points from a piece."""
     local = (points - piece["center"]) @ piece["R"]
     half = piece["half"]
+    if piece["kind"] == MESH:
+        planes = ConvexHull(GEM).equations
+        return np.asarray((local @ planes[:, :3].T + planes[:, 3]).max(axis=1))
     if piece["kind"] == BLOCK:
         beyond = np.abs(local) - half
         out = np.linalg.norm(np.maximum(beyond, 0), axis=1)
@@ -208,8 +218,8 @@ def test_nearer_pieces_hide_farther_ones() -> None:
     for order in ((near, far), (far, near)):
         made = pieces(*[(BALL, center, (0.1,), np.eye(3)) for center in order])
         _, code = sampled(camera, made)
-        assert code[2 * 32, 2 * 40] // FACES == order.index(near)
-        assert set(np.unique(code)) == {NOTHING, order.index(near) * FACES}
+        assert made.owners[code[2 * 32, 2 * 40]] == order.index(near)
+        assert set(np.unique(code)) == {NOTHING, order.index(near)}
 
 
 # Light

@@ -48,6 +48,12 @@ def _loaded(path: str, changed: int) -> Model:
     return load(path, floating=urdf, **({} if path.endswith(".json") else {"moments": False}))
 
 
+def label_of(source: Any) -> str:
+    """By which messages call a robot: its file, or "source"."""
+    is_file = isinstance(source, str | os.PathLike) and not str(source).lstrip().startswith("<")
+    return str(source) if is_file else "source"
+
+
 def robot_of(source: Any) -> Model:
     """The model that a file or XML text describes, or a model itself.
 
@@ -66,9 +72,10 @@ def robot_of(source: Any) -> Model:
         raise ValueError("source must be a robot's file, or a model" + got(source))
     bodies = model.description.bodies
     frees = [body.name for body in bodies if body.joint.type == "free"]
+    label = label_of(source)
     if not bodies or frees != [bodies[0].name]:
         raise ValueError(
-            "source: the robot must have one free joint, its first body's; free bodies: "
+            f"{label}: the robot must have one free joint, its first body's; free bodies: "
             + (", ".join(frees) or "none (a URDF's base is freed by floating=True)")
         )
     for body in bodies[1:]:
@@ -76,12 +83,12 @@ def robot_of(source: Any) -> Model:
         if joint.type != "fixed" and (joint.type not in HINGES or not joint.actuated):
             kind = joint.type if joint.actuated else f"{joint.type} without a motor"
             raise ValueError(
-                f"source: joints must be hinges or slides with motors; that of {body.name!r} is "
+                f"{label}: joints must be hinges or slides with motors; that of {body.name!r} is "
                 f"{kind}"
             )
         if joint.type != "fixed" and not math.isfinite(joint.effort):
             raise ValueError(
-                f"source: the motor of {body.name!r} has no limit, by which actions are"
+                f"{label}: the motor of {body.name!r} has no limit, by which actions are"
             )
     return model
 
@@ -155,7 +162,10 @@ class AnyLeggedTask(QuadrupedTask):
     def _feet(self) -> dict[str, tuple[str, ...]]:
         """Names of the shapes of each foot, by leg; checked."""
         if self.feet is None:
-            return find_feet(self._robot)
+            try:
+                return find_feet(self._robot)
+            except ValueError as error:
+                raise ValueError(f"{label_of(self.source)}: {error}") from None
         if isinstance(self.feet, Mapping):
             found = {
                 str(leg): (n,) if isinstance(n, str) else tuple(n) for leg, n in self.feet.items()

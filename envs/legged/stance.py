@@ -45,7 +45,9 @@ def find_feet(model: Model) -> dict[str, tuple[str, ...]]:
             names = tuple(geom.name for geom in balls or near)
             feet[names[0]] = names
     if not feet:
-        raise ValueError("no feet found: no limb of hinges ends in a shape that can touch")
+        raise ValueError(
+            "no feet found: no limb of hinges ends in a shape that can touch; name them (feet=...)"
+        )
     return feet
 
 

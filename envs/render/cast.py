@@ -1,9 +1,10 @@
 """Which piece each sample of the picture sees, and how far away it is.
 
 Four samples a pixel.  A sample keeps its depth (along the view: the eye plus depth times the ray is
-the point) and the number of its piece and face.  Balls and rods are met by rays (the quadratics of
-Ericson, Real-Time Collision Detection, 5.3); a block's faces are drawn as polygons, on which the
-inverse of the depth is linear in the picture.
+the point) and the number of the face that it sees (`pieces.py`).  Balls and rods are met by rays
+(the quadratics of Ericson, Real-Time Collision Detection, 5.3); a block's faces are drawn as
+polygons, on which the inverse of the depth is linear in the picture; so are the triangles of meshes
+(`mesh.py`).
 """
 
 from __future__ import annotations
@@ -14,44 +15,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.render.lens import Lens, Vector, dot, open_lens, ray, seen_at, vector
+from dynenvs.envs.render.lens import Lens, Vector, cut, dot, linear, open_lens, ray, seen_at, vector
+from dynenvs.envs.render.mesh import draw_triangles, into_axes, triangle_normal
+from dynenvs.envs.render.pieces import BLOCK, MESH, ROD, Pieces
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.records import record_type
 
 Array = NDArray[Any]
 
-BALL, ROD, BLOCK = range(3)
 NOTHING = -1
-FACES = 8  # codes a piece: 0 round, 1 to 6 a block's faces
 NEAR = 0.02  # [m]
 SAME = 2e-4  # of two surfaces no further apart than this, the first piece's is seen [m]
 
-# One convex piece of the picture, world axes
-PIECE = record_type(
-    [
-        ("kind", "i8"),
-        ("body", "i8"),
-        ("center", "f8", (3,)),
-        ("R", "f8", (3, 3)),
-        ("half", "f8", (3,)),  # the size of a `dynenvs.model.parts.Geom`
-        ("color", "f8", (3,)),
-        ("bevel", "f8"),  # by which a block's edges look rounded [m]
-    ]
-)
-
 
 @kernel
-def cast(camera: Any, pieces: Array, depth: Array, code: Array, spans: Array) -> tuple[int, int]:
+def cast(camera: Any, pieces: Pieces, depth: Array, code: Array, spans: Array) -> tuple[int, int]:
     """Fill depth and code, shape (2 h, 2 w), with what each sample sees of the pieces.
 
     spans: scratch, shape (n, 4).  Returns the first row [px] in which anything can be seen, and the
     one after the last; other rows are not filled.
     """
-    lens = open_lens(camera)
+    lens, records = open_lens(camera), pieces.records
     height, width = depth.shape[0] // 2, depth.shape[1] // 2
     first, last = height, 0
-    for i in range(len(pieces)):
-        left, right, top, bottom = _bounds(lens, pieces[i], width, height)
+    for i in range(len(records)):
+        left, right, top, bottom = _bounds(lens, records[i], width, height)
         spans[i, 0], spans[i, 1], spans[i, 2], spans[i, 3] = left, right, top, bottom
         if left < right and top < bottom:
             first, last = min(first, top), max(last, bottom)
@@ -59,14 +46,17 @@ def cast(camera: Any, pieces: Array, depth: Array, code: Array, spans: Array) ->
         for column in range(2 * width):
             depth[row, column] = np.float32(np.inf)
             code[row, column] = NOTHING
-    for i in range(len(pieces)):
+    for i in range(len(records)):
         left, right, top, bottom = spans[i, 0], spans[i, 1], spans[i, 2], spans[i, 3]
+        piece = records[i]
         if left < right and top < bottom:
-            if pieces[i].kind == BLOCK:
+            if piece.kind == BLOCK:
                 for face in range(6):
-                    _draw_face(lens, pieces[i], i, face, depth, code)
+                    _draw_face(lens, piece, face, depth, code)
+            elif piece.kind == MESH:
+                draw_triangles(lens, piece, pieces.corners, NEAR, SAME, depth, code)
             else:
-                _cast_round(lens, pieces[i], i, left, right, top, bottom, depth, code)
+                _cast_round(lens, piece, left, right, top, bottom, depth, code)
     return first, last
 
 
@@ -84,7 +74,7 @@ def _add(p: Vector, s: float, d: Vector) -> Vector:
 def _bounds(lens: Lens, piece: Any, width: int, height: int) -> tuple[int, int, int, int]:
     """Columns and rows (first, one after the last) of the pixels that can see a piece."""
     left, right, top, bottom = math.inf, -math.inf, math.inf, -math.inf
-    block = piece.kind == BLOCK
+    block = piece.kind == BLOCK or piece.kind == MESH
     radius = 0.0 if block else piece.half[0]
     hidden = True
     for k in range(8):
@@ -149,7 +139,6 @@ def _rod(o: Vector, d: Vector, radius: float, half: float) -> float:
 def _cast_round(
     lens: Lens,
     piece: Any,
-    number: int,
     left: int,
     right: int,
     top: int,
@@ -167,14 +156,14 @@ def _cast_round(
             t = _rod(origin, (dot(x, way), dot(y, way), dot(z, way)), radius, half)
             if NEAR < t < depth[row, column] - SAME:
                 depth[row, column] = t
-                code[row, column] = number * FACES
+                code[row, column] = piece.code
 
 
 # Blocks
 
 
 @kernel
-def _draw_face(lens: Lens, piece: Any, number: int, face: int, depth: Array, code: Array) -> None:
+def _draw_face(lens: Lens, piece: Any, face: int, depth: Array, code: Array) -> None:
     """One face, if it looks at the camera: sample by sample between its edges."""
     k, side = face // 2, 1.0 if face % 2 else -1.0
     axis = _axis(piece.R, k)
@@ -185,33 +174,24 @@ def _draw_face(lens: Lens, piece: Any, number: int, face: int, depth: Array, cod
         return
     # Inside of all four edges: the rays' linear functions a + b column + c row are positive
     i, j = (k + 1) % 3, (k + 2) % 3
-    a0, b0, c0 = _linear(lens, n, distance)
+    a0, b0, c0 = linear(lens, n, distance)
     a1, b1, c1, a2, b2, c2 = _between(lens, center, _axis(piece.R, i), piece.half[i], a0, b0, c0)
     a3, b3, c3, a4, b4, c4 = _between(lens, center, _axis(piece.R, j), piece.half[j], a0, b0, c0)
     width = depth.shape[1]
     for row in range(depth.shape[0]):
         low, high = 0.0, width - 1.0
-        low, high = _cut(low, high, a0 + c0 * row - 1e-4, b0)
-        low, high = _cut(low, high, a1 + c1 * row, b1)
-        low, high = _cut(low, high, a2 + c2 * row, b2)
-        low, high = _cut(low, high, a3 + c3 * row, b3)
-        low, high = _cut(low, high, a4 + c4 * row, b4)
+        low, high = cut(low, high, a0 + c0 * row - 1e-4, b0)
+        low, high = cut(low, high, a1 + c1 * row, b1)
+        low, high = cut(low, high, a2 + c2 * row, b2)
+        low, high = cut(low, high, a3 + c3 * row, b3)
+        low, high = cut(low, high, a4 + c4 * row, b4)
         if low > high:
             continue
         for column in range(math.ceil(low), math.floor(high) + 1):
             t = 1.0 / (a0 + b0 * column + c0 * row)
             if NEAR < t < depth[row, column] - SAME:
                 depth[row, column] = t
-                code[row, column] = number * FACES + 1 + face
-
-
-@inlined
-def _linear(lens: Lens, n: Vector, scale: float) -> Vector:
-    """(a, b, c) with n . ray = scale (a + b column + c row) at sample (column, row)."""
-    b = dot(n, lens.right) * 0.5 / (lens.focal * scale)
-    c = -dot(n, lens.up) * 0.5 / (lens.focal * scale)
-    a = dot(n, lens.ahead) / scale
-    return a + b * (0.5 - 2.0 * lens.column) + c * (0.5 - 2.0 * lens.row), b, c
+                code[row, column] = piece.code + face
 
 
 @inlined
@@ -224,31 +204,26 @@ def _between(
     (eye - centre): within means (half - s) f0 - axis . ray > 0 and (half + s) f0 + axis . ray > 0.
     """
     s = dot(axis, _add(lens.eye, -1.0, center))
-    a, b, c = _linear(lens, axis, 1.0)
+    a, b, c = linear(lens, axis, 1.0)
     p, q = half - s, half + s
     return (p * a0 - a, p * b0 - b, p * c0 - c, q * a0 + a, q * b0 + b, q * c0 + c)
-
-
-@inlined
-def _cut(low: float, high: float, a: float, b: float) -> tuple[float, float]:
-    """The part of the interval low..high in which a + b x >= 0."""
-    if b > 1e-15:
-        return max(low, -a / b), high
-    if b < -1e-15:
-        return low, min(high, -a / b)
-    return (low, high) if a >= 0.0 else (1.0, 0.0)
 
 
 # Surfaces
 
 
 @inlined
-def normal_at(piece: Any, p: Vector) -> Vector:
-    """Unit normal at a world point of a piece's surface; a block's edges look rounded."""
+def normal_at(pieces: Pieces, face: int, p: Vector, d: Vector) -> Vector:
+    """Unit normal at a world point of a face, met by a ray d; a block's edges look rounded."""
+    piece = pieces.records[pieces.owners[face]]
     x, y, z = _axis(piece.R, 0), _axis(piece.R, 1), _axis(piece.R, 2)
-    d = _add(p, -1.0, vector(piece.center))
-    a, b, c = dot(x, d), dot(y, d), dot(z, d)
-    if piece.kind == ROD:
+    a, b, c = into_axes(piece.R, _add(p, -1.0, vector(piece.center)))
+    if piece.kind == MESH:
+        k = piece.first + face - piece.code
+        a, b, c = triangle_normal(pieces.corners[k], pieces.normals[k], (a, b, c))
+        if piece.closed == 0 and dot(into_axes(piece.R, d), (a, b, c)) > 0.0:
+            a, b, c = -a, -b, -c
+    elif piece.kind == ROD:
         c = _beyond(c, piece.half[1])
     elif piece.kind == BLOCK:
         a = _beyond(a, piece.half[0] - piece.bevel)

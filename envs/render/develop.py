@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
-from dynenvs.envs.render.cast import FACES, NOTHING, normal_at
+from dynenvs.envs.render.cast import NOTHING, normal_at
 from dynenvs.envs.render.lens import Lens, Vector, dot, open_lens, ray
+from dynenvs.envs.render.mesh import alike
+from dynenvs.envs.render.pieces import MESH, Pieces
 from dynenvs.envs.render.shadow import SUN, Beams, Light, open_light, visibility
 from dynenvs.jit.compiled import inlined, kernel
 
@@ -32,7 +34,7 @@ class Samples(NamedTuple):
     """What `cast` found of the pieces: four samples a pixel, in rows first..last-1 of pixels."""
 
     depth: Array  # shape (2 h, 2 w)
-    code: Array  # which piece it is, shape (2 h, 2 w)
+    code: Array  # which face it is, shape (2 h, 2 w)
     first: int
     last: int
 
@@ -59,6 +61,7 @@ FINE = 5.0  # finer lines to a tile
 SUN_SHARE, SKY_SHARE = 0.62, 0.50  # of a level white surface's light
 HAZE = 16.0  # distance at which haze has taken hold, in heights of the view
 LINE_WIDTH = 0.016  # of the lines between tiles, in their size
+THIN = 0.01  # of the depth: samples of a mesh further apart than this see different parts of it
 BAND = 0.30  # of the sky, in which it goes from its low to its top colour
 
 
@@ -240,8 +243,8 @@ def paint_background(
 @inlined
 def _lit(
     lens: Lens,
-    piece: Any,
-    number: int,
+    pieces: Pieces,
+    face: int,
     d: Vector,
     t: float,
     sun: Beams,
@@ -250,7 +253,8 @@ def _lit(
 ) -> Color:
     """Colour of what one ray sees of a piece."""
     p = (lens.eye[0] + t * d[0], lens.eye[1] + t * d[1], lens.eye[2] + t * d[2])
-    n = normal_at(piece, p)
+    number = pieces.owners[face]
+    piece, n = pieces.records[number], normal_at(pieces, face, p, d)
     facing = dot(n, SUN_AT)
     bright = visibility(sun, casters, table, p, number) if facing > 0.0 else 1.0
     base = piece.color
@@ -277,12 +281,29 @@ def _lit(
     return _mixed(lit, RIM, 0.42 * edge * edge)
 
 
+@inlined
+def _one_surface(pieces: Pieces, depth: Array, code: Array, i: int, j: int) -> bool:
+    """Whether the four samples of a pixel see smooth neighbours of one mesh."""
+    nearest, farthest, one = math.inf, 0.0, code[i, j]
+    alike_ = one != NOTHING and pieces.records[pieces.owners[one]].kind == MESH
+    for k in range(4):
+        other, t = code[i + k // 2, j + k % 2], depth[i + k // 2, j + k % 2]
+        if alike_ and other != one:
+            alike_ = other != NOTHING and pieces.owners[other] == pieces.owners[one]
+            if alike_:
+                piece = pieces.records[pieces.owners[one]]
+                shift = piece.first - piece.code
+                alike_ = alike(pieces.normals, one + shift, other + shift)
+        nearest, farthest = min(nearest, t), max(farthest, t)
+    return bool(alike_ and farthest - nearest < THIN * nearest)
+
+
 @kernel
 def paint_pieces(
     camera: Any,
     canvas: Array,
     ground: Ground,
-    pieces: Array,
+    pieces: Pieces,
     samples: Samples,
     haze: float,
     sun: Light,
@@ -299,6 +320,7 @@ def paint_pieces(
                 continue
             behind = ground.depth[row, column]
             same = one == two and one == three and one == four
+            same = same or _one_surface(pieces, depth, code, i, j)
             r, g, b = 0.0, 0.0, 0.0
             count = 1 if same else 4
             for k in range(count):
@@ -311,8 +333,7 @@ def paint_pieces(
                 )
                 if t < behind:
                     d = ray(lens, 0.5 * j + 0.25, 0.5 * i + 0.25)
-                    number = code[i, j] // FACES
-                    color = _lit(lens, pieces[number], number, d, t, beams, casters, table)
+                    color = _lit(lens, pieces, code[i, j], d, t, beams, casters, table)
                     color = _mixed(sky_color(d, False), color, _clear(t, haze))
                 r, g, b = r + color[0], g + color[1], b + color[2]
             canvas[row, column, 0] = np.uint8(r / count + 0.5)

@@ -68,3 +68,22 @@ def seen_at(lens: Lens, p: Vector, near: float) -> Vector:
     depth = dot(d, lens.ahead)
     scale = lens.focal / max(depth, near)
     return lens.column + scale * dot(d, lens.right), lens.row - scale * dot(d, lens.up), depth
+
+
+@inlined
+def linear(lens: Lens, n: Vector, scale: float) -> Vector:
+    """(a, b, c) with n . ray = scale (a + b column + c row) at sample (column, row)."""
+    b = dot(n, lens.right) * 0.5 / (lens.focal * scale)
+    c = -dot(n, lens.up) * 0.5 / (lens.focal * scale)
+    a = dot(n, lens.ahead) / scale
+    return a + b * (0.5 - 2.0 * lens.column) + c * (0.5 - 2.0 * lens.row), b, c
+
+
+@inlined
+def cut(low: float, high: float, a: float, b: float) -> tuple[float, float]:
+    """The part of the interval low..high in which a + b x >= 0."""
+    if b > 1e-15:
+        return max(low, -a / b), high
+    if b < -1e-15:
+        return low, min(high, -a / b)
+    return (low, high) if a >= 0.0 else (1.0, 0.0)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.render import palette
 from dynenvs.envs.render.backdrop import round_step
-from dynenvs.envs.render.cast import BALL, BLOCK, PIECE, ROD, cast
+from dynenvs.envs.render.cast import cast
 from dynenvs.envs.render.develop import (
     COARSE,
     HAZE,
@@ -21,28 +19,17 @@ from dynenvs.envs.render.develop import (
     paint_pieces,
 )
 from dynenvs.envs.render.orbit import FIELD, OrbitCamera
-from dynenvs.envs.render.scene import (
-    LEVEL,
-    POINT_RADIUS,
-    Frame,
-    Scene,
-    boxed,
-    color_of,
-    drawn_bodies,
-)
+from dynenvs.envs.render.pieces import Pieces, pieces_of
+from dynenvs.envs.render.scene import LEVEL, Frame, Scene
 from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
 from dynenvs.envs.render.terrain import Surface, draw_surface
-from dynenvs.memory.records import REVOLUTE
 from dynenvs.model.model import Model
-from dynenvs.model.parts import Geom, rotation_to
+from dynenvs.model.parts import Geom
 
 Array = NDArray[Any]
 
 RISE = 0.24  # the camera looks so far above the ground, in heights of the view
 TILE = 0.42  # least size of a tile, in heights of the view
-BEVEL = 0.30  # rounding of a box's edges, as a share of its smallest half edge
-NOSE = 0.006  # of what is fixed in the world [m]
-KINDS = {"sphere": BALL, "point": BALL, "capsule": ROD, "box": BLOCK, "convex": BLOCK}
 
 
 class PerspectiveView:
@@ -64,7 +51,7 @@ class PerspectiveView:
         self.camera = OrbitCamera((width, height), view_height)
         self.scene, self.view_height, self._canvas = scene, view_height, canvas
         self._unit = scene.unit
-        self._pieces = np.array([p.copy() for p in _pieces(model, self._unit)], PIECE)
+        self._pieces = pieces_of(model, self._unit)
         self._surfaces = [
             (model.body_id(geom.body), Surface(geom, self._unit))
             for geom in model.geoms
@@ -78,7 +65,7 @@ class PerspectiveView:
         self._depth = np.empty((2 * height, 2 * width), np.float32)
         self._code = np.empty((2 * height, 2 * width), np.int32)
         self._coarse = np.empty((height // COARSE + 2, width // COARSE + 2))
-        self._spans = np.empty((len(self._pieces), 4), np.int64)
+        self._spans = np.empty((len(self._pieces.records), 4), np.int64)
 
     def paint(self, frame: Frame, target: Array) -> None:
         """Fill the canvas: what lies behind, then the pieces."""
@@ -101,15 +88,15 @@ class PerspectiveView:
         paint_background(camera, self._canvas, ground, samples, haze, sun, sky, self._coarse)
         paint_pieces(camera, self._canvas, ground, pieces, samples, haze, sun)
 
-    def _placed(self, frame: Frame) -> Array:
+    def _placed(self, frame: Frame) -> Pieces:
         """The pieces in the world, in units."""
-        pieces = self._pieces.copy()
+        pieces = self._pieces.records.copy()
         R, p = frame.rotations[pieces["body"]], frame.positions[pieces["body"]]
         pieces["center"] = np.einsum("nij,nj->ni", R, pieces["center"]) + p
         pieces["R"] = R @ pieces["R"]
         for lengths in ("center", "half", "bevel"):
             pieces[lengths] /= self._unit
-        return pieces
+        return self._pieces._replace(records=pieces)
 
 
 def _is_terrain(geom: Geom, model: Model) -> bool:
@@ -117,50 +104,3 @@ def _is_terrain(geom: Geom, model: Model) -> bool:
     if geom.type == "half_space":
         return model.body_id(geom.body) > 0 or bool(geom.rotation[2, 2] < LEVEL)
     return geom.type in ("height_field", "block_field")
-
-
-def _pieces(model: Model, unit: float) -> Iterator[Any]:
-    """Every geom that has a shape, and every hinge between two drawn bodies, in body axes [m]."""
-    for geom in model.geoms:
-        if geom.type in KINDS:
-            yield _piece(model, geom, unit)
-    yield from _hinges(model)
-
-
-def _piece(model: Model, geom: Geom, unit: float) -> Any:
-    geom = boxed(geom)
-    piece = np.zeros(1, PIECE)[0]
-    piece.kind, piece.body = KINDS[geom.type], model.body_id(geom.body)
-    piece.center[:], piece.R[:], piece.half[:] = geom.position, geom.rotation, geom.size
-    if geom.type == "point":
-        piece.half[0] = POINT_RADIUS * unit
-    piece.color[:] = geom.color or color_of(model, geom, int(piece.body))
-    piece.bevel = BEVEL * float(geom.size.min()) if piece.body else NOSE * unit
-    if piece.body == 0 and geom.color is None:
-        piece.color[:] = palette.STONE
-    return piece
-
-
-def _hinges(model: Model) -> Iterator[Any]:
-    """A short dark rod along the axis of each hinge that carries a limb."""
-    drawn = drawn_bodies(model)
-    for body in drawn:
-        record = model.bodies[body]
-        limbs = [g for g in model.geoms if g.type == "capsule" and model.body_id(g.body) == body]
-        if record.joint != REVOLUTE or not limbs or not _carried(model, body, drawn):
-            continue
-        piece = np.zeros(1, PIECE)[0]
-        radius = float(limbs[0].size[0])
-        piece.kind, piece.body = ROD, body
-        piece.R[:] = rotation_to(np.array(record.axis))
-        piece.half[:] = 0.62 * radius, 0.62 * radius, 0.0
-        piece.color[:] = palette.JOINT
-        yield piece
-
-
-def _carried(model: Model, body: int, drawn: list[int]) -> bool:
-    """Whether a drawn body stands above this one, massless joints between them or not."""
-    above = int(model.bodies[body].parent)
-    while above > 0 and above not in drawn:
-        above = int(model.bodies[above].parent)
-    return above > 0

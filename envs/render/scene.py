@@ -19,6 +19,7 @@ from dynenvs.envs.render import palette
 from dynenvs.memory.records import REVOLUTE
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
+from dynenvs.model.polyhedra import polyhedron_of
 
 Array = NDArray[np.float64]
 
@@ -131,14 +132,15 @@ def unit_of(view_height: float) -> float:
 
 
 def _solids(model: Model, point_radius: float) -> Iterator[Solid]:
-    """Every geom as one solid or, a box, as its six faces."""
+    """Every geom as one solid or, a box or hull, as its faces."""
     for geom in model.geoms:
         body = model.body_id(geom.body)
         color = geom.color or color_of(model, geom, body)
-        geom = boxed(geom)
         z = geom.rotation[:, 2]
         if geom.type == "box":
             yield from _faces(geom, body, color)
+        elif geom.corners is not None:
+            yield from _facets(geom, body, color)
         elif geom.type == "capsule":
             core = np.array([geom.position - z * geom.size[1], geom.position + z * geom.size[1]])
             yield Solid(body, core, float(geom.size[0]), color)
@@ -148,8 +150,17 @@ def _solids(model: Model, point_radius: float) -> Iterator[Solid]:
             yield Solid(body, geom.position[None], point_radius, geom.color or palette.JOINT)
 
 
+def _facets(geom: Geom, body: int, color: palette.Color) -> Iterator[Solid]:
+    """The faces of a convex solid."""
+    assert geom.corners is not None
+    shape = polyhedron_of(geom.corners.tobytes(), f"geom {geom.name!r}")
+    places = shape.corners @ geom.rotation.T + geom.position
+    for loop, normal in zip(shape.loops, shape.normals, strict=True):
+        yield Solid(body, places[loop], 0.0, color, geom.rotation @ normal)
+
+
 def boxed(geom: Geom) -> Geom:
-    """What is drawn of a geom: of a convex solid the box around its corners, else itself."""
+    """The box around the corners of a convex solid; any other geom as it is."""
     if geom.corners is None:
         return geom
     low, high = geom.corners.min(axis=0), geom.corners.max(axis=0)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from dynenvs.envs.render.cast import BLOCK, ROD
 from dynenvs.envs.render.lens import Vector, dot, vector
+from dynenvs.envs.render.pieces import BLOCK, MESH, ROD, Pieces
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.records import record_type
 
@@ -30,11 +30,12 @@ LEAST_BLUR = 0.006  # [m]
 BELOW = 0.3  # so far below the lowest piece a shadow may fall [m]
 THICK = 0.1  # a block's middle is no further above its edges for its shadow's blur [m]
 CELLS = 24
+MOST = 16  # corners of a mesh's outline
 HEADS = CELLS * CELLS + 1  # entries of the table before the lists
 
 CASTER = record_type(
     [
-        ("corners", "f8", (8, 2)),  # across the light, in order [m]
+        ("corners", "f8", (MOST, 2)),  # across the light, in order [m]
         ("count", "i8"),
         ("radius", "f8"),
         ("middle", "f8", (2,)),
@@ -43,8 +44,8 @@ CASTER = record_type(
         ("along", "f8", (2,)),  # of a rod: from -1 to 1 between its ends, across the light [1/m]
         # How much higher its end is than its middle; of a block: at most, of any place in it
         ("rise", "f8"),
-        ("half", "f8", (3,)),  # of a block
-        ("turn", "f8", (3, 3)),  # of a block: from the light's axes to its own
+        ("half", "f8", (3,)),  # of a block, or of the one around a mesh
+        ("turn", "f8", (3, 3)),  # of this block: from the light's axes to its own
     ]
 )
 
@@ -62,8 +63,8 @@ class Light(NamedTuple):
     table: Array
 
 
-def light(towards: Array, blur: float, pieces: Array) -> Light:
-    """A light that shines on the pieces (PIECE)."""
+def light(towards: Array, blur: float, pieces: Pieces) -> Light:
+    """A light that shines on the pieces."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(towards[0]) < 0.8 else np.array([0.0, 1.0, 0.0])
     first = np.cross(towards, helper)
     first /= np.linalg.norm(first)
@@ -85,17 +86,21 @@ def light(towards: Array, blur: float, pieces: Array) -> Light:
     return Light(axes, blur, casters, low, cell, np.concatenate([heads, np.nonzero(near)[1]]))
 
 
+_ROUND = 2.0 * np.pi / MOST * np.arange(MOST)
+_LOOKS = np.array([np.cos(_ROUND), np.sin(_ROUND)])
 _SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
 
 
-def _outlines(pieces: Array, axes: Array) -> Array:
+def _outlines(pieces: Pieces, axes: Array) -> Array:
     """CASTER of every piece, shape (n,), across the light with these axes."""
-    casters = np.zeros(len(pieces), CASTER)
-    kind, half = pieces["kind"], pieces["half"]
-    seen, across = pieces["center"] @ axes.T, axes @ pieces["R"]
+    records = pieces.records
+    casters = np.zeros(len(records), CASTER)
+    kind, half = records["kind"], records["half"]
+    seen, across = records["center"] @ axes.T, axes @ records["R"]
+    solid = (kind == BLOCK) | (kind == MESH)
     casters["middle"], casters["height"] = seen[:, :2], seen[:, 2]
-    casters["radius"] = np.where(kind == BLOCK, 0.0, half[:, 0])
-    corners, count, reach = casters["corners"], casters["count"], np.zeros(len(pieces))
+    casters["radius"] = np.where(solid, 0.0, half[:, 0])
+    corners, count, reach = casters["corners"], casters["count"], np.zeros(len(records))
     corners[:, 0], count[:] = seen[:, :2], 1
     rods = np.flatnonzero(kind == ROD)
     ways = across[rods, :, 2] * half[rods, 1:2]
@@ -106,17 +111,28 @@ def _outlines(pieces: Array, axes: Array) -> Array:
     lying = length > 1e-9  # others stand along the light
     casters["along"][rods[lying]] = ways[lying, :2] / length[lying, None]
     casters["rise"][rods[lying]] = ways[lying, 2]
-    blocks = np.flatnonzero(kind == BLOCK)
+    blocks = np.flatnonzero(solid)
     casters["half"][blocks] = half[blocks]
     casters["turn"][blocks] = np.swapaxes(across[blocks], 1, 2)
     casters["rise"][blocks] = np.linalg.norm(half[blocks], axis=1)
     for k in blocks:
-        outline = (_SIGNS * half[k]) @ across[k, :2].T
-        outline = outline[ConvexHull(outline).vertices]
+        if kind[k] == MESH:
+            outline = _around(pieces, records[k], across[k, :2])
+        else:
+            outline = (_SIGNS * half[k]) @ across[k, :2].T
+            outline = outline[ConvexHull(outline).vertices]
         count[k], corners[k, : len(outline)] = len(outline), outline + seen[k, :2]
         reach[k] = np.linalg.norm(outline, axis=1).max()
     casters["reach"] = reach + casters["radius"]
     return casters
+
+
+def _around(pieces: Pieces, piece: Any, across: Array) -> Array:
+    """The outermost points of a mesh's hull in so many directions, in order."""
+    first = piece["hull_first"]
+    points = pieces.hulls[first : first + piece["hull_count"]] @ across.T
+    found = np.argmax(points @ _LOOKS, axis=0)
+    return np.asarray(points[found[found != np.roll(found, 1)]])
 
 
 @inlined

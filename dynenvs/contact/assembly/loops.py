@@ -46,6 +46,7 @@ from dynenvs.model.model import Model
 
 HELD = 0  # what the first two kernels return, unless they could not be compiled
 REDUNDANT = 1e-12  # a pivot of K below this share of its diagonal entry is one of a redundant row
+MOVED = 1e-10  # ... or of this share of the largest entry: a row that roundoff alone moves
 CLOSED = 1e-14  # error that is left alone [m, rad]
 OPEN = 1e-9  # error from which a loop counts as open after them [m, rad]
 ROUNDS = 20  # of Newton's method; two or three are the rule
@@ -83,9 +84,11 @@ def _couple_rows(m: ModelView, L: Floats, free_dof_mask: Floats, c: LoopView) ->
 @kernel
 def _factor_rows(c: LoopView) -> None:
     """Cholesky's factor in K's place, row by row; redundant rows are left out."""
-    K = c.K
+    K, largest = c.K, 0.0
     for q in range(K.shape[0]):
-        c.x[q] = K[q, q]
+        largest = max(largest, K[q, q])
+    for q in range(K.shape[0]):
+        c.x[q] = max(K[q, q], MOVED * largest)
     for q in range(K.shape[0]):
         end = c.lasts[q] + 1
         redundant = not K[q, q] > REDUNDANT * c.x[q]

@@ -24,7 +24,16 @@ from dynenvs.contact.detection.geometry.polyhedron import (
     three,
 )
 from dynenvs.contact.detection.geometry.round_hull import capsule_hull, sphere_hull
-from dynenvs.contact.detection.geometry.spot import COINCIDENT, Point, back, dot, into, point
+from dynenvs.contact.detection.geometry.spot import (
+    COINCIDENT,
+    Point,
+    along,
+    back,
+    column,
+    dot,
+    into,
+    point,
+)
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.memory.layout import (
     Bytes,
@@ -39,6 +48,7 @@ from dynenvs.memory.layout import (
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, HEIGHT_FIELD
 
 FOUND = 0
+TURNS = 6  # planes that are looked at to tell a pair that is far apart
 
 
 @apart("int64(uint8[::1], uint8[::1], int64, int64)", "hulls", seconds=8)
@@ -51,17 +61,21 @@ def find_hull_spots(packed: Bytes, buffer: Bytes, number: int, first: int) -> in
     hulls, room = open_hulls(m, packed, buffer)
     pair = pairs[number]
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
-    if pair.kind_b == HEIGHT_FIELD:
+    round_ = pair.kind_a != BOX and pair.kind_a != CONVEX
+    if pair.kind_b == CONVEX and round_:
+        hull = open_polyhedron(hulls, pair.hull_b)
+        if _is_far_from_ball(pair, a, b, hull):
+            return FOUND
+        if pair.kind_a == CAPSULE:
+            capsule_hull(pair, a, b, hull, room, w.spots, first)
+        else:
+            sphere_hull(pair, a, b, hull, w.spots, first)
+    elif pair.kind_b == HEIGHT_FIELD:
         _over_hills(pair, a, b, heights, open_polyhedron(hulls, pair.hull_a), w.spots, first)
     elif pair.kind_b == BLOCK_FIELD:
         _over_blocks(pair, a, b, heights, hulls, room, w.spots, first)
-    elif pair.kind_a == BOX or pair.kind_a == CONVEX:
-        _both(pair, a, b, hulls, room, w.spots, first)
-    elif pair.kind_a == CAPSULE:
-        hull = open_polyhedron(hulls, pair.hull_b)
-        capsule_hull(pair, a, b, hull, room, w.spots, first)
     else:
-        sphere_hull(pair, a, b, open_polyhedron(hulls, pair.hull_b), w.spots, first)
+        _both(pair, a, b, hulls, room, w.spots, first)
     return FOUND
 
 
@@ -79,7 +93,7 @@ def _both(
     origin = point(b.center)
     one, other = open_polyhedron(hulls, pair.hull_a), open_polyhedron(hulls, pair.hull_b)
     scale_a, scale_b = _scale(pair.kind_a, a), _scale(pair.kind_b, b)
-    if _parted(one, a, scale_a, other, b, scale_b) > LOOK:
+    if _are_far(one, a, scale_a, other, b, scale_b):
         return
     place_a = placed(one, a, scale_a, origin, room)
     rest = room[one.corners.shape[0] + one.normals.shape[0] + one.levels.shape[0] :]
@@ -88,32 +102,81 @@ def _both(
 
 
 @inlined
-def _parted(
+def _are_far(
     one: Polyhedron, a: Any, scale_a: Point, other: Polyhedron, b: Any, scale_b: Point
-) -> float:
-    """How far a plane across the line between their centres parts two polyhedra [m].
+) -> bool:
+    """Whether a plane parts two polyhedra by more than LOOK.
 
-    Most pairs that are near each other end here, before they are placed.
+    Most pairs that are near each other end here, before they are placed.  The plane is looked for
+    first across the line between their centres, then by reflections (Chung, Wang, Quick collision
+    detection of polytopes in virtual environments, VRST 1996): one that is not found costs time
+    alone.
     """
-    d = minus(point(a.center), point(b.center))
-    length = math.sqrt(dot(d, d))
-    if not length > COINCIDENT:
-        return 0.0
-    n = (d[0] / length, d[1] / length, d[2] / length)
-    back_ = (-n[0], -n[1], -n[2])
-    return length - _reach(one, a, scale_a, back_) - _reach(other, b, scale_b, n)
+    way = minus(point(a.center), point(b.center))
+    for _ in range(TURNS):
+        n = _unit(way)
+        p = _outermost(one, a, scale_a, (-n[0], -n[1], -n[2]))
+        gap, way = _turned(n, minus(p, _outermost(other, b, scale_b, n)), LOOK)
+        if gap > LOOK:
+            return True
+    return False
 
 
 @inlined
-def _reach(own: Polyhedron, shape: Any, scale: Point, n: Point) -> float:
-    """How far a polyhedron reaches from its centre along n [m]."""
+def _is_far_from_ball(pair: Any, a: Any, b: Any, hull: Polyhedron) -> bool:
+    """`_are_far` for a sphere or capsule A and a hull."""
+    length = pair.size_a[1] if pair.kind_a == CAPSULE else 0.0
+    u, apart_ = column(a.R, 2), LOOK + pair.size_a[0]
+    way = minus(point(a.center), point(b.center))
+    for _ in range(TURNS):
+        n = _unit(way)
+        p = along(point(a.center), -length if dot(u, n) > 0.0 else length, u)
+        gap, way = _turned(n, minus(p, _outermost(hull, b, (1.0, 1.0, 1.0), n)), apart_)
+        if gap > apart_:
+            return True
+    return False
+
+
+@inlined
+def _unit(way: Point) -> Point:
+    length = math.sqrt(dot(way, way))
+    if not length > COINCIDENT:
+        return 0.0, 0.0, 1.0
+    return way[0] / length, way[1] / length, way[2] / length
+
+
+@inlined
+def _turned(n: Point, between: Point, apart_: float) -> tuple[float, Point]:
+    """How far planes across n part two solids, and n reflected towards a better way.
+
+    between: from B's outermost point along n to A's lowest
+    """
+    gap = dot(between, n)
+    short = along(between, -apart_, n)
+    square = dot(short, short)
+    if not square > COINCIDENT * COINCIDENT:
+        return gap, n
+    return gap, along(n, -2.0 * dot(short, n) / square, short)
+
+
+@inlined
+def _outermost(own: Polyhedron, shape: Any, scale: Point, n: Point) -> Point:
+    """The corner of a polyhedron that is outermost along n."""
     x, y, z = back(shape.R, n)
     x, y, z = scale[0] * x, scale[1] * y, scale[2] * z
-    most = -math.inf
+    most, best = -math.inf, 0
     for i in range(0, own.corners.shape[0], 3):
         c = own.corners
-        most = max(most, x * c[i] + y * c[i + 1] + z * c[i + 2])
-    return most
+        reach = x * c[i] + y * c[i + 1] + z * c[i + 2]
+        if reach > most:
+            most, best = reach, i
+    c, R, o = own.corners, shape.R, shape.center
+    x, y, z = scale[0] * c[best], scale[1] * c[best + 1], scale[2] * c[best + 2]
+    return (
+        o[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+        o[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+        o[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+    )
 
 
 @inlined

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.importing.losses import Losses
-from dynenvs.model.importing.urdf import prepare
+from dynenvs.model.importing.urdf import SCHEMES, prepare
 from dynenvs.model.parts import ModelError
 
 CONNECT, WELD, COUPLING = 0, 1, 2  # as in mjtEq
 BODY = 1  # as in mjtObj
+OPENING = "Error opening"
+FUSED = "The static bodies of the spec were fused before this error, and remain so."
 
 
 class Source(NamedTuple):
@@ -71,8 +73,9 @@ def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Los
 
 
 def one_line(error: Exception) -> str:
-    """The text of an error without its line breaks."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """The text of an error without its line breaks, and without what only mujoco's users know."""
+    text = " ".join(str(error).split()).removeprefix("Error: ")
+    return text.removesuffix(FUSED).strip() or type(error).__name__
 
 
 def _advice(text: str) -> str:
@@ -81,8 +84,12 @@ def _advice(text: str) -> str:
         return (
             ": give this link an <inertial> (URDF), or its body one or a geom with a density (MJCF)"
         )
-    if "opening file" in text or "Error opening" in text:
+    if any(scheme.replace("//", "/") in text for scheme in SCHEMES) and OPENING in text:
+        return ": put its package beside the file, or name it in ROS_PACKAGE_PATH"
+    if OPENING in text or "opening file" in text:
         return ": put the file there, or correct its name or the compiler's meshdir"
+    if "no decoder found for mesh file" in text:
+        return ": meshes must be STL, OBJ or MSH"
     return ""
 
 

@@ -17,13 +17,22 @@ from numpy.typing import NDArray
 from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.hulls import ellipsoid, fewer_corners, hull_corners, prism
-from dynenvs.model.importing.bodies import Bodies, unusual
-from dynenvs.model.importing.compiled import Source, any_of, disabled, has_loops, names, rotation
+from dynenvs.model.importing.bodies import HINGE, SLIDE, Bodies, unusual
+from dynenvs.model.importing.compiled import (
+    Source,
+    any_of,
+    disabled,
+    has_loops,
+    mujoco_package,
+    names,
+    rotation,
+)
 from dynenvs.model.importing.losses import Losses
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 HULLS = (ELLIPSOID, CYLINDER, MESH)  # become convex solids
 MOST_CORNERS = 64
+OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other [m]
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
 
@@ -71,7 +80,8 @@ def add_shapes(
         place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
         builder.site(name, bodies.names[b], position=place, rotation=turn)
     _note_losses(m, shapes, touching, losses, moments)
-    _add_pairs(builder, m, shapes, touching, moments)
+    overlapping = _overlapping(source, shapes, losses) if source.urdf else set()
+    _add_pairs(builder, m, shapes, touching, moments, overlapping)
     return shapes
 
 
@@ -152,13 +162,19 @@ def _add_pairs(
     shapes: Shapes,
     touching: NDArray[np.bool_],
     moments: bool,
+    overlapping: set[tuple[int, int]],
 ) -> None:
-    """Tell the builder of all pairs that it would judge otherwise."""
+    """Tell the builder of all pairs that it would judge otherwise.
+
+    overlapping: pairs that pass through each other
+    """
     chosen = np.flatnonzero(shapes.carried & touching)
     first, second = (chosen[k] for k in np.triu_indices(len(chosen), 1))
     theirs, friction = _rules(m, first, second, moments)
     grounds = np.isin(m.geom_type, (PLANE, FIELD))
     theirs &= ~(grounds[first] & grounds[second])
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    theirs &= ~np.array([pair in overlapping for pair in pairs], dtype=bool)
     tree = m.body_treeid[m.geom_bodyid]
     ours = tree[first] != tree[second]
     own = _frictions(m.geom_friction, m.geom_condim, moments)
@@ -172,6 +188,30 @@ def _add_pairs(
             said = friction[k].tolist() if other[k] else (None, None, None)
             slides, spins, rolls = said
             builder.pair(a, b, friction=slides, torsional_friction=spins, rolling_friction=rolls)
+
+
+def _overlapping(source: Source, shapes: Shapes, losses: Losses) -> set[tuple[int, int]]:
+    """Pairs of a URDF's shapes that overlap in its pose at zero, joints within their limits.
+
+    MJCF excludes pairs by itself.  A URDF cannot say that shells which are modelled one through the
+    other do not push each other apart, and common tools leave such pairs out (MoveIt's setup
+    assistant, as "colliding by default").
+    """
+    mujoco, m = mujoco_package(), source.m
+    data = mujoco.MjData(m)
+    for j in np.flatnonzero((m.jnt_limited != 0) & np.isin(m.jnt_type, (HINGE, SLIDE))):
+        at = m.jnt_qposadr[j]
+        data.qpos[at] = min(max(data.qpos[at], m.jnt_range[j, 0]), m.jnt_range[j, 1])
+    mujoco.mj_forward(m, data)
+    deep = data.contact.geom[data.contact.dist < -OVERLAP]
+    found = {(int(min(pair)), int(max(pair))) for pair in deep}
+    called = [f"{shapes.names[a]} and {shapes.names[b]}" for a, b in sorted(found)]
+    losses.add(
+        "contact between shapes that overlap where all joints are at zero",
+        called,
+        "they pass through each other",
+    )
+    return found
 
 
 def _frictions(coefficients: Any, dims: Any, moments: bool) -> Floats:
