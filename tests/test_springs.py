@@ -149,5 +149,3 @@ def test_springs_that_cannot_be_are_refused() -> None:
     ):
         with pytest.raises(ModelError, match=message):
             builder.body("link", joint=revolute(**options), mass=1.0)
-    with pytest.raises(ModelError, match="only revolute and prismatic joints have a stiffness"):
-        builder.body("ball", joint=dynenvs.spherical(stiffness=1.0), mass=1.0)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.implied import leave_out_implied
 from dynenvs.contact.assembly.impulses import apply_impulses
-from dynenvs.contact.assembly.rows import limited_coordinate
+from dynenvs.contact.assembly.rows import angle_left, first_limited, limited_coordinate
 from dynenvs.contact.detection.detect import (
     feature_gap,
     is_contact,
@@ -43,7 +43,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import FAR
+from dynenvs.memory.records import FAR, SWING
 from dynenvs.memory.views import raw
 
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
@@ -254,8 +254,11 @@ def _limit_errors(
     """
     for r in range(first, e.rows):
         j = limited_coordinate(e.J, r)
-        dof, at = dofs[j], q[dofs[j].q_at]
-        gap = at - dof.lower if e.J[r, j] > 0.0 else dof.upper - at
+        dof = dofs[first_limited(dofs, j)]
+        if dof.limited == SWING:
+            gap = angle_left(dof, q)
+        else:
+            gap = q[dof.q_at] - dof.lower if e.J[r, j] > 0.0 else dof.upper - q[dof.q_at]
         # A pressed stop is to be met exactly: else the others' correction would go through it.
         if gap < 0.0 or (pressed >> j) & 1:
             e.errors[r] = -gap

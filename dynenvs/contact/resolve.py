@@ -7,6 +7,7 @@ from dynenvs.contact.assembly.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.assembly.rows import (
     contact_rows,
     couple,
+    first_limited,
     limit_rows,
     limited_coordinate,
     moving_tree,
@@ -48,7 +49,7 @@ from dynenvs.memory.layout import (
     open_stops,
     open_workspace,
 )
-from dynenvs.memory.records import PYRAMID
+from dynenvs.memory.records import PYRAMID, SWING
 
 ROUNDS = 5  # of adding candidates that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a candidate counts [m]
@@ -179,8 +180,9 @@ def _remember_stops(m: ModelView, s: StateView, w: WorkspaceView, count: int, ro
     if count > 0:
         first = w.contacts[count - 1].row + 1 + w.contacts[count - 1].tangents
     for r in range(first, rows):
-        j = limited_coordinate(w.J, r)
-        stops[j] = w.J[r, j] * w.impulse_row[r]
+        j = first_limited(m.dofs, limited_coordinate(w.J, r))
+        for k in range(j, j + (3 if m.dofs[j].limited == SWING else 1)):
+            stops[k] = w.J[r, k] * w.impulse_row[r]
 
 
 @inlined

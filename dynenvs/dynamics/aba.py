@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynenvs.dynamics.rnea import subtract_wrench
+from dynenvs.dynamics.springs import stretch
 from dynenvs.jit.compiled import kernel, prepare_once
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_matrix, inertia_times
@@ -103,7 +104,7 @@ def _aba(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, a: Floats) -> No
     for j in range(m.header[0].nv):
         w.tau[j] = tau[j] - m.dofs[j].damping * s.v[j]
         if m.dofs[j].stiffness != 0.0:
-            w.tau[j] -= m.dofs[j].stiffness * (s.q[m.dofs[j].q_at] - m.dofs[j].reference)
+            w.tau[j] -= m.dofs[j].stiffness * stretch(m, s.q, j)
     aba_passes(m, s, w, w.tau, 0.0, a)
 
 

@@ -1,4 +1,4 @@
-"""Springs of hinges and slides, implicit in a step as their dampers are.
+"""Springs of joints, implicit in a step as their dampers are.
 
 A spring of stiffness K pulls with -K (q - r), r being its reference.  Semi-implicit Euler takes the
 position at the end of the step, q + dt v+, so that
@@ -12,12 +12,34 @@ the midpoint rule the mean of both ends, qm + dt/4 (v+ - v) with the middle qm =
 Both have the square of the time for which dampers act before K in the matrix.  Stiff springs
 are damped by the first rule and keep their energy by the second, at any step (Hairer, Lubich,
 Wanner, Geometric Numerical Integration, II.1).
+
+A ball's spring pulls towards a reference orientation with -K t, t being the body-fixed rotation
+vector from there, of at most half a turn; its energy is K |t|^2 / 2.  Here q - r is t, and its rate
+is taken to be v: the same along the axis of t, and at small angles.
 """
 
 from __future__ import annotations
 
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.rotation import turned
 from dynenvs.memory.layout import Floats, ModelView, StateView
+from dynenvs.memory.records import FREE
+
+
+@inlined
+def stretch(m: ModelView, q: Floats, j: int) -> float:
+    """q - r of coordinate j: how far its spring is from where it does not pull [m, rad]."""
+    dof, body = m.dofs[j], m.bodies[m.dofs[j].body]
+    if body.nv == 1:
+        return float(q[dof.q_at] - dof.reference)
+    k, at = j - body.v_at, body.q_at
+    if body.joint == FREE:
+        if k < 3:
+            return float(q[at + k] - dof.reference)
+        k, at = k - 3, at + 3
+    a, b, c = m.dofs[j - k], m.dofs[j - k + 1], m.dofs[j - k + 2]
+    x, y, z = turned(q, at, a.reference, b.reference, c.reference)
+    return float(x if k == 0 else (y if k == 1 else z))
 
 
 @kernel
@@ -26,7 +48,7 @@ def add_springs(m: ModelView, s: StateView, M: Floats, bias: Floats, dt: float) 
     for j in range(m.header[0].nv):
         dof = m.dofs[j]
         if dof.stiffness != 0.0:
-            bias[j] += dof.stiffness * (s.q[dof.q_at] - dof.reference)
+            bias[j] += dof.stiffness * stretch(m, s.q, j)
             M[j, j] += dt * dt * dof.stiffness
 
 
@@ -44,6 +66,6 @@ def spring_energy(m: ModelView, s: StateView) -> float:
     for j in range(m.header[0].nv):
         dof = m.dofs[j]
         if dof.stiffness != 0.0:
-            stretch = s.q[dof.q_at] - dof.reference
-            energy += 0.5 * dof.stiffness * stretch * stretch
+            long = stretch(m, s.q, j)
+            energy += 0.5 * dof.stiffness * long * long
     return energy

@@ -117,6 +117,43 @@ def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
 
 
 @inlined
+def _turn(
+    w0: float, x0: float, y0: float, z0: float, rx: float, ry: float, rz: float, nearest: bool
+) -> tuple[float, float, float]:
+    """The rotation vector t [rad] with q0 = exp(r / 2) * exp(t / 2), nearest: |t| <= pi."""
+    angle = math.sqrt(rx * rx + ry * ry + rz * rz)
+    c = math.cos(0.5 * angle)
+    k = math.sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+    b, d, e = -k * rx, -k * ry, -k * rz
+    w = c * w0 - b * x0 - d * y0 - e * z0
+    x = c * x0 + b * w0 + d * z0 - e * y0
+    y = c * y0 - b * z0 + d * w0 + e * x0
+    z = c * z0 + b * y0 - d * x0 + e * w0
+    if nearest and w < 0.0:
+        w, x, y, z = -w, -x, -y, -z
+    sine = math.sqrt(x * x + y * y + z * z)
+    k = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 * abs(w) else 2.0 / w
+    return k * x, k * y, k * z
+
+
+@inlined
+def turned(q: Floats, at: int, rx: float, ry: float, rz: float) -> tuple[float, float, float]:
+    """The body-fixed rotation vector t [rad] with q = exp(r / 2) * exp(t / 2), |t| <= pi.
+
+    q: the quaternion that begins at entry `at`, of any length
+    """
+    return _turn(q[at], q[at + 1], q[at + 2], q[at + 3], rx, ry, rz, True)
+
+
+@inlined
+def turned_on(q: Floats, at: int, rx: float, ry: float, rz: float) -> tuple[float, float, float]:
+    """The rotation vector t [rad] of q * exp(r / 2), which may go on beyond half a turn."""
+    s = 1.0 if q[at] >= 0.0 else -1.0  # log(q exp) = -log(exp^-1 q^-1)
+    x, y, z = _turn(s * q[at], -s * q[at + 1], -s * q[at + 2], -s * q[at + 3], rx, ry, rz, False)
+    return -x, -y, -z
+
+
+@inlined
 def rotate(R: Floats, x: Floats) -> tuple[float, float, float]:
     """R x as three numbers; shapes (3, 3) and (3,)."""
     return (

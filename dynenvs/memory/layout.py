@@ -42,6 +42,7 @@ from dynenvs.memory.records import (
     DOF,
     ELIMINATED,
     FEATURE,
+    GEAR,
     HEADER,
     LOOP,
     MEMORY,
@@ -50,6 +51,8 @@ from dynenvs.memory.records import (
     PAIR,
     POLYGON,
     POSE,
+    SERVO,
+    SERVO_WORK,
     SHAPE,
     SOLID,
     SPOT,
@@ -204,6 +207,8 @@ def fill_offsets(header: Any) -> None:
             ("spans_at", 16 * nv if header.ne else 0),
             ("lasts_at", 8 * header.ne),
             ("polygons_at", header.npolygons * POLYGON_SIZE),
+            ("servos_at", header.nservos * SERVO.itemsize),
+            ("gears_at", header.ngears * GEAR.itemsize),
         ],
     )
     header.state_bytes = place(
@@ -222,6 +227,8 @@ def fill_offsets(header: Any) -> None:
             ("moments_at", 24 * nk if header.moments else 0),
             ("stops_at", 8 * nv if header.nlimited else 0),
             ("dry_at", 8 * nv if header.ndry else 0),
+            ("drive_at", 8 * nv if header.nservos else 0),
+            ("saturated_at", 8 * (header.nservos + nv) if header.nservos else 0),
         ],
     )
     header.workspace_bytes = place(
@@ -266,6 +273,8 @@ def fill_offsets(header: Any) -> None:
             ("loop_vectors_at", 32 * header.ne),
             ("loop_v_at", 16 * nv if header.ne else 0),
             ("sparse_at", sparse_bytes(header)),
+            ("servo_work_at", header.nservos * SERVO_WORK.itemsize),
+            ("driven_at", 8 * (1 + 2 * nv) if header.nservos else 0),
         ],
     )
 

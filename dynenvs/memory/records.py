@@ -14,6 +14,8 @@ FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
 COUPLED = 5  # of loops alone
 # What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
 ROOTED, ALONE, BASE = range(3)
+# What limits a coordinate: two stops, or the largest angle of the ball that begins with it
+STOPS, SWING = 1, 2
 # Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
 POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD, CONVEX = range(8)
 # Friction cones
@@ -41,18 +43,21 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
+    "nservos", "ngears",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
-    "hulls_at", "loops_at", "spans_at", "lasts_at", "polygons_at", "model_bytes", "q_at",
+    "hulls_at", "loops_at", "spans_at", "lasts_at", "polygons_at", "servos_at",
+    "gears_at", "model_bytes", "q_at",
     "v_at", "touched_at", "memory_at", "coefficients_at", "owners_at", "wrench_at",
-    "mass_scale_at", "surface_at", "last_at", "moments_at", "stops_at", "dry_at", "state_bytes",
+    "mass_scale_at", "surface_at", "last_at", "moments_at", "stops_at", "dry_at", "drive_at",
+    "saturated_at", "state_bytes",
     "pose_at", "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at", "shapes_at",
     "hull_room_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at",
     "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at",
     "J_at", "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at",
     "block_at", "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at",
-    "loop_vectors_at", "loop_v_at", "sparse_at", "workspace_bytes",
+    "loop_vectors_at", "loop_v_at", "sparse_at", "servo_work_at", "driven_at", "workspace_bytes",
 ]
 # fmt: on
 HEADER = record_type([(name, "i8") for name in (*_COUNTS, *_PLACES)] + [("gravity", "f8", (3,))])
@@ -101,7 +106,7 @@ DOF = record_type(
         ("q_at", "i8"),
         ("actuated", "i8"),
         ("kinematic", "i8"),  # its velocity is what the user sets: it has an infinite mass
-        ("limited", "i8"),
+        ("limited", "i8"),  # STOPS, SWING, or 0
         ("lower", "f8"),
         ("upper", "f8"),
         ("velocity", "f8"),
@@ -109,10 +114,36 @@ DOF = record_type(
         ("damping", "f8"),
         ("armature", "f8"),
         ("friction", "f8"),  # dry
-        ("stiffness", "f8"),  # of a spring, and where it does not pull
+        # Of a spring, and where it does not pull: a position, or an entry of a rotation vector
+        ("stiffness", "f8"),
         ("reference", "f8"),
     ]
 )
+
+# An actuator of a model in which the force of one at least follows the state
+# (`dynenvs.model.annotations.Actuator`).
+SERVO = record_type(
+    [
+        ("gain", "f8", (3,)),
+        ("bias", "f8", (3,)),
+        ("control", "f8", (2,)),  # ranges
+        ("force", "f8", (2,)),
+        ("first", "i8"),  # of its gears, and their number
+        ("gears", "i8"),
+        # Whether its coordinates are on one way to the root: M has entries for every two of them
+        ("implicit", "i8"),
+    ]
+)
+# A coordinate that it drives.
+GEAR = record_type(
+    [
+        ("dof", "i8"),
+        ("q_at", "i8"),  # of the position that its length counts, or -1
+        ("gear", "f8"),
+    ]
+)
+# What a step works out of an actuator: its force f - rate g (v+ - v), g being its gears.
+SERVO_WORK = record_type([("control", "f8"), ("force", "f8"), ("rate", "f8")])
 
 # A feature is a point of geom A (with a radius) that can touch geom B, or a pair of solids, which
 # can touch in several ways (a corner on a face, an edge across an edge).  Pairs come last; `center`

@@ -42,6 +42,7 @@ from dynenvs.model.packing import (
 )
 from dynenvs.model.pairs import Contacts
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
+from dynenvs.model.servos import fill_servos
 from dynenvs.model.solids import fill_pairs, plan_slots
 
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
@@ -110,7 +111,14 @@ class Model:
             if body.joint.type != "fixed"
         }
         self.packed: Bytes = allocate(
-            bodies, self.geoms, contacts, gravity, options, max_contacts, self.closures
+            bodies,
+            self.geoms,
+            contacts,
+            gravity,
+            options,
+            max_contacts,
+            self.closures,
+            self.actuators,
         )
         self._open()
         h = self.header
@@ -127,6 +135,7 @@ class Model:
         polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
         fill_polygons(h, polygons.view(POLYGON))
         self._fill_loops()
+        fill_servos(self.packed, self.actuators, self._joint_body)
         self._freeze()
 
     # Packing
@@ -253,6 +262,7 @@ class Model:
             "impacts": h.restitution != INELASTIC,
             "island impacts": h.sparse and h.restitution != INELASTIC,
             "midpoint": h.integrator == MIDPOINT,
+            "servos": h.nservos,
             "sparse": h.sparse,
             "cones": h.cone == CONE,
         }
@@ -334,6 +344,9 @@ class Model:
             sections.append(("stops", ("f8", (self.nv,)), h.stops_at))
         if h.ndry:
             sections.append(("dry", ("f8", (self.nv,)), h.dry_at))
+        if h.nservos:
+            sections.append(("drive", ("f8", (self.nv,)), h.drive_at))
+            sections.append(("saturated", ("i8", (int(h.nservos) + self.nv,)), h.saturated_at))
         return np.dtype(
             {
                 "names": [name for name, _, _ in sections],

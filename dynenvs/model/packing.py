@@ -19,7 +19,10 @@ from dynenvs.memory.records import (
     PYRAMID,
     ROOTED,
     SEEN,
+    STOPS,
+    SWING,
 )
+from dynenvs.model.annotations import Actuator
 from dynenvs.model.closures import Closures
 from dynenvs.model.contact_options import (
     ContactOptions,
@@ -37,6 +40,7 @@ from dynenvs.model.joint_constants import (
 )
 from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
+from dynenvs.model.servos import count_servos
 from dynenvs.model.solids import far, field_numbers, pack_hulls, plan_slots, solid_numbers
 from dynenvs.simd.vectors import WIDTH
 
@@ -56,6 +60,7 @@ def allocate(
     options: ContactOptions,
     max_contacts: int | None,
     closures: Closures,
+    actuators: tuple[Actuator, ...] = (),
 ) -> Bytes:
     """The model's buffer: a header with all counts and places, and zeros."""
     kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
@@ -102,13 +107,20 @@ def allocate(
     )
     header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
     # What the recursion does not know
+    header.nservos, header.ngears = count_servos(actuators)
     special = header.ne or header.nkinematic or header.sprung or header.moments or header.ndry
+    special = special or header.nservos
     costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
     header.recursive = costly and not special
-    # Free and spherical joints are not refined, nor are springs and moments
+    # Free and spherical joints are not refined, nor are springs, servos and moments
     simple = all(JOINT_NV[kind] <= 1 for kind in kinds)
     simple = simple and not (
-        header.ne or header.sprung or header.moments or header.ndry or header.recursive
+        header.ne
+        or header.sprung
+        or header.nservos
+        or header.moments
+        or header.ndry
+        or header.recursive
     )
     header.refined = simple and max(map(max, trees), default=0) > DEEP
     several = len(trees) > 1 or header.moments or header.ndry
@@ -196,6 +208,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
         free = kind == FREE and not (joint.actuated or body.kinematic)
         free = free and joint.damping == joint.armature == joint.friction == 0.0
+        free = free and joint.stiffness == 0.0
         record.floats = ALONE if parent == 0 and free else ROOTED
         if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
             records[record.root].floats = BASE
@@ -252,14 +265,15 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
             dof.actuated = body.joint.actuated and not body.kinematic
             dof.damping, dof.armature = body.joint.damping, body.joint.armature
             dof.friction = 0.0 if body.kinematic else body.joint.friction
-            dof.stiffness, dof.reference = body.joint.stiffness, body.joint.reference
+            dof.stiffness = body.joint.stiffness
+            dof.reference = np.broadcast_to(body.joint.reference, record.nv)[k]
             dof.velocity, dof.effort = body.joint.velocity, body.joint.effort
-            dof.lower, dof.upper = body.joint.limits
             dof.q_at = record.q_at
-            dof.limited = bool(np.isfinite(body.joint.limits).any())
+            dof.lower, dof.upper = -np.inf, np.inf
+            if k == 0 and np.isfinite(body.joint.limits).any():  # of a ball the first one has it
+                dof.lower, dof.upper = body.joint.limits
+                dof.limited = SWING if record.nv > 1 else STOPS
         record.last = last[i] = previous
-        if record.nv > 1 and np.isfinite(body.joint.limits).any():
-            raise ModelError(f"joint of {body.name!r}: only one-coordinate joints have limits")
     for j, depth in enumerate(_depths(dofs)):
         # In blocks a row is quicker, zeros and all, unless most of it belongs to other branches
         blocks = (j + 1) // WIDTH

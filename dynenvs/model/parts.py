@@ -164,14 +164,17 @@ class Joint:
     axis: Vector = (0.0, 0.0, 1.0)  # unit, in the joint frame
     position: Vector = (0.0, 0.0, 0.0)  # of the joint frame in the parent's frame [m]
     rotation: Any = None  # of the joint frame in the parent's frame, shape (3, 3)
-    limits: tuple[float, float] = (-math.inf, math.inf)  # [rad] or [m]
+    # [rad] or [m]; of a ball (0, the largest angle by which it may turn), less than pi
+    limits: tuple[float, float] = (-math.inf, math.inf)
     velocity: float = math.inf  # limit [rad/s] or [m/s], not enforced
     effort: float = math.inf  # limit [N m] or [N] of each coordinate's motor
     damping: float = 0.0  # [N m s/rad] or [N s/m]
     armature: float = 0.0  # reflected rotor inertia [kg m^2] or [kg]
     actuated: bool = True
-    stiffness: float = 0.0  # of a spring, hinges and slides alone [N m/rad] or [N/m]
-    reference: float = 0.0  # position at which the spring does not pull [rad] or [m]
+    stiffness: float = 0.0  # of a spring [N m/rad] or [N/m]; of a free joint both, in numbers
+    # Where the spring does not pull: a position [rad] or [m]; of a ball a rotation vector [rad], of
+    # a free joint a position and such a vector, shapes (3,) and (6,); or 0.0: the neutral pose
+    reference: float | Sequence[float] = 0.0
     # Dry: what holds each coordinate at rest, at most, and opposes its motion [N m] or [N]
     friction: float = 0.0
 
@@ -189,17 +192,36 @@ class Joint:
             ) from None
         if not lower < upper:
             raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
+        self._check_ball_limits(name, lower, upper)
         coefficient(self.damping, f"{name}: damping")
         coefficient(self.armature, f"{name}: armature")
         coefficient(self.stiffness, f"{name}: stiffness")
         coefficient(self.friction, f"{name}: friction")
-        if not math.isfinite(number(self.reference, f"{name}: reference")):
-            raise ModelError(f"{name}: reference must be finite, got {self.reference}")
-        if self.stiffness and self.type not in ("revolute", "prismatic"):
-            raise ModelError(f"{name}: only revolute and prismatic joints have a stiffness")
+        size = {"spherical": 3, "free": 6}.get(self.type)
+        given = _numbers(self.reference)
+        if given.shape not in ((), (size,)):
+            right = "a number" if size is None else f"0.0 or {size} numbers"
+            raise ModelError(f"{name}: reference must be {right}, got {self.reference!r}")
+        if not np.isfinite(given).all() or (size and not given.ndim and given != 0.0):
+            right = "finite" if size is None or given.ndim else f"0.0 or {size} numbers"
+            raise ModelError(f"{name}: reference must be {right}, got {self.reference}")
+        if self.stiffness and self.type == "fixed":
+            raise ModelError(f"{name}: a fixed joint has no stiffness")
         for what, value in (("velocity", self.velocity), ("effort", self.effort)):
             if not number(value, f"{name}: {what} limit") > 0.0:
                 raise ModelError(f"{name}: {what} limit must be positive, got {value}")
+
+    def _check_ball_limits(self, name: str, lower: float, upper: float) -> None:
+        """Raise a ModelError unless the limits are none, or those of a joint's coordinate."""
+        if self.type in ("revolute", "prismatic") or (math.isinf(lower) and math.isinf(upper)):
+            return
+        if self.type != "spherical":
+            raise ModelError(f"{name}: a {self.type} joint has no limits")
+        if lower != 0.0 or not upper < math.pi:
+            raise ModelError(
+                f"{name}: limits of a ball are 0.0 and the largest angle by which it may turn, "
+                f"less than pi, got {self.limits}"
+            )
 
 
 def revolute(name: str | None = None, axis: Vector = (0, 0, 1), **options: Any) -> Joint:

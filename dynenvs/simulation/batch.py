@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynenvs.contact.detection.detect import measure_own_gaps, place
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import cross, entries
@@ -23,6 +23,7 @@ from dynenvs.memory.layout import (
     open_torques,
     open_workspace,
 )
+from dynenvs.memory.servo_view import open_driven, open_servos
 from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, clear_totals, step_apart
@@ -47,12 +48,26 @@ def hold_torques(packed: Bytes, row: Bytes, buffer: Bytes, timestep: float, step
     return DONE
 
 
+@apart("int64(uint8[::1], uint8[::1], float64[::1], int64)", "servos", seconds=1)
+def take_controls(packed: Bytes, buffer: Bytes, controls: Floats, i: int) -> int:
+    """Those of world i into the workspace."""
+    m = open_model(packed)
+    driven, _, _ = open_driven(m, buffer)
+    _, _, works = open_servos(m, packed, buffer)
+    n = m.header[0].nservos
+    driven[0] = controls[i * (1 + n)]
+    for k in range(n):
+        works[k].control = controls[i * (1 + n) + 1 + k]
+    return DONE
+
+
 @kernel(seconds=2.0)
 def step_worlds(
     packed: Bytes,
     rows: Bytes,
     buffers: Bytes,
     tau: Floats,
+    controls: Floats,
     outcomes: Ints,
     timestep: float,
     steps: int,
@@ -62,10 +77,12 @@ def step_worlds(
     """Step the worlds whose outcome is WAITING and that no other thread has taken.
 
     rows: of all worlds, one after the other; tau: generalized forces, shape (count, nv)
+    controls: of models with servos; of each world 1 where they act, else 0, then its controls
     buffers: a workspace for each thread; a world whose contacts find no room stays as it was
     outcomes: DONE, STEP_FAILED or STEP_FULL, then contacts and blocks wanted, shape (count, 3)
     """
     packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
+    controls = unowned(controls)
     m = open_model(packed)
     h, n = m.header[0], outcomes.shape[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
@@ -81,6 +98,8 @@ def step_worlds(
             clear_totals(s)
             for j in range(h.nv):
                 torques[j] = tau[i, j]
+            if h.nservos > 0:
+                take_controls(packed, buffer, controls, i)
             outcome[0] = hold_torques(packed, row, buffer, timestep, steps)
             if outcome[0] == STEP_FULL:
                 restore_state(m, s, buffer)

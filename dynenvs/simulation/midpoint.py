@@ -25,6 +25,7 @@ from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
 from dynenvs.dynamics.loose import fly, spin_freely
 from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.dynamics.servos import DRIVEN, drive
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
@@ -42,6 +43,7 @@ from dynenvs.memory.layout import (
     open_workspace,
 )
 from dynenvs.memory.records import ALONE, BASE
+from dynenvs.memory.servo_view import open_driven
 
 HALFWAY = ARRIVED = 0
 SINGULAR = LOST = 1
@@ -69,15 +71,20 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     w.answer[0].recursive = 0
     damped = damped_time(m, dt)
     equations_of_motion(m, s, w, s.v, damped, w.L)
+    forces = tau
+    if m.header[0].nservos > 0:
+        if drive(packed, row, buffer, tau, dt) != DRIVEN:
+            return SINGULAR
+        _, forces, _ = open_driven(m, buffer)
     if not factor_in_place(m.dofs, w.L):
         return SINGULAR
     for j in range(m.header[0].nv):
-        w.v_free[j] = dt * (tau[j] - w.bias[j])
+        w.v_free[j] = dt * (forces[j] - w.bias[j])
     for j in range(m.header[0].nv):
         w.free_dof_mask[j] = 1.0
     if not _add_up(m, s, w, packed, buffer):
         return SINGULAR
-    if not _center_velocity(m, s, w, packed, buffer, tau, dt):
+    if not _center_velocity(m, s, w, packed, buffer, forces, dt):
         return SINGULAR
     spin_freely(m, s, w, w.v_next, dt)
     return HALFWAY

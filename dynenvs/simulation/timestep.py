@@ -27,6 +27,7 @@ from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_free
+from dynenvs.dynamics.servos import DRIVEN, SETTLED, drive, settle
 from dynenvs.dynamics.springs import add_stretch
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.kinematics.joints import integrate
@@ -38,19 +39,22 @@ from dynenvs.memory.layout import (
     ModelView,
     StateView,
     WorkspaceView,
+    buffers_of,
     open_last,
     open_model,
     open_state,
     open_workspace,
 )
 from dynenvs.memory.records import INELASTIC, MIDPOINT
+from dynenvs.memory.servo_view import open_driven
 from dynenvs.memory.views import raw, unowned
 from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
 HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
-PLACED, SUNK, ASTRAY = 0, 1, 2  # what positions are at the end of a part
+# What positions are at the end of a part; ANEW: servos reach or leave their limits within it
+PLACED, SUNK, ASTRAY, ANEW = 0, 1, 2, 3
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "step", seconds=14)
@@ -63,14 +67,17 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
-    remaining, part, halvings = dt, dt, 0
+    remaining, part, halvings, trials = dt, dt, 0, 0
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
         _bounce(packed, row, buffer, m, s, w, dt, part)
         piece = _set_out(packed, row, buffer, m, s, w, tau, part)
         placed = ASTRAY
         if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
-            placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
+            if m.header[0].nservos > 0 and settle(packed, row, buffer, trials) != SETTLED:
+                placed = ANEW
+            else:
+                placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
         if placed == PLACED and not _arrive(packed, row, buffer, m, s, w, piece):
             placed = ASTRAY
         if placed != PLACED:
@@ -83,6 +90,9 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
             add_totals(s, w)
             s.status[0].time += piece
             remaining -= piece
+            trials = 0
+        elif placed == ANEW:
+            trials += 1
         elif halvings < HALVINGS:
             halvings += 1
             part *= 0.5
@@ -275,10 +285,16 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
     equations_of_motion(m, s, w, s.v, dt, w.L)
     if h.sprung:
         add_stretch(m, s.v, w.bias, dt)
+    forces = tau
+    if h.nservos > 0:
+        packed, row, buffer = buffers_of(m, s, w)
+        if drive(packed, row, buffer, tau, dt) != DRIVEN:
+            return False
+        _, forces, _ = open_driven(m, buffer)
     if not factor_in_place(m.dofs, w.L):
         return False
     for j in range(m.header[0].nv):
-        w.v_free[j] = dt * (tau[j] - w.bias[j])
+        w.v_free[j] = dt * (forces[j] - w.bias[j])
     solve(m, w.L, w.v_free)
     for j in range(m.header[0].nv):
         w.v_free[j] += s.v[j]

@@ -21,6 +21,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_stops,
 )
+from dynenvs.memory.servo_view import open_drive, open_saturated
 from dynenvs.memory.views import vector
 
 
@@ -81,6 +82,11 @@ def _copy(m: ModelView, source: StateView, target: StateView) -> None:
         open_stops(m, target)[i] = open_stops(m, source)[i]
     for i in range(h.nv if h.ndry > 0 else 0):
         open_dry(m, target)[i] = open_dry(m, source)[i]
+    if h.nservos > 0:
+        for i in range(h.nv):
+            open_drive(m, target)[i] = open_drive(m, source)[i]
+        for i in range(h.nservos + h.nv):
+            open_saturated(m, target)[i] = open_saturated(m, source)[i]
     for i in range(source.status[0].touched):
         f = source.touched[i]
         target.touched[i] = f

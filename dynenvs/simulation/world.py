@@ -18,6 +18,7 @@ from dynenvs.model.contact_options import cone_code, cone_name, direction_counts
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
+from dynenvs.simulation.controls import check_alone, idle, put, take
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
 from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
 from dynenvs.simulation.timestep import DONE, STEP_FULL, step
@@ -97,6 +98,8 @@ class World:
         self._row = rows.view(np.uint8)
         self._buffer = self.model.workspace()
         self._tau = np.zeros(self.model.nv)
+        self._controls = idle(self.model, 1)
+        self._servos = bool(self.model.header.nservos)  # asked in each step
         self._written = False  # whether parameters may have been written from outside
         self._prepared = False  # whether all that a step calls has been compiled
 
@@ -104,7 +107,7 @@ class World:
     # future, bit for bit.  The frozen model may be shared, the state never is.
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_rows", "_row", "_buffer", "_tau", "_written", "_prepared"}
+        made = {"_rows", "_row", "_buffer", "_tau", "_controls", "_servos", "_written", "_prepared"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
         return kept | {"state": self._row.tobytes(), "tau": self._tau.copy()}
 
@@ -265,21 +268,29 @@ class World:
 
     @property
     def tau(self) -> Floats:
-        """A copy of the actuator forces of the last step, clipped to effort limits, shape (nu,)."""
+        """A copy of the actuator forces of the last step, clipped to effort limits, shape (nu,).
+
+        Of servos, those of its end (of the midpoint rule: its mean).
+        """
         applied: Floats = self._tau[self.model.actuated]
         return applied
 
-    def step(self, tau: ArrayLike | None = None, steps: int = 1) -> None:
+    def step(
+        self, tau: ArrayLike | None = None, steps: int = 1, *, control: ArrayLike | None = None
+    ) -> None:
         """Advance by `steps` time steps under actuator forces `tau` [N m, N], shape (nu,).
 
         A motor gives no more than its joint's `effort` limit: forces beyond are clipped to it, as
         the environments do and MuJoCo does with a `forcerange`; `World.tau` tells what was applied.
         Limits of velocity are not enforced (see `Joint`).
 
+        With `control` instead, a number for each of `Model.actuators`, these make the forces, anew
+        in each time step, servos implicitly (`dynenvs.dynamics.servos`).  With neither, none act.
+
         Raises:
-            ValueError: wrong shape, or not finite; `steps` is no whole number from 0 on; or
-                `friction`, `restitution` or `mass_scale` of this world hold something that cannot
-                be.
+            ValueError: wrong shape, or not finite; `tau` and `control` together, or controls of no
+                actuators; `steps` is no whole number from 0 on; or `friction`, `restitution` or
+                `mass_scale` of this world hold something that cannot be.
             SimulationError: a contact problem has no solution, or there are more contacts than the
                 limit `ModelBuilder(max_contacts=...)` allows.  The last state that was solved
                 stays.
@@ -290,6 +301,13 @@ class World:
         model = self.model
         if self._written:
             check_parameters(self.model, self._rows)
+        if self._servos:
+            self._controls[:] = 0.0
+        if control is not None:
+            check_alone(tau, model)
+            given = finite_vector(control, len(model.actuators), "control")
+            made = take(model, given[None], self._controls)
+            tau = None if made is None else made[0]
         forces = 0.0 if tau is None else finite_vector(tau, model.nu, "tau")
         limit = model.effort_limit[model.actuated]
         self._tau[model.actuated] = np.clip(forces, -limit, limit)
@@ -309,9 +327,13 @@ class World:
                     f"no solution of the step at t = {self.time:.6g} s (timestep "
                     f"{self.timestep} s, q = {self.q}, v = {self.v}); try a shorter timestep"
                 )
+        if self._servos and self._controls[0, 0] and steps:
+            self._tau[:] = self._rows["drive"][0]
 
     def _call(self) -> tuple[Any, ...]:
         """Arguments of the step's kernel."""
+        if self._servos:
+            put(self.model, self._buffer, self._controls[0])
         return self.model.packed, self._row, self._buffer, self._tau, self._timestep
 
     def _make_room(self) -> None:
@@ -332,11 +354,13 @@ class World:
 
     def _move_to(self, model: Model) -> None:
         """Go on with the same model with more room."""
-        rows, tau, written, prepared = self._rows, self._tau, self._written, self._prepared
+        rows, tau, controls = self._rows, self._tau, self._controls
+        written, prepared = self._written, self._prepared
         same = rows.dtype == model.state_dtype
         self.model = model
         self._hold(rows if same else move_rows(rows, model))
-        self._tau, self._written, self._prepared = tau, written, prepared
+        self._tau, self._controls = tau, controls
+        self._written, self._prepared = written, prepared
 
     @property
     def stop_impulses(self) -> Floats:

@@ -15,6 +15,7 @@ from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, read_wrenches, step_worlds
+from dynenvs.simulation.controls import check_alone, idle, take
 from dynenvs.simulation.diagnostics import COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
@@ -78,6 +79,7 @@ class Worlds:
         self._fresh: Any = first._rows.copy()
         self._hold(np.repeat(self._fresh, count))
         self._tau = np.zeros((count, self.model.nv))
+        self._controls = idle(self.model, count)
         self._outcomes = np.zeros((count, 3), np.int64)
         self._written = False  # whether parameters may have been written from outside
         self._prepared = False
@@ -103,6 +105,7 @@ class Worlds:
         states, start = kept.pop("states"), kept.pop("start")
         vars(self).update(kept)
         self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
+        self._controls = self._controls.copy()
         self._fresh = start.copy().view(self.model.state_dtype)
         self._hold(states.copy().view(self.model.state_dtype))
         self._written, self._prepared = True, False
@@ -241,18 +244,24 @@ class Worlds:
         return {name: status[name].copy() for name in ("residual", *COUNTERS)}
 
     def step(
-        self, tau: ArrayLike | None = None, steps: int = 1, *, mask: ArrayLike | None = None
+        self,
+        tau: ArrayLike | None = None,
+        steps: int = 1,
+        *,
+        control: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
     ) -> None:
         """Advance by `steps` time steps under actuator forces `tau` [N m, N].
 
         Args:
             tau: shape (count, nu), clipped to effort limits; none if None.
             steps: how many.
-            mask: which worlds, shape (count,); all if None.  The others' `tau` is not read.
+            control: of `Model.actuators` instead, as `World.step` tells, shape (count, actuators).
+            mask: which worlds, shape (count,); all if None.  What is given of others is not read.
 
         Raises:
-            ValueError: wrong shape, or not finite; or parameters were written that cannot be.  All
-                worlds are as they were.
+            ValueError: wrong shape, or not finite; `tau` and `control` together; or parameters were
+                written that cannot be.  All worlds are as they were.
             WorldsError: steps of some worlds have no solution, or need more contacts than the
                 model allows; all others have been stepped.
         """
@@ -260,17 +269,24 @@ class Worlds:
         who = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
-        shape = (self.count, len(self._motors))
-        forces = np.zeros(shape) if tau is None else _numbers(tau, shape, "tau")
+        self._controls[:] = 0.0
+        if control is not None:
+            check_alone(tau, self.model)
+            shape = self.count, len(self.model.actuators)
+            tau = take(self.model, _given(control, shape, "control", who), self._controls)
+        shape = self.count, len(self._motors)
+        forces = np.zeros(shape) if tau is None else _given(tau, shape, "tau", who)
         if who is not None:
             forces = np.where(who[:, None], forces, self.tau)
-        if not np.isfinite(forces).all():
-            bad = np.argwhere(~np.isfinite(forces))[:8].tolist()
-            raise ValueError(f"tau must be finite; entries {bad} are not")
         self._tau[:, self._motors] = np.minimum(np.maximum(forces, -self._limit), self._limit)
         self._outcomes[:] = 0
         self._outcomes[:, 0] = WAITING if who is None else np.where(who, WAITING, DONE)
-        self._step_all(steps)
+        try:
+            self._step_all(steps)
+        finally:
+            if self._controls[0, 0] and steps:
+                chosen = slice(None) if who is None else who
+                self._tau[chosen] = self._rows["drive"][chosen]
 
     def _step_all(self, steps: int) -> None:
         """Step who is waiting; make room where that is wanted, and ask again."""
@@ -301,7 +317,8 @@ class Worlds:
     def _run(self, steps: int) -> None:
         packed, rows, buffers = self.model.packed, _bytes(self._rows), self._buffers
         progress = new_progress(self.threads)
-        call = (packed, rows, buffers, self._tau, self._outcomes, self.timestep, steps)
+        controls = self._controls.reshape(-1)
+        call = (packed, rows, buffers, self._tau, controls, self._outcomes, self.timestep, steps)
         if not self._prepared:
             first = (*call, progress, 0)
             prepare("the dynamics", [(step_worlds, first)], self.model.kernel_groups)
@@ -400,6 +417,17 @@ def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     return array.astype(np.float64)
+
+
+def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | None) -> Floats:
+    """Finite numbers, zeros of worlds that are not chosen."""
+    array = _numbers(value, shape, name)
+    if who is not None:
+        array[~who] = 0.0
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))[:8].tolist()
+        raise ValueError(f"{name} must be finite; entries {bad} are not")
+    return array
 
 
 def _bytes(rows: NDArray[Any]) -> Bytes:

@@ -15,14 +15,17 @@ import math
 from typing import Any, NamedTuple
 
 from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.kinematics.rotation import turned, turned_on
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkspaceView
+from dynenvs.memory.records import SWING
 from dynenvs.simd.vectors import add_multiple, add_outer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 # Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
 REACH = 0.05  # [rad, m]
+LEAST_TURN = 1e-9  # of a ball, from which there is an axis [rad]
 TOUCH = 1e-8  # gap up to which parts meet in an impact, which takes no time [m, rad]
 
 
@@ -253,11 +256,27 @@ def limit_rows(
     J: Floats,
     bias: Floats,
 ) -> int:
-    """Rows +-e_i of the joint limits in reach (frictionless, gap/dt like a contact's normal)."""
+    """Rows of the joint limits in reach (frictionless, gap/dt like a contact's normal).
+
+    +-e_i of hinges and slides; of a ball, which its angle limits, the axis about which it will be
+    turned at the end, moving with v: the angle's rate there is the angular velocity along it.
+    """
     nv = dofs.shape[0]
     for i in range(nv):
         dof = dofs[i]
         if dof.limited == 0:
+            continue
+        if dof.limited == SWING:
+            gap, x, y, z = swing(dof, q, v[i], v[i + 1], v[i + 2], dt)
+            speed = x * v[i] + y * v[i + 1] + z * v[i + 2]
+            if has_axis(x, y, z) and is_limit_near(gap, speed, dt):
+                for j in range(nv):
+                    J[r, j] = 0.0
+                J[r, i], J[r, i + 1], J[r, i + 2] = x, y, z
+                for j in range(i, i + 3):
+                    first[j], after[j] = min(first[j], r), r + 1
+                bias[r] = speed + closing_speed(max(gap, 0.0), dt)
+                r += 1
             continue
         low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
         sign = 1.0 if low < high else -1.0
@@ -273,11 +292,50 @@ def limit_rows(
 
 
 @inlined
+def swing(
+    dof: Any, q: Floats, vx: float, vy: float, vz: float, dt: float
+) -> tuple[float, float, float, float]:
+    """How much further a ball may turn [rad], and the direction of v that leads back from there.
+
+    dof: its first coordinate.  v, dt: a body-fixed velocity and a time [rad/s, s].  The direction n
+    is minus the axis about which the ball will be turned then, a unit vector, or zero if not at
+    all: the angle's rate at that time is -n v.  Seen from there the gap at the beginning is gap:
+    it will be gap + dt n v.
+    """
+    x, y, z = turned_on(q, dof.q_at, dt * vx, dt * vy, dt * vz)
+    angle = math.sqrt(x * x + y * y + z * z)
+    scale = -1.0 / angle if angle > LEAST_TURN else 0.0
+    x, y, z = scale * x, scale * y, scale * z
+    return dof.upper - angle - dt * (x * vx + y * vy + z * vz), x, y, z
+
+
+@inlined
+def angle_left(dof: Any, q: Floats) -> float:
+    """How much further a ball may turn than it is turned [rad]; `dof` as of `swing`."""
+    x, y, z = turned(q, dof.q_at, 0.0, 0.0, 0.0)
+    return float(dof.upper - math.sqrt(x * x + y * y + z * z))
+
+
+@inlined
+def has_axis(x: float, y: float, z: float) -> bool:
+    """Whether the direction that `swing` gives is none of zero."""
+    return bool(x != 0.0 or y != 0.0 or z != 0.0)
+
+
+@inlined
 def limited_coordinate(J: Floats, row: int) -> int:
-    """The coordinate that a joint limit's row acts on: its only entry."""
+    """The coordinate that a joint limit's row acts on: its only entry, or the first of a ball's."""
     j = 0
     while J[row, j] == 0.0:
         j += 1
+    return j
+
+
+@inlined
+def first_limited(dofs: Records, j: int) -> int:
+    """The coordinate that has the limit of coordinate j: itself, or the first one of its ball."""
+    while dofs[j].limited == 0:
+        j -= 1
     return j
 
 

@@ -9,13 +9,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.assembly.rows import SLIP, closing_speed, is_limit_near, reference_tangents
+from dynenvs.contact.assembly.rows import (
+    SLIP,
+    closing_speed,
+    has_axis,
+    is_limit_near,
+    reference_tangents,
+    swing,
+)
 from dynenvs.contact.solvers.modes import strongest
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
-from dynenvs.memory.records import INELASTIC, LIMIT
+from dynenvs.memory.records import INELASTIC, LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
 
 # Gaps are known to rounding only, and those of bodies that touch all around would contradict each
@@ -317,10 +324,17 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
         dof = dofs[j]
         if dof.limited == 0:
             continue
-        low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
-        sign = 1.0 if low < high else -1.0
-        gap = min(low, high)
-        if is_limit_near(gap, sign * v[j], dt):
+        a, b = 0.0, 0.0  # rates of a ball's other two coordinates
+        if dof.limited == SWING:
+            gap, sign, a, b = swing(dof, q, v[j], v[j + 1], v[j + 2], dt)
+            speed = sign * v[j] + a * v[j + 1] + b * v[j + 2]
+            near = has_axis(sign, a, b) and is_limit_near(gap, speed, dt)
+        else:
+            low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
+            sign = 1.0 if low < high else -1.0
+            gap, speed = min(low, high), sign * v[j]
+            near = is_limit_near(gap, speed, dt)
+        if near:
             c = x.constraints[n]
             c.contact, c.coordinate, c.rows, c.friction = LIMIT, j, 1, 0.0
             c.drifts, c.moments = 0, -1
@@ -329,8 +343,10 @@ def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt:
                 for k in range(x.J.shape[1]):
                     x.J[6 * n + r, k] = 0.0
             x.J[6 * n, dof.place] = sign
+            if dof.limited == SWING:
+                x.J[6 * n, dof.place + 1], x.J[6 * n, dof.place + 2] = a, b
             x.bias[n, 0] = closing_speed(max(gap, 0.0), dt)
-            c.speed = abs(sign * v[j] + x.bias[n, 0])
+            c.speed = abs(speed + x.bias[n, 0])
             x.bias[n, 1] = x.bias[n, 2] = 0.0
             x.p[n, 0] = x.p[n, 1] = x.p[n, 2] = 0.0
             n += 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.contact.assembly.rows import angle_left
 from dynenvs.contact.detection.detect import look_for_spots
 from dynenvs.contact.project import (
     FAR_TURN,
@@ -41,7 +42,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import DRY, LIMIT
+from dynenvs.memory.records import DRY, LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView, open_sparse
 from dynenvs.memory.views import words
 
@@ -126,8 +127,12 @@ def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: floa
         if c.contact == DRY:
             continue
         if c.contact == LIMIT:
-            dof, at = m.dofs[c.coordinate], w.q_new[m.dofs[c.coordinate].q_at]
-            gap = at - dof.lower if x.J[6 * i, dof.place] > 0.0 else dof.upper - at
+            dof = m.dofs[c.coordinate]
+            if dof.limited == SWING:
+                gap = angle_left(dof, w.q_new)
+            else:
+                at = w.q_new[dof.q_at]
+                gap = at - dof.lower if x.J[6 * i, dof.place] > 0.0 else dof.upper - at
             if gap < 0.0 or c.pressed != 0:
                 x.p[i, 0] = -gap
                 worst = max(worst, _mark(x, i, 1))

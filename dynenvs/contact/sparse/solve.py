@@ -29,7 +29,7 @@ from dynenvs.memory.layout import (
     open_stops,
     open_workspace,
 )
-from dynenvs.memory.records import LIMIT
+from dynenvs.memory.records import LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 
@@ -117,7 +117,9 @@ def _remember_stops(m: ModelView, s: StateView, x: SparseView, count: int, n: in
     for i in range(count, n):
         c = x.constraints[i]
         if c.contact == LIMIT:
-            stops[c.coordinate] = x.J[6 * i, m.dofs[c.coordinate].place] * x.p[i, 0]
+            dof = m.dofs[c.coordinate]
+            for k in range(3 if dof.limited == SWING else 1):
+                stops[c.coordinate + k] = x.J[6 * i, dof.place + k] * x.p[i, 0]
 
 
 @inlined

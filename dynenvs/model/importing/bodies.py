@@ -95,6 +95,9 @@ def _joint(
         "actuated": j in efforts,
         "effort": efforts.get(j, math.inf),
     }
+    if m.jnt_stiffness[j] and not disabled(m, "spring"):
+        options["stiffness"] = float(m.jnt_stiffness[j])
+        options["reference"] = _spring_reference(m, j)
     if kind == FREE:  # its coordinates are the body's pose in the world
         return Joint("free", name, **options), np.zeros(3)
     axis = np.array(m.jnt_axis[j])
@@ -108,12 +111,26 @@ def _joint(
         at = at - zero * (turn @ axis)
     if kind in (HINGE, SLIDE):
         options["axis"] = axis
-        if m.jnt_stiffness[j] and not disabled(m, "spring"):
-            options["stiffness"] = float(m.jnt_stiffness[j])
-            options["reference"] = float(m.qpos_spring[m.jnt_qposadr[j]])
-        if m.jnt_limited[j] and not disabled(m, "limit"):
-            options["limits"] = (float(m.jnt_range[j, 0]), float(m.jnt_range[j, 1]))
+    if m.jnt_limited[j] and not disabled(m, "limit"):
+        lower, upper = (float(end) for end in m.jnt_range[j])
+        if kind != BALL:
+            options["limits"] = (lower, upper)
+        elif upper < math.pi:  # else it may turn as it likes
+            options["limits"] = (0.0, upper)
     return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
+
+
+def _spring_reference(m: Any, j: int) -> float | list[float]:
+    """Where a joint's spring does not pull, as `Joint.reference` says it."""
+    at = m.jnt_qposadr[j]
+    if m.jnt_type[j] in (HINGE, SLIDE):
+        return float(m.qpos_spring[at])
+    place = [] if m.jnt_type[j] == BALL else m.qpos_spring[at : at + 3].tolist()
+    w, *xyz = m.qpos_spring[at + len(place) : at + len(place) + 4].tolist()
+    sign = -1.0 if w < 0.0 else 1.0
+    sine = math.hypot(*xyz)
+    scale = 2.0 * math.atan2(sine, abs(w)) / sine if sine > 0.0 else 0.0
+    return [*place, *(sign * scale * x for x in xyz)]
 
 
 def rubs(m: Any) -> bool:
@@ -154,22 +171,12 @@ def _note_losses(source: Source, own: list[str], joints: list[str], losses: Loss
         return [called[i] for i in np.flatnonzero(flags)]
 
     of_dof = [joints[j] for j in m.dof_jntid]
-    scalar = (m.jnt_type == HINGE) | (m.jnt_type == SLIDE)
-    if not disabled(m, "spring"):
-        losses.add(
-            "stiffness of ball and free joints",
-            where((m.jnt_stiffness != 0) & ~scalar, joints),
-            "they do not spring back",
-        )
     if not disabled(m, "frictionloss") and not rubs(m):
         losses.add(
             "frictionloss of joints",
             list(dict.fromkeys(where(m.dof_frictionloss != 0, of_dof))),
             "beside closed loops joints move without dry friction",
         )
-    losses.add(
-        "limits of ball joints", where((m.jnt_limited != 0) & ~scalar, joints), "they turn freely"
-    )
     soft = (m.jnt_limited != 0) & unusual(m.jnt_solref, m.jnt_solimp)
     losses.add("solref and solimp of limits", where(soft, joints), "limits are hard stops")
     losses.add(

@@ -49,7 +49,9 @@ def decoded(kind: Any, value: Any, where: str) -> Any:
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in args:
             return None
-        return decoded(next(arg for arg in args if arg is not type(None)), value, where)
+        kinds = [arg for arg in args if arg is not type(None)]
+        listed = len(kinds) > 1 and isinstance(value, list)
+        return decoded(kinds[1] if listed else kinds[0], value, where)
     if kind is Any:  # a rotation, or none
         return None if value is None else _array(value, where)
     if origin in (np.ndarray, collections.abc.Sequence):

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynenvs.dynamics.springs import stretch
+from dynenvs.memory.layout import open_model
 from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
 from dynenvs.model.model import Model
 from dynenvs.model.validation import finite_vector
@@ -76,9 +78,16 @@ class Tree:
 
 
 def _pulls(model: Model, positions: Array, scalars: Scalars) -> Array:
-    """Forces against which the joints' springs pull, K (q - r), shape (nv,)."""
-    stretch = positions[model.dofs["q_at"]] - scalars.array(model.dofs["reference"])
-    return scalars.array(model.stiffness) * stretch
+    """Forces against which the joints' springs pull, K (q - r), shape (nv,).
+
+    Balls' rotation vectors are doubles, whatever the number type.
+    """
+    long = positions[model.dofs["q_at"]] - scalars.array(model.dofs["reference"])
+    m, q = open_model(model.packed), positions.astype(np.float64)
+    for j in np.flatnonzero(model.stiffness):
+        if model.bodies[model.dofs[j].body].nv > 1:
+            long[j] = scalars.number(stretch(m, q, int(j)))
+    return scalars.array(model.stiffness) * long
 
 
 def tree_of(

@@ -1,0 +1,199 @@
+"""Servos: actuators whose forces follow the state, implicit in a step as springs and dampers are.
+
+An actuator's force is f = clip(k(u) + a(u) l + b(u) l'), its length being l = g q and its velocity
+l' = g v (`dynenvs.model.annotations.Actuator`).  With the stiffness K = max(0, -a) and the damping
+D = max(0, -b) it is, at the end of a step by Euler's rule or in the mean of the midpoint rule's,
+
+    f = f0 - r g (v+ - v),    f0 = f(q + dt v, v),  r = D + dt K      (Euler)
+                              f0 = f(qm, v),        r = D/2 + dt/4 K  (midpoint)
+
+so that M^ = M + armature + dt D_joints + dt g^T r g, and g^T f0 is with the other forces
+(`springs.py` has the same for springs).  Only what resists is implicit: a force that grows with the
+length or the velocity is what it is at the beginning.  So is that of an actuator whose coordinates
+are not all on one way to the root, where M^ has no entries for them, or one of whose several
+coordinates gets the effort of its joint.
+
+At a limit of its force an actuator gives just that, and its r is zero; likewise a joint whose
+actuators together reach its effort.  Which are at their limits is decided by the end of the step,
+v+, contacts and all: the step is made with those of the step before, and once more with others as
+long as a force would be beyond its limit, or a limit would be where the force is not.  (MuJoCo's
+implicitfast decides by the beginning.)  That is a bounded linear complementarity problem of a
+monotone law, with one answer, sought as Judice and Pires do: a few times all are put right at once,
+then the first one alone (Murty's rule, which ends).  Should that take too long, limits are taken on
+alone: no force is beyond its own ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    damped_time,
+    open_model,
+    open_state,
+    open_workspace,
+)
+from dynenvs.memory.records import MIDPOINT
+from dynenvs.memory.servo_view import open_drive, open_driven, open_saturated, open_servos
+
+DRIVEN = SETTLED = 0
+AGAIN = 1
+TRIALS = 4  # of a step, after which one limit at a time changes ...
+PATIENCE = 40  # ... and after so many limits are taken on alone
+EDGE = 1e-9  # share of a limit by which a force may be beyond it
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "servos", seconds=2)
+def drive(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+    """Add what servos add to M^ in `w.L`, and list tau and their forces (`open_driven`).
+
+    Comes after `equations_of_motion`.  tau: other forces, shape (nv,).
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    driven, forces, _ = open_driven(m, buffer)
+    for j in range(m.header[0].nv):
+        forces[j] = tau[j]
+    if driven[0] == 0.0:
+        return DRIVEN
+    saturated = open_saturated(m, s)
+    servos, gears, works = open_servos(m, packed, buffer)
+    n = m.header[0].nservos
+    for i in range(n):
+        servo, work = servos[i], works[i]
+        _linearise(m, s, servo, gears, work, dt)
+        if _is_held(servo, gears, saturated, n) and servo.gears > 1:
+            work.rate = 0.0
+        force = work.force
+        if work.rate == 0.0:
+            saturated[i] = 0
+            force = _clipped(force, servo.force[0], servo.force[1])
+        elif saturated[i] != 0:
+            force = servo.force[0] if saturated[i] < 0 else servo.force[1]
+        elif not _is_held(servo, gears, saturated, n):
+            _stiffen(servo, gears, dt * work.rate, w.L)
+        for k in range(servo.first, servo.first + servo.gears):
+            forces[gears[k].dof] += gears[k].gear * force
+    for j in range(m.header[0].nv):
+        if saturated[n + j] != 0:
+            forces[j] = tau[j] + saturated[n + j] * m.dofs[j].effort
+    return DRIVEN
+
+
+@inlined
+def _is_held(servo: Any, gears: Records, saturated: Ints, n: int) -> bool:
+    """Whether a joint that an actuator drives gets its effort, whatever the actuator does."""
+    held = False
+    for k in range(servo.first, servo.first + servo.gears):
+        held = held or saturated[n + gears[k].dof] != 0
+    return held
+
+
+@inlined
+def _clipped(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+@inlined
+def _speed(servo: Any, gears: Records, v: Floats) -> float:
+    """l' = g v."""
+    speed = 0.0
+    for k in range(servo.first, servo.first + servo.gears):
+        speed += gears[k].gear * v[gears[k].dof]
+    return speed
+
+
+@inlined
+def _linearise(
+    m: ModelView, s: StateView, servo: Any, gears: Records, work: Any, dt: float
+) -> None:
+    """f0 and r of an actuator, whatever its limits."""
+    length, speed = 0.0, _speed(servo, gears, s.v)
+    for k in range(servo.first, servo.first + servo.gears):
+        if gears[k].q_at >= 0:
+            length += gears[k].gear * s.q[gears[k].q_at]
+    u = _clipped(work.control, servo.control[0], servo.control[1])
+    a = servo.gain[1] * u + servo.bias[1]
+    b = servo.gain[2] * u + servo.bias[2]
+    work.force = servo.gain[0] * u + servo.bias[0] + a * length + b * speed
+    work.rate = 0.0
+    if servo.implicit:
+        time = damped_time(m, dt)
+        stiffness, damping = max(0.0, -a), max(0.0, -b)
+        work.rate = (time * damping + time * time * stiffness) / dt
+        if m.header[0].integrator != MIDPOINT:
+            work.force -= dt * stiffness * speed
+
+
+@inlined
+def _stiffen(servo: Any, gears: Records, weight: float, M: Floats) -> None:
+    """Add g^T weight g to the lower triangle of M, once for each two coordinates."""
+    for k in range(servo.first, servo.first + servo.gears):
+        for l in range(servo.first, servo.first + servo.gears):
+            if gears[k].dof >= gears[l].dof:
+                M[gears[k].dof, gears[l].dof] += weight * gears[k].gear * gears[l].gear
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64)", "servos", seconds=2)
+def settle(packed: Bytes, row: Bytes, buffer: Bytes, trials: int) -> int:
+    """Whether the limits with which a step was made are those that its end `w.v_new` asks for.
+
+    Returns SETTLED, with the forces that acted in the world's state; or AGAIN, with other limits.
+    trials: how often AGAIN was said before
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    driven, _, total = open_driven(m, buffer)
+    if driven[0] == 0.0:
+        return SETTLED
+    saturated, acting = open_saturated(m, s), open_drive(m, s)
+    servos, gears, works = open_servos(m, packed, buffer)
+    n, nv, changes = m.header[0].nservos, m.header[0].nv, 0
+    for j in range(nv):
+        total[j] = 0.0
+    for i in range(n):
+        servo, work = servos[i], works[i]
+        change = _speed(servo, gears, w.v_new) - _speed(servo, gears, s.v)
+        force = work.force - work.rate * change
+        if work.rate != 0.0:
+            wanted = _limit_of(force, servo.force[0], servo.force[1], saturated[i], trials)
+            if wanted != saturated[i] and (changes == 0 or not TRIALS <= trials < PATIENCE):
+                changes, saturated[i] = changes + 1, wanted
+        force = _clipped(force, servo.force[0], servo.force[1])
+        if saturated[i] != 0:
+            force = servo.force[0] if saturated[i] < 0 else servo.force[1]
+        for k in range(servo.first, servo.first + servo.gears):
+            total[gears[k].dof] += gears[k].gear * force
+    for j in range(nv):
+        effort = m.dofs[j].effort
+        wanted = _limit_of(total[j], -effort, effort, saturated[n + j], trials)
+        if wanted != saturated[n + j] and (changes == 0 or not TRIALS <= trials < PATIENCE):
+            changes, saturated[n + j] = changes + 1, wanted
+        acting[j] = _clipped(total[j], -effort, effort)
+        if saturated[n + j] != 0:
+            acting[j] = saturated[n + j] * effort
+    return AGAIN if changes > 0 else SETTLED
+
+
+@inlined
+def _limit_of(force: float, low: float, high: float, before: int, trials: int) -> int:
+    """Which limit a force is to be at, -1 or 1, or 0; from one to the other by way of 0."""
+    # A force at its limit stays there up to rounding, one within it likewise
+    if before > 0:
+        stays = trials >= PATIENCE or force >= high - EDGE * abs(high)
+    elif before < 0:
+        stays = trials >= PATIENCE or force <= low + EDGE * abs(low)
+    else:
+        stays = low - EDGE * abs(low) <= force <= high + EDGE * abs(high)
+    if stays:
+        return before
+    if before != 0:
+        return 0
+    return 1 if force > high else -1
