@@ -317,3 +317,29 @@ def test_every_shape_has_its_part() -> None:
     a, b, c = (corners[faces[:, k]] for k in range(3))
     volume = np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0  # by the divergence theorem
     assert volume == pytest.approx(1.0 / 6.0)
+
+
+@pytest.mark.thorough
+def test_the_page_about_the_viewer_has_code_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "viewer.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        exec(compile(block, "docs/viewer.md", "exec"), {})
+    assert {file.name for file in tmp_path.iterdir()} == {"double-pendulum.html", "box.html"}
+
+
+def test_slopes_are_ground_and_walls_are_not() -> None:
+    builder = ModelBuilder()
+    for name, normal in (("level", (0, 0, 1)), ("slope", (1, 0, 3)), ("wall", (1, 0, 0))):
+        builder.half_space(name, normal=normal)
+    builder.body("b", joint=free(), mass=1.0, inertia=(0.1,) * 3)
+    builder.sphere("s", "b", radius=0.1)
+    parts = read(dynenvs.view(World(builder.build())).html)[1]["parts"][:3]
+    assert [(part["level"], part["slope"]) for part in parts] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]

@@ -17,7 +17,18 @@ from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
 from dynenvs.files import folders_above, written_whole
 
-COMMANDS = ("demo", "list", "collect", "replay", "export", "clone", "train", "evaluate", "results")
+COMMANDS = (
+    "demo",
+    "view",
+    "list",
+    "collect",
+    "replay",
+    "export",
+    "clone",
+    "train",
+    "evaluate",
+    "results",
+)
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in (*COMMANDS, "bench", "verify"))])

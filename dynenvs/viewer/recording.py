@@ -31,7 +31,7 @@ FIELD_REACH = 12.0  # how far around the robot's way terrain is kept [units]
 LOOKS = 12  # moments that the camera is placed for
 CALM = 0.35  # time over which the camera's way is smoothed [s]
 CROWD = 40  # contacts on the average; where there are more, arrows are not shown at first
-ARROW = 0.3  # length of an arrow as long as what carries the weight, over the view's height
+ARROW = 0.45  # length of an arrow as long as what carries the weight, over the view's height
 
 
 class Recording:

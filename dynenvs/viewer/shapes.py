@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 AXLE = 0.62, 1.12  # radius and half length of a hinge, in radii of its limb
 POINT_RADIUS = 0.012  # of a contact point where it is drawn [units]
+STEEPEST = 0.5  # least cosine to the vertical of a slope that is drawn as ground, not as a wall
 FINEST = 0.1  # widest spacing of a smooth surface's net [m]
 MOST = 240  # meshes of a field along each side
 
@@ -51,7 +52,9 @@ def parts_of(model: Model, unit: float, reach: tuple[Array, Array]) -> list[dict
             part.update(_field(geom, reach if body == 0 else None), color=_hex(palette.STONE))
         elif geom.type == "half_space":
             level = body == 0 and geom.rotation[2, 2] >= LEVEL
-            part.update(level=level, color=_hex(geom.color or palette.WALL))
+            slope = body == 0 and not level and geom.rotation[2, 2] > STEEPEST
+            color = _hex(geom.color or palette.WALL)
+            part.update(level=bool(level), slope=bool(slope), color=color)
         parts.append(part)
     return [*parts, *_axles(model)]
 

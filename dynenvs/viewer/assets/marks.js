@@ -87,14 +87,14 @@ export class Marks {
 
   makeCenter(scene) {
     const above = { depthTest: false, transparent: true };
-    this.ball = new Mesh(new SphereGeometry(4.2 * this.line, 20, 14), plain(CENTER, above));
-    this.rim = new Mesh(new SphereGeometry(5.3 * this.line, 20, 14), plain("#26303f", above));
+    this.ball = new Mesh(new SphereGeometry(3.0 * this.line, 20, 14), plain(CENTER, above));
+    this.rim = new Mesh(new SphereGeometry(3.9 * this.line, 20, 14), plain("#26303f", above));
     this.plumb = new Mesh(
       new CylinderGeometry(0.55, 0.55, 1, 8).translate(0, -0.5, 0).rotateX(0.5 * Math.PI),
       plain(CENTER, { ...above, opacity: 0.75 })
     );
     this.foot = new Mesh(
-      new RingGeometry(3.6 * this.line, 5 * this.line, 28),
+      new RingGeometry(3.2 * this.line, 4.3 * this.line, 28),
       plain(CENTER, { ...above, opacity: 0.9 })
     );
     this.plumb.renderOrder = this.foot.renderOrder = 7;
@@ -139,7 +139,7 @@ export class Marks {
       const length = force.length();
       if (!forces || length < 0.5 * this.line) continue;
       turn.setFromUnitVectors(UP, force.divideScalar(length));
-      const tip = Math.min(6 * this.line, 0.6 * length);
+      const tip = Math.min(5 * this.line, 0.45 * length);
       const thin = Math.min(this.line, 0.3 * length);
       this.shafts.add(point, turn, scale.set(thin, thin, length - tip));
       point.addScaledVector(force, length - tip);

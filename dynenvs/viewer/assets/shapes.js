@@ -10,6 +10,7 @@ import {
   InstancedMesh,
   Matrix4,
   MeshStandardMaterial,
+  PlaneGeometry,
   Quaternion,
   RoundedBoxGeometry,
   SphereGeometry,
@@ -18,7 +19,8 @@ import {
 import { numbers } from "film";
 
 const BEVEL = 0.28; // rounding of a box's edges, as a share of its smallest half edge
-const WALL = 3; // what is seen of a wall or slope [units]
+const WALL = 3; // what is seen of a wall [units]
+const SLOPE = 300; // and of a slope [units]
 const ONE = new Vector3(1, 1, 1);
 
 /** Two triangles between four corners given in turn. */
@@ -111,6 +113,7 @@ function geometryOf(part, unit) {
     case "block_field":
       return blockField(part);
     default:
+      if (part.slope) return new PlaneGeometry(SLOPE * unit, SLOPE * unit);
       // A half space: a pane just below its surface
       return new BoxGeometry(WALL * unit, WALL * unit, 0.03 * unit).translate(0, 0, -0.015 * unit);
   }
@@ -138,7 +141,7 @@ export class Shapes {
 
   group(parts, scene, ground) {
     const terrain = isGround(parts[0]);
-    const field = parts[0].type.endsWith("field");
+    const field = parts[0].type.endsWith("field") || parts[0].slope;
     const pane = parts[0].type === "half_space" ? { transparent: true, opacity: 0.5 } : {};
     const shiny = { roughness: 0.55, metalness: 0.05, ...pane };
     const material = field ? ground : new MeshStandardMaterial(shiny);

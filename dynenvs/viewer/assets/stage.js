@@ -167,7 +167,7 @@ export class Stage {
     });
     shadow.mapSize.setScalar(this.soft ? 768 : 2048);
     shadow.bias = -0.0004;
-    shadow.normalBias = 0.012 * this.unit;
+    shadow.normalBias = 0.02 * this.unit;
     shadow.radius = this.soft ? 1.5 : 3.5;
     this.scene.add(this.hemisphere, this.sun, this.sun.target);
   }
