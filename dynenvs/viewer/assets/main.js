@@ -68,7 +68,12 @@ class Player {
 
   layOut() {
     this.stage.resize();
+    this.layOutPlots();
+  }
+
+  layOutPlots() {
     this.plots.redraw();
+    this.told.at = 0; // the cursors are gone, too
     this.refresh();
   }
 
@@ -87,7 +92,7 @@ class Player {
     const now = performance.now();
     if (now - this.drawnPlots < REDRAWN) return;
     this.drawnPlots = now;
-    this.plots.redraw();
+    this.layOutPlots();
   }
 
   // Time passes
