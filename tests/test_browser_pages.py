@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -286,6 +287,15 @@ def test_an_episode_is_what_the_environment_does_in_every_bit() -> None:
     assert decode(frames["position"])[-1].tobytes() == places.astype("<f4").tobytes()
     with pytest.raises(ValueError, match=r"plot.*'speed'"):
         dynenvs.view("double-pendulum", steps=2, plots=["speed"])
+
+
+def test_an_environment_is_run_as_it_was_made() -> None:
+    env = gym.make("dynenvs/DoublePendulum-v0", max_episode_steps=12)
+    for steps, expected in ((None, 13), (5, 6)):
+        document = read(dynenvs.view(env, steps=steps).html)[1]
+        assert len(decode(document["frames"]["time"])) == expected
+    by_name = read(dynenvs.view("double-pendulum", steps=5).html)[1]
+    assert by_name["frames"]["position"] == document["frames"]["position"]
 
 
 def test_every_shape_has_its_part() -> None:

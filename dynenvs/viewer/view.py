@@ -34,9 +34,9 @@ def view(
 
     Args:
         what: an environment's id or short name ("humanoid"), or a robot's file ("go2.xml"): the
-            agent acts for one episode.  An environment (its own options hold; so do wrappers'
-            limits not).  A dataset's name ("humanoid/expert-v0"): one of its episodes.  A
-            `Recorder`: what it recorded.  A `World`: as it is now.
+            agent acts for one episode.  An environment of dynenvs that `gymnasium.make` gave: the
+            same, without its wrappers.  A dataset's name ("humanoid/expert-v0"): one of its
+            episodes.  A `Recorder`: what it recorded.  A `World`: as it is now.
         agent: what acts: "expert", "random", "standing", a policy that ships with the package, or
             a stable-baselines3 zip file.
         seed: of the start and the drawn command.
@@ -117,4 +117,5 @@ def _given(
     if spec is None:
         raise ValueError("the environment has no id: make it with gymnasium.make")
     policy = actor(agent, env, spec.id) or Chance(env, seed)
-    return record_episode(env, policy, seed=seed, steps=steps, plots=plots)
+    limit = steps or spec.max_episode_steps
+    return record_episode(env, policy, seed=seed, steps=limit, plots=plots)
