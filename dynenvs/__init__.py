@@ -44,6 +44,8 @@ _HOMES = {
     "solve_lcp": "dynenvs.lcp",
     "render": "dynenvs.envs.render.viewer",
     "Viewer": "dynenvs.envs.render.viewer",
+    "view": "dynenvs.viewer.view",
+    "Recorder": "dynenvs.viewer.recording",
 }
 __all__ = [*_HOMES]
 

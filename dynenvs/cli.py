@@ -137,6 +137,68 @@ def demo(
     )
 
 
+@app.command()
+@told_plainly
+def view(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="An environment as for demo, a robot's file: go2.xml, or a dataset: "
+            "humanoid/expert-v0."
+        ),
+    ] = "humanoid",
+    seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
+    command: Annotated[
+        str | None,
+        typer.Option(help="Commanded speed or speeds, as for demo; or drawn."),
+    ] = None,
+    terrain: Annotated[
+        str | None,
+        typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
+    ] = None,
+    episode: Annotated[int, typer.Option(min=0, help="Which one of a dataset.")] = 0,
+    output: Annotated[Path | None, typer.Option(help="HTML file to write.")] = None,
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent", "--policy", help="expert, random, standing, a shipped policy, or a zip file."
+        ),
+    ] = "expert",
+    plots: Annotated[
+        str | None, typer.Option(help="Plots open at first, with commas: speed,torques.")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Follow it while it runs; keys command and push.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live page.")] = 0,
+    options: data.Options = None,
+) -> None:
+    """Show an episode in the browser: one HTML file that needs no network, or live."""
+    from dynenvs.viewer.command import show, show_live
+    from dynenvs.viewer.view import is_dataset
+
+    wanted = None if plots is None else [name.strip() for name in plots.split(",")]
+    if is_dataset(what):
+        if live or command or terrain or options:
+            raise UserError(f"{what!r} is a dataset: it has its own command and options")
+        show(what, output, open_console(), has_display(), episode=episode, plots=wanted)
+        return
+    env_id = environment_id(what)
+    chosen = {"command": _command_of(env_id, command), **parse_options(env_id, options)}
+    if chosen["command"] is None:
+        del chosen["command"]
+    if terrain is not None:
+        chosen["terrain"] = terrain
+    common = {"agent": agent, "seed": seed, "steps": steps, "plots": wanted, **chosen}
+    if live:
+        show_live(env_id, open_console(), has_display(), port=port, **common)
+    else:
+        show(env_id, output, open_console(), has_display(), **common)
+
+
 def _command_of(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
     """The command, a speed or speeds; None leaves it to the environment to draw."""
     if command is None:

@@ -79,7 +79,7 @@ class Surface:
             x, y = i * mesh[0], j * mesh[1]
             z = np.zeros((len(i), len(j)))
             if heights is not None:
-                z = _smooth(_smooth(heights, i / self._parts[0]).T, j / self._parts[1]).T
+                z = smoothed(smoothed(heights, i / self._parts[0]).T, j / self._parts[1]).T
             points, normals = _net(z, x, y)
         points[..., :2] += self._first
         return points, normals
@@ -99,7 +99,7 @@ def _numbers(middle: int, reach: float) -> NDArray[np.int_]:
     return middle + np.array([*(-k for k in offsets[:0:-1]), *offsets])
 
 
-def _smooth(heights: Array, places: Array) -> Array:
+def smoothed(heights: Array, places: Array) -> Array:
     """Catmull-Rom splines along the first axis, as the contact geometry `height_field.py` has
     them: at `places` [cells], the border's value beyond it."""
     count = len(heights)

@@ -1,0 +1,297 @@
+"""A running environment in the browser: a small server on this machine's own address.
+
+The simulation runs in the calling thread at the world's pace; what it did goes to every open page
+as server-sent events, and keys come back as requests.  The server listens on the loopback address
+alone, answers no page of another name, and takes keys only with the token that its page holds.
+"""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+from dynenvs.agents.experts.common.controller import Policy
+from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.view import push
+from dynenvs.viewer.encoding import to_json
+from dynenvs.viewer.episode import Watched
+from dynenvs.viewer.page import render_page
+
+HOST = "127.0.0.1"
+BATCH = 0.03  # time between events [s]
+WAITING = 1.0  # time after which a page that gets nothing is told that all is well [s]
+BACKLOG = 100  # events that a page may be behind before it is let go
+REACH = 60.0  # how far around the start terrain is sent [units]
+LONGEST_KEY = 8  # of a request [bytes]
+COMMANDS = {
+    "w": (1, 0, 0),
+    "s": (-1, 0, 0),
+    "a": (0, 1, 0),
+    "d": (0, -1, 0),
+    "q": (0, 0, 1),
+    "e": (0, 0, -1),
+}
+KEYS = (*COMMANDS, "p", "r")
+
+
+class Channel:
+    """Events to all open pages, keys from them."""
+
+    def __init__(self) -> None:
+        self.keys: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._pages: set[queue.Queue[str]] = set()
+        self._lock = threading.Lock()
+        self.opened = threading.Event()  # whether any page is open
+
+    def open(self) -> queue.Queue[str]:
+        """A new page's events."""
+        events: queue.Queue[str] = queue.Queue(BACKLOG)
+        with self._lock:
+            self._pages.add(events)
+            self.opened.set()
+        return events
+
+    def has(self, events: queue.Queue[str]) -> bool:
+        """Whether the page is still told; one that was let go asks again by itself."""
+        with self._lock:
+            return events in self._pages
+
+    def leave(self, events: queue.Queue[str]) -> None:
+        """The page is gone."""
+        with self._lock:
+            self._pages.discard(events)
+            if not self._pages:
+                self.opened.clear()
+
+    def tell(self, kind: str, content: dict[str, Any]) -> None:
+        """Send an event to all; a page that does not keep up is let go."""
+        text = f"event: {kind}\ndata: {to_json(content)}\n\n"
+        with self._lock:
+            pages = list(self._pages)
+        for events in pages:
+            try:
+                events.put_nowait(text)
+            except queue.Full:
+                self.leave(events)
+
+
+class LiveServer:
+    """Serves the page of a running environment, from when it is entered until it is left.
+
+    Args:
+        page: the HTML.
+        channel: of events and keys.
+        token: that requests must bring.
+        port: to listen on; any free one if 0.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(self, page: str, channel: Channel, token: str, port: int = 0) -> None:
+        handler = type("Handler", (_Handler,), {"page": page, "channel": channel, "token": token})
+        try:
+            self._server = ThreadingHTTPServer((HOST, port), handler)
+        except OSError as error:
+            raise OSError(f"port {port} cannot be used: {error.strerror or error}") from error
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self._server.server_address[1]}/"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request; `LiveServer` fills in what it serves."""
+
+    page: str
+    channel: Channel
+    token: str
+
+    def do_GET(self) -> None:
+        """The page, or its events."""
+        parts = urlsplit(self.path)
+        if not self._is_own_name():
+            self._refuse(HTTPStatus.FORBIDDEN)
+        elif parts.path == "/":
+            body = self.page.encode()
+            self._begin("text/html; charset=utf-8", len(body))
+            self.wfile.write(body)
+        elif parts.path == "/events":
+            given = parse_qs(parts.query).get("token", [""])[0]
+            if secrets.compare_digest(given.encode(), self.token.encode()):
+                self._stream()
+            else:
+                self._refuse(HTTPStatus.FORBIDDEN)
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND)
+
+    def do_POST(self) -> None:
+        """A key."""
+        given = self.headers.get("X-Token", "")
+        own = secrets.compare_digest(given.encode(), self.token.encode())
+        length = self.headers.get("Content-Length", "")
+        if urlsplit(self.path).path != "/key":
+            self._refuse(HTTPStatus.NOT_FOUND)
+        elif not own or not self._is_own_name():
+            self._refuse(HTTPStatus.FORBIDDEN)
+        elif not length.isascii() or not length.isdigit() or int(length) > LONGEST_KEY:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        else:
+            key = self.rfile.read(int(length)).decode("utf-8", "replace")
+            if key in KEYS:
+                self.channel.keys.put(key)
+                self.send_response(HTTPStatus.NO_CONTENT)
+                self.end_headers()
+            else:
+                self._refuse(HTTPStatus.BAD_REQUEST)
+
+    def _is_own_name(self) -> bool:
+        """Whether the page was asked for by this machine's own name: no foreign site's trick."""
+        name = self.headers.get("Host", "").rpartition(":")[0]
+        return name in (HOST, "localhost")
+
+    def _begin(self, kind: str, length: int | None = None) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "no-store")
+        if length is not None:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self.send_error(status)
+
+    def _stream(self) -> None:
+        events = self.channel.open()
+        try:
+            self._begin("text/event-stream")
+            while self.channel.has(events):
+                try:
+                    text = events.get(timeout=WAITING)
+                except queue.Empty:
+                    text = ": nothing new\n\n"
+                self.wfile.write(text.encode())
+                self.wfile.flush()
+        except OSError:  # the page was closed
+            pass
+        finally:
+            self.channel.leave(events)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+def serve(
+    env: DynEnv,
+    policy: Policy,
+    *,
+    seed: int,
+    port: int = 0,
+    plots: list[str] | None = None,
+    opened: Callable[[str], None] = lambda url: None,
+    going: Callable[[], bool] = lambda: True,
+) -> None:
+    """Run an environment, episode after episode, for whoever looks at its page.
+
+    It stands still while no page is open.
+
+    Args:
+        env: without wrappers.
+        policy: what acts.
+        seed: of the first episode; the next ones count on from it.
+        port: to listen on; any free one if 0.
+        plots: names of the plots that are open at first; the usual ones if None.
+        opened: called with the page's address once it is there.
+        going: asked before each control step; False ends it.
+
+    Raises:
+        OSError: the port is taken.
+        ValueError: there is no plot of such a name.
+    """
+    session = _Session(env, policy, seed, plots)
+    token = secrets.token_urlsafe(16)
+    scene = {**session.recording.scene(), "live": {"token": token}, "prints": []}
+    with LiveServer(render_page(scene), session.channel, token, port) as server:
+        opened(server.url)
+        while going():
+            if session.channel.opened.wait(timeout=0.1):
+                session.step()
+
+
+class _Session:
+    """An environment at the world's pace.
+
+    Args:
+        env: without wrappers.
+        policy: what acts.
+        seed: of the first episode.
+        plots: names of the plots that are open at first.
+    """
+
+    def __init__(
+        self, env: DynEnv, policy: Policy, seed: int, plots: list[str] | None = None
+    ) -> None:
+        self.env, self.policy, self.seed = env, policy, seed
+        self.channel = Channel()
+        env.reset(seed=seed)
+        push(env, impulse=0.0)  # so that a key need not wait until it is compiled
+        self._observation, _ = env.reset(seed=seed)
+        self._watched = Watched(env)
+        self.recording = self._watched.recording(f"{env.title}, live", plots, REACH)
+        self._watched.keep(self.recording)
+        self._due = self._sent = time.perf_counter()
+
+    def step(self) -> None:
+        """A control step, when its time has come."""
+        while not self.channel.keys.empty():
+            self._press(self.channel.keys.get())
+        action, _ = self.policy.predict(self._observation)
+        self._observation, _, terminated, truncated, _ = self.env.step(action)
+        self._watched.keep(self.recording)
+        now = time.perf_counter()
+        self._due = max(self._due + self.env.dt, now - BATCH)  # what is late is not made up for
+        if now - self._sent >= BATCH:
+            self._send()
+        if terminated or truncated:
+            self._send()
+            self._begin()
+        time.sleep(max(0.0, self._due - time.perf_counter()))
+
+    def _send(self) -> None:
+        self._sent = time.perf_counter()
+        self.channel.tell("moments", self.recording.take())
+
+    def _begin(self) -> None:
+        """The next episode."""
+        self.seed += 1
+        self._observation, _ = self.env.reset(seed=self.seed)
+        self.recording.restart()
+        self._watched.keep(self.recording)
+        self.channel.tell("begin", {})
+
+    def _press(self, key: str) -> None:
+        change = getattr(self.env, "change_command", None)
+        if key == "p":
+            push(self.env)
+        elif key == "r":
+            self._begin()
+        elif change is not None:
+            change(*COMMANDS[key])
