@@ -222,8 +222,8 @@ def test_copies_and_pictures() -> None:
 
 
 def test_quantities_of_bodies_are_mujocos() -> None:
-    """Inertias, velocities and external forces about the whole robot's centre of mass."""
-    mujoco = pytest.importorskip("mujoco")
+    """Inertias and velocities about the whole robot's centre of mass."""
+    pytest.importorskip("mujoco")
     theirs = gym.make("Humanoid-v5").unwrapped
     theirs.reset(seed=0)
     model, data = theirs.model, theirs.data
@@ -239,11 +239,47 @@ def test_quantities_of_bodies_are_mujocos() -> None:
         np.testing.assert_allclose(found.inertias[0], data.cinert[1:], atol=1e-13)
         np.testing.assert_allclose(found.velocities[0], data.cvel[1:], atol=1e-13)
         np.testing.assert_allclose(found.mass_center[0], data.subtree_com[0], atol=1e-13)
-        # The same way of moving a wrench from each body's centre of mass to the robot's
-        wrench = rng.normal(size=(model.nbody - 1, 6))
-        data.xfrc_applied[1:, :3], data.xfrc_applied[1:, 3:] = wrench[:, 3:], wrench[:, :3]
+
+
+def test_contact_forces_are_moved_as_mujoco_moves_wrenches() -> None:
+    """From each body's centre of mass to the robot's, once it has fallen to the ground."""
+    mujoco = pytest.importorskip("mujoco")
+    theirs = gym.make("Humanoid-v5").unwrapped
+    theirs.reset(seed=0)
+    model, data = theirs.model, theirs.data
+    robots = dynenvs.Worlds(gym.make("dynenvs/MujocoHumanoid-v5").unwrapped.task.model, 4)
+    q = np.tile(theirs.init_qpos, (4, 1))
+    q[:, 7:] += np.random.default_rng(5).uniform(-0.3, 0.3, (4, model.nq - 7))
+    robots.reset(q)
+    found = View(robots)
+    assert not found.forces.any()
+    robots.step(steps=150)
+    found.changed()
+    given = robots.contact_wrenches[:, found.links] / robots.timestep
+    for i in range(4):
+        assert np.abs(given[i]).max() > 10.0
+        theirs.set_state(robots.q[i], robots.v[i])
+        data.xfrc_applied[1:, :3], data.xfrc_applied[1:, 3:] = given[i, :, 3:], given[i, :, :3]
         data.ncon = 0
         mujoco.mj_rnePostConstraint(model, data)
-        moved = found.about_the_robot(wrench[None])
-        np.testing.assert_allclose(moved[0], data.cfrc_ext[1:], atol=1e-12)
+        np.testing.assert_allclose(found.forces[i], data.cfrc_ext[1:], rtol=1e-12, atol=1e-9)
         data.xfrc_applied[:] = 0.0
+
+
+def test_a_view_reads_anew_whose_worlds_have_changed() -> None:
+    """Those alone; its arrays are then those of a new view, bit for bit."""
+    worlds = dynenvs.Worlds(gym.make("dynenvs/MujocoAnt-v5").unwrapped.task.model, 32, threads=2)
+    q = np.tile(worlds.q[0], (32, 1))
+    q[:, 2] = np.linspace(0.3, 0.7, 32)
+    worlds.reset(q)
+    seen = View(worlds)
+    first = seen.mass_center.copy()
+    worlds.step(np.ones((32, 8)), 20)
+    np.testing.assert_array_equal(seen.mass_center, first)
+    seen.changed(np.arange(32) % 3 == 0)
+    part = seen.mass_center.copy()
+    seen.changed()
+    np.testing.assert_array_equal(part[1::3], first[1::3])
+    np.testing.assert_array_equal(part[::3], seen.mass_center[::3])
+    for ours, new in zip(seen.bodies, View(worlds).bodies, strict=True):
+        np.testing.assert_array_equal(ours, new)

@@ -150,13 +150,27 @@ def read_wrenches(packed: Bytes, rows: Bytes, buffer: Bytes, wrenches: Floats) -
         row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
         s, w = open_state(m, row), open_workspace(m, buffer)
         update_poses(m, s.q, w.pose)
+        add_wrenches(packed, row, buffer, wrenches[k])
+
+
+@kernel
+def add_wrenches(packed: Bytes, row: Bytes, buffer: Bytes, wrenches: Floats) -> None:
+    """The same of one world, shape (nb, 6), whose poses are in the workspace."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    points, pressed = m.header[0].npoints, False
+    for i in range(s.status[0].touched):
+        p = s.memory[s.touched[i]].impulse
+        loaded = p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0
+        pressed = pressed or (s.touched[i] >= points and loaded)
+    if pressed:  # pairs of solids are looked for anew
         measure_own_gaps(packed, row, buffer)
-        for f in range(h.npoints):
-            _add_wrench(m, s, w, f, f, -1, wrenches[k])
-        for n in range(w.answer[0].near):
-            near = w.near[n]
-            for at in range(near.first, near.first + near.slots):
-                _add_wrench(m, s, w, h.npoints + at, h.npoints + near.pair, at, wrenches[k])
+    for f in range(points):
+        _add_wrench(m, s, w, f, f, -1, wrenches)
+    for n in range(w.answer[0].near if pressed else 0):
+        near = w.near[n]
+        for at in range(near.first, near.first + near.slots):
+            _add_wrench(m, s, w, points + at, points + near.pair, at, wrenches)
 
 
 @inlined

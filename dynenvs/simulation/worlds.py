@@ -82,7 +82,7 @@ class Worlds:
         self._controls = idle(self.model, count)
         self._outcomes = np.zeros((count, 3), np.int64)
         self._written = False  # whether parameters may have been written from outside
-        self._prepared = False
+        self._prepared: set[Any] = set()  # kernels that are compiled
 
     def _hold(self, rows: NDArray[Any]) -> None:
         """Take over states, and make what is worked out anew in every step."""
@@ -108,7 +108,7 @@ class Worlds:
         self._controls = self._controls.copy()
         self._fresh = start.copy().view(self.model.state_dtype)
         self._hold(states.copy().view(self.model.state_dtype))
-        self._written, self._prepared = True, False
+        self._written, self._prepared = True, set()
 
     def __len__(self) -> int:
         return self.count
@@ -315,19 +315,34 @@ class Worlds:
             )
 
     def _run(self, steps: int) -> None:
-        packed, rows, buffers = self.model.packed, _bytes(self._rows), self._buffers
+        self.visit("the dynamics", step_worlds, self._tau, self._outcomes, self.timestep, steps)
+
+    def visit(self, what: str, kernel: Any, *arguments: Any) -> None:
+        """Run a kernel on all threads, which share out the worlds.
+
+        Args:
+            what: it is about, for the message while it is compiled.
+            kernel: is given the packed model, the states, workspaces, the arguments, the threads'
+                progress and the thread's number, as `batch.step_worlds` is.
+            arguments: its own.
+        """
+        call = (self.model.packed, _bytes(self._rows), self._buffers, *arguments)
         progress = new_progress(self.threads)
+<<<<<<< HEAD
         controls = self._controls.reshape(-1)
         call = (packed, rows, buffers, self._tau, controls, self._outcomes, self.timestep, steps)
         if not self._prepared:
+=======
+        if kernel not in self._prepared:
+>>>>>>> race
             first = (*call, progress, 0)
-            prepare("the dynamics", [(step_worlds, first)], self.model.kernel_groups)
-            self._prepared = True
+            prepare(what, [(kernel, first)], self.model.kernel_groups)
+            self._prepared.add(kernel)
         if self.threads == 1:
             begin_round(progress, 1)
-            step_worlds(*call, progress, 0)
+            kernel(*call, progress, 0)
         else:
-            share(lambda thread, mine: step_worlds(*call, mine, thread), self.threads)
+            share(lambda thread, mine: kernel(*call, mine, thread), self.threads)
 
     def _make_room(self, contacts: int, blocks: int) -> None:
         model = with_room(self.model, contacts, blocks)

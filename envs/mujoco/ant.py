@@ -68,7 +68,7 @@ class AntTask(MujocoTask):
         """Where the main body is [m], shape (count, 2)."""
         main = self.main_body
         body = self.model.body_id(main) if isinstance(main, str) else view.links[main - 1]
-        return view.frames.positions[:, body, :2]
+        return view.origins[:, body, :2].copy()
 
     def observe(self, view: View) -> Floats:
         """Positions without x and y, velocities, contact forces."""

@@ -37,14 +37,7 @@ class Batch:
         self.generators = [np.random.default_rng() for _ in range(count)]
         self.steps = np.zeros(count, np.int64)  # of each world's episode
         self.started = np.zeros(count, np.bool_)
-        self._view: View | None = None
-
-    @property
-    def view(self) -> View:
-        """What the worlds are now."""
-        if self._view is None:
-            self._view = View(self.worlds)
-        return self._view
+        self.view = View(self.worlds)  # what they are now
 
     def observe(self) -> Floats:
         """What they show, shape (count, size)."""
@@ -67,7 +60,7 @@ class Batch:
     def place(self, q: Floats, v: Floats, mask: Flags) -> None:
         """Begin an episode in these worlds in given states, shapes (count, nq) and (count, nv)."""
         self.worlds.reset(q, v, mask=mask)
-        self._view = None
+        self.view.changed(mask)
         self.steps[mask] = 0
         self.started |= mask
 
@@ -81,7 +74,7 @@ class Batch:
             self.task.advance(self.worlds, actions, mask)
         except WorldsError as error:
             failed[error.worlds] = True
-        self._view = None
+        self.view.changed()
         self.steps += mask
         terms, rest = self.task.score(before, self.view, actions)
         rewards = np.full(len(mask), self.task.bonus)
@@ -91,7 +84,11 @@ class Batch:
         return Outcome(np.where(mask, rewards, 0.0), over, {**rest, **terms})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_view": None}
+        return {key: value for key, value in vars(self).items() if key != "view"}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        self.view = View(self.worlds)
 
     def checked(self, actions: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
         """Actions as numbers of one world or more, shape (count, nu).

@@ -46,7 +46,7 @@ class HumanoidTask(FloatingHumanoid):
 
     def mark(self, view: View) -> Floats:
         """The centre of mass [m], shape (count, 3)."""
-        return view.mass_center
+        return view.mass_center.copy()
 
     def score(
         self, before: Floats, view: View, actions: Floats

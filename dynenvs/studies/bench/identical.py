@@ -1,7 +1,7 @@
 """The identical model: one XML, one physics step, one control period, in three simulators.
 
-`dynenvs/MujocoAnt-v5` and its kin beside the same environments of EnvPool and Gymnasium, and a bare
-step beside `mj_step`.
+`dynenvs/MujocoAnt-v5` and its kin beside the same environments of EnvPool and Gymnasium, under
+random actions and a trained policy's, and a bare step beside `mj_step`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from dynenvs.simulation.threads import available_threads
+from dynenvs.studies.bench.driven import Driven
 from dynenvs.studies.bench.peers import peer
 from dynenvs.studies.bench.race import Case, Maker, Race, Settings, System
 
@@ -27,9 +28,9 @@ EULER, RK4 = "mj_step, Euler", "mj_step, RK4"
 
 
 def cases(settings: Settings) -> list[Case]:
-    """Two races a robot: environments, and bare steps."""
+    """Three races a robot: environments under random actions and a policy's, and bare steps."""
     names = NAMES[1:2] if settings.quick else NAMES
-    return [race for name in names for race in (_environments(name), _steps(name))]
+    return [race for name in names for race in (_environments(name), _trained(name), _steps(name))]
 
 
 def _environments(name: str) -> Race:
@@ -51,6 +52,23 @@ def _environments(name: str) -> Race:
         "steps all by the semi-implicit Euler rule."
     ]
     title = f"Identical model: {name}"
+    return Race("identical", title, "environment step", makers, notes, against=against)
+
+
+def _trained(name: str) -> Race:
+    """The same under a policy, whose time is taken off."""
+    makers: list[tuple[str, Maker]] = []
+    against = {}
+    for threads in sorted({1, available_threads()}):
+        word = f"{threads} thread{'s' if threads > 1 else ''}"
+        makers.append((f"EnvPool, {word}", partial(_pool, name, threads, trained=True)))
+        makers.append((f"dynenvs, {word}", partial(_ours, name, WORLDS, threads, trained=True)))
+        against[f"dynenvs, {word}"] = f"EnvPool, {word}"
+    notes = [
+        f"A trained linear policy, {WORLDS} worlds; resets are part of the time, the policy is "
+        "not. It is the same one in both, trained in dynenvs, and answers what it sees there."
+    ]
+    title = f"Identical model, trained policy: {name}"
     return Race("identical", title, "environment step", makers, notes, against=against)
 
 
@@ -95,21 +113,29 @@ def _run(envs: Any, actions: Any, ends: bool) -> Any:
     return run
 
 
-def _ours(name: str, size: int, threads: int) -> System:
+def _ours(name: str, size: int, threads: int, trained: bool = False) -> System:
     envs: Any = gym.make_vec(f"dynenvs/Mujoco{name}", size, num_threads=threads)
     envs.reset(seed=0)
-    run = _run(envs, _drawn(envs.unwrapped.single_action_space, size), False)
-    facts = {"worlds": size, "threads": threads}
-    return System(run, size, envs.unwrapped.task.dt, facts, envs.close)
+    space, period = envs.unwrapped.single_action_space, envs.unwrapped.task.dt
+    return _batch(envs, space, period, name, threads, trained)
 
 
-def _pool(name: str, threads: int) -> System:
+def _pool(name: str, threads: int, trained: bool = False) -> System:
     options = {"num_envs": WORLDS, "num_threads": threads, "seed": 0}
     envs = peer("envpool").make(name, env_type="gymnasium", **options)
     envs.reset()
-    run = _run(envs, _drawn(envs.action_space, WORLDS), False)
-    facts = {"worlds": WORLDS, "threads": threads}
-    return System(run, WORLDS, PERIODS.get(name, 0.008), facts, envs.close)
+    return _batch(envs, envs.action_space, PERIODS.get(name, 0.008), name, threads, trained)
+
+
+def _batch(envs: Any, space: Any, period: float, name: str, threads: int, trained: bool) -> System:
+    """Environments under random actions or the policy of the task `name`."""
+    size = envs.num_envs if hasattr(envs, "num_envs") else WORLDS
+    facts = {"worlds": size, "threads": threads}
+    if trained:
+        driven = Driven(envs, space, name)
+        return System(driven.run, size, period, facts, envs.close, driven.spent)
+    run = _run(envs, _drawn(space, size), False)
+    return System(run, size, period, facts, envs.close)
 
 
 def _gymnasium(name: str) -> System:

@@ -48,6 +48,8 @@ class System:
         period: simulated time of an operation [s].
         facts: what else its row says.
         close: gives back what it holds.
+        aside: wall-clock and processor time [s] that its runs have spent, from its beginning on, on
+            what is not measured.
     """
 
     run: Callable[[int], None]
@@ -55,6 +57,7 @@ class System:
     period: float | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     close: Callable[[], None] | None = None
+    aside: Callable[[], tuple[float, float]] | None = None
 
 
 Maker = Callable[[], System]
@@ -219,7 +222,7 @@ def take_turns(
         # Every other turn backwards: none is always the one that follows a hot neighbour
         order = list(systems) if turn % 2 == 0 else list(reversed(systems))
         for name in order:
-            seconds, used = timed(systems[name].run, counts[name])
+            seconds, used = _measured(systems[name], counts[name])
             cores[name].append(used / seconds)
             samples[name].append(counts[name] * systems[name].operations / seconds)
 
@@ -264,6 +267,16 @@ def timed(run: Callable[[int], None], count: int) -> tuple[float, float]:
     finally:
         if enabled:
             gc.enable()
+
+
+def _measured(system: System, count: int) -> tuple[float, float]:
+    """The same of a system, without what it spent aside."""
+    before = system.aside() if system.aside else (0.0, 0.0)
+    seconds, used = timed(system.run, count)
+    if system.aside:
+        wall, own = system.aside()
+        seconds, used = seconds - (wall - before[0]), used - (own - before[1])
+    return max(FEWEST_SECONDS, seconds), used
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float]:
