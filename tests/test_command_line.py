@@ -17,23 +17,8 @@ from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
 from dynenvs.files import folders_above, written_whole
 
-<<<<<<< HEAD
 LEARNING = ("collect", "replay", "export", "clone", "train", "evaluate", "export-policy", "results")
-COMMANDS = ("demo", "list", *LEARNING)
-=======
-COMMANDS = (
-    "demo",
-    "view",
-    "list",
-    "collect",
-    "replay",
-    "export",
-    "clone",
-    "train",
-    "evaluate",
-    "results",
-)
->>>>>>> view
+COMMANDS = ("demo", "view", "list", *LEARNING)
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in (*COMMANDS, "bench", "verify"))])

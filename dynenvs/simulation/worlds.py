@@ -315,7 +315,9 @@ class Worlds:
             )
 
     def _run(self, steps: int) -> None:
-        self.visit("the dynamics", step_worlds, self._tau, self._outcomes, self.timestep, steps)
+        controls = self._controls.reshape(-1)
+        what = self._tau, controls, self._outcomes, self.timestep, steps
+        self.visit("the dynamics", step_worlds, *what)
 
     def visit(self, what: str, kernel: Any, *arguments: Any) -> None:
         """Run a kernel on all threads, which share out the worlds.
@@ -328,13 +330,7 @@ class Worlds:
         """
         call = (self.model.packed, _bytes(self._rows), self._buffers, *arguments)
         progress = new_progress(self.threads)
-<<<<<<< HEAD
-        controls = self._controls.reshape(-1)
-        call = (packed, rows, buffers, self._tau, controls, self._outcomes, self.timestep, steps)
-        if not self._prepared:
-=======
         if kernel not in self._prepared:
->>>>>>> race
             first = (*call, progress, 0)
             prepare(what, [(kernel, first)], self.model.kernel_groups)
             self._prepared.add(kernel)
