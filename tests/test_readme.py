@@ -1,4 +1,4 @@
-"""The README's promises: every Python block runs as it stands, its table is true."""
+"""The README and docs/how-to.md: every Python block runs as it stands, the table is true."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-TITLES = [
-    re.findall(r"^#+ (.+)$", README[: README.index(block)], re.MULTILINE)[-1] for block in BLOCKS
-]
+HOW_TO = (ROOT / "docs/how-to.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=TITLES)
+def blocks(page: str) -> dict[str, str]:
+    """Python blocks by the headings that they stand under."""
+    found = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    titles = [re.findall(r"^#+ (.+)$", page[: page.index(b)], re.MULTILINE)[-1] for b in found]
+    named = zip(titles, found, strict=True)
+    return {f"{title} ({i})": block for i, (title, block) in enumerate(named)}
+
+
+BLOCKS = {**blocks(README), **blocks(HOW_TO)}
+
+
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 def test_python_block_runs_by_itself(block: str, tmp_path: Path) -> None:
     """In a fresh interpreter, in an empty folder, without a warning turned error."""
     environment = {**os.environ, "SDL_VIDEODRIVER": "dummy"}
