@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ def few_of(count: int, few: int) -> list[Any]:
 
 
 class Solid(NamedTuple):
-    """A sphere (radius), capsule (radius, half length) or box (half edges) at a pose."""
+    """A sphere (radius), capsule (radius, half length), box or box as hull (half edges), posed."""
 
     kind: str
     size: tuple[float, ...]
@@ -49,7 +50,7 @@ class Solid(NamedTuple):
     @property
     def radius(self) -> float:
         """Of the round part around the core [m]."""
-        return 0.0 if self.kind == "box" else self.size[0]
+        return 0.0 if self.kind in ("box", "hull") else self.size[0]
 
 
 class Slots(NamedTuple):
@@ -84,6 +85,9 @@ def add_solid(builder: ModelBuilder, body: str, solid: Solid, **options: Any) ->
         half = (0.0, 0.0, solid.size[1])
         ends = {"start": [-x for x in half], "end": half}
         builder.capsule(name, body, radius=solid.size[0], **ends, **options)
+    elif solid.kind == "hull":
+        corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+        builder.convex(name, body, points=corners * solid.size, **options)
     else:
         builder.box(name, body, half_size=solid.size, **options)
 

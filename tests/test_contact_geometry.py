@@ -157,6 +157,20 @@ def test_capsule_across_a_box_touches_at_both_edges() -> None:
     np.testing.assert_allclose(found.normals[touching], np.tile(UP, (2, 1)), atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["box", "hull"])
+@pytest.mark.parametrize("tilt", [0.0, 20.0])
+def test_a_capsule_through_a_box_is_pushed_out(kind: str, tilt: float) -> None:
+    """From face to face, both ends outside: through the face that is nearest to its middle."""
+    across = Rotation.from_euler("y", 90 + tilt, degrees=True).as_matrix()
+    a = Solid("capsule", (0.05, 0.5), across, np.array([0.0, 0.0, 0.02]))
+    b = Solid(kind, (0.1, 0.3, 0.1), np.eye(3), np.zeros(3))
+    found = slots(a, b)
+    assert found.least == pytest.approx(-(0.1 - 0.02) - 0.05, abs=1e-12)
+    np.testing.assert_allclose(found.normals[found.gaps.argmin()], UP, atol=1e-12)
+    if not tilt:
+        assert slots(a._replace(p=0.2 * UP), b).least > 0.04
+
+
 @pytest.mark.parametrize(
     ("offset", "expected"),
     [

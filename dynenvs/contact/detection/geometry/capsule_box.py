@@ -2,11 +2,14 @@
 
 A capsule touches with its ends (against the whole box), and between them with the box's corners
 and edges; lying on a face it touches at its ends, or where its axis leaves the face, at edges.
+Where its axis runs through the box from face to face, with both ends outside, the middle of what
+lies within is pushed out through the nearest face, in the first end's place.
 Slots: 2 ends, 8 corners, 12 edges.  Everything is found in the box's frame.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.segment import WITHIN, clamp, inner_points, place_on
@@ -62,11 +65,29 @@ def capsule_box(pair: Any, a: Any, b: Any, spots: Records, first: int) -> None:
     p = into(b, point(a.center))
     axis = column(a.R, 2)
     u = (dot(column(b.R, 0), axis), dot(column(b.R, 1), axis), dot(column(b.R, 2), axis))
+    pierced, middle = _within(p, u, length, half)
     for k in range(2):
-        point_box(spots[first + k], along(p, (2.0 * k - 1.0) * length, u), half, radius)
+        at = middle if pierced and k == 0 else (2.0 * k - 1.0) * length
+        point_box(spots[first + k], along(p, at, u), half, radius)
         out_of(b, spots[first + k])
     _corners(spots, first + 2, b, p, u, half, radius, length)
     _edges(spots, first + 10, b, p, u, half, radius, length)
+
+
+@inlined
+def _within(p: Point, u: Point, l: float, half: Floats) -> tuple[bool, float]:
+    """Whether the axis enters the box and leaves it again before its ends, and where half way is.
+
+    By its stretches between the three pairs of faces (slabs).
+    """
+    enters, leaves = -math.inf, math.inf
+    for k in range(3):
+        if abs(u[k]) > 1e-12:
+            one, other = (-half[k] - p[k]) / u[k], (half[k] - p[k]) / u[k]
+            enters, leaves = max(enters, min(one, other)), min(leaves, max(one, other))
+        elif abs(p[k]) > half[k]:
+            leaves = -math.inf
+    return enters < leaves and enters > -l and leaves < l, 0.5 * (enters + leaves)
 
 
 @inlined

@@ -1,8 +1,8 @@
 """Sphere or capsule against a convex hull, in the hull's own axes.
 
 As against a box (`capsule_box.py`): a capsule's ends against the whole hull, its axis between them
-against the hull's corners and edges.  Slots: 1 of a sphere; of a capsule 2 ends, V corners and E
-edges.
+against the hull's corners and edges, and its middle where it runs through.  Slots: 1 of a sphere;
+of a capsule 2 ends, V corners and E edges.
 """
 
 from __future__ import annotations
@@ -84,8 +84,10 @@ def capsule_hull(
     p = into(b, point(a.center))
     axis = column(a.R, 2)
     u = (dot(column(b.R, 0), axis), dot(column(b.R, 1), axis), dot(column(b.R, 2), axis))
+    pierced, middle = _within(hull, p, u, length)
     for k in range(2):
-        _ball(spots[first + k], along(p, (2.0 * k - 1.0) * length, u), hull, radius)
+        at = middle if pierced and k == 0 else (2.0 * k - 1.0) * length
+        _ball(spots[first + k], along(p, at, u), hull, radius)
         out_of(b, spots[first + k])
     corners = hull.corners.shape[0] // 3
     _mark_corners(hull, p, u, length, room)
@@ -97,6 +99,25 @@ def capsule_hull(
             out_of(b, spot)
     for e in range(hull.edges.shape[0] // 4):
         _edge(hull, e, p, u, length, radius, b, spots[first + 2 + corners + e])
+
+
+@inlined
+def _within(hull: Polyhedron, p: Point, u: Point, l: float) -> tuple[bool, float]:
+    """Whether the axis enters the hull and leaves it again before its ends, and where half way is.
+
+    It is within where it is behind every face.
+    """
+    enters, leaves = -math.inf, math.inf
+    for f in range(hull.levels.shape[0]):
+        n = three(hull.normals, f)
+        rises, away = dot(n, u), dot(n, p) - hull.levels[f]
+        if rises > 1e-12:
+            leaves = min(leaves, -away / rises)
+        elif rises < -1e-12:
+            enters = max(enters, -away / rises)
+        elif away > 0.0:
+            leaves = -math.inf
+    return enters < leaves and enters > -l and leaves < l, 0.5 * (enters + leaves)
 
 
 @inlined
