@@ -90,6 +90,23 @@ def test_train_with_sb3_reaches_the_expert() -> None:
 
 
 @pytest.mark.thorough
+def test_ppo_in_one_file() -> None:
+    """It runs, on the worlds' own memory; few steps are too few, and the score says so."""
+    pytest.importorskip("torch")
+    module = example("ppo_in_one_file")
+    array = np.arange(6.0).reshape(2, 3)
+    module.tensor(array)[1, 2] = 7.0
+    assert array[1, 2] == 7.0
+    assert -0.1 < module.main(8192) < 0.5
+
+
+@pytest.mark.slow
+def test_ppo_in_one_file_reaches_the_expert() -> None:
+    pytest.importorskip("torch")
+    assert example("ppo_in_one_file").main() > 0.8
+
+
+@pytest.mark.thorough
 def test_train_your_robot(tmp_path: Path) -> None:
     """From Gymnasium's XML to a policy in a file; few steps change it, and teach it little."""
     pytest.importorskip("stable_baselines3")
