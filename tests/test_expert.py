@@ -55,20 +55,23 @@ def observations(name: str) -> Array:
 
 @every_env
 def test_predict_protocol(name: str) -> None:
-    """Shapes, dtype, bounds, and the state is passed through."""
+    """Shapes, dtype, bounds; a state that an expert does not need is passed through."""
     env, policy = make(name), expert(name)
     seen = observations(name)
-    token = object()
+    token = None if policy.carried else object()
     action, state = policy.predict(seen[0], state=token, episode_start=None, deterministic=True)
-    assert state is token
+    if policy.carried:
+        assert state.shape == (policy.carried,)
+    else:
+        assert state is token
+        assert policy.predict(seen[:7], (token,), np.ones(7, bool), False)[1] == (token,)
+        assert policy.predict(seen[0])[1] is None
     assert action.shape == env.action_space.shape
     assert action.dtype == np.float32
     assert action in env.action_space
-    batch, state = policy.predict(seen[:7], (token,), np.ones(7, bool), False)
-    assert state == (token,)
+    batch, state = policy.predict(seen[:7], None, np.ones(7, bool), False)
     assert batch.shape == (7, *env.action_space.shape)
     assert batch.dtype == np.float32
-    assert policy.predict(seen[0])[1] is None
     assert policy.predict(seen[:0])[0].shape == (0, *env.action_space.shape)
     assert policy.predict(seen[:1])[0].shape == (1, *env.action_space.shape)
 
@@ -94,6 +97,29 @@ def test_acts_on_the_observation_alone(name: str) -> None:
     assert [other.predict(o)[0].tobytes() for o in seen] == forward
     for twin in (copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
         assert [twin.predict(o)[0].tobytes() for o in seen] == forward
+
+
+@every_env
+def test_a_state_belongs_to_its_row(name: str) -> None:
+    """Carried on in a batch or one by one: the same bits; forgotten where an episode begins."""
+    policy, seen = expert(name), observations(name)
+    if not policy.carried:
+        assert policy.predict(seen[:3], "any")[1] == "any"
+        return
+    _, states = policy.predict(seen[:7])
+    actions, later = policy.predict(seen[1:8], states)
+    for i in range(7):
+        one, state = policy.predict(seen[1 + i], states[i])
+        assert one.tobytes() == actions[i].tobytes()
+        assert state.tobytes() == later[i].tobytes()
+    begun = np.arange(7) % 2 == 0
+    anew = policy.predict(seen[1:8], states, begun)[0]
+    fresh = policy.predict(seen[1:8])[0]
+    np.testing.assert_array_equal(anew, np.where(begun[:, None], fresh, actions))
+    assert not np.array_equal(fresh, actions)
+    for wrong in (states[:3], states[:, :-1], np.full_like(states, np.nan)):
+        with pytest.raises(ValueError, match="state must"):
+            policy.predict(seen[1:8], wrong)
 
 
 @every_env

@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
 from dynenvs.agents.experts.quadruped.parameters import quadruped_trot
+from dynenvs.agents.experts.quadruped.records import CARRIED
 from dynenvs.agents.experts.quadruped.trot import ROOM, act
 from dynenvs.envs.legged.legged import SCAN_SPACING, LeggedTask
 from dynenvs.envs.legged.quadruped import QuadrupedTask
 
 
 class TrottingController(BatchController):
-    """Trots as commanded by inverse dynamics; acts on the observation alone.
+    """Trots as commanded by inverse dynamics.
+
+    `predict` hands on an estimate of velocities and of the motors' delay as its state; without it
+    the expert acts on the observation alone, which does where torques act at once.
 
     Of loose objects it knows nothing: the observation's entries about them come last, and it does
     not read them.
@@ -23,6 +27,8 @@ class TrottingController(BatchController):
 
     task_type = QuadrupedTask
     act = staticmethod(act)
+    carried = CARRIED
+    inverse = False
 
     def know(self, task: QuadrupedTask) -> Knowledge:
         """Legs, gait and gains, where the height scan is, and the leg of each contact feature."""

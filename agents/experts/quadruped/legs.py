@@ -1,75 +1,49 @@
-"""Kinematics of the trot's legs: arms and inverse Jacobians some time ahead."""
+"""Kinematics of the trot's legs: arms, Jacobians and their inverses in given poses."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dynenvs.agents.experts.common.state import BASE
-from dynenvs.agents.experts.quadruped.records import LEGS
 from dynenvs.envs.legged.records import ROOT
-from dynenvs.jit.compiled import inlined
-from dynenvs.kinematics.joints import integrate
-from dynenvs.kinematics.poses import update_poses
+from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
-
-Column = tuple[float, float, float]
+from dynenvs.memory.layout import Floats, ModelView, Records
 
 
-@inlined
-def reach(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    legs: Records,
-    span: float,
-    mean: Floats,
-    standing: bool,
-    least: float,
-) -> None:
-    """Arms and inverse Jacobians of the standing, or else the swinging legs, a time `span` on.
+@kernel
+def reach(m: ModelView, poses: Records, one: Any, leg: int, least: float) -> None:
+    """A leg's arm, Jacobian and inverse Jacobian where its foot touches, or would touch.
 
-    least: determinant of a leg's Jacobian, below which it is kept there [m^3].
+    least: determinant of the Jacobian, below which it is kept there [m^3].
     """
-    integrate(m, s.q, mean, span, w.q_new)
-    update_poses(m, w.q_new, w.pose_new)
-    base = w.pose_new[BASE].p
-    for leg in range(LEGS):
-        one = legs[leg]
-        if (one.stands != 0) == standing:
-            feature, pose = m.features[one.feature], w.pose_new[one.body]
-            x, y, z = rotate(pose.R, feature.center)
-            n, radius = one.normal, feature.radius
-            x, y = x + pose.p[0] - radius * n[0], y + pose.p[1] - radius * n[1]
-            z = z + pose.p[2] - radius * n[2]
-            one.arm[0], one.arm[1], one.arm[2] = x - base[0], y - base[1], z - base[2]
-            abduction = _column(m, w, leg, 0, x, y, z)
-            hip = _column(m, w, leg, 1, x, y, z)
-            knee = _column(m, w, leg, 2, x, y, z)
-            _invert(abduction, hip, knee, least, one.inverse)
+    base, pose = poses[BASE].p, poses[one.body]
+    feature, n = m.features[one.feature], one.normal
+    x, y, z = rotate(pose.R, feature.center)
+    x, y = x + pose.p[0] - feature.radius * n[0], y + pose.p[1] - feature.radius * n[1]
+    z = z + pose.p[2] - feature.radius * n[2]
+    one.arm[0], one.arm[1], one.arm[2] = x - base[0], y - base[1], z - base[2]
+    for joint in range(one.jacobian.shape[1]):
+        body = m.dofs[ROOT + one.jacobian.shape[1] * leg + joint].body
+        pivot = poses[body].p
+        a, b, c = rotate(poses[body].R, m.bodies[body].axis)
+        rx, ry, rz = x - pivot[0], y - pivot[1], z - pivot[2]
+        one.jacobian[0, joint] = b * rz - c * ry
+        one.jacobian[1, joint] = c * rx - a * rz
+        one.jacobian[2, joint] = a * ry - b * rx
+    _invert(one.jacobian, least, one.inverse)
 
 
 @inlined
-def _column(
-    m: ModelView, w: WorkspaceView, leg: int, joint: int, x: float, y: float, z: float
-) -> Column:
-    """Velocity of the point (x, y, z) for a unit rate of one of a leg's joints."""
-    body = m.dofs[ROOT + 3 * leg + joint].body
-    pose = w.pose_new[body]
-    a, b, c = rotate(pose.R, m.bodies[body].axis)
-    rx, ry, rz = x - pose.p[0], y - pose.p[1], z - pose.p[2]
-    return b * rz - c * ry, c * rx - a * rz, a * ry - b * rx
-
-
-@inlined
-def _invert(first: Column, second: Column, third: Column, least: float, out: Floats) -> None:
-    """out = inverse of the matrix with these columns.
+def _invert(J: Floats, least: float, out: Floats) -> None:
+    """out = inverse of the matrix.
 
     A stretched or folded leg's determinant is kept away from zero: its rates stay finite.
     """
-    a, b, c = first
-    d, e, f = second
-    u, v, t = third
+    a, b, c = J[0, 0], J[1, 0], J[2, 0]
+    d, e, f = J[0, 1], J[1, 1], J[2, 1]
+    u, v, t = J[0, 2], J[1, 2], J[2, 2]
     x, y, z = e * t - f * v, f * u - d * t, d * v - e * u
     determinant = a * x + b * y + c * z
     if abs(determinant) < least:

@@ -12,63 +12,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.experts.common.motion import DOWN
-from dynenvs.agents.experts.quadruped.records import LEGS, PAIRS
-from dynenvs.envs.legged.kernel import gait_frequency
+from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.quadruped.records import PAIRS
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
-
-BOUNCE = 5e-4  # height up to which the other foot of a pair that stands does, too [m]
-LEAST_DUTY = 0.51  # the pairs hand over the load while both are down
-LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
-
-
-@inlined
-def share_load(g: Any, p: Any, legs: Records) -> None:
-    """Where in the step it is, which feet stand, and how feet and pairs share the weight.
-
-    A foot that comes down before it is due is held to the ground without load.
-    """
-    p.frequency = gait_frequency(g, p.command[0], p.command[1])
-    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
-    p.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
-    overlap = p.duty - 0.5
-    at = p.phase - 0.5 * overlap  # since pair 0 took over
-    at -= math.floor(at)
-    p.main = 0 if at < 0.5 else 1
-    p.since = (at - 0.5 * p.main) / p.frequency
-    p.left = 0.5 / p.frequency - p.since
-    for leg in range(LEGS):
-        one = legs[leg]
-        own = p.phase + 0.5 * g.pair[leg]
-        own -= math.floor(own)
-        one.phase = own
-        one.stands = 1 if own < p.duty and one.gap < DOWN else 0
-    for pair in range(PAIRS):  # a foot that bounced must not leave its pair's other one alone
-        a, b = legs[g.first[pair]], legs[g.second[pair]]
-        if a.stands != b.stands and max(a.gap, b.gap) < BOUNCE and max(a.phase, b.phase) < p.duty:
-            a.stands = b.stands = 1
-    for leg in range(LEGS):
-        one = legs[leg]
-        other = 1 - g.pair[leg]
-        relieved = legs[g.first[other]].stands and legs[g.second[other]].stands
-        if not relieved and one.gap < DOWN and one.phase < p.duty + LATE:
-            one.stands = 1
-        one.share = 0.0
-        if one.stands:
-            one.share = 1.0
-            if relieved:
-                one.share = min(one.phase, p.duty - one.phase) / overlap
-                one.share = min(max(one.share, 0.0), 1.0) if one.phase < p.duty else 0.0
-    total = 0.0
-    for pair in range(PAIRS):
-        p.weight[pair] = min(legs[g.first[pair]].share, legs[g.second[pair]].share)
-        total += p.weight[pair]
-    for pair in range(PAIRS):
-        if total > 0.0:
-            p.weight[pair] /= total
-        else:  # a foot has lost the ground: go on as planned
-            p.weight[pair] = 1.0 if pair == p.main else 0.0
 
 
 @inlined
@@ -106,13 +53,35 @@ def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
     low = g.height - g.height_slope * speed
     climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
-    p.a[2] = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
+    lift = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
+    p.a[2] = min(max(lift, -g.lift), g.lift)
     k = g.tilt_rate
     x, y = g.follow * p.rise[0], g.follow * p.rise[1]
     steep = math.sqrt(1.0 + x * x + y * y)
     p.alpha[0] = k * k * (R[1, 2] + y / steep) - 2.0 * k * p.turning[0]
     p.alpha[1] = -k * k * (R[0, 2] + x / steep) - 2.0 * k * p.turning[1]
     p.alpha[2] = g.turn_rate * (turning - p.turning[2])
+    for k in range(3):
+        p.alpha[k] = min(max(p.alpha[k], -g.twist), g.twist)
+
+
+@inlined
+def choose_friction(g: Any, p: Any) -> None:
+    """The friction that is relied on: little, for the ground may be slippery, but all in need.
+
+    In need is who is faster than commanded, or moves another way: a push, a stumble.  Who is slower
+    just has time.
+    """
+    x, y = p.command[0], p.command[1]
+    size = math.sqrt(x * x + y * y)
+    forward = (x * p.speed[0] + y * p.speed[1]) / max(size, 0.05)
+    across = (x * p.speed[1] - y * p.speed[0]) / max(size, 0.05)
+    wrong = max(forward - size, -forward, 0.0)
+    wrong = math.sqrt(wrong * wrong + across * across)
+    if size < 0.05:
+        wrong = math.sqrt(p.speed[0] ** 2 + p.speed[1] ** 2)
+    need = smooth_step((wrong - g.fast[0]) / (g.fast[1] - g.fast[0]))
+    p.friction = g.friction + need * (g.grip - g.friction)
 
 
 @inlined

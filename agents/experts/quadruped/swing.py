@@ -16,19 +16,11 @@ from dynenvs.agents.experts.common.curves import (
     hop_rate,
     phase_warp,
     phase_warp_rate,
-    smooth_step,
 )
-from dynenvs.agents.experts.common.motion import DOWN
 from dynenvs.agents.experts.quadruped.records import LEGS
 from dynenvs.agents.experts.quadruped.terrain import swing_over
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
-
-HOVER = 3e-4  # height at which a swing ends [m]
-NEAR = 0.02  # height below which a foot whose swing is over comes down [m]
-LANDING_SPEED = 0.5  # at most [m/s]
-LANDED = 0.85  # phase from which on a foot that touches terrain stays
-PRESSING_SPEED = 0.05  # of a foot that is down and does not carry yet [m/s]
 
 
 @inlined
@@ -47,37 +39,20 @@ def set_goals(g: Any, o: Floats, p: Any, legs: Records, base: float) -> None:
     o: observation; base: height of the robot's base in the frame [m].
     """
     h = g.period
+    press = min(g.press, 1.0 / h)
     for leg in range(LEGS):
         one = legs[leg]
-        if one.stands:
-            one.goal[0] = one.goal[1] = 0.0
-            one.goal[2] = -one.gap / h
+        if one.rests:
+            one.goal[0] = one.goal[1] = one.goal[2] = 0.0
         elif one.phase < p.duty:  # it is late
-            one.goal[0] = one.goal[1] = 0.0
-            one.goal[2] = _down(g, p, one)
+            one.goal[0] = one.velocity[0] * (1.0 - h * press)
+            one.goal[1] = one.velocity[1] * (1.0 - h * press)
+            down = g.touchdown + g.sink * max(one.gap, 0.0)
+            one.goal[2] = one.velocity[2] - h * press * (one.velocity[2] + down)
         elif g.scan_x > 0:
             swing_over(g, o, p, one, base)
-            if one.touches and one.phase > LANDED:
-                one.goal[0] = one.goal[1] = 0.0
-                one.goal[2] = -PRESSING_SPEED
         else:
             _swing(g, p, one, leg)
-            if one.phase > 1.0 - g.landing and one.gap < NEAR:
-                one.goal[2] = _down(g, p, one)
-                if one.gap < DOWN:
-                    one.goal[0] = one.goal[1] = 0.0
-
-
-@inlined
-def _down(g: Any, p: Any, one: Any) -> float:
-    """Vertical speed: on the ground when the foot is due to carry, or at the end of the period.
-
-    In physics steps of equal acceleration a foot goes two thirds of its new velocity's way.
-    """
-    h = g.period
-    left = (1.0 - one.phase) / p.frequency if one.phase > p.duty else 0.0
-    down = one.gap / left if left > 1.5 * h else 1.5 * (one.gap + 3e-5) / h + 0.5 * one.velocity[2]
-    return -min(max(down, PRESSING_SPEED), LANDING_SPEED)
 
 
 @inlined
@@ -94,24 +69,24 @@ def _swing(g: Any, p: Any, one: Any, leg: int) -> None:
     y0 += p.center[1] - p.command[1] * since
     x1, y1 = one.place[0], one.place[1]
     span = whole - g.arrival / f
-    way = _way(g, elapsed / span)
+    part = _way(g, elapsed / span)
     rate = _way_rate(g, (elapsed - lag) / span) / span
     next_rate = _way_rate(g, (elapsed - lag + h) / span) / span
-    k = g.swing_rate
-    pull = k * k * smooth_step(4.0 * elapsed / whole)
-    one.goal[0] = one.velocity[0] + (x1 - x0) * (next_rate - rate)
-    one.goal[0] += h * pull * (x0 + way * (x1 - x0) - one.point[0])
-    one.goal[0] += h * 2.0 * k * (rate * (x1 - x0) - one.velocity[0])
-    one.goal[1] = one.velocity[1] + (y1 - y0) * (next_rate - rate)
-    one.goal[1] += h * pull * (y0 + way * (y1 - y0) - one.point[1])
-    one.goal[1] += h * 2.0 * k * (rate * (y1 - y0) - one.velocity[1])
+    # No stiffer than the least acceleration that comes there in the time left
+    k = min(g.swing_rate, g.ease / max(whole - elapsed, h))
+    k = min(k, 0.5 / (g.swing_damping * h))
+    damping = 2.0 * g.swing_damping * k
+    for i in range(2):
+        start, end = (x0, x1) if i == 0 else (y0, y1)
+        way, speed = start + part * (end - start), rate * (end - start)
+        one.goal[i] = one.velocity[i] + (end - start) * (next_rate - rate)
+        one.goal[i] += h * (k * k * (way - one.point[i]) + damping * (speed - one.velocity[i]))
     span = whole - g.landing / f
-    up = g.clearance * hop(phase_warp(elapsed / span, -g.rise), 0.0)
-    up += HOVER * smooth_step(4.0 * elapsed / span)
-    rate = g.clearance * _hop_rate(g, (elapsed - lag) / span) / span
-    next_rate = g.clearance * _hop_rate(g, (elapsed - lag + h) / span) / span
+    up, _ = _height(g, elapsed, span)
+    _, rate = _height(g, elapsed - lag, span)
+    _, next_rate = _height(g, elapsed - lag + h, span)
     one.goal[2] = one.velocity[2] + next_rate - rate
-    one.goal[2] += h * (k * k * (up - one.gap) + 2.0 * k * (rate - one.velocity[2]))
+    one.goal[2] += h * (k * k * (up - one.gap) + damping * (rate - one.velocity[2]))
 
 
 @inlined
@@ -119,6 +94,17 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
     """A place over ground, turned about the origin."""
     c, s = math.cos(angle), math.sin(angle)
     return c * place[0] - s * place[1], s * place[0] + c * place[1]
+
+
+@inlined
+def _height(g: Any, elapsed: float, span: float) -> tuple[float, float]:
+    """Height and vertical speed of the reference: up, down, and on down until it touches."""
+    x = elapsed / span
+    if x > 1.0:
+        return -g.touchdown * (elapsed - span), -g.touchdown
+    up = g.clearance * hop(phase_warp(x, -g.rise), 0.0) + g.touchdown * span * x * x * (1.0 - x)
+    rate = g.clearance * _hop_rate(g, x) / span + g.touchdown * x * (2.0 - 3.0 * x)
+    return up, rate
 
 
 @inlined

@@ -13,7 +13,6 @@ from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.quadruped.records import PAIRS
-from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView
 
@@ -58,13 +57,10 @@ def read_scan(g: Any, s: StateView, o: Floats, p: Any) -> None:
 
 
 @kernel
-def estimate_terrain(
-    m: ModelView, g: Any, o: Floats, p: Any, one: Any, leg: int, base: float
-) -> None:
-    """Ground below a foot: its height and normal, whether the foot touches it, and how far it is.
+def estimate_terrain(m: ModelView, g: Any, o: Floats, one: Any, base: float) -> None:
+    """Ground below a foot: its normal, and how far the foot is from it.
 
-    `one.point` holds the foot's centre and becomes the point that touches.  The foot's half space
-    is put where the foot stands.
+    `one.point` holds the foot's centre and becomes the point that touches.
     """
     x, y = one.point[0], one.point[1]
     reach = 0.5 * g.scan_spacing
@@ -78,12 +74,9 @@ def estimate_terrain(
     n[0], n[1], n[2] = -dx / length, -dy / length, 1.0 / length
     feature = m.features[one.feature]
     gap = (one.point[2] - base - ground) * n[2] - feature.radius
-    one.touches = 1 if o[10 + 2 * (m.header[0].nv - ROOT) + 5 + leg] > 0.5 else 0
     one.gap = 0.0 if one.touches else max(gap, UNSEEN)
     for k in range(3):
         one.point[k] -= feature.radius * n[k]
-        feature.target[k] = one.point[k]
-        feature.target_normal[k] = n[k]
 
 
 @inlined

@@ -1,0 +1,84 @@
+"""Which feet stand, and how they share the weight: by the gait clock and their contact flags.
+
+A foot stands when its flag says that it carries and the clock lets it: from EARLY before it is due
+on, and until its time is over, or LATE after that while the other pair is not yet down.  Shares
+rise and fall as straight lines of the clock where the pairs take over from each other, so that
+forces pass smoothly.  A foot that is due and close to the ground, without having touched it, is
+given a part of its share: it comes down at once, wherever in the last centimetre it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.quadruped.records import LEGS, PAIRS
+from dynenvs.envs.legged.kernel import gait_frequency
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Records
+
+EARLY = 0.2  # of the cycle by which a foot may come down before it is due
+NEAR = 0.01  # height at which a foot that is due and does not touch has no share yet [m]
+LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not yet down
+
+
+@inlined
+def read_clock(g: Any, p: Any) -> None:
+    """Where in the step it is: the pair that carries, since when, and until when."""
+    p.frequency = gait_frequency(g, p.command[0], p.command[1])
+    p.phase += p.delay * g.period * p.frequency  # when torques will act
+    p.phase -= math.floor(p.phase)
+    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
+    p.duty = max(g.duty - g.duty_slope * speed, g.least_duty)
+    at = p.phase - 0.5 * (p.duty - 0.5)  # since pair 0 took over
+    at -= math.floor(at)
+    p.main = 0 if at < 0.5 else 1
+    p.since = (at - 0.5 * p.main) / p.frequency
+    p.left = 0.5 / p.frequency - p.since
+
+
+@inlined
+def read_contacts(g: Any, p: Any, legs: Records, flags: Floats) -> None:
+    """Each leg's own phase and flag; flags: shape (LEGS,)."""
+    for leg in range(LEGS):
+        one = legs[leg]
+        own = p.phase + 0.5 * g.pair[leg]
+        one.phase = own - math.floor(own)
+        one.touches = 1 if flags[leg] > 0.5 else 0
+
+
+@inlined
+def share_load(g: Any, p: Any, legs: Records) -> None:
+    """Which feet stand, and how feet and pairs share the weight."""
+    overlap = p.duty - 0.5
+    p.weight[0] = p.weight[1] = 0.0  # for a while, how much of the pair is down
+    for leg in range(LEGS):
+        one = legs[leg]
+        one.share = 0.0
+        if one.touches:
+            one.share = 1.0
+        elif one.phase < p.duty:
+            one.share = min(max(1.0 - one.gap / NEAR, 0.0), 1.0)
+        if one.phase < p.duty:
+            p.weight[g.pair[leg]] += 0.5 * one.share
+    down = (p.weight[0], p.weight[1])
+    total = p.weight[0] = p.weight[1] = 0.0
+    for leg in range(LEGS):
+        one = legs[leg]
+        lack = 1.0 - (down[1] if g.pair[leg] == 0 else down[0])  # of the other pair
+        rest = p.duty - one.phase
+        falling = max(rest / overlap, lack * min(1.0, 2.0 * (rest / LATE + 1.0)))
+        if one.phase > 1.0 - EARLY:
+            one.stands = one.touches
+            one.share = 0.0
+        else:
+            one.share *= min(max(min(one.phase / overlap, falling), 0.0), 1.0)
+            one.stands = 1 if one.share > 0.0 else 0
+        one.rests = one.touches * one.stands
+        p.weight[g.pair[leg]] += one.share
+        total += one.share
+    for pair in range(PAIRS):
+        if total > 0.0:
+            p.weight[pair] /= total
+        else:  # all feet have lost the ground: go on as planned
+            p.weight[pair] = 1.0 if pair == p.main else 0.0
