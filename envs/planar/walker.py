@@ -109,7 +109,7 @@ class WalkerTask(Task):
         )
 
     def blocks(self) -> list[Block]:
-        """The hip, the joints, the gait clock and the command; last a pitch that is free."""
+        """Hip, joints, gait clock, command, a pitch that is free, contacts."""
         model, speed, turn = self.model, ROOT_VELOCITY_BOUND, self.velocity_bound
         lower, upper = model.lower[self.root :], model.upper[self.root :]
         blocks = [
@@ -123,6 +123,8 @@ class WalkerTask(Task):
         if self.free_pitch:
             blocks.append(symmetric("pitch", math.pi, "rad", "of the trunk, forward"))
             blocks.append(symmetric("pitch rate", turn, "rad/s", "of the trunk, forward"))
+        legs = len(self.legs)
+        blocks.append(block("foot contacts", 0, 1, "-", "whether each foot carries load", legs))
         return blocks
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
