@@ -150,7 +150,7 @@ def run_episode(
 
     Args:
         env: without wrappers, as `make` gives it.
-        policy: what acts, on the observation alone.
+        policy: what acts, on the observation and on what it remembers of the episode.
         seed: of the reset.
         command: commanded speed [m/s], or speeds; drawn by the environment if None.
         max_steps: stop after so many control steps; the environment's own limit if None.
@@ -170,8 +170,9 @@ def run_episode(
     rewards = np.empty(limit)
     live_q, live_impulses = row["q"], row["memory"]["impulse"]
     step, simulating, fell, over, going = 0, 0.0, False, False, True
+    state = None  # what a recurrent policy remembers
     while step < limit and going and not over:
-        action, _ = policy.predict(observation)
+        action, state = policy.predict(observation, state)
         begin = time.perf_counter()
         observation, reward, fell, truncated, info = env.step(action)
         simulating += time.perf_counter() - begin

@@ -96,14 +96,15 @@ def run_episodes(
     )
     record = _Record(env, limit)
     going = np.ones(env.num_envs, np.bool_)
-    simulating = 0.0
+    simulating, state, began = 0.0, None, np.ones(env.num_envs, np.bool_)
     for step in range(limit):
-        actions, _ = policy.predict(observations)
+        actions, state = policy.predict(observations, state, began)
         begin = time.perf_counter()
         observations, rewards, terminated, truncated, info = env.step(actions)
         simulating += time.perf_counter() - begin
         record.add(step, actions, rewards)
-        ended = going & (terminated | truncated)
+        began = terminated | truncated
+        ended = going & began
         for world in np.flatnonzero(ended).tolist():
             end = END_WORDS[env.worlds.ends[world]]
             record.close(world, step + 1, end, bool(terminated[world]), info)

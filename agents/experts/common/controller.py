@@ -34,7 +34,7 @@ class Policy(Protocol):
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[Action, Any]:
-        """Action for one observation, or actions for a batch of them, and the unchanged state."""
+        """Action for one observation, or actions for a batch, and what to call with next time."""
         ...
 
 
@@ -131,6 +131,18 @@ class BatchController(ABC):
         Raises:
             ValueError: another shape, or entries that are not finite.
         """
+        array, batch = self._batch(observation)
+        actions = np.zeros((len(batch), self.model.nu))
+        self._predict(batch, actions)
+        result = actions.astype(np.float32)
+        return (result if array.ndim == 2 else result[0]), state
+
+    def _batch(self, observation: ArrayLike) -> tuple[Floats, Floats]:
+        """A copy of what was given, and the same as a batch, shape (n, obs).
+
+        Raises:
+            ValueError: another shape, or entries that are not finite.
+        """
         array = np.array(observation, dtype=np.float64, order="C")
         if array.ndim not in (1, 2) or array.shape[-1] != self._size:
             raise ValueError(
@@ -139,11 +151,7 @@ class BatchController(ABC):
             )
         if not np.isfinite(array).all():
             raise ValueError("observation must be finite")
-        batch = array.reshape(-1, self._size)
-        actions = np.zeros((len(batch), self.model.nu))
-        self._predict(batch, actions)
-        result = actions.astype(np.float32)
-        return (result if array.ndim == 2 else result[0]), state
+        return array, array.reshape(-1, self._size)
 
     def _predict(self, batch: Floats, actions: Floats) -> None:
         threads = max(1, min(self.num_threads, len(batch) // LEAST_SHARE))
