@@ -1,7 +1,7 @@
 """The planar walkers' experts: what they know of their robots.
 
-With its trunk held level a walker follows a planned gait; the humanoid whose torso is free to pitch
-keeps its balance as the humanoid in space does.
+Walkers give way (`walk.py`); the humanoid whose torso is free to pitch keeps its balance as the
+humanoid in space does (`biped.py`).
 """
 
 from __future__ import annotations
