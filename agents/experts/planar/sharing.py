@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Records, StateView
+from dynenvs.memory.layout import Records
 
 SOFT = 0.02  # how far the load may be from where it is needed, where that is not to be had [m]
 MOST = 2.0  # weights, that the ground is asked for at most
 
 
 @inlined
-def level_force(s: StateView, g: Any, p: Any, legs: Records) -> None:
+def level_force(g: Any, p: Any, legs: Records) -> None:
     """Forces whose moment holds the trunk level, too: the least ones, weighed by the shares.
 
     A W A^T y = F and f = W A^T y, where A adds up forces and their moments about the root.  Where
@@ -51,7 +51,7 @@ def level_force(s: StateView, g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def share_force(s: StateView, g: Any, p: Any, legs: Records) -> None:
+def share_force(g: Any, p: Any, legs: Records) -> None:
     """A force for each standing foot, in proportion to its share and within its friction cone."""
     whole = min(max(p.force[1], 0.0), MOST * g.weight)
     x, z = p.force[0], whole

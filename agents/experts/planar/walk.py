@@ -114,9 +114,9 @@ def act(
         _set_accelerations(m, s, g, p, legs, a)
         _ask_ground(m, w, g, p, a)
         if g.root > ROOT:
-            level_force(s, g, p, legs)
+            level_force(g, p, legs)
         else:
-            share_force(s, g, p, legs)
+            share_force(g, p, legs)
         _set_torques(m, w, g, legs, a)
         put_actions(m, w, g.root, actions[i, :nu])
         _foresee(m, g, a, actions[i])
