@@ -241,6 +241,8 @@ def test_blocks_of_planar_walkers_hold_what_their_names_say(name: str, free: boo
     }
     if free:
         expected |= {"pitch": row["q"][2:3], "pitch rate": row["v"][2:3]}
+    loads, feet = row["memory"]["impulse"][:, 2], env.task.foot_of_feature
+    expected["foot contacts"] = [(loads[feet == leg] > 0).any() for leg in range(max(feet) + 1)]
     assert set(seen) == set(expected)
     for name_of, values in expected.items():
         np.testing.assert_allclose(seen[name_of], values, atol=1e-12, err_msg=name_of)

@@ -206,7 +206,7 @@ def test_transitions_are_those_that_offline_learners_take(tmp_path: Path) -> Non
     dataset = open_dataset("planar-humanoid/random-v0")
     columns = transitions(dataset)
     steps = dataset.total_steps
-    assert columns["observations"].shape == columns["next_observations"].shape == (steps, 18)
+    assert columns["observations"].shape == columns["next_observations"].shape == (steps, 20)
     assert columns["actions"].shape == (steps, 6)
     for name in ("rewards", "terminals", "timeouts", "episodes"):
         assert columns[name].shape == (steps,)

@@ -160,7 +160,7 @@ def test_info_is_not_stale(name: str) -> None:
         assert info["x_position"] == env.worlds.states["q"][0, 0]
         assert info["x_velocity"] == pytest.approx((info["x_position"] - at) / env.dt, abs=1e-12)
         assert observation[0] == env.worlds.states["q"][0, 1]
-        assert observation[-1] == info["command"]
+        assert observation[env.observation_slices["command"]] == info["command"]
         at = info["x_position"]
 
 

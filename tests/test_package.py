@@ -97,7 +97,7 @@ env = gym.make("dynenvs/PlanarHumanoid-v0")
 env.reset(seed=0)
 print(env.step(env.action_space.sample())[0].shape)
 """
-    assert python(code, tmp_path).strip() == "(18,)"
+    assert python(code, tmp_path).strip() == "(20,)"
 
 
 def test_no_folder_of_the_repository_shadows_a_package(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ def planar_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
     """Positions, with x = 0, and velocities from a planar walker's observation."""
     nu = model.nu
     height, angles, v = observation[0], observation[1 : 1 + nu], observation[1 + nu :]
-    pitch = observation[2 * nu + 6 :]  # and its rate, where the trunk pitches
+    at = 2 * nu + 6
+    pitch = observation[at : at + 2 * (model.nq - nu - ROOT)]  # and its rate, where it is free
     q = np.concatenate([[0.0, height], pitch[:1], angles])
     return q, np.concatenate([v[:ROOT], pitch[1:], v[ROOT : ROOT + nu]])
 

@@ -114,7 +114,7 @@ def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
 def _observe(w: TaskWorld, observation: Floats) -> None:
     """(z, joint angles, velocities, sine and cosine of the phase, command), within bounds.
 
-    Where the root pitches, its pitch and pitch rate come last.
+    Where the root pitches, its pitch and pitch rate follow; last, whether each foot carries load.
     """
     m, s, o, t = w.m, w.s, w.options[0], w.task[0]
     nq, nv = m.header[0].nq, m.header[0].nv
@@ -139,6 +139,14 @@ def _observe(w: TaskWorld, observation: Floats) -> None:
         turns = math.floor(s.q[ROOT] / (2.0 * math.pi) + 0.5)
         observation[at + 3] = min(max(s.q[ROOT] - 2.0 * math.pi * turns, -math.pi), math.pi)
         observation[at + 4] = min(max(s.v[ROOT], -o.velocity_bound), o.velocity_bound)
+        at += 2
+    feet = w.constants[1]
+    for leg in range(o.legs):
+        observation[at + 3 + leg] = 0.0
+    for k in range(s.status[0].touched):
+        f = s.touched[k]
+        if feet[f] >= 0 and s.memory[f].impulse[2] > 0.0:
+            observation[at + 3 + feet[f]] = 1.0
 
 
 @inlined

@@ -65,7 +65,7 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 5   | right ankle | torque    | 120 N m |
 
     ## Observation Space
-    `Box((18,), float64)`; every entry stays within its bounds.  A positive hip or knee angle turns
+    `Box((20,), float64)`; every entry stays within its bounds.  A positive hip or knee angle turns
     the limb backward, a positive ankle angle turns the toe down.
 
     | Num   | Observation                                    | Min     | Max     | Unit  | Noise |
@@ -80,12 +80,18 @@ class PlanarHumanoidEnv(PlanarWalker):
     | 15-16 | sine and cosine of 2 pi times the gait phase   | -1      | 1       | -     | -     |
     | 17    | commanded speed                                | 0.3     | 1.2     | m/s   | -     |
 
-    With `free_pitch` two more follow, `Box((20,), float64)`; leg angles are then the torso's:
+    With `free_pitch` two more follow, `Box((22,), float64)`; leg angles are then the torso's:
 
     | Num | Observation                 | Min     | Max    | Unit  | Noise |
     |-----|-----------------------------|---------|--------|-------|-------|
     | 18  | pitch of the torso, forward | -3.1416 | 3.1416 | rad   | 0.03  |
     | 19  | its rate                    | -150    | 150    | rad/s | 0.12  |
+
+    Last come the contacts at the end of the control step, left and right; none after a reset:
+
+    | Num   | Observation                                        | Min        | Max       | Unit  |
+    |-------|----------------------------------------------------|------------|-----------|-------|
+    | +2    | 1 where a foot carries load, else 0                | 0          | 1         | -     |
 
     The gait clock belongs to the environment: it turns 0.68 + 0.20 command times a second, with
     `free_pitch` 0.68 + 0.35 command times.  At phase 0 the left foot is due to touch down, at phase

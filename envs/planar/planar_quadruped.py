@@ -63,7 +63,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
     | 9-11 | rear right hip, knee, ankle    | torque    | the same            |
 
     ## Observation Space
-    `Box((30,), float64)`; every entry stays within its bounds.  A positive angle turns the limb
+    `Box((34,), float64)`; every entry stays within its bounds.  A positive angle turns the limb
     backward.
 
     | Num   | Observation                                    | Min      | Max      | Unit  | Noise |
@@ -78,12 +78,18 @@ class PlanarQuadrupedEnv(PlanarWalker):
     | 27-28 | sine and cosine of 2 pi times the gait phase   | -1       | 1        | -     | -     |
     | 29    | commanded speed                                | 0.3      | 1.0      | m/s   | -     |
 
-    With `free_pitch` two more follow, `Box((32,), float64)`; leg angles are then the trunk's:
+    With `free_pitch` two more follow, `Box((36,), float64)`; leg angles are then the trunk's:
 
     | Num | Observation                   | Min     | Max    | Unit  | Noise |
     |-----|-------------------------------|---------|--------|-------|-------|
     | 30  | pitch of the trunk, nose down | -3.1416 | 3.1416 | rad   | 0.03  |
     | 31  | its rate                      | -300    | 300    | rad/s | 0.12  |
+
+    Last come the contacts at the end of the control step, leg by leg; none after a reset:
+
+    | Num   | Observation                                        | Min        | Max       | Unit  |
+    |-------|----------------------------------------------------|------------|-----------|-------|
+    | +4    | 1 where a foot carries load, else 0                | 0          | 1         | -     |
 
     The gait clock belongs to the environment: it turns 1.3 + 0.25 command times a second.  At phase
     0 the front left and rear right feet are due to touch down, at phase 0.5 the others (a trot).

@@ -132,7 +132,7 @@ class WalkerTask(Task):
         )
 
     def blocks(self) -> list[Block]:
-        """The hip, the joints, the gait clock and the command; last a pitch that is free."""
+        """Hip, joints, gait clock, command, a pitch that is free, contacts."""
         model, speed, turn = self.model, ROOT_VELOCITY_BOUND, self.velocity_bound
         lower, upper = model.lower[self.root :], model.upper[self.root :]
         blocks = [
@@ -149,6 +149,8 @@ class WalkerTask(Task):
             what = "of the trunk, forward"
             blocks.append(symmetric("pitch", math.pi, "rad", what, noise=UPWARD_NOISE))
             blocks.append(symmetric("pitch rate", turn, "rad/s", what, noise=TURN_NOISE))
+        legs = len(self.legs)
+        blocks.append(block("foot contacts", 0, 1, "-", "whether each foot carries load", legs))
         return blocks
 
     def neutral(self) -> Floats:

@@ -80,7 +80,7 @@ class BatchController(ABC):
 
     task_type: ClassVar[type[Task] | tuple[type[Task], ...]]
     act: ClassVar[Callable[..., int]]
-    carried: ClassVar[int] = 0  # numbers that it hands on from one call to the next, if any
+    carried: int = 0  # numbers that it hands on from one call to the next, if any
     inverse: ClassVar[bool] = True  # whether it asks for inverse dynamics through contact
 
     def __init__(self, env: DynEnv | DynVectorEnv) -> None:

@@ -8,45 +8,13 @@ pendulum.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 from dynenvs.agents.experts.common.state import mass_entry
-from dynenvs.agents.experts.planar.gaits import load_share
-from dynenvs.agents.experts.planar.leg import gaps, sole, trunk
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Ints, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
 
 INSET = 0.08  # of the distance between the feet that the centre of pressure keeps from either
 STRONGEST = 6.0  # acceleration that balance asks for [m/s^2]
-
-
-@inlined
-def support(
-    m: ModelView, s: StateView, g: Any, feet: Ints, phase: float, pace: float, down: float
-) -> tuple[float, float]:
-    """Between where feet behind and before the trunk's origin stand [m], as they share the load.
-
-    Nothing is between them, (0, 0), while feet stand on one side only.
-    """
-    pitch, _ = trunk(s, g)
-    rear = front = behind = before = 0.0
-    for leg in range(g.legs):
-        own = phase + g.offsets[leg]
-        own -= math.floor(own)
-        low, _ = gaps(m, s, g, feet, leg)
-        if own < g.duty and low < down:
-            share = load_share(g, own, pace)
-            x, _ = sole(s, g, leg, g.sole_x)
-            x += g.sole_x + g.hips[leg] * math.cos(pitch)
-            if g.hips[leg] < 0.0:
-                behind, rear = behind + share, rear + share * x
-            else:
-                before, front = before + share, front + share * x
-    if behind <= 0.0 or before <= 0.0:
-        return 0.0, 0.0
-    return rear / behind, front / before
 
 
 @inlined

@@ -1,7 +1,7 @@
 """The planar walkers' experts: what they know of their robots.
 
-With its trunk held level a walker follows a planned gait; the humanoid whose torso is free to pitch
-keeps its balance as the humanoid in space does.
+Walkers give way (`walk.py`); the humanoid whose torso is free to pitch keeps its balance as the
+humanoid in space does (`biped.py`).
 """
 
 from __future__ import annotations
@@ -9,27 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
-from dynenvs.agents.experts.planar import biped, walking
-from dynenvs.agents.experts.planar.gait_parameters import (
-    humanoid_balance,
-    humanoid_gait,
-    quadruped_gait,
-)
-from dynenvs.agents.experts.planar.gait_table import SHAPES
+from dynenvs.agents.experts.planar import biped, parameters, walk
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.planar.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar.planar_quadruped import PlanarQuadrupedTask
 from dynenvs.envs.planar.walker import WalkerTask
 
-# Legs and gains of each robot, and the name of its gait's shapes in the table
-GAITS: dict[type[WalkerTask], tuple[Callable[[], NDArray[Any]], str]] = {
-    PlanarHumanoidTask: (humanoid_gait, "humanoid"),
-    PlanarQuadrupedTask: (quadruped_gait, "quadruped"),
+# Legs and gains of each robot
+ROBOTS: dict[type[WalkerTask], Callable[[], NDArray[Any]]] = {
+    PlanarHumanoidTask: parameters.humanoid,
+    PlanarQuadrupedTask: parameters.quadruped,
 }
 
 
@@ -40,23 +35,23 @@ def planar_humanoid_expert(env: DynEnv | DynVectorEnv) -> BatchController:
 
 
 class WalkingController(BatchController):
-    """Walks at the commanded speed by inverse dynamics; acts on the observation alone."""
+    """Walks at the commanded speed by inverse dynamics; remembers what it foresees."""
 
-    task_type = tuple(GAITS)
-    act = staticmethod(walking.act)
+    task_type = tuple(ROBOTS)
+    act = staticmethod(walk.act)
+    inverse = False
 
     def know(self, task: PlanarHumanoidTask | PlanarQuadrupedTask) -> Knowledge:
-        """Legs, gait and gains, and the leg of each contact feature."""
-        make, name = next(known for kind, known in GAITS.items() if isinstance(task, kind))
-        gait = make()
-        set_times(gait, task)
-        gait["root"] = task.root
+        """Legs, gait and gains."""
+        walker = next(make for kind, make in ROBOTS.items() if isinstance(task, kind))()
+        set_times(walker, task)
+        walker["seen"] = len(task.observation_space.low)
+        walker["root"] = task.root
         for option in ("slow_frequency", "frequency_slope"):
-            gait[option] = task.options[option]
-        gait["weight"] = 9.81 * task.model.bodies["mass"].sum()
-        gait["commands"][0] = [command for command, _ in SHAPES[name]]
-        gait["shapes"][0] = [shape for _, shape in SHAPES[name]]
-        return Knowledge(task.model, gait, task.foot_of_feature, walking.ROOM)
+            walker[option] = task.options[option]
+        walker["weight"] = 9.81 * task.model.bodies["mass"].sum()
+        self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees
+        return Knowledge(task.model, walker, np.zeros(0, np.int64), walk.ROOM)
 
 
 class BalancingController(BatchController):
@@ -67,7 +62,7 @@ class BalancingController(BatchController):
 
     def know(self, task: PlanarHumanoidTask) -> Knowledge:
         """Body, gait and gains, and the leg of each contact feature."""
-        body = humanoid_balance()
+        body = parameters.humanoid_balance()
         set_times(body, task)
         for option in ("slow_frequency", "frequency_slope"):
             body[option] = task.options[option]

@@ -1,0 +1,100 @@
+"""The planar walkers' gait: who carries how much, and where feet go, by the clock.
+
+A leg with phase p in [0, 1) is due to stand for p < duty and to swing for the rest of the cycle.  A
+swinging foot goes a stride forward on a cycloid over the ground and rises once; it comes down to a
+little below where the ground should be, so that it meets it, wherever that is, at a small speed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Records
+
+EARLY = 0.6  # part of the swing from which a foot that touches has landed
+SINKING = 0.85  # part of the swing from which a foot goes below the ground
+REST = 0.15  # pace below which feet share by halves [m/s]
+
+
+@inlined
+def share_of(g: Any, phase: float, pace: float) -> float:
+    """Of the load: rises from a light one after touchdown, falls to it before lift-off."""
+    if phase >= g.duty:
+        return g.light
+    x = min(phase, g.duty - phase) / g.ramp
+    share = g.light + (1.0 - g.light) * smooth_step(x)
+    # Before a robot that stands moves on, its feet share evenly
+    even = 0.5 * max(1.0 - abs(pace) / REST, 0.0)
+    return max(share, even) if phase < 0.5 * g.duty else min(share, 1.0 - even)
+
+
+@inlined
+def decide_stance(g: Any, p: Any, legs: Records) -> None:
+    """Which feet stand, and their shares: the clock's, as far as their flags allow."""
+    for leg in range(g.legs):
+        one = legs[leg]
+        s = (one.phase - g.duty) / (1.0 - g.duty)
+        one.stands = 1 if one.touches != 0 and (s < 0.0 or s > EARLY) else 0
+    for leg in range(g.legs):  # no foot is lifted before the next one at its end stands
+        one = legs[leg]
+        alone = True
+        for other in range(g.legs):
+            if other != leg and g.hips[other] == g.hips[leg] and legs[other].stands != 0:
+                alone = False
+        if alone and one.touches != 0:
+            one.stands = 1
+    p.carried = 0.0
+    for leg in range(g.legs):
+        one = legs[leg]
+        if one.stands == 0:
+            one.share = 0.0
+        else:
+            one.share = share_of(g, one.phase, p.pace)
+        p.carried += one.share
+
+
+@inlined
+def rolling(g: Any, phase: float, length: float, rate: float) -> tuple[float, float, float]:
+    """Pitch of a foot that rolls over its toe and comes back, its rate, its acceleration."""
+    span = g.roll_end - g.roll_start
+    s = (phase - g.roll_start) / span
+    if s <= 0.0 or s >= 1.0:
+        return 0.0, 0.0, 0.0
+    top, r = g.roll * length, rate / span
+    u, d = s * (1.0 - s), 1.0 - 2.0 * s
+    return (
+        64.0 * top * u * u * u,
+        192.0 * top * r * u * u * d,
+        384.0 * top * r * r * u * (d * d - u),
+    )
+
+
+@inlined
+def stride(s: float) -> tuple[float, float, float]:
+    """A cycloid from 0 to 1 and its first two derivatives: at rest at both ends."""
+    s = min(max(s, 0.0), 1.0)
+    a = 2.0 * math.pi * s
+    return s - math.sin(a) / (2.0 * math.pi), 1.0 - math.cos(a), 2.0 * math.pi * math.sin(a)
+
+
+@inlined
+def lift(g: Any, s: float) -> tuple[float, float, float]:
+    """Height of a swinging foot [m], s from 0 to 1, and its first two derivatives by s."""
+    s = min(max(s, 0.0), 1.0)
+    u, d = s * (1.0 - s), 1.0 - 2.0 * s
+    k, b = 64.0 * g.clearance, g.below
+    x = max(s - SINKING, 0.0) / (1.0 - SINKING)
+    r = 1.0 / (1.0 - SINKING)
+    z = k * u * u * u - b * x * x * x
+    dz = 3.0 * k * u * u * d - 3.0 * b * r * x * x
+    return z, dz, 6.0 * k * u * (d * d - u) - 6.0 * b * r * r * x
+
+
+@inlined
+def hip_height(g: Any, length: float) -> float:
+    """Height of the hip at which no foot is out of a leg's reach in a stride [m]."""
+    half = 0.5 * g.duty * length + abs(g.ahead)
+    return min(g.height, math.sqrt(max(g.reach * g.reach - half * half, 0.01)) - g.sole)

@@ -1,0 +1,93 @@
+"""Kinematics of a planar walker's leg.
+
+Angles turn about +y: a positive one turns a limb that hangs down backward, and a foot's toe down.
+Links are followed by their rates in the plane, sums of the joints' rates and the trunk's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import StateView
+
+
+@inlined
+def place_leg(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+    """Links, point and tilt of a leg, from the positions."""
+    at = g.root + 3 * leg
+    q1 = p.pitch + s.q[at]
+    q2 = q1 + s.q[at + 1]
+    q3 = q2 + s.q[at + 2]
+    one.hip[0], one.hip[1] = g.hips[leg] * math.cos(p.pitch), -g.hips[leg] * math.sin(p.pitch)
+    one.thigh[0], one.thigh[1] = -g.thigh * math.sin(q1), -g.thigh * math.cos(q1)
+    one.shank[0], one.shank[1] = -g.shank * math.sin(q2), -g.shank * math.cos(q2)
+    c, d = math.cos(q3), math.sin(q3)
+    one.foot[0] = one.point * c + g.sole * d
+    one.foot[1] = g.sole * c - one.point * d - g.radius
+    one.tilt = q3 - g.flat
+    one.place[0] = one.hip[0] + one.thigh[0] + one.shank[0] + one.foot[0]
+    one.place[1] = one.hip[1] + one.thigh[1] + one.shank[1] + one.foot[1]
+
+
+@inlined
+def lowest(s: StateView, g: Any, p: Any, leg: int) -> float:
+    """Height of the sole's lowest end from the root's origin [m]."""
+    at = g.root + 3 * leg
+    q1 = p.pitch + s.q[at]
+    q2 = q1 + s.q[at + 1]
+    q3 = q2 + s.q[at + 2]
+    c, d = math.cos(q3), math.sin(q3)
+    ankle = -g.hips[leg] * math.sin(p.pitch) - g.thigh * math.cos(q1) - g.shank * math.cos(q2)
+    return ankle + min(g.sole * c - g.heel * d, g.sole * c - g.toe * d) - g.radius
+
+
+@inlined
+def move_leg(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+    """Rates of its links and velocity of its point, from the velocities; `place_leg` before."""
+    at = g.root + 3 * leg
+    one.rates[0] = p.turn + s.v[at]
+    one.rates[1] = one.rates[0] + s.v[at + 1]
+    one.rates[2] = one.rates[1] + s.v[at + 2]
+    a, b, c = one.rates[0], one.rates[1], one.rates[2]
+    one.speed[0] = (
+        s.v[0] + p.turn * one.hip[1] + a * one.thigh[1] + b * one.shank[1] + c * one.foot[1]
+    )
+    one.speed[1] = (
+        s.v[1] - p.turn * one.hip[0] - a * one.thigh[0] - b * one.shank[0] - c * one.foot[0]
+    )
+
+
+@inlined
+def joint_accelerations(
+    g: Any, p: Any, one: Any, ax: float, az: float, turning: float
+) -> tuple[float, float, float]:
+    """Of hip, knee and ankle, for an acceleration of the point and an angular one of the foot.
+
+    The root accelerates by p.ax, p.az and p.alpha.
+    """
+    a, b, c = one.rates[0], one.rates[1], one.rates[2]
+    # Centripetal parts; a sphere's lowest point has none of the part below its centre
+    x = ax - p.ax - p.alpha * one.hip[1] + p.turn * p.turn * one.hip[0]
+    z = az - p.az + p.alpha * one.hip[0] + p.turn * p.turn * one.hip[1]
+    x += a * a * one.thigh[0] + b * b * one.shank[0] + c * c * one.foot[0]
+    z += a * a * one.thigh[1] + b * b * one.shank[1] + c * c * (one.foot[1] + g.radius)
+    x -= turning * one.foot[1]
+    z += turning * one.foot[0]
+    # x = A thigh_z + B shank_z, z = -A thigh_x - B shank_x
+    det = -one.thigh[1] * one.shank[0] + one.shank[1] * one.thigh[0]
+    least = 0.05 * g.thigh * g.shank  # a nearly straight knee
+    if g.knee * det < least:
+        det = g.knee * least
+    A = (-x * one.shank[0] - z * one.shank[1]) / det
+    B = (z * one.thigh[1] + x * one.thigh[0]) / det
+    return A - p.alpha, B - A, turning - B
+
+
+@inlined
+def joint_torques(one: Any, x: float, z: float) -> tuple[float, float, float]:
+    """Of hip, knee and ankle, by which a force on the point is pushed against: J^T (x, z)."""
+    ankle = x * one.foot[1] - z * one.foot[0]
+    knee = ankle + x * one.shank[1] - z * one.shank[0]
+    return knee + x * one.thigh[1] - z * one.thigh[0], knee, ankle

@@ -1,0 +1,92 @@
+"""The planar walkers as their reference controllers see them: legs, and what is chosen by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.agents.experts.humanoid.records import BIPED
+from dynenvs.agents.experts.planar.records import WALKER
+from dynenvs.envs.planar.records import ROOT
+from dynenvs.envs.robots import planar_humanoid, planar_quadruped
+
+
+def humanoid() -> NDArray[Any]:
+    """Legs, gait and gains of the planar humanoid, one record of WALKER."""
+    robot = planar_humanoid
+    walker = np.zeros(1, WALKER)
+    g = walker[0]
+    g["legs"], g["root"] = 2, ROOT
+    g["offsets"][:2] = 0.0, 0.5
+    g["thigh"], g["shank"] = robot.THIGH, robot.SHANK
+    g["knee"] = -1.0
+    g["heel"], g["toe"], g["sole"] = robot.HEEL, robot.TOE, -robot.ANKLE
+    g["friction"] = 0.8 * robot.FRICTION
+    g["duty"], g["ramp"], g["light"] = 0.6, 0.1, 0.04
+    g["height"], g["reach"], g["ahead"] = 0.83, 0.96 * (robot.THIGH + robot.SHANK), -0.05
+    g["longest"] = 0.965 * (robot.THIGH + robot.SHANK)
+    g["trail"] = 0.45
+    g["clearance"], g["below"], g["landing"] = 0.05, 0.008, 0.02
+    g["roll"], g["roll_start"], g["roll_end"] = 0.5, 0.5, 0.93
+    g["press"] = -0.03
+    g["recoil"] = 0.5
+    g["speed_rate"], g["acceleration"] = 8.0, 0.8
+    g["height_rate"] = 12.0
+    g["swing_rate"] = 25.0
+    g["landing_speed"] = 0.3
+    g["leg_height"], g["leg_speed"] = 0.003, 0.45
+    g["trust_q"], g["trust_v"], g["trust_root"] = 0.3, 0.2, 0.3
+    return walker
+
+
+def humanoid_balance() -> NDArray[Any]:
+    """Body, gait and gains of the planar humanoid whose torso pitches, one record of BIPED."""
+    robot = planar_humanoid
+    biped = np.zeros(1, BIPED)
+    b = biped[0]
+    b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
+    b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
+    b["half_width"] = b["most_width"] = 1.0  # there is no sideways
+    b["reach"] = 0.85
+    leg = robot.THIGH + robot.SHANK
+    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.09
+    b["duty"], b["duty_slope"] = 0.58, 0.04
+    b["arrival"], b["landing"] = 0.04, 0.05
+    b["phase_warp"] = 0.1
+    b["clearance"], b["heel"] = 0.045, 0.2
+    b["height"] = 0.875
+    b["height_rate"], b["tilt_rate"] = 7.0, 10.0
+    b["balance_rate"], b["swing_rate"] = 4.0, 25.0
+    return biped
+
+
+def quadruped() -> NDArray[Any]:
+    """Legs, gait and gains of the planar quadruped, one record of WALKER."""
+    robot = planar_quadruped
+    walker = np.zeros(1, WALKER)
+    g = walker[0]
+    g["legs"], g["root"] = 4, ROOT
+    g["hips"] = [x for x, _ in robot.LEGS.values()]
+    g["offsets"][:] = 0.0, 0.5, 0.5, 0.0
+    g["thigh"], g["shank"] = robot.LINKS["thigh"][0], robot.LINKS["shank"][0]
+    g["knee"] = 1.0
+    g["sole"], g["radius"] = -robot.LINKS["metatarsal"][0], robot.FOOT_RADIUS
+    g["flat"] = float(np.sum(robot.STANDING))
+    g["friction"] = 0.8 * robot.FRICTION
+    g["duty"], g["ramp"], g["light"] = 0.56, 0.08, 0.12
+    g["height"], g["reach"], g["ahead"] = 0.32, 0.34, 0.017
+    g["longest"] = 0.308
+    g["trail"] = 0.21
+    g["clearance"], g["below"], g["landing"] = 0.036, 0.006, 0.04
+    g["roll"], g["roll_start"], g["roll_end"] = -1.0, 0.56, 1.0
+    g["speed_rate"], g["acceleration"] = 8.0, 1.5
+    g["height_rate"] = 12.0
+    g["recoil"] = 0.3
+    g["tilt_rate"] = 12.0
+    g["swing_rate"] = 27.0
+    g["landing_speed"] = 0.3
+    g["leg_height"], g["leg_speed"] = 0.003, 0.2
+    g["trust_q"], g["trust_v"], g["trust_root"] = 0.8, 0.8, 0.3
+    return walker

@@ -1,0 +1,308 @@
+"""The planar walkers' reference controller: it gives way, and acts on what an observation can tell.
+
+The clock and the contacts say which feet stand; the state is made consistent with them
+(`estimate.py`).  Trunk and swinging feet have desired accelerations of low bandwidths; the root's
+own rows of the equations of motion say what the ground is to give for them; the standing feet share
+it as the clock says, within their friction cones; torques follow by inverse dynamics,
+tau = M a + h - J^T f.  All of it changes continuously with the state.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.memory import open_memory
+from dynenvs.agents.experts.common.motion import put_actions
+from dynenvs.agents.experts.common.state import mass_entry
+from dynenvs.agents.experts.planar.estimate import read_observation, stand_on_feet
+from dynenvs.agents.experts.planar.gait import (
+    decide_stance,
+    hip_height,
+    lift,
+    rolling,
+    stride,
+)
+from dynenvs.agents.experts.planar.limb import (
+    joint_accelerations,
+    joint_torques,
+    move_leg,
+    place_leg,
+)
+from dynenvs.agents.experts.planar.records import JOINTS, LEG, LEGS, PLAN
+from dynenvs.agents.experts.planar.sharing import level_force, share_force
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.envs.planar.records import ROOT
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    ModelView,
+    Records,
+    StateView,
+    WorkspaceView,
+)
+from dynenvs.memory.views import vector
+from dynenvs.simulation.progress import claim, leave
+
+PRESSED = 0.08  # phase from which the load goes forward to a foot's toe
+STOPPING = 40.0  # rate at which a standing foot's point is brought to rest [1/s]
+GRAVITY = 9.81  # [m/s^2]
+BRAKING = 3.0  # acceleration against what disturbs, forward or back, at most [m/s^2]
+STRONGEST = 6.0  # acceleration of the trunk up or down that is asked for [m/s^2]
+STOP_RATE = 70.0  # at which it is kept [1/s]
+MARGIN = 0.02  # from a joint's stops that a swinging leg keeps [rad]
+TIPPING = 20.0  # and of its pitch [rad/s^2]
+FOLLOWING = 0.5  # of the pace beyond 0 or the command, that steps follow [m/s]
+UNLOADED = 0.1  # by which a leg that carries nothing may be out of reach [m]
+SOON = 0.02  # time in which a foot that is too far behind the hip may be lifted [s]
+LEGS_AT = PLAN.itemsize
+ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
+
+
+@kernel(seconds=8)
+def act(
+    memory: Bytes,
+    constants: Records,
+    table: Ints,
+    observations: Floats,
+    actions: Floats,
+    progress: Ints,
+    thread: int,
+) -> int:
+    """Actions for those of a batch of observations that no other thread has taken.
+
+    table: of no use; the other arguments, and what it returns, are those of every expert
+    (`BatchController`).
+    """
+    m, s, w, v_des, _, room = open_memory(memory[thread])
+    plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
+    g, p = constants[0], plan[0]
+    a = v_des  # desired accelerations, shape (nv,)
+    nu = m.header[0].nv - g.root
+    i = claim(progress, thread, observations.shape[0])
+    while i < observations.shape[0]:
+        read_observation(m, s, g, p, legs, observations[i])
+        p.pace = min(max(s.v[0], -FOLLOWING), p.command + FOLLOWING)
+        decide_stance(g, p, legs)
+        for leg in range(g.legs):
+            _set_point(g, legs[leg])
+        stand_on_feet(s, g, p, legs)
+        p.pace = min(max(s.v[0], -FOLLOWING), p.command + FOLLOWING)
+        _move_trunk(s, g, p, legs)
+        for leg in range(g.legs):
+            _move_foot(s, g, p, legs[leg])
+        _set_accelerations(m, s, g, p, legs, a)
+        _remember(m, s, g, actions[i])
+        # Torques act for the whole period: inertia and bias at its start alone would lag behind
+        for j in range(m.header[0].nv):
+            s.q[j] += g.lookahead * s.v[j]
+            s.v[j] += g.lookahead * a[j]
+        if g.root > ROOT:
+            p.pitch, p.turn = s.q[ROOT], s.v[ROOT]
+        for leg in range(g.legs):
+            place_leg(s, g, p, leg, legs[leg])
+            move_leg(s, g, p, leg, legs[leg])
+        update_poses(m, s.q, w.pose)
+        equations_of_motion(m, s, w, s.v, g.period - g.lookahead, w.M)
+        _set_accelerations(m, s, g, p, legs, a)
+        _ask_ground(m, w, g, p, a)
+        _yield_trunk(g, p)
+        _set_accelerations(m, s, g, p, legs, a)
+        _ask_ground(m, w, g, p, a)
+        if g.root > ROOT:
+            level_force(g, p, legs)
+        else:
+            share_force(g, p, legs)
+        _set_torques(m, w, g, legs, a)
+        put_actions(m, w, g.root, actions[i, :nu])
+        _foresee(m, g, a, actions[i])
+        i = claim(progress, thread, observations.shape[0])
+    leave(progress, thread)
+    return 0
+
+
+@inlined
+def _set_point(g: Any, one: Any) -> None:
+    """The point of its sole by which a foot stands or is moved."""
+    one.rolls = 1 if one.phase > g.roll_start and one.phase < g.roll_end else 0
+    if one.phase < g.duty:
+        x = (one.phase - PRESSED) / max(g.roll_start - PRESSED, 1e-6)
+        one.point = g.press + (g.toe - g.press) * smooth_step(x)
+    else:
+        one.point = g.press if one.stands and not one.rolls else g.toe
+
+
+@inlined
+def _move_trunk(s: StateView, g: Any, p: Any, legs: Records) -> None:
+    """Its desired accelerations."""
+    speed = min(p.command, _reachable_speed(g, p, legs))
+    ax = g.speed_rate * (speed - s.v[0])
+    most = g.acceleration + g.speed_rate * max(-s.v[0], 0.0)
+    p.ax = min(max(ax, -BRAKING), min(most, BRAKING))
+    k = g.height_rate
+    height = min(hip_height(g, p.pace / p.rate), _reachable_height(s, g, legs))
+    az = k * k * (height - s.q[1]) - 2.0 * k * s.v[1]
+    p.az = min(max(az, -STRONGEST), STRONGEST)
+    k = g.tilt_rate
+    p.alpha = min(max(-k * k * p.pitch - 2.0 * k * p.turn, -TIPPING), TIPPING)
+
+
+@inlined
+def _reachable_speed(g: Any, p: Any, legs: Records) -> float:
+    """Speed at which no standing leg is overstretched before its lift-off [m/s].
+
+    It binds in the first steps from standing, when the feet are not yet a stance length apart.
+    """
+    fastest = math.inf
+    for leg in range(g.legs):
+        one = legs[leg]
+        if one.stands and one.phase < g.duty:
+            x = one.place[0] - one.hip[0] - one.point
+            left = (g.duty - one.phase) / p.rate
+            fastest = min(fastest, (x + g.trail) / (left + SOON))
+    return max(fastest, 0.0)
+
+
+@inlined
+def _reachable_height(s: StateView, g: Any, legs: Records) -> float:
+    """Height of the hip at which no standing leg is straight, given where its ankle is [m]."""
+    highest = math.inf
+    for leg in range(g.legs):
+        one = legs[leg]
+        if one.stands:
+            x, z = one.thigh[0] + one.shank[0], one.thigh[1] + one.shank[1]
+            room = math.sqrt(max(g.longest * g.longest - x * x, 0.0)) + z
+            highest = min(highest, s.q[1] + room + UNLOADED * (1.0 - one.share))
+    return highest
+
+
+@inlined
+def _move_foot(s: StateView, g: Any, p: Any, one: Any) -> None:
+    """Desired acceleration of a foot's point, and of its turning.
+
+    Velocities are older than positions, and what is asked for acts a little later: references are
+    those of the same time.
+    """
+    k, before, after = g.swing_rate, g.lag * p.rate, g.lookahead * p.rate
+    length = p.pace / p.rate
+    r0, _, _ = rolling(g, one.phase, length, p.rate)
+    _, r1, _ = rolling(g, one.phase - before, length, p.rate)
+    _, _, r2 = rolling(g, one.phase + after, length, p.rate)
+    one.goal[2] = r2 + 2.0 * k * (r1 - one.rates[2]) + k * k * (r0 - one.tilt)
+    swing = 1.0 - g.duty
+    since = one.phase - g.duty
+    height = s.q[1] + one.place[1]
+    if one.stands:
+        one.goal[0], one.goal[1] = -STOPPING * one.speed[0], -STOPPING * one.speed[1]
+    elif since < 0.0:  # late: it looks for the ground
+        deep = -g.below - g.landing_speed * one.phase / p.rate
+        one.goal[0] = -2.0 * k * one.speed[0]
+        one.goal[1] = k * k * (deep - height) + 2.0 * k * (-g.landing_speed - one.speed[1])
+    else:
+        span = swing - g.landing
+        r = p.rate / span  # du/dt
+        u = since / span
+        m0, _, _ = stride(u)
+        _, m1, _ = stride(u - before / span)
+        _, _, m2 = stride(u + after / span)
+        goal = g.ahead + length * (m0 - 0.5 * g.duty - since)
+        x = one.place[0] - one.hip[0] - one.point
+        gain = k * k * smooth_step(4.0 * u) * smooth_step(5.0 * (1.0 - u))
+        ax = length * r * r * m2 + 2.0 * k * (length * r * m1 - one.speed[0])
+        one.goal[0] = ax + gain * (goal - x)
+        r = p.rate / swing
+        u = since / swing
+        z0, _, _ = lift(g, u)
+        _, z1, _ = lift(g, u - before / swing)
+        _, _, z2 = lift(g, u + after / swing)
+        one.goal[1] = r * r * z2 + 2.0 * k * (r * z1 - one.speed[1]) + k * k * (z0 - height)
+
+
+@inlined
+def _set_accelerations(
+    m: ModelView, s: StateView, g: Any, p: Any, legs: Records, a: Floats
+) -> None:
+    """Of the root and of all joints, for the goals of trunk and feet."""
+    a[0], a[1] = p.ax, p.az
+    if g.root > ROOT:
+        a[ROOT] = p.alpha
+    for leg in range(g.legs):
+        one, at = legs[leg], g.root + JOINTS * leg
+        x, y, z = joint_accelerations(g, p, one, one.goal[0], one.goal[1], one.goal[2])
+        a[at], a[at + 1], a[at + 2] = x, y, z
+        if one.stands == 0:
+            _mind_stops(m, s, at, a)
+
+
+@inlined
+def _mind_stops(m: ModelView, s: StateView, at: int, a: Floats) -> None:
+    """Bounds on a leg's accelerations with which no joint runs into its stop."""
+    k = STOP_RATE
+    for j in range(at, at + JOINTS):
+        least = k * k * (m.dofs[j].lower + MARGIN - s.q[j]) - 2.0 * k * s.v[j]
+        most = k * k * (m.dofs[j].upper - MARGIN - s.q[j]) - 2.0 * k * s.v[j]
+        a[j] = max(min(a[j], most), least)
+
+
+@inlined
+def _ask_ground(m: ModelView, w: WorkspaceView, g: Any, p: Any, a: Floats) -> None:
+    """What the ground is to give: the root's rows of M a + h."""
+    for r in range(g.root):
+        total = w.bias[r]
+        for j in range(m.header[0].nv):
+            total += mass_entry(w, j, r) * a[j]
+        p.force[r] = total
+
+
+@inlined
+def _yield_trunk(g: Any, p: Any) -> None:
+    """Let the trunk give way to what the swinging legs do, as if nobody held it, in part.
+
+    A hip that went on evenly would take the legs' recoil to the ground.
+    """
+    mass = g.weight / GRAVITY
+    p.ax -= g.recoil * (p.force[0] / mass - p.ax)
+    p.az -= g.recoil * (p.force[1] / mass - GRAVITY - p.az)
+
+
+@inlined
+def _set_torques(m: ModelView, w: WorkspaceView, g: Any, legs: Records, a: Floats) -> None:
+    """tau = M a + h - J^T f, into `w.tau`."""
+    nv = m.header[0].nv
+    for i in range(g.root, nv):
+        total = w.bias[i]
+        for j in range(nv):
+            total += mass_entry(w, i, j) * a[j]
+        w.tau[i] = total
+    for leg in range(g.legs):
+        one, at = legs[leg], g.root + JOINTS * leg
+        hip, knee, ankle = joint_torques(one, one.force[0], one.force[1])
+        w.tau[at] -= hip
+        w.tau[at + 1] -= knee
+        w.tau[at + 2] -= ankle
+
+
+@inlined
+def _remember(m: ModelView, s: StateView, g: Any, row: Floats) -> None:
+    """The state and where it goes by itself, behind the actions."""
+    nq, nv, h = m.header[0].nq, m.header[0].nv, g.period
+    at = nv - g.root
+    row[at] = 1.0
+    at += 1
+    for i in range(nv):
+        row[at + i] = s.q[i] + h * s.v[i]
+        row[at + nq + i] = s.v[i]
+
+
+@inlined
+def _foresee(m: ModelView, g: Any, a: Floats, row: Floats) -> None:
+    """What accelerations change of it by the next call."""
+    nq, nv, h = m.header[0].nq, m.header[0].nv, g.period
+    at = nv - g.root + 1
+    for i in range(nv):
+        row[at + i] += h * (0.5 * h + g.lag) * a[i]
+        row[at + nq + i] += h * a[i]
