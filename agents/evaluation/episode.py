@@ -169,9 +169,9 @@ def run_episode(
     actions = np.empty((limit, env.model.nu))
     rewards = np.empty(limit)
     live_q, live_impulses = row["q"], row["memory"]["impulse"]
-    step, simulating, fell, over, going = 0, 0.0, False, False, True
+    step, simulating, fell, over, going, state = 0, 0.0, False, False, True, None
     while step < limit and going and not over:
-        action, _ = policy.predict(observation)
+        action, state = policy.predict(observation, state=state)
         begin = time.perf_counter()
         observation, reward, fell, truncated, info = env.step(action)
         simulating += time.perf_counter() - begin

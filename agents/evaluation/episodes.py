@@ -96,9 +96,9 @@ def run_episodes(
     )
     record = _Record(env, limit)
     going = np.ones(env.num_envs, np.bool_)
-    simulating = 0.0
+    simulating, state = 0.0, None
     for step in range(limit):
-        actions, _ = policy.predict(observations)
+        actions, state = policy.predict(observations, state=state)
         begin = time.perf_counter()
         observations, rewards, terminated, truncated, info = env.step(actions)
         simulating += time.perf_counter() - begin

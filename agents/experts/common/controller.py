@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.agents.experts.common.carried import carry_on
 from dynenvs.agents.experts.common.memory import new_memory
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.task import Task
@@ -34,7 +35,7 @@ class Policy(Protocol):
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[Action, Any]:
-        """Action for one observation, or actions for a batch of them, and the unchanged state."""
+        """Action for one observation, or actions for a batch of them, and the state to hand on."""
         ...
 
 
@@ -48,7 +49,7 @@ class Knowledge(NamedTuple):
 
 
 class BatchController(ABC):
-    """Predicts with a kernel that threads call side by side; nothing is remembered between calls.
+    """Predicts with a kernel that threads call side by side; it remembers nothing by itself.
 
     A robot's expert derives from this class and says which tasks it knows (`task_type`, `check`),
     what it knows of the robot (`know`), and how it acts: by a kernel that is called as
@@ -61,6 +62,10 @@ class BatchController(ABC):
     actions: what it writes, shape (n, nu).
     progress, thread: the kernel claims one observation after another until all are taken.
     missed: how many observations had a desired motion that the ground could not give.
+
+    One that estimates over time says how many numbers it carries from call to call (`carried`).
+    They are what `predict` returns as state: each row of observations ends with those of the last
+    call, all zero at an episode's start, and each row of actions with those for the next one.
 
     Args:
         env: whose observations it will see; a vector environment gives its number of threads.
@@ -75,6 +80,7 @@ class BatchController(ABC):
 
     task_type: ClassVar[type[Task] | tuple[type[Task], ...]]
     act: ClassVar[Callable[..., int]]
+    carried: ClassVar[int] = 0  # numbers that it hands on from one call to the next, if any
     inverse: ClassVar[bool] = True  # whether it asks for inverse dynamics through contact
 
     def __init__(self, env: DynEnv | DynVectorEnv) -> None:
@@ -112,7 +118,10 @@ class BatchController(ABC):
 
     def _needs(self) -> tuple[Any, tuple[str, ...]]:
         """The kernel that Python calls, with arguments, and the groups of kernels that it needs."""
-        batch = np.zeros((1, self._size)), np.zeros((1, self.model.nu))
+        batch = (
+            np.zeros((1, self._size + self.carried)),
+            np.zeros((1, self.model.nu + self.carried)),
+        )
         call = (self._memory, self.constants, self.table, *batch, self._progress, 0)
         groups = ("inverse", *self.model.kernel_groups) if self.inverse else ()
         return [(self.act, call)], groups
@@ -126,7 +135,10 @@ class BatchController(ABC):
     ) -> tuple[Action, Any]:
         """Actions in [-1, 1] for one observation, shape (obs,), or a batch, shape (n, obs).
 
-        A batch gives the bits that its observations give one by one, whatever the threads.
+        A batch gives the bits that its observations give one by one, whatever the threads.  An
+        expert that carries nothing returns `state` as it is; another one acts better when its
+        state comes back to it, and without it as at an episode's start.  episode_start: where the
+        state is to be forgotten, shape (n,).
 
         Raises:
             ValueError: another shape, or entries that are not finite.
@@ -140,9 +152,14 @@ class BatchController(ABC):
         if not np.isfinite(array).all():
             raise ValueError("observation must be finite")
         batch = array.reshape(-1, self._size)
-        actions = np.zeros((len(batch), self.model.nu))
+        nu = self.model.nu
+        if self.carried:
+            batch = np.hstack([batch, carry_on(state, episode_start, len(batch), self.carried)])
+        actions = np.zeros((len(batch), nu + self.carried))
         self._predict(batch, actions)
-        result = actions.astype(np.float32)
+        result = actions[:, :nu].astype(np.float32)
+        if self.carried:
+            state = actions[:, nu:].copy() if array.ndim == 2 else actions[0, nu:].copy()
         return (result if array.ndim == 2 else result[0]), state
 
     def _predict(self, batch: Floats, actions: Floats) -> None:
