@@ -12,16 +12,22 @@ from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.legged.shells import LeggedRobot
 
 
-def missed_bars(trot: Trot, seed: int, clearance: float) -> list[str]:
-    """Which bars a whole episode misses; clearance: of a swinging foot at least [m]."""
+def missed_bars(
+    trot: Trot, seed: int, clearance: float, *, slip: float = 2e-3, change: float = 0.1
+) -> list[str]:
+    """Which bars a whole episode misses.
+
+    clearance: of a swinging foot at least [m]; slip: of a standing one at most [m]; change: of
+    torques from step to step at most, over their limits.
+    """
     found = {
         "alive": (trot.end == "time limit", trot.end),
         "speed within 0.05 m/s": (trot.speed_error < 0.05, trot.speed_error),
         "turning within 0.05 rad/s": (trot.turn_error < 0.05, trot.turn_error),
-        "slip < 2 mm": (trot.slip < 2e-3, trot.slip),
+        f"slip < {slip} m": (trot.slip < slip, trot.slip),
         f"clearance >= {clearance} m": (trot.clearance >= clearance, trot.clearance),
         "penetration < 1e-6 m": (trot.penetration < 1e-6, trot.penetration),
-        "torque change < 10 %": (trot.torque_change < 0.1, trot.torque_change),
+        f"torque change < {change}": (trot.torque_change < change, trot.torque_change),
         "no degraded solve": (trot.degraded == 0, trot.degraded),
         "no failed solve": (trot.failed == 0, trot.failed),
     }

@@ -1,4 +1,4 @@
-"""The reference controllers: policies by the protocol, stateless, and they do what they should.
+"""The reference controllers: policies by the protocol, and they do what they should.
 
 The bars over 100 seeds are those of the first release; the slow tests measure them.
 """
@@ -55,20 +55,22 @@ def observations(name: str) -> Array:
 
 @every_env
 def test_predict_protocol(name: str) -> None:
-    """Shapes, dtype, bounds, and the state is passed through."""
+    """Shapes, dtype, bounds, and the state is passed through, or its own comes back."""
     env, policy = make(name), expert(name)
     seen = observations(name)
-    token = object()
+    size = policy.carried
+    token = np.zeros(size) if size else object()
     action, state = policy.predict(seen[0], state=token, episode_start=None, deterministic=True)
-    assert state is token
+    assert state.shape == (size,) if size else state is token
     assert action.shape == env.action_space.shape
     assert action.dtype == np.float32
     assert action in env.action_space
-    batch, state = policy.predict(seen[:7], (token,), np.ones(7, bool), False)
-    assert state == (token,)
+    token = np.zeros((7, size)) if size else (object(),)
+    batch, state = policy.predict(seen[:7], token, np.ones(7, bool), False)
+    assert state.shape == (7, size) if size else state is token
     assert batch.shape == (7, *env.action_space.shape)
     assert batch.dtype == np.float32
-    assert policy.predict(seen[0])[1] is None
+    assert (policy.predict(seen[0])[1] is None) == (size == 0)
     assert policy.predict(seen[:0])[0].shape == (0, *env.action_space.shape)
     assert policy.predict(seen[:1])[0].shape == (1, *env.action_space.shape)
 

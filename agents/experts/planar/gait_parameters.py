@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.agents.experts.humanoid.records import BIPED
+from dynenvs.agents.experts.planar.biped_records import BIPED
 from dynenvs.agents.experts.planar.gaits import GAIT
 from dynenvs.envs.planar import planar_humanoid as humanoid_env
 from dynenvs.envs.planar import planar_quadruped as quadruped_env
