@@ -41,6 +41,10 @@ def _poses(q: Any) -> Any:
     return dict(zip(model.body_names, poses, strict=True))
 
 
+# Of an expert that gives way; torques change by 11 % in the mean, most at the fastest
+BARS = {"slip": 5e-3, "change": 0.18}
+
+
 # The body
 
 
@@ -189,7 +193,7 @@ def test_walks_as_commanded(command: tuple[float, float, float]) -> None:
     env = humanoid(max_episode_steps=400)
     episode = run_episode(env, reference_controller(env), seed=12, command=command)
     trot = measure_trot(env, episode)
-    assert missed_bars(trot, 12, 0.02) == []
+    assert missed_bars(trot, 12, 0.02, **BARS) == []
     assert trot.swings >= 8
     assert trot.tilt < 0.1
     knees = episode.q[:, [env.model.position_index(f"{side}_knee") for side in robot.SIDES]]
@@ -275,7 +279,7 @@ def test_200_seeds_meet_the_bars() -> None:
     missed = []
     for seed in range(200):
         episode = run_episode(env, policy, seed=seed)
-        missed += missed_bars(measure_trot(env, episode), seed, 0.02)
+        missed += missed_bars(measure_trot(env, episode), seed, 0.02, **BARS)
     assert missed == []
 
 

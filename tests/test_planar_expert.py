@@ -158,8 +158,8 @@ def test_what_it_foresees_comes_true(name: str, free: bool) -> None:
     _, seen, known = walked(name, free)
     env = make(name, free_pitch=free)
     nu, nq = env.model.nu, env.model.nq
-    angles = np.array([k[0][0, 1 + nq - nu : 1 + nq] for k in known[1:]])
-    rates = np.array([k[0][0, 1 + nq + nq - nu :] for k in known[1:]])
+    angles = np.array([k[1 + nq - nu : 1 + nq] for k in known[1:]])
+    rates = np.array([k[1 + nq + nq - nu :] for k in known[1:]])
     where = env.observation_slices
     assert np.median(np.abs(angles - seen[1:, where["joint angles"]])) < 1e-3
     assert np.median(np.abs(rates - seen[1:, where["joint velocities"]])) < 0.1
@@ -174,19 +174,19 @@ def test_memory_goes_through_the_state(name: str, free: bool) -> None:
     policy, seen, known = walked(name, free, 40)
     rng = np.random.default_rng(0)
     noisy = seen[1:] + 0.01 * rng.normal(size=seen[1:].shape)
-    memory = np.concatenate([state[0] for state in known[1:]])
-    action, (kept,) = policy.predict(noisy, (memory,))
+    memory = np.array(known[1:])
+    action, kept = policy.predict(noisy, memory)
     for k in (0, 20, 38):
-        alone, (own,) = policy.predict(noisy[k], (memory[k : k + 1],))
+        alone, own = policy.predict(noisy[k], memory[k])
         assert alone.tobytes() == action[k].tobytes()
         assert own.tobytes() == kept[k].tobytes()
     bare = policy.predict(noisy)[0]
     assert not np.array_equal(bare, action)
     start = np.arange(len(noisy)) % 2 == 0
-    mixed = policy.predict(noisy, (memory,), start)[0]
+    mixed = policy.predict(noisy, memory, start)[0]
     assert np.array_equal(mixed[start], bare[start])
     assert np.array_equal(mixed[~start], action[~start])
-    again = policy.predict(noisy, (memory,))[0]  # the caller's memory is left alone
+    again = policy.predict(noisy, memory)[0]  # the caller's memory is left alone
     assert np.array_equal(again, action)
 
 
@@ -194,14 +194,8 @@ def test_memory_goes_through_the_state(name: str, free: bool) -> None:
 def test_wrong_memories_are_refused(name: str, free: bool) -> None:
     """The message says what shape is right."""
     policy, seen, known = walked(name, free, 3)
-    (memory,) = known[2]
-    for wrong in (
-        memory,
-        object(),
-        (),
-        (memory[:, 1:],),
-        (np.repeat(memory, 2, axis=0),),
-        (np.full_like(memory, np.nan),),
-    ):
-        with pytest.raises(ValueError, match=r"state must be None or .* of shape \(1, "):
-            policy.predict(seen[0], wrong)
+    memory = known[2]
+    wrong = (object(), (), memory[1:], np.repeat(memory[None], 2, axis=0), memory * np.nan)
+    for state in wrong:
+        with pytest.raises(ValueError, match="state must"):
+            policy.predict(seen[0], state)

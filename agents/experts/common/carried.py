@@ -23,11 +23,14 @@ def carry_on(state: Any, episode_start: Any, count: int, size: int) -> Floats:
     """
     if state is None:
         return np.zeros((count, size))
-    carried = np.array(state, dtype=np.float64)
+    try:
+        carried = np.array(state, dtype=np.float64)
+    except (TypeError, ValueError):
+        carried = np.zeros(0)
     if carried.size != count * size or carried.shape[-1] != size:
         raise ValueError(
-            f"state must be None or have shape ({count}, {size}), got {carried.shape}: pass on "
-            "what the last call of predict returned"
+            f"state must be None or have shape ({count}, {size}), got {np.shape(state)}: pass "
+            "on what the last call of predict returned"
         )
     carried = carried.reshape(count, size)
     if not np.isfinite(carried).all():

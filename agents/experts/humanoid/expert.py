@@ -6,10 +6,14 @@ import numpy as np
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.humanoid.filter import set_filter
 from dynenvs.agents.experts.humanoid.parameters import humanoid_biped
+from dynenvs.agents.experts.humanoid.records import CARRIED
 from dynenvs.agents.experts.humanoid.walk import ROOM, act
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.legged.humanoid import HumanoidTask
+from dynenvs.envs.robots.humanoid import STANDING
+from dynenvs.memory.layout import Floats
 
 
 class StridingController(BatchController):
@@ -21,6 +25,8 @@ class StridingController(BatchController):
 
     task_type = HumanoidTask
     act = staticmethod(act)
+    carried = CARRIED
+    inverse = False
 
     @classmethod
     def check(cls, task: Task) -> None:
@@ -34,8 +40,14 @@ class StridingController(BatchController):
         model = task.level
         body = humanoid_biped()
         set_times(body, task)
+        set_filter(body, model, _standing(), task.dt)
         body["mass"] = model.bodies["mass"].sum()
         features = model.candidates
         corners = features["center"][:, 2] < 0.999 * body["sole"][0, 2]
         leg_of_corner = np.where(corners, task.feet_of(model), -1)
         return Knowledge(model, body, leg_of_corner, ROOM)
+
+
+def _standing() -> Floats:
+    """Positions in which the robot stands, the base at the origin."""
+    return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, *STANDING])

@@ -1,21 +1,21 @@
-"""Kinematics of a biped's legs: places and twists of the soles, inverse Jacobians."""
+"""Kinematics of a biped's legs: places, twists and accelerations of soles, inverse Jacobians."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from dynenvs.agents.experts.common.motion import contact_cost
+from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.state import BASE
 from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST
+from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
-from dynenvs.kinematics.joints import integrate
-from dynenvs.kinematics.poses import point_velocity, update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
 
-STRAIGHT = 1e-3  # least pivot of a Jacobian: a stretched leg's rates stay finite
-FLAT = 2e-4  # height below which a standing foot's corner carries, too [m]
+STRAIGHT = 1e-6  # least pivot
+KNEE = 3  # of a leg's joints
+BENT, DAMPING = 0.35, 0.03  # angle from which on a knee is well bent [rad]; of a straight one
 
 
 @inlined
@@ -33,64 +33,79 @@ def find_legs(m: ModelView, leg_of_corner: Ints, legs: Records, root: int, joint
 
 
 @inlined
-def find_sole(
-    m: ModelView, w: WorkspaceView, g: Any, leg_of_corner: Ints, leg: int, one: Any
-) -> None:
-    """Place, twist and tilt of a leg's sole, its lowest and highest corners; the ground is flat."""
-    pose = w.pose[one.body]
-    R = pose.R
-    x, y, z = rotate(R, g.sole)
-    one.point[0], one.point[1], one.point[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
-    point_velocity(m, w, one.body, one.point, one.velocity[3:])
-    for k in range(3):
-        one.velocity[k] = w.body[one.body].v[k]
-    one.yaw = math.atan2(R[1, 0], R[0, 0])
-    one.tilt[0], one.tilt[1], one.tilt[2] = R[1, 2], -R[0, 2], 0.0
-    one.gap, one.high = math.inf, -math.inf
-    for f in range(m.header[0].npoints):
-        if leg_of_corner[f] == leg:
-            x, y, z = rotate(R, m.features[f].center)
-            height = z + pose.p[2]
-            if height < one.gap:
-                one.gap = height
-                one.corner[0] = x + pose.p[0] - one.point[0]
-                one.corner[1] = y + pose.p[1] - one.point[1]
-                one.corner[2] = height - one.point[2]
-            one.high = max(one.high, height)
+def find_soles(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records) -> None:
+    """Places, tilts, twists and inverse Jacobians of the soles; needs poses, p.speed, p.turning."""
+    base = w.pose[BASE].p
+    for leg in range(LEGS):
+        one = legs[leg]
+        pose = w.pose[one.body]
+        R = pose.R
+        x, y, z = rotate(R, g.sole)
+        x, y, z = x + pose.p[0], y + pose.p[1], z + pose.p[2]
+        one.point[0], one.point[1], one.point[2] = x, y, z
+        one.yaw = math.atan2(R[1, 0], R[0, 0])
+        one.tilt[0], one.tilt[1], one.tilt[2] = R[1, 2], -R[0, 2], 0.0
+        r, u = one.arm, one.velocity
+        r[0], r[1], r[2] = x - base[0], y - base[1], z - base[2]
+        o = p.turning
+        u[0], u[1], u[2] = o[0], o[1], o[2]
+        u[3] = p.speed[0] + o[1] * r[2] - o[2] * r[1]
+        u[4] = p.speed[1] + o[2] * r[0] - o[0] * r[2]
+        u[5] = p.speed[2] + o[0] * r[1] - o[1] * r[0]
+        J = one.jacobian
+        for k in range(JOINTS):
+            body = m.dofs[one.first + k].body
+            pose = w.pose[body]
+            a, b, c = rotate(pose.R, m.bodies[body].axis)
+            rx, ry, rz = x - pose.p[0], y - pose.p[1], z - pose.p[2]
+            J[0, k], J[1, k], J[2, k] = a, b, c
+            J[3, k], J[4, k], J[5, k] = b * rz - c * ry, c * rx - a * rz, a * ry - b * rx
+            rate = s.v[one.first + k]
+            for i in range(TWIST):
+                u[i] += J[i, k] * rate
+        _invert_jacobian(one, s.q[TURN - ROOT + one.first + KNEE])
 
 
 @inlined
-def reach(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    legs: Records,
-    span: float,
-    mean: Floats,
-    standing: bool,
-) -> None:
-    """Arms and inverse Jacobians of the standing, or else the swinging legs, a time `span` on."""
-    integrate(m, s.q, mean, span, w.q_new)
-    update_poses(m, w.q_new, w.pose_new)
-    base = w.pose_new[BASE].p
+def find_drifts(m: ModelView, w: WorkspaceView, legs: Records) -> None:
+    """Accelerations of the soles that velocities alone cause; needs the equations of motion."""
+    gravity = m.header[0].gravity
     for leg in range(LEGS):
         one = legs[leg]
-        if (one.stands != 0) == standing:
-            pose = w.pose_new[one.body]
-            x, y, z = rotate(pose.R, g.sole)
-            x, y, z = x + pose.p[0], y + pose.p[1], z + pose.p[2]
-            one.arm[0], one.arm[1], one.arm[2] = x - base[0], y - base[1], z - base[2]
+        a, v, r = w.body[one.body].a, w.body[one.body].v, one.arm
+        out = one.drift
+        for k in range(3):
+            out[k] = a[k]
+        # A material point's acceleration, from the spatial one at the pelvis
+        x, y, z = (
+            v[3] + v[1] * r[2] - v[2] * r[1],
+            v[4] + v[2] * r[0] - v[0] * r[2],
+            v[5] + v[0] * r[1] - v[1] * r[0],
+        )
+        out[3] = a[3] + gravity[0] + a[1] * r[2] - a[2] * r[1] + v[1] * z - v[2] * y
+        out[4] = a[4] + gravity[1] + a[2] * r[0] - a[0] * r[2] + v[2] * x - v[0] * z
+        out[5] = a[5] + gravity[2] + a[0] * r[1] - a[1] * r[0] + v[0] * y - v[1] * x
+
+
+@inlined
+def _invert_jacobian(one: Any, knee: float) -> None:
+    """(J^T J + d^2)^-1 J^T, no damping d where the knee is well bent; knee: its angle [rad]."""
+    J, N = one.jacobian, one.square
+    damping = DAMPING * (1.0 - smooth_step(knee / BENT))
+    one.damping = damping * damping
+    for i in range(JOINTS):
+        for k in range(i + 1):
+            total = damping * damping if i == k else 0.0
+            for r in range(TWIST):
+                total += J[r, i] * J[r, k]
+            N[i, k] = N[k, i] = total
+    _invert(N, one.undone)
+    for i in range(JOINTS):
+        for r in range(TWIST):
+            total = 0.0
             for k in range(JOINTS):
-                body = m.dofs[one.first + k].body
-                pose = w.pose_new[body]
-                a, b, c = rotate(pose.R, m.bodies[body].axis)
-                rx, ry, rz = x - pose.p[0], y - pose.p[1], z - pose.p[2]
-                one.jacobian[0, k], one.jacobian[1, k], one.jacobian[2, k] = a, b, c
-                one.jacobian[3, k] = b * rz - c * ry
-                one.jacobian[4, k] = c * rx - a * rz
-                one.jacobian[5, k] = a * ry - b * rx
-            _invert(one.jacobian, one.inverse)
+                total += one.undone[i, k] * J[r, k]
+            one.inverse[i, r] = total
 
 
 @inlined
@@ -121,32 +136,3 @@ def _invert(A: Floats, out: Floats) -> None:
                 for k in range(TWIST):
                     A[i, k] -= factor * A[c, k]
                     out[i, k] -= factor * out[c, k]
-
-
-@inlined
-def leg_rates(one: Any, out: Floats) -> None:
-    """Rates of a leg's joints that give its sole the twist `one.twist` relative to the base."""
-    for k in range(JOINTS):
-        total = 0.0
-        for r in range(TWIST):
-            total += one.inverse[k, r] * one.twist[r]
-        out[one.first + k] = total
-
-
-@inlined
-def set_contact_costs(
-    m: ModelView, w: WorkspaceView, g: Any, legs: Records, leg_of_corner: Ints, cost: Floats
-) -> None:
-    """Costs of the impulses at the soles' corners.
-
-    Corners in the air, and those of feet that do not stand, are left out by an infinite cost: they
-    would be given a load that they cannot carry yet.
-    """
-    for f in range(m.header[0].nf):
-        cost[f] = math.inf
-        if leg_of_corner[f] >= 0:
-            one = legs[leg_of_corner[f]]
-            pose = w.pose[one.body]
-            _, _, z = rotate(pose.R, m.features[f].center)
-            if one.stands and z + pose.p[2] < FLAT:
-                cost[f] = contact_cost(one.share, g.mass, g.period)

@@ -19,13 +19,14 @@ import math
 from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.common.motion import DOWN
 from dynenvs.agents.experts.humanoid.records import LEGS
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
 
 LEAST_DUTY = 0.52  # the feet hand over the load while both are down
+EARLY = 0.25  # last part of a swing in which a foot that touches has come down
+SURE = 0.12  # of the cycle after which a foot that is due to carry is taken to
 LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down
 FREE = 0.4  # of the double support in which a foot may be loaded as balance likes, from no load
 CORNER = 1.05  # of a sole's half length and width together, from its middle
@@ -51,10 +52,12 @@ def keep_time(g: Any, p: Any, legs: Records) -> None:
         own = p.phase + 0.5 * leg
         own -= math.floor(own)
         one.phase = own
-        one.stands = 1 if own < p.duty and one.gap < DOWN else 0
+        due = own < p.duty
+        early = own > 1.0 - EARLY * (1.0 - p.duty) and one.touches != 0
+        one.stands = 1 if early or (due and (one.touches != 0 or own > SURE)) else 0
     for leg in range(LEGS):
         one, other = legs[leg], legs[1 - leg]
-        if other.stands == 0 and one.gap < DOWN and one.phase < p.duty + LATE:
+        if other.stands == 0 and one.touches != 0 and one.phase < p.duty + LATE:
             one.stands = 1
     if legs[p.main].stands == 0 and legs[1 - p.main].stands != 0:
         # The next foot is late: the old one carries on, as at its step's very end
@@ -71,7 +74,8 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     p.capture[0] = p.center[0] + p.momentum[0] / p.omega
     p.capture[1] = p.center[1] + p.momentum[1] / p.omega
     growth = math.exp(p.omega * p.step)
-    x, y = p.command[0] * p.step, p.command[1] * p.step
+    way = g.pace * p.step
+    x, y = way * p.command[0], way * p.command[1]
     width = g.width + g.width_slope * abs(y)
     turn = p.command[2]
     _turned(x, y + p.side * width, -turn * p.since, p.behind)
@@ -147,8 +151,8 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
         passed = newer.phase / max(p.duty - 0.5, 1e-3)
         low = smooth_step((passed - 1.0 + FREE) / FREE)  # of the newer one's share
         high = smooth_step(passed / FREE)
-        if newer.phase > p.duty:  # early: it only rests
-            low = high = 0.0
+        if newer.phase > p.duty:  # early: it rests, and helps where balance needs it
+            low, high = 0.0, smooth_step((newer.phase - 1.0) / (EARLY * (1.0 - p.duty)) + 1.0)
         if p.since < p.left:
             part = 1.0 - part
         part = min(max(part, low), high)
@@ -164,6 +168,7 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
     # Not into a corner of the sole, about which the foot would turn
     shrink = CORNER / max(math.sqrt(forward * forward + left * left), CORNER)
     forward, left = shrink * forward * g.half_length, shrink * left * g.half_width
+    p.inside[0], p.inside[1] = c * forward - s * left, s * forward + c * left
     p.pressure[0], p.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
 
 
@@ -172,9 +177,11 @@ def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float
     """The base's desired accelerations, the horizontal ones left to balance.
 
     It is no higher than the standing legs reach, now and as far as their feet stay behind in a
-    steady gait.
+    steady gait, or in the next step.
     """
-    trail = 0.5 * math.sqrt(p.ahead[0] * p.ahead[0] + p.ahead[1] * p.ahead[1]) + g.trail
+    x, y = p.place[0] - legs[p.main].point[0], p.place[1] - legs[p.main].point[1]
+    way = max(p.ahead[0] * p.ahead[0] + p.ahead[1] * p.ahead[1], x * x + y * y)
+    trail = 0.5 * math.sqrt(way) + g.trail
     low = min(g.height, math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle)
     for leg in range(LEGS):
         one = legs[leg]
@@ -187,8 +194,12 @@ def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float
     up = k * k * (low - p.height) - 2.0 * k * p.speed[2]
     p.a[0] = p.a[1] = 0.0
     p.a[2] = min(max(up, -CLIMB), CLIMB)
-    lean = min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2])
+    p.lean = math.sin(min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2]))
     k = g.tilt_rate
     p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
-    p.alpha[1] = -k * k * (R[0, 2] - math.sin(lean)) - 2.0 * k * p.turning[1]
+    p.alpha[1] = k * k * (p.lean - R[0, 2]) - 2.0 * k * p.turning[1]
+    turned = p.command[2] * (0.5 * p.step - p.since)  # of the main foot against the pelvis
     p.alpha[2] = g.turn_rate * (p.command[2] - p.turning[2])
+    p.alpha[2] += g.yaw_rate * g.yaw_rate * (legs[p.main].yaw - turned)
+    for i in range(3):
+        p.alpha[i] = min(max(p.alpha[i], -g.most_turning), g.most_turning)

@@ -8,7 +8,12 @@ from dynenvs.memory.records import record_type
 LEGS = 2
 JOINTS = 6  # of a leg: hip yaw, roll and pitch, knee, ankle pitch and roll
 UPPER = 9  # joints above: torso, then left and right arm, three each
+TORSO = 3  # of them the torso's: yaw, roll, pitch
 TWIST = 6  # angular, then linear velocity
+ACTUATED = LEGS * JOINTS + UPPER
+STATES = 9 + 2 * ACTUATED  # what is estimated: see `filter.py`
+SEEN = STATES + 1  # of an observation: base and joints
+CARRIED = 1 + SEEN  # whether the next observation is foretold, and the foretold one
 
 # A robot's body, gait and gains; one record, made by `parameters.py`
 BIPED = record_type(
@@ -28,23 +33,35 @@ BIPED = record_type(
         ("hip", "f8"),  # hips from the middle [m]
         ("duty", "f8"),  # fraction of the cycle that a foot stands, at rest ...
         ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
-        ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
-        ("landing", "f8"),  # and by which it is almost down
+        ("landing", "f8"),  # part of a swing in which the foot takes up its landing speed,
+        ("landing_speed", "f8"),  # and that speed [m/s]
         ("phase_warp", "f8"),  # by how much faster its way forward ends, and slower begins
         ("clearance", "f8"),  # of a swinging foot [m]
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("mass", "f8"),  # of the whole robot [kg]
+        ("pace", "f8"),  # of the steps planned, over the commanded speed: they fall short
         ("height", "f8"),  # of the base above the ground [m]
         ("lean", "f8", (3,)),  # pitch of base at rest [rad], its growth with speed [rad s/m], bound
         ("height_rate", "f8"),  # bandwidths [rad/s]: of the height,
         ("tilt_rate", "f8"),  # of roll and pitch,
         ("turn_rate", "f8"),  # of the turning speed,
+        ("yaw_rate", "f8"),  # of the heading against the standing feet's,
+        ("torso_rate", "f8"),  # of the torso, upright by itself,
         ("balance_rate", "f8"),  # of the divergent component of motion,
         ("swing_rate", "f8"),  # of swinging feet,
+        ("foot_rate", "f8"),  # of their tilt,
         ("posture_rate", "f8"),  # of torso and arms
         ("pose", "f8", (UPPER,)),  # of those joints [rad]
         ("swing", "f8", (UPPER,)),  # and how far they swing to each side with speed [rad s/m]
+        ("strongest", "f8"),  # horizontal acceleration of the base for balance [m/s^2]
+        ("most_turning", "f8"),  # and its turning acceleration [rad/s^2]
+        ("most_swing", "f8", (TWIST,)),  # acceleration of a foot [rad/s^2, m/s^2]
+        ("friction", "f8"),  # horizontal force over vertical, at most,
+        ("grip", "f8"),  # and moment about the vertical over vertical force [m]
+        # Of what is seen against what was expected, while either foot stands (`filter.py`):
+        ("gain", "f8", (LEGS, STATES, STATES)),
+        ("spread", "f8", (LEGS, STATES)),  # standard deviations
         ("heel", "f8"),  # greatest pitch of a swinging foot, toe down, with speed [rad s/m]
     ]
 )
@@ -54,20 +71,23 @@ LEG = record_type(
         ("body", "i8"),  # the foot
         ("first", "i8"),  # coordinate of its first joint
         ("phase", "f8"),  # since the foot was due to carry, in [0, 1)
-        ("gap", "f8"),  # of its lowest corner [m],
-        ("high", "f8"),  # of its highest
-        ("corner", "f8", (3,)),  # the lowest, from the middle of the sole [m]
+        ("touches", "i8"),  # the ground, as the observation says
+        ("trust", "f8"),  # in its sole as a measure of height and tilt, over the observation's
         ("stands", "i8"),
         ("share", "f8"),  # of the load, in [0, 1]
         ("point", "f8", (3,)),  # middle of the sole, in the heading's frame [m]
         ("velocity", "f8", (TWIST,)),
         ("yaw", "f8"),  # of the foot [rad]
         ("tilt", "f8", (3,)),  # rotation vector that would lay it flat [rad]
-        ("goal", "f8", (TWIST,)),  # its twist after the period ...
-        ("twist", "f8", (TWIST,)),  # ... and relative to the base
-        ("arm", "f8", (3,)),  # from the base to the sole's middle then [m]
+        ("goal", "f8", (TWIST,)),  # acceleration of the sole,
+        ("drift", "f8", (TWIST,)),  # what it is by velocities alone,
+        ("twist", "f8", (TWIST,)),  # and what the leg's joints add
+        ("arm", "f8", (3,)),  # from the base to the sole's middle [m]
         ("jacobian", "f8", (TWIST, JOINTS)),
-        ("inverse", "f8", (JOINTS, TWIST)),  # of its Jacobian then
+        ("damping", "f8"),  # of a straight leg's inverse
+        ("square", "f8", (JOINTS, JOINTS)),  # J^T J, damped where the knee is nearly straight,
+        ("undone", "f8", (JOINTS, JOINTS)),  # and its inverse
+        ("inverse", "f8", (JOINTS, TWIST)),
     ]
 )
 
@@ -97,6 +117,11 @@ PLAN = record_type(
         ("pressure", "f8", (2,)),  # desired centre of pressure [m]
         ("a", "f8", (3,)),  # desired acceleration of the base, balance left aside [m/s^2]
         ("alpha", "f8", (3,)),  # [rad/s^2]
-        ("balanced", "f8", (3,)),  # the same with what balance asks for [m/s^2]
+        ("lean", "f8"),  # sine of the desired pitch
+        ("error", "f8", (STATES,)),  # of what was expected
+        ("inside", "f8", (2,)),  # from the middle of each sole to where it pushes [m]
+        ("wrench", "f8", (3, 6)),  # the ground's, and its growth with a[0] and a[1]
+        ("force", "f8", (3,)),  # of the ground [N]
+        ("moment", "f8", (3,)),  # about the centre of pressure [N m]
     ]
 )

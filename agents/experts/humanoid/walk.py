@@ -1,13 +1,16 @@
-"""The humanoid's reference controller: it walks by inverse dynamics through the contact LCP.
+"""The humanoid's reference controller: it walks by inverse dynamics, and gives way.
 
-The plan (`plan.py`) says where the next foot goes and where under the soles the ground should
-push.  Feet, base height and attitude, torso and arms have accelerations that follow from their own
-goals; the base's two horizontal ones are then what the equations of motion leave: about the desired
-centre of pressure the ground's forces have no horizontal moment, e^T (M_u a + h_u) = 0 for the
-twists e about two axes through it (`_balance`).  So the swinging limbs' momentum is taken into
-account as it is.  Joint velocities one control period ahead follow from the base's and the feet's
-by the legs' Jacobians, torques from the inverse contact LCP (`dynenvs.simulation.inverse`).
-Nothing is remembered between calls.
+An estimate of the state (`estimate.py`) that agrees with which feet stand, by the gait clock and
+the observation's flags; a plan (`plan.py`) of where the next foot goes and where under the soles
+the ground should push.  Feet, base height and attitude, torso and arms have accelerations that
+follow from their own goals, by proportional and derivative terms; the base's two horizontal ones
+are then what the equations of motion leave: about the desired centre of pressure the ground's
+forces have no horizontal moment (`forces.py`, where torques follow in closed form).  So the
+swinging limbs' momentum is taken into account as it is, and all of it changes continuously with
+what is observed.
+
+What the next observation should be is carried to the next call; without it, the controller takes
+what it sees as it is.
 """
 
 from __future__ import annotations
@@ -16,33 +19,29 @@ import math
 from typing import Any
 
 from dynenvs.agents.experts.common.memory import open_memory
-from dynenvs.agents.experts.common.motion import (
-    any_slams,
-    from_base,
-    mean_velocity,
-    moment_about,
-    put_actions,
-    stop_feet,
-)
+from dynenvs.agents.experts.common.motion import put_actions
 from dynenvs.agents.experts.common.state import BASE, angular_momentum, read_state
-from dynenvs.agents.experts.humanoid.legs import (
-    find_legs,
-    find_sole,
-    leg_rates,
-    reach,
-    set_contact_costs,
+from dynenvs.agents.experts.humanoid.estimate import blend, foretell, hold_feet, rest_on_feet
+from dynenvs.agents.experts.humanoid.forces import (
+    balance,
+    find_torques,
+    leg_accelerations,
+    limit_forces,
 )
+from dynenvs.agents.experts.humanoid.legs import find_drifts, find_legs, find_soles
 from dynenvs.agents.experts.humanoid.plan import (
     desired_accelerations,
     keep_time,
     place_pressure,
     plan_step,
 )
-from dynenvs.agents.experts.humanoid.records import JOINTS, LEG, LEGS, PLAN, UPPER
+from dynenvs.agents.experts.humanoid.records import CARRIED, JOINTS, LEG, LEGS, PLAN, TORSO, UPPER
 from dynenvs.agents.experts.humanoid.swing import set_goals
+from dynenvs.agents.experts.humanoid.torso import hold_torso
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import (
     Bytes,
@@ -54,11 +53,8 @@ from dynenvs.memory.layout import (
     WorkspaceView,
 )
 from dynenvs.memory.views import vector
-from dynenvs.simulation.inverse import TRACKED, inverse_world
 from dynenvs.simulation.progress import claim, leave
 
-FASTEST = 20.0  # joint velocity that is asked for [rad/s]
-STRONGEST = 8.0  # horizontal acceleration of the base [m/s^2]
 LEGS_AT = PLAN.itemsize
 ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
 
@@ -78,139 +74,108 @@ def act(
     leg_of_corner: leg of each contact feature that is a corner of its sole, else -1; the other
     arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    m, s, w, v_des, cost, room = open_memory(memory[thread])
+    m, s, w, acc, _, room = open_memory(memory[thread])
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     g, p = constants[0], plan[0]
     find_legs(m, leg_of_corner, legs, ROOT, JOINTS)
-    missed = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        read_state(m, s, observations[i], p)
-        _update_state(m, s, w, g, p, legs, leg_of_corner)
-        keep_time(g, p, legs)
-        if _stop_touchdown(m, s, w, g, legs):
-            _update_state(m, s, w, g, p, legs, leg_of_corner)
+        o, answer = observations[i], actions[i]
+        _estimate(m, s, w, g, p, legs, o)
+        _update_state(m, s, w, g, p, legs)
         plan_step(g, p, legs)
         place_pressure(g, p, legs)
         desired_accelerations(g, p, w.pose[BASE].R, legs, -g.sole[2])
         set_goals(g, p, legs)
-        _desired_velocities(m, s, w, g, p, legs, v_des)
-        set_contact_costs(m, w, g, legs, leg_of_corner, cost)
-        status, _ = inverse_world(m, s, w, v_des, g.period, g.lookahead, cost)
-        if status != TRACKED:
-            missed += 1
-        put_actions(m, w, ROOT, actions[i])
+        _accelerate(m, s, w, g, p, legs, acc)
+        limit_forces(w, g, p, acc)
+        find_torques(m, w, p, legs, acc)
+        nu = m.header[0].nv - ROOT
+        put_actions(m, w, ROOT, answer[:nu])
+        foretell(m, s, w, g, p, acc, answer[nu:])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
-    return missed
+    return 0
+
+
+@inlined
+def _estimate(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, o: Floats
+) -> None:
+    """The state into `s`, from an observation `o` behind which the carried numbers stand."""
+    nu = m.header[0].nv - ROOT
+    for leg in range(LEGS):
+        legs[leg].touches = 1 if o[15 + 2 * nu + leg] > 0.5 else 0
+    read_state(m, s, o, p)
+    keep_time(g, p, legs)
+    blend(g, p, o, o.shape[0] - CARRIED)
+    read_state(m, s, o, p)
+    update_poses(m, s.q, w.pose)
+    rest_on_feet(g, p, w, legs, o)
+    read_state(m, s, o, p)
+    update_poses(m, s.q, w.pose)
+    _read_base(s, w, p)
+    find_soles(m, s, w, g, p, legs)
+    hold_feet(s, p, legs)
+
+
+@inlined
+def _read_base(s: StateView, w: WorkspaceView, p: Any) -> None:
+    """Height, velocity and turning of the base, world axes."""
+    R = w.pose[BASE].R
+    p.height = s.q[2]
+    for k in range(3):
+        p.speed[k] = s.v[k]
+        p.turning[k] = R[k, 0] * s.v[3] + R[k, 1] * s.v[4] + R[k, 2] * s.v[5]
 
 
 @inlined
 def _update_state(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    p: Any,
-    legs: Records,
-    leg_of_corner: Ints,
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records
 ) -> None:
-    """Equations of motion, centre of mass, angular momentum, base and feet of the present state."""
+    """Equations of motion, centre of mass, angular momentum and soles a little ahead.
+
+    Torques act for the whole period: inertia and bias at its start alone would lag behind.
+    """
+    integrate(m, s.q, s.v, g.lookahead, w.q_new)
+    for i in range(m.header[0].nq):
+        s.q[i] = w.q_new[i]
     update_poses(m, s.q, w.pose)
-    equations_of_motion(m, s, w, s.v, g.period, w.M)
+    equations_of_motion(m, s, w, s.v, g.period - g.lookahead, w.M)
     root, origin = w.body[BASE], w.pose[BASE].p
-    p.height = s.q[2]
+    _read_base(s, w, p)
     for k in range(3):
         p.center[k] = origin[k] + root.hc[k] / root.mc
-        p.speed[k] = s.v[k]
-        p.turning[k] = root.v[k]
     angular_momentum(m, s, w, p)
-    for leg in range(LEGS):
-        find_sole(m, w, g, leg_of_corner, leg, legs[leg])
+    find_soles(m, s, w, g, p, legs)
+    find_drifts(m, w, legs)
 
 
 @inlined
-def _stop_touchdown(m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records) -> bool:
-    """Stop the feet that have just come down; returns whether any joint velocity was changed."""
-    changed = any_slams(legs, LEGS, JOINTS)
-    if changed:
-        reach(m, s, w, g, legs, 0.0, s.v, True)
-        reach(m, s, w, g, legs, 0.0, s.v, False)
-        stop_feet(s, legs, LEGS, JOINTS)
-    return changed
-
-
-@inlined
-def _desired_velocities(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, v_des: Floats
+def _accelerate(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, acc: Floats
 ) -> None:
-    """Desired joint velocities after the control period; `w.v_next` is scratch.
-
-    A standing foot's Jacobian is that of the contact problem, when the last physics step begins; a
-    swinging one's is that of the time which the new velocity belongs to.
-    """
-    _pose(m, s, g, p, v_des)
-    mean = w.v_next
-    for j in range(m.header[0].nv):
-        mean[j] = s.v[j]
-    reach(m, s, w, g, legs, 2.0 * g.lookahead, mean, True)
+    """The desired accelerations of all coordinates, and with them p.force and p.moment."""
+    R = w.pose[BASE].R
     for k in range(3):
-        p.balanced[k] = p.a[k]
-    for _ in range(2):
-        reach(m, s, w, g, legs, 0.5 * g.period + g.lookahead, mean, False)
-        _joint_velocities(g, p, legs, v_des)
-        mean_velocity(m, s, w, g, p, v_des, mean)
-    _balance(m, s, w, g, p, legs, v_des)
-    _joint_velocities(g, p, legs, v_des)
-    for j in range(ROOT, m.header[0].nv):
-        v_des[j] = min(max(v_des[j], -FASTEST), FASTEST)
+        acc[k] = p.a[k]
+        acc[3 + k] = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
+    _swing_arms(s, g, p, acc)
+    hold_torso(m, s, w, g, p, acc)
+    leg_accelerations(s, g, p, legs, acc)
+    balance(m, w, g, p, legs, acc)
 
 
 @inlined
-def _pose(m: ModelView, s: StateView, g: Any, p: Any, v_des: Floats) -> None:
-    """Torso and arms hold their pose; arms swing against the legs."""
+def _swing_arms(s: StateView, g: Any, p: Any, acc: Floats) -> None:
+    """Arms hold their pose and swing against the legs."""
     angle = 2.0 * math.pi * p.phase
     rate = 2.0 * math.pi * p.frequency
     k = g.posture_rate
     c, d = math.cos(angle), math.sin(angle)
-    for i in range(UPPER):
+    for i in range(TORSO, UPPER):
         j = ROOT + JOINTS * LEGS + i
         size = g.swing[i] * p.command[0]
         angle_error = g.pose[i] + size * c - s.q[TURN - ROOT + j]
         rate_error = -rate * size * d - s.v[j]
-        pull = -rate * rate * size * c + k * k * angle_error + 2.0 * k * rate_error
-        v_des[j] = s.v[j] + g.period * pull
-
-
-@inlined
-def _joint_velocities(g: Any, p: Any, legs: Records, out: Floats) -> None:
-    """Joint velocities of the legs that give the soles their goals while the base moves so."""
-    h = g.period
-    for leg in range(LEGS):
-        one = legs[leg]
-        for k in range(3):
-            one.twist[k] = one.goal[k] - (p.turning[k] + h * p.alpha[k])
-        one.twist[3], one.twist[4], one.twist[5] = from_base(p, one, h, 3)
-        leg_rates(one, out)
-
-
-@inlined
-def _balance(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, v_des: Floats
-) -> None:
-    """The base's horizontal acceleration for which the ground pushes at p.pressure.
-
-    `v_des` are the joint velocities for p.a.
-    """
-    base = w.pose[BASE].p
-    arm = (base[0] - p.pressure[0], base[1] - p.pressure[1], base[2])
-    gx, xx, xy = moment_about(m, s, w, g, p, legs, v_des, (1.0, 0.0, 0.0), arm)
-    gy, yx, yy = moment_about(m, s, w, g, p, legs, v_des, (0.0, 1.0, 0.0), arm)
-    determinant = xx * yy - xy * yx
-    ax = ay = 0.0
-    if abs(determinant) > 1e-9:
-        ax, ay = (gy * xy - gx * yy) / determinant, (gx * yx - gy * xx) / determinant
-    size = math.sqrt(ax * ax + ay * ay)
-    shrink = STRONGEST / max(size, STRONGEST)
-    p.balanced[0], p.balanced[1] = p.a[0] + shrink * ax, p.a[1] + shrink * ay
-    p.balanced[2] = p.a[2]
+        acc[j] = -rate * rate * size * c + k * k * angle_error + 2.0 * k * rate_error

@@ -1,6 +1,6 @@
 """The planar humanoid's reference controller where its torso pitches: it must keep its balance.
 
-The plan is that of the humanoid in space (`plan.py`, `swing.py` of `humanoid`), in the plane: the
+The plan is that of the humanoid in space (`biped_plan.py`, `biped_swing.py`), in the plane: the
 divergent component of motion says where the next foot goes and where under the soles the ground
 should push.  Feet, height and attitude of the torso have accelerations that follow from their own
 goals; the hip's forward one is what the equations of motion then leave (`balance.py`).
@@ -16,16 +16,16 @@ from typing import Any
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import any_slams, put_actions, slams
 from dynenvs.agents.experts.common.state import mass_entry
-from dynenvs.agents.experts.humanoid.legs import find_legs, find_sole, set_contact_costs
-from dynenvs.agents.experts.humanoid.plan import (
+from dynenvs.agents.experts.planar.balance import balance
+from dynenvs.agents.experts.planar.biped_legs import find_legs, find_sole, set_contact_costs
+from dynenvs.agents.experts.planar.biped_plan import (
     desired_accelerations,
     keep_time,
     place_pressure,
     plan_step,
 )
-from dynenvs.agents.experts.humanoid.records import LEG, LEGS, PLAN, TWIST
-from dynenvs.agents.experts.humanoid.swing import set_goals
-from dynenvs.agents.experts.planar.balance import balance
+from dynenvs.agents.experts.planar.biped_records import LEG, LEGS, PLAN, TWIST
+from dynenvs.agents.experts.planar.biped_swing import set_goals
 from dynenvs.agents.experts.planar.state import read_state
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.planar.records import ROOT as PITCH  # the coordinate that follows the slides

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.agents.experts.humanoid.records import BIPED
+from dynenvs.agents.experts.planar.biped_records import BIPED
 from dynenvs.agents.experts.planar.records import WALKER
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped

@@ -1,0 +1,150 @@
+"""What the humanoid's expert makes of an observation: noise taken out, feet on the ground.
+
+Three things are known beside the observation.  The last call foretold it: both are blended by a
+Kalman filter's gains (`filter.py`).  Soles that carry are flat on the ground: by the legs' angles
+that says better than the observation how high and how upright the pelvis is.  And they do not move:
+a standing leg's joint velocities follow from the pelvis'.
+
+Confidence in a standing sole passes smoothly with the gait clock, and no gap is ever compared.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.state import BASE
+from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, STATES, TWIST
+from dynenvs.envs.legged.records import ROOT, TURN
+from dynenvs.jit.compiled import inlined
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+
+SURPRISE = 5.0  # standard deviations from which on an observation is believed more and more
+LEG_TRUST = 8.0  # of what legs say of the tilt and the height, against the observation
+SKEW = 0.1  # between a sole and the ground at which it is trusted half [rad]
+SETTLING = 0.05  # of the cycle in which a sole that has come down lies down,
+LEAVING = 0.06  # and in which one that is about to leave is trusted less
+
+
+@inlined
+def blend(g: Any, p: Any, o: Floats, at: int) -> None:
+    """Blend an observation's entries with those expected, which stand from o[at + 1] on.
+
+    o[at] is zero where nothing is expected.  What surprises, a push say, is believed as it is.
+    """
+    if o[at] == 0.0:
+        return
+    e, gain, spread = p.error, g.gain[p.main], g.spread[p.main]
+    e[0] = o[0] - o[at + 1]
+    e[1] = o[2] - o[at + 3]  # roll and pitch, by the upward direction
+    e[2] = o[at + 2] - o[1]
+    for i in range(3, STATES):
+        e[i] = o[1 + i] - o[at + 2 + i]
+    worst = 0.0
+    for i in range(STATES):
+        worst = max(worst, abs(e[i]) / spread[i])
+    new = smooth_step(worst / SURPRISE - 1.0)
+    for i in range(STATES):
+        total = 0.0
+        for k in range(STATES):
+            total += gain[i, k] * e[k]
+        change = (1.0 - new) * (total - e[i])  # from what is seen
+        if i == 0:
+            o[0] += change
+        elif i == 1:
+            o[2] += change
+        elif i == 2:
+            o[1] -= change
+        else:
+            o[1 + i] += change
+
+
+@inlined
+def confidence(p: Any, one: Any) -> float:
+    """How far it can be relied on that a leg's sole lies flat on the ground and stays there."""
+    if one.touches == 0 or one.phase > p.duty:
+        return 0.0
+    return smooth_step((p.duty - one.phase) / LEAVING)
+
+
+@inlined
+def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> None:
+    """The upward direction and the height, o[0:4], as the standing legs tell; needs the poses."""
+    x, y, z = o[1], o[2], o[3]
+    R, base = w.pose[BASE].R, w.pose[BASE].p
+    sx, sy, sz = x, y, z
+    for leg in range(LEGS):
+        one = legs[leg]
+        F = w.pose[one.body].R
+        # The foot's upward axis in the pelvis' axes
+        ux = R[0, 0] * F[0, 2] + R[1, 0] * F[1, 2] + R[2, 0] * F[2, 2]
+        uy = R[0, 1] * F[0, 2] + R[1, 1] * F[1, 2] + R[2, 1] * F[2, 2]
+        uz = R[0, 2] * F[0, 2] + R[1, 2] * F[1, 2] + R[2, 2] * F[2, 2]
+        skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (SKEW * SKEW)
+        sure = confidence(p, one) * smooth_step(one.phase / SETTLING)
+        one.trust = LEG_TRUST * sure / (1.0 + skew)
+        sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
+    size = math.sqrt(sx * sx + sy * sy + sz * sz)
+    x, y, z = sx / size, sy / size, sz / size
+    total, height = 1.0, o[0]
+    for leg in range(LEGS):
+        one = legs[leg]
+        pose = w.pose[one.body]
+        ax, ay, az = rotate(pose.R, g.sole)
+        ax, ay, az = ax + pose.p[0] - base[0], ay + pose.p[1] - base[1], az + pose.p[2] - base[2]
+        bx = R[0, 0] * ax + R[1, 0] * ay + R[2, 0] * az
+        by = R[0, 1] * ax + R[1, 1] * ay + R[2, 1] * az
+        bz = R[0, 2] * ax + R[1, 2] * ay + R[2, 2] * az
+        total += one.trust
+        height -= one.trust * (x * bx + y * by + z * bz)
+    o[0], o[1], o[2], o[3] = height / total, x, y, z
+
+
+@inlined
+def hold_feet(s: StateView, p: Any, legs: Records) -> None:
+    """The joint velocities of standing legs that leave their soles where they are.
+
+    Needs the soles' twists and the legs' inverse Jacobians.
+    """
+    for leg in range(LEGS):
+        one = legs[leg]
+        share = confidence(p, one)
+        if share > 0.0:
+            for k in range(JOINTS):
+                total = 0.0
+                for r in range(TWIST):
+                    total += one.inverse[k, r] * one.velocity[r]
+                s.v[one.first + k] -= share * total
+
+
+@inlined
+def foretell(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, acc: Floats, out: Floats
+) -> None:
+    """What the next observation should be, SEEN entries behind a one; changes the state."""
+    h = g.period
+    nu = m.header[0].nv - ROOT
+    for j in range(m.header[0].nv):
+        s.v[j] += h * acc[j]
+    integrate(m, s.q, s.v, h - g.lookahead, w.q_new)
+    a, b, c, d = w.q_new[3], w.q_new[4], w.q_new[5], w.q_new[6]
+    out[0] = 1.0
+    out[1] = w.q_new[2]
+    xx, xy, xz = 1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)
+    yx, yy, yz = 2.0 * (b * c + a * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - a * b)
+    zx, zy, zz = 2.0 * (b * d - a * c), 2.0 * (c * d + a * b), 1.0 - 2.0 * (b * b + c * c)
+    out[2], out[3], out[4] = zx, zy, zz
+    vx, vy, vz = s.v[0], s.v[1], s.v[2]
+    at = 5 + nu
+    out[at] = xx * vx + yx * vy + zx * vz
+    out[at + 1] = xy * vx + yy * vy + zy * vz
+    out[at + 2] = xz * vx + yz * vy + zz * vz
+    for k in range(3):
+        out[at + 3 + k] = s.v[3 + k]
+    for i in range(nu):
+        low, high = m.dofs[ROOT + i].lower, m.dofs[ROOT + i].upper
+        out[5 + i] = min(max(w.q_new[TURN + i], low), high)
+        out[at + 6 + i] = s.v[ROOT + i]

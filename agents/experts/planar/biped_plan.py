@@ -1,0 +1,194 @@
+"""The biped's plan: who carries, where the next foot goes, where the ground should push.
+
+Between two steps the robot is a linear inverted pendulum of its angular momentum L about the centre
+of pressure p: L' = m g (c - p), c' = L / (m z).  Its divergent component, the capture point
+xi = c + L / (m z omega), leaves p: xi' = omega (xi - p) (Englsberger, Ott & Albu-Schaeffer, Three-
+dimensional bipedal walking control based on divergent component of motion, IEEE T-RO 31, 2015).
+A steady gait of step (lx, ly) and width w begins each step at
+
+    xi - p = (lx, ly) / (E - 1) +- w / (E + 1) to the side,   E = exp(omega T)
+
+(Khadiv et al., Walking control based on step timing adaptation, IEEE T-RO 36, 2020).  The centre of
+pressure takes errors out as far as the sole is long and wide; what is left at the step's end moves
+the next foothold by as much, so that the next step begins as the steady gait's would.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.motion import DOWN
+from dynenvs.agents.experts.planar.biped_records import LEGS
+from dynenvs.envs.legged.kernel import gait_frequency
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Records
+
+LEAST_DUTY = 0.52  # the feet hand over the load while both are down
+LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down
+FREE = 0.4  # of the double support in which a foot may be loaded as balance likes, from no load
+CORNER = 1.05  # of a sole's half length and width together, from its middle
+CLIMB = 4.0  # bound on the base's vertical acceleration [m/s^2]
+
+
+@inlined
+def keep_time(g: Any, p: Any, legs: Records) -> None:
+    """Where in the step it is, and which feet stand."""
+    p.frequency = gait_frequency(g, p.command[0], p.command[1])
+    p.step = 0.5 / p.frequency
+    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
+    p.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
+    p.overlap = 0.5 * (p.duty - 0.5) / p.frequency
+    at = p.phase - 0.5 * (p.duty - 0.5)  # since the first leg took over
+    at -= math.floor(at)
+    p.main = 0 if at < 0.5 else 1
+    p.side = 1.0 if p.main == 0 else -1.0
+    p.since = (at - 0.5 * p.main) / p.frequency
+    p.left = p.step - p.since
+    for leg in range(LEGS):
+        one = legs[leg]
+        own = p.phase + 0.5 * leg
+        own -= math.floor(own)
+        one.phase = own
+        one.stands = 1 if own < p.duty and one.gap < DOWN else 0
+    for leg in range(LEGS):
+        one, other = legs[leg], legs[1 - leg]
+        if other.stands == 0 and one.gap < DOWN and one.phase < p.duty + LATE:
+            one.stands = 1
+    if legs[p.main].stands == 0 and legs[1 - p.main].stands != 0:
+        # The next foot is late: the old one carries on, as at its step's very end
+        p.main = 1 - p.main
+        p.side = -p.side
+        p.since, p.left = p.step, 0.0
+
+
+@inlined
+def plan_step(g: Any, p: Any, legs: Records) -> None:
+    """The steady gait of the command about the present foothold, and the next foothold."""
+    stance = legs[p.main].point
+    p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
+    p.capture[0] = p.center[0] + p.momentum[0] / p.omega
+    p.capture[1] = p.center[1] + p.momentum[1] / p.omega
+    growth = math.exp(p.omega * p.step)
+    x, y = p.command[0] * p.step, p.command[1] * p.step
+    width = g.width + g.width_slope * abs(y)
+    turn = p.command[2]
+    _turned(x, y + p.side * width, -turn * p.since, p.behind)
+    _turned(x, y - p.side * width, turn * p.left, p.ahead)
+    side = p.side * width / (growth + 1.0)
+    _turned(x / (growth - 1.0), y / (growth - 1.0) + side, turn * (p.left + 0.5 * p.step), p.offset)
+    # The error of the capture point, in the stance foot's axes, and what will be left of it
+    shrink = math.exp(-p.omega * p.left)
+    ex = p.capture[0] - stance[0] - shrink * (p.ahead[0] + p.offset[0])
+    ey = p.capture[1] - stance[1] - shrink * (p.ahead[1] + p.offset[1])
+    c, s = math.cos(legs[p.main].yaw), math.sin(legs[p.main].yaw)
+    fx = _remains(g, p, c * ex + s * ey, g.half_length)
+    fy = _remains(g, p, c * ey - s * ex, g.half_width)
+    x, y = p.ahead[0] + c * fx - s * fy, p.ahead[1] + s * fx + c * fy
+    x = min(max(x, -g.reach), g.reach)
+    y = -p.side * min(max(-p.side * y, g.least_width), g.most_width)
+    p.place[0], p.place[1] = stance[0] + x, stance[1] + y
+
+
+@inlined
+def _turned(x: float, y: float, angle: float, out: Floats) -> None:
+    c, s = math.cos(angle), math.sin(angle)
+    out[0], out[1] = c * x - s * y, s * x + c * y
+
+
+@inlined
+def _remains(g: Any, p: Any, error: float, room: float) -> float:
+    """What an error of the capture point is at the step's end, p within `room` of the middle.
+
+    It shrinks at the rate of the balance, or grows by what the sole is too short for.
+    """
+    size = abs(error)
+    shrinks = size * math.exp(-g.balance_rate * p.left)
+    grows = room + (size - room) * math.exp(p.omega * p.left)
+    return math.copysign(max(shrinks, grows), error)
+
+
+@inlined
+def place_pressure(g: Any, p: Any, legs: Records) -> None:
+    """The desired centre of pressure, within the soles that stand, and the feet's shares.
+
+    In double support its reference passes evenly from one sole to the other; the capture point's
+    reference is that of the instant change, corrected for the time that the passage takes.
+    """
+    main, other = legs[p.main], legs[1 - p.main]
+    both = main.stands != 0 and other.stands != 0
+    near = min(p.since, p.left)
+    d = p.overlap
+    x = y = 0.0  # from the main foot to the reference centre of pressure,
+    u = v = 0.0  # and what it does to the capture point's reference
+    if both and near < d:
+        ox, oy = other.point[0] - main.point[0], other.point[1] - main.point[1]
+        part = 0.5 * (1.0 - near / d)
+        w = p.omega
+        x, y = part * ox, part * oy
+        if p.since < p.left:
+            lag = 0.5 / d * (math.exp(-w * (d - near)) / w - 1.0 / w + (d - near))
+        else:
+            lag = 0.5 / d * ((d - near) + 1.0 / w - math.exp(w * (d - near)) / w)
+        u, v = lag * ox, lag * oy
+    shrink = math.exp(-p.omega * p.left)
+    gain = 1.0 + g.balance_rate / p.omega
+    fx, fy = main.point[0], main.point[1]
+    ex = p.capture[0] - fx - u - shrink * (p.ahead[0] + p.offset[0])
+    ey = p.capture[1] - fy - v - shrink * (p.ahead[1] + p.offset[1])
+    x, y = x + gain * ex, y + gain * ey  # desired, from the main foot
+    main.share, other.share = 1.0, 0.0
+    yaw = main.yaw
+    if both:
+        ox, oy = other.point[0] - fx, other.point[1] - fy
+        part = (x * ox + y * oy) / max(ox * ox + oy * oy, 1e-6)
+        newer, older = (main, other) if main.phase < other.phase else (other, main)
+        passed = newer.phase / max(p.duty - 0.5, 1e-3)
+        low = smooth_step((passed - 1.0 + FREE) / FREE)  # of the newer one's share
+        high = smooth_step(passed / FREE)
+        if newer.phase > p.duty:  # early: it only rests
+            low = high = 0.0
+        if p.since < p.left:
+            part = 1.0 - part
+        part = min(max(part, low), high)
+        newer.share, older.share = part, 1.0 - part
+        fx, fy = fx + other.share * ox, fy + other.share * oy
+        x, y = x - other.share * ox, y - other.share * oy
+        yaw += other.share * (other.yaw - main.yaw)
+    elif main.stands == 0 and other.stands != 0:
+        main.share, other.share = 0.0, 1.0
+    c, s = math.cos(yaw), math.sin(yaw)
+    forward = min(max((c * x + s * y) / g.half_length, -1.0), 1.0)
+    left = min(max((c * y - s * x) / g.half_width, -1.0), 1.0)
+    # Not into a corner of the sole, about which the foot would turn
+    shrink = CORNER / max(math.sqrt(forward * forward + left * left), CORNER)
+    forward, left = shrink * forward * g.half_length, shrink * left * g.half_width
+    p.pressure[0], p.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
+
+
+@inlined
+def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float) -> None:
+    """The base's desired accelerations, the horizontal ones left to balance.
+
+    It is no higher than the standing legs reach, now and as far as their feet stay behind in a
+    steady gait.
+    """
+    trail = 0.5 * math.sqrt(p.ahead[0] * p.ahead[0] + p.ahead[1] * p.ahead[1]) + g.trail
+    low = min(g.height, math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle)
+    for leg in range(LEGS):
+        one = legs[leg]
+        if one.stands:
+            side = g.hip if leg == 0 else -g.hip
+            x, y = one.point[0] - g.sole[0], one.point[1] - side
+            most = g.leg * g.leg - x * x - y * y
+            low = min(low, math.sqrt(max(most, 0.25 * g.leg * g.leg)) + ankle)
+    k = g.height_rate
+    up = k * k * (low - p.height) - 2.0 * k * p.speed[2]
+    p.a[0] = p.a[1] = 0.0
+    p.a[2] = min(max(up, -CLIMB), CLIMB)
+    lean = min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2])
+    k = g.tilt_rate
+    p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
+    p.alpha[1] = -k * k * (R[0, 2] - math.sin(lean)) - 2.0 * k * p.turning[1]
+    p.alpha[2] = g.turn_rate * (p.command[2] - p.turning[2])
