@@ -149,9 +149,10 @@ def _gather_way(p: Any) -> None:
 
 @inlined
 def _stop_touchdown(m: ModelView, s: StateView, w: WorkspaceView, g: Any, legs: Records) -> bool:
-    """Stop the feet that have just come down (`common.motion.stop_feet`, in the plane).
+    """Stop the feet that have just come down, as the ground will within a physics step.
 
-    Returns whether any joint velocity was changed.
+    A foot closes its last gap with a speed that is left when it touches; torques that stopped it
+    over the whole period would lift it again.  Returns whether any joint velocity was changed.
     """
     changed = any_slams(legs, LEGS, TWIST)
     if changed:
