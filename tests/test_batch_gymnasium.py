@@ -60,7 +60,8 @@ def test_commands_for_every_world(name: str) -> None:
     commands = np.linspace(low, high, 4)
     observations, info = batch.reset(seed=1, options={"command": commands})
     np.testing.assert_array_equal(info["command"], commands)
-    np.testing.assert_array_equal(observations[:, -1], commands)
+    place = batch.task.observation_slices["command"]
+    np.testing.assert_array_equal(observations[:, place][:, 0], commands)
     mask = np.array([True, False, False, True])
     info = batch.reset(options={"command": low, "reset_mask": mask})[1]
     np.testing.assert_array_equal(info["_command"], mask)

@@ -194,7 +194,7 @@ BAD = {
     "damping": (build(joint=revolute("knee", damping=-0.1)), r"'knee'.*damping"),
     "armature": (build(joint=revolute("knee", armature=math.nan)), r"'knee'.*armature"),
     "effort": (build(joint=revolute("knee", effort=-1)), r"'knee'.*effort"),
-    "limits of a ball": (build(joint=spherical("hip", limits=(0, 1))), r"(hip|leg).*limits"),
+    "limits of a ball": (build(joint=spherical("hip", limits=(-1, 1))), r"(hip|leg).*limits"),
     "moves no mass": (build(mass=0.0, inertia=(0, 0, 0)), r"'leg' moves no mass"),
     "unknown parent": (build(parent="trunk"), r"'leg'.*unknown parent 'trunk'.*world"),
     "own parent": (build(parent="leg"), r"cycle.*leg"),

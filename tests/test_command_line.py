@@ -68,7 +68,7 @@ def test_who_shuffles_is_found_out() -> None:
     results = {name: evaluate(HUMANOID, name, 2) for name in ("expert", "ppo")}
     expert, ppo = results["expert"], results["ppo"]
     assert ppo.mean_return > expert.mean_return
-    assert max(expert.slips) < 0.001
+    assert max(expert.slips) < 0.01  # of ten seconds
     assert min(ppo.slips) > 1.0
     assert max(expert.torque_changes) < 0.2 < 0.5 < min(ppo.torque_changes)
     told = json.loads(json.dumps(as_json(HUMANOID, results, References(0.0, 1.0))))["agents"]

@@ -25,7 +25,7 @@ MODULES = {  # what a section's blocks need
     "TorchRL": ("torchrl", "minari"),
     "tianshou": ("tianshou",),
     "d3rlpy": ("d3rlpy", "minari"),
-    "RLlib": ("ray.rllib",),
+    "RLlib": ("ray.rllib", "pyarrow", "tree"),
 }
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from pictures import GREEN, RED, SIZE, Array, where
+from pictures import GREEN, RED, SIZE, where
 
 import dynenvs
 from dynenvs.contact.detection.geometry.height_field import surface
-from dynenvs.envs.render.cast import BLOCK, PIECE
+from dynenvs.envs.render.pieces import BLOCK, PIECE, Pieces, collected
 from dynenvs.envs.render.shadow import SUN, light, open_light, visibility
 from dynenvs.envs.render.terrain import Surface
 from dynenvs.memory.layout import open_model, open_pairs
@@ -70,16 +70,16 @@ def test_ground_on_a_moving_body_moves_with_it() -> None:
     assert where(dynenvs.render(world, **options), RED).sum() == 0
 
 
-def boxes(*rows: tuple[tuple[float, ...], tuple[float, ...]]) -> Array:
-    """Records PIECE of upright boxes from (centre, half edges), fixed in the world."""
+def boxes(*rows: tuple[tuple[float, ...], tuple[float, ...]]) -> Pieces:
+    """Upright boxes from (centre, half edges), fixed in the world."""
     made = np.zeros(len(rows), PIECE)
     for piece, (center, half) in zip(made, rows, strict=True):
         piece["kind"], piece["R"] = BLOCK, np.eye(3)
         piece["center"], piece["half"] = center, half
-    return made
+    return collected(made)
 
 
-def bright(pieces: Array, place: tuple[float, ...], own: int = -1) -> float:
+def bright(pieces: Pieces, place: tuple[float, ...], own: int = -1) -> float:
     sun = light(SUN, 0.1, pieces)
     return float(visibility(open_light(sun), sun.casters, sun.table, place, own))
 

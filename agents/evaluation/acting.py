@@ -32,7 +32,10 @@ class Acting:
     def act(self, observations: Floats, deterministic: bool = True) -> Action:
         """Actions for the observations that the last step gave."""
         actions, self._state = self._policy.predict(
-            observations, self._state, self._begun.copy(), deterministic
+            observations,
+            state=self._state,
+            episode_start=self._begun.copy(),
+            deterministic=deterministic,
         )
         return actions
 

@@ -89,9 +89,9 @@ class PlanarHumanoidEnv(PlanarWalker):
 
     Last come the contacts at the end of the control step, left and right; none after a reset:
 
-    | Num   | Observation                                        | Min        | Max       | Unit  |
-    |-------|----------------------------------------------------|------------|-----------|-------|
-    | +2    | 1 where a foot carries load, else 0                | 0          | 1         | -     |
+    | Num | Observation                         | Min | Max | Unit | Noise |
+    |-----|-------------------------------------|-----|-----|------|-------|
+    | +2  | 1 where a foot carries load, else 0 | 0   | 1   | -    | -     |
 
     The gait clock belongs to the environment: it turns 0.68 + 0.20 command times a second, with
     `free_pitch` 0.68 + 0.35 command times.  At phase 0 the left foot is due to touch down, at phase

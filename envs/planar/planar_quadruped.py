@@ -87,9 +87,9 @@ class PlanarQuadrupedEnv(PlanarWalker):
 
     Last come the contacts at the end of the control step, leg by leg; none after a reset:
 
-    | Num   | Observation                                        | Min        | Max       | Unit  |
-    |-------|----------------------------------------------------|------------|-----------|-------|
-    | +4    | 1 where a foot carries load, else 0                | 0          | 1         | -     |
+    | Num | Observation                         | Min | Max | Unit | Noise |
+    |-----|-------------------------------------|-----|-----|------|-------|
+    | +4  | 1 where a foot carries load, else 0 | 0   | 1   | -    | -     |
 
     The gait clock belongs to the environment: it turns 1.3 + 0.25 command times a second.  At phase
     0 the front left and rear right feet are due to touch down, at phase 0.5 the others (a trot).
