@@ -104,8 +104,8 @@ def frame(name: str) -> str:
     source = f"../_static/episodes/{name}.html"
     return (
         f'<iframe class="episode" src="{source}" title="{name}, an episode" loading="lazy" '
-        f'allowfullscreen></iframe>\n\n<a href="{source}">The episode on a page of its own</a>, one '
-        f"file that needs no other, made by `dynenvs view {name} --steps {STEPS}`."
+        f'allowfullscreen></iframe>\n\n<a href="{source}">The episode on a page of its own</a>, '
+        f"one file that needs no other, made by `dynenvs view {name} --steps {STEPS}`."
     )
 
 
