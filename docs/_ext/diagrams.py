@@ -165,7 +165,7 @@ DIAGRAMS = {
                 "Swing up, one motor",
                 (
                     "a plan made offline, with a feedback gain at each instant:",
-                    "the instant whose tube of states is nearest acts",
+                    "near it that acts; far from it energy is taken out first",
                 ),
                 "torques",
             ),
