@@ -224,7 +224,7 @@ def test_the_first_screen_names_the_error_nearest_to_its_bar() -> None:
         Row("piles", "t", "far", 0.0, 9.0, False, {}, {"dynenvs": 1.0, "Other": 10.0}, {}),
     ]
     (line,) = [line for line in screen(rows).splitlines() if "equilibrium" in line]
-    assert line.endswith("| 2 of 2 | 2.0e+00 of 4.0e+00 (near) | 1 of 2 |")
+    assert line.endswith("| 2 of 2 | 2.0e+00 of 4.0e+00: near | Other 1 of 2 |")
 
 
 def test_unknown_scenes_are_named(tmp_path: Path) -> None:

@@ -250,10 +250,10 @@ def screen(rows: Sequence[Row]) -> str:
     peers = [name for name in names if not is_ours(name)]
     lines = [
         "## On one screen\n",
-        f"How many bars {ours} and others keep, and the error of {ours} that comes nearest to its",
-        "bar. `dynenvs verify` makes all of it; the date stands below.\n",
-        _line(["what", "known by", ours, "its worst error, of a bar of", *peers]),
-        _line(["---", "---", "---:", "---:", *["---:"] * len(peers)]),
+        f"How many bars {ours} keeps, its error that comes nearest to a bar, and how many bars",
+        "others keep. `dynenvs verify` makes all of it; the date stands below.\n",
+        _line(["what", "known by", "keeps", "its worst error, of a bar of", "others keep"]),
+        _line(["---"] * 5),
     ]
     for what, (families, known) in GROUPS.items():
         judged = [row for row in rows if row.family in families and row.bar is not None]
@@ -261,9 +261,9 @@ def screen(rows: Sequence[Row]) -> str:
         if not here:
             continue
         worst = max(here, key=lambda row: _share(row, ours))
-        error = f"{digits(worst.errors[ours])} of {digits(worst.bar)} ({worst.quantity})"
-        kept = [_kept(judged, name) for name in (ours, *peers)]
-        lines.append(_line([what, known, kept[0], error, *kept[1:]]))
+        error = f"{digits(worst.errors[ours])} of {digits(worst.bar)}: {worst.quantity}"
+        others = [f"{name} {kept}" for name in peers if (kept := _kept(judged, name)) != "-"]
+        lines.append(_line([what, known, _kept(judged, ours), error, ", ".join(others) or "-"]))
     return "\n".join([*lines, ""])
 
 
