@@ -263,7 +263,7 @@ def screen(rows: Sequence[Row]) -> str:
         worst = max(here, key=lambda row: _share(row, ours))
         error = f"{digits(worst.errors[ours])} of {digits(worst.bar)}: {worst.quantity}"
         others = [f"{name} {kept}" for name in peers if (kept := _kept(judged, name)) != "-"]
-        lines.append(_line([what, known, _kept(judged, ours), error, ", ".join(others) or "-"]))
+        lines.append(_line([what, known, _kept(judged, ours), error, "; ".join(others) or "-"]))
     return "\n".join([*lines, ""])
 
 
