@@ -208,7 +208,7 @@ RunSeed = Annotated[
     ),
 ]
 RunThreads = Annotated[
-    int | None, typer.Option(min=1, help="Of torch and the simulator; 1 resumes bitwise.")
+    int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")
 ]
 
 
