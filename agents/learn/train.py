@@ -26,6 +26,7 @@ from dynenvs.agents.learn.network import Moments
 from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
 from dynenvs.agents.learn.rewards import Rewards
 from dynenvs.agents.learn.settings import constructor_options
+from dynenvs.agents.learn.starts import kept_starts
 from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.watch import Beside, End, Watch
 from dynenvs.agents.policy_file import algorithm_class, load_model, read_note
@@ -43,6 +44,7 @@ def train(
     *,
     seed: int | None = None,
     begin_from: Path | None = None,
+    starts: tuple[str, float] | None = None,
     resume: bool = False,
     minutes: float | None = None,
     threads: int | None = None,
@@ -59,6 +61,8 @@ def train(
         folder: the run's.
         seed: of weights, worlds and noise; 0 if None.
         begin_from: zip of a policy to go on from, a cloned one, say.
+        starts: a dataset in whose states episodes begin, and the share of them that do; of a run
+            that is resumed its own.
         resume: go on from the folder's `last.zip`.
         minutes: stop when the run has taken so many, between two rollouts.
         threads: of the simulator; no result depends on it.
@@ -79,13 +83,15 @@ def train(
         raise FileExistsError(f"{str(folder)!r} holds a run: --resume it, or choose another --out")
     changed: dict[str, Any] = {}
     if resume:
-        log, changed = _told_anew(folder, algorithm, env_id, settings, seed, begin_from, options)
+        _refuse_beginnings(begin_from, starts)
+        log, changed = _told_anew(folder, algorithm, env_id, settings, seed, options)
     else:
         log = _new_log(algorithm, env_id, settings, seed or 0, begin_from, options)
+        log["starts"] = starts and {"dataset": starts[0], "share": starts[1]}
     settings, options = log["settings"], log["options"]
     check_options(env_id, options)
-    with learner_threads(settings["learner_threads"]):
-        _carry_out(log, folder, changed, begin_from, resume, minutes, threads, report)
+    with learner_threads(settings["learner_threads"]), kept_starts(folder, log) as more:
+        _carry_out(log, folder, changed, begin_from, resume, minutes, threads, report, more)
     return log
 
 
@@ -98,12 +104,13 @@ def _carry_out(
     minutes: float | None,
     threads: int | None,
     report: Any,
+    starts: dict[str, Any],
 ) -> None:
     """The run of this log: its worlds, its model, its learning, its final score."""
     algorithm, env_id, settings, options = (
         log[name] for name in ("kind", "env", "settings", "options")
     )
-    venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options)
+    venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options, **starts)
     env = Rewards(venv, settings["reward_scale"])
     if resume:
         computed = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
@@ -212,13 +219,25 @@ def _new_log(
     }
 
 
+def _refuse_beginnings(begin_from: Path | None, starts: tuple[str, float] | None) -> None:
+    """What is for new runs alone.
+
+    Raises:
+        ValueError: it is given.
+    """
+    for name, value in (("--from", begin_from), ("--starts", starts)):
+        if value is not None:
+            raise ValueError(
+                f"{name} begins a run and --resume goes on with one: choose one of them"
+            )
+
+
 def _told_anew(
     folder: Path,
     algorithm: str,
     env_id: str,
     settings: dict[str, Any],
     seed: int | None,
-    begin_from: Path | None,
     options: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The log of a run to go on with, what is told anew in it; and that alone.
@@ -227,8 +246,6 @@ def _told_anew(
         ValueError: something that cannot change within a run.
         FileNotFoundError: no run.
     """
-    if begin_from is not None:
-        raise ValueError("--from begins a run and --resume goes on with one: choose one of them")
     log = read_log(folder, algorithm, env_id)
     check_same(log, seed, options)
     changed = changed_settings(log, settings)
