@@ -1,4 +1,4 @@
-"""The commands about datasets: `collect`, `replay`, `export`."""
+"""The commands about datasets: `collect`, `replay`, `export`, `starts`."""
 
 from __future__ import annotations
 
@@ -130,3 +130,19 @@ def export(
     from dynenvs.agents.data.export import export
 
     print(f"{file}: {export(open_dataset(dataset), file):,} transitions")
+
+
+@told_plainly
+def starts(
+    dataset: Dataset,
+    file: Annotated[Path, typer.Argument(help="File to write, .npz.")],
+    count: Annotated[int, typer.Option(min=1, help="How many states, at most.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+) -> None:
+    """Write states of a dataset in which episodes can begin: the option `starts`."""
+    from dynenvs.agents.data.dataset import open_dataset
+    from dynenvs.agents.data.starts import make_starts
+    from dynenvs.agents.files import check_writable
+
+    check_writable(file)
+    print(f"{file}: {make_starts(open_dataset(dataset), file, count, seed):,} states")

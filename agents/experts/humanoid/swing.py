@@ -36,10 +36,19 @@ def set_goals(g: Any, p: Any, legs: Records) -> None:
         if one.stands:
             for k in range(TWIST):
                 one.goal[k] = 0.0
+            _lie_down(g, one)
         elif one.phase < p.duty:  # it is late
             _come_down(g, one)
         else:
             _swing(g, p, one)
+
+
+@inlined
+def _lie_down(g: Any, one: Any) -> None:
+    """A standing sole that has tipped about an edge turns flat again."""
+    k = g.flat_rate
+    for i in range(2):
+        one.goal[i] = k * (k * one.tilt[i] - 2.0 * one.velocity[i])
 
 
 @inlined
