@@ -39,7 +39,7 @@ class Clone(torch.nn.Sequential):
         return self(self.scaled(observation)).clamp(-1, 1).numpy(), None
 
 
-def main(env: str = "quadruped", episodes: int = 50, steps: int = 6000) -> float:
+def main(env: str = "quadruped", episodes: int = 100, steps: int = 6000) -> float:
     """Clone an expert; returns the clone's score: 0 stands still, 1 is the expert."""
     env_id = environment_id(env)
     try:
