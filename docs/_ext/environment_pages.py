@@ -198,7 +198,11 @@ def card(env: Any, env_id: str) -> str:
 | `actions` | (T, {acts}), float32 | what acted, torques over limits |
 | `rewards` | (T,), float64 | the sum of the terms |
 | `terminations`, `truncations` | (T,), bool | the end, and the time limit |
-| `infos` | a dictionary of arrays | what `info` says, with `--infos` |
+| `infos/expert_action` | (T + 1, {acts}), float32 | the expert's own answers: what to imitate |
+| `infos/...` | (T + 1, ...) | what `info` says, with `--infos` |
+
+What acted is the expert's answer with some noise in nine of ten episodes, which shows clones the
+way back from errors; a `README.md` beside the dataset says how much.
 
 Each episode's metadata hold its seed and the simulator's whole state at its start: `dynenvs replay
 {name}/expert-v0` steps it again and compares every bit. Licence: MIT, as of the code that makes it.
