@@ -132,8 +132,8 @@ def test_clone_from_minari(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     pytest.importorskip("torch")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     module = example("clone_from_minari")
-    assert module.main(10, 400) > 0.1
-    assert module.main(10, 1) < 0.1  # the dataset is found again
+    assert module.main("double-pendulum", 10, 400) > 0.1
+    assert module.main("double-pendulum", 10, 1) < 0.1  # the dataset is found again
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_clone_from_minari_reaches_its_teacher(
     pytest.importorskip("minari")
     pytest.importorskip("torch")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    assert example("clone_from_minari").main() > 0.8
+    assert example("clone_from_minari").main() > 0.85
 
 
 @pytest.mark.thorough

@@ -45,14 +45,15 @@ def collect(
         str, typer.Option(help="expert, random, standing, a shipped policy, or a zip file.")
     ] = "expert",
     noise: Annotated[
-        float,
+        float | None,
         typer.Option(
             min=0.0,
-            help="Standard deviation of noise on the actions, which shows a clone the way back "
-            "from its errors: 0.1 for the double pendulum, 0.005 to 0.02 for walkers, which fall "
-            "with much more (table in docs/learning.md).",
+            help="Standard deviation of noise on what acts, share of the limits, in nine of ten "
+            "episodes; it shows a clone the way back from its errors, and the agent's own answers "
+            "are recorded beside it. If absent, as much as teaches (docs/learning.md) for the "
+            "expert, 0 for others.",
         ),
-    ] = 0.0,
+    ] = None,
     infos: Annotated[
         bool, typer.Option("--infos", help="Record what each step's info says, too.")
     ] = False,

@@ -110,7 +110,7 @@ def clone(
         int | None,
         typer.Option(
             min=1,
-            help="Of the last lesson; 300 an episode if absent, at least 2,000, at most 30,000.",
+            help="Of the last lesson; 120 an episode if absent, at least 2,000, at most 12,000.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Zip to write.")] = None,

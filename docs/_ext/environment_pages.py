@@ -12,6 +12,12 @@ from dynenvs.agents.evaluation.episode import make, short_name
 from dynenvs.registration import ENVIRONMENTS
 
 STEPS = 300  # control steps of the episode that a page shows
+TOLD = {  # what walkers are told there, as for `dynenvs view --command`
+    "planar-humanoid": (0.8,),
+    "planar-quadruped": (0.8,),
+    "quadruped": (0.8, 0.0, 0.3),
+    "humanoid": (0.6, 0.0, 0.1),
+}
 FILMS = {
     "dynenvs/Humanoid-v0": "humanoid.gif",
     "dynenvs/Quadruped-v0": "quadruped.gif",
@@ -64,7 +70,9 @@ def write_episodes(app: Any, error: Exception | None) -> None:
         name = short_name(env_id)
         file = folder / f"{name}.html"
         if not file.is_file():
-            dynenvs.view(name, steps=STEPS).save(file)
+            told = TOLD.get(name)
+            command = {"command": told if len(told) > 1 else told[0]} if told else {}
+            dynenvs.view(name, steps=STEPS, **command).save(file)
 
 
 def write(path: Path, text: str) -> None:
@@ -102,10 +110,11 @@ def page(env_id: str, docs: Path, results: Path) -> str:
 def frame(name: str) -> str:
     """An episode to turn about, as `write_episodes` writes it."""
     source = f"../_static/episodes/{name}.html"
+    told = f" --command {','.join(map(str, TOLD[name]))}" if name in TOLD else ""
     return (
         f'<iframe class="episode" src="{source}" title="{name}, an episode" loading="lazy" '
-        f'allowfullscreen></iframe>\n\n<a href="{source}">The episode on a page of its own</a>, one '
-        f"file that needs no other, made by `dynenvs view {name} --steps {STEPS}`."
+        f'allowfullscreen></iframe>\n\n<a href="{source}">The episode on a page of its own</a>, '
+        f"one file that needs no other, made by `dynenvs view {name} --steps {STEPS}{told}`."
     )
 
 
@@ -189,7 +198,11 @@ def card(env: Any, env_id: str) -> str:
 | `actions` | (T, {acts}), float32 | what acted, torques over limits |
 | `rewards` | (T,), float64 | the sum of the terms |
 | `terminations`, `truncations` | (T,), bool | the end, and the time limit |
-| `infos` | a dictionary of arrays | what `info` says, with `--infos` |
+| `infos/expert_action` | (T + 1, {acts}), float32 | the expert's own answers: what to imitate |
+| `infos/...` | (T + 1, ...) | what `info` says, with `--infos` |
+
+What acted is the expert's answer with some noise in nine of ten episodes, which shows clones the
+way back from errors; a `README.md` beside the dataset says how much.
 
 Each episode's metadata hold its seed and the simulator's whole state at its start: `dynenvs replay
 {name}/expert-v0` steps it again and compares every bit. Licence: MIT, as of the code that makes it.
