@@ -15,7 +15,8 @@ from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.state import BASE
-from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, STATES, TWIST
+from dynenvs.agents.experts.humanoid.filter import ANGLE
+from dynenvs.agents.experts.humanoid.records import ACTUATED, JOINTS, LEGS, NV, STATES, TWIST
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.joints import integrate
@@ -23,26 +24,39 @@ from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
 
 SURPRISE = 5.0  # standard deviations from which on an observation is believed more and more
+ALIKE = 0.75  # of a period: an angle's change over its rate's, of a torque in two physics steps
+UNKNOWN = 0.5  # noise at an episode's start
+FORGET = 0.2  # of the noise felt before, at each call
+FADE = 0.99  # what a call leaves of the sums that tell a delay
+DOUBT = 2.0  # squares of changes of velocity that are needed to believe in one [rad^2/s^2]
+CLEAR = 0.3  # shares of a delay below this, or as near to one, are none, or one
+MOST_CHANGE = 2.0  # of a velocity from which on it counts less and less [rad/s]
 LEG_TRUST = 8.0  # of what legs say of the tilt and the height, against the observation
-SKEW = 0.1  # between a sole and the ground at which it is trusted half [rad]
 SETTLING = 0.05  # of the cycle in which a sole that has come down lies down,
 LEAVING = 0.06  # and in which one that is about to leave is trusted less
 
 
 @inlined
-def blend(g: Any, p: Any, o: Floats, at: int) -> None:
-    """Blend an observation's entries with those expected, which stand from o[at + 1] on.
+def blend(g: Any, p: Any, legs: Records, o: Floats, old: Any, new: Any) -> None:
+    """Blend an observation's entries with those expected, of the record `old` of MEMO.
 
-    o[at] is zero where nothing is expected.  What surprises, a push say, is believed as it is.
+    What surprises, a push say, is believed as it is; so is all where sensors are clean.
     """
-    if o[at] == 0.0:
+    p.noise, p.delay = UNKNOWN, 0.0
+    new.late = new.sure = 0.0
+    for j in range(NV):
+        new.asked[1, j] = old.asked[0, j]
+    if old.valid == 0.0:
         return
     e, gain, spread = p.error, g.gain[p.main], g.spread[p.main]
-    e[0] = o[0] - o[at + 1]
-    e[1] = o[2] - o[at + 3]  # roll and pitch, by the upward direction
-    e[2] = o[at + 2] - o[1]
+    e[0] = o[0] - old.seen[0]
+    e[1] = o[2] - old.seen[2]  # roll and pitch, by the upward direction
+    e[2] = old.seen[1] - o[1]
     for i in range(3, STATES):
-        e[i] = o[1 + i] - o[at + 2 + i]
+        e[i] = o[1 + i] - old.seen[1 + i]
+    _feel_noise(g, p, old.noise)
+    _feel_delay(g, p, legs, old, new)
+    believed = smooth_step((p.noise - g.clean[0]) / (g.clean[1] - g.clean[0]))
     worst = 0.0
     for i in range(STATES):
         worst = max(worst, abs(e[i]) / spread[i])
@@ -51,7 +65,7 @@ def blend(g: Any, p: Any, o: Floats, at: int) -> None:
         total = 0.0
         for k in range(STATES):
             total += gain[i, k] * e[k]
-        change = (1.0 - new) * (total - e[i])  # from what is seen
+        change = believed * (1.0 - new) * (total - e[i])  # from what is seen
         if i == 0:
             o[0] += change
         elif i == 1:
@@ -60,6 +74,39 @@ def blend(g: Any, p: Any, o: Floats, at: int) -> None:
             o[1] -= change
         else:
             o[1 + i] += change
+
+
+@inlined
+def _feel_noise(g: Any, p: Any, before: float) -> None:
+    """How noisy sensors are: whether what surprises of angles agrees with that of their rates.
+
+    A torque that nobody expected moves both alike, by physics; noise does not.
+    """
+    total = 0.0
+    for i in range(ACTUATED):
+        apart = p.error[3 + i] - ALIKE * g.period * p.error[9 + ACTUATED + i]
+        total += min(apart * apart, 4.0 * ANGLE * ANGLE)
+    total /= ACTUATED * ANGLE * ANGLE
+    p.noise = before + FORGET * (total - before)
+
+
+@inlined
+def _feel_delay(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
+    """Whether torques act at once or one control step late, by regression.
+
+    A change of velocity is that of the last call or of the one before: the share of the latter is
+    a regression on their difference, of joints that no foot on the ground holds.
+    """
+    new.late, new.sure = FADE * old.late, FADE * old.sure
+    for i in range(ACTUATED):
+        leg = i // JOINTS
+        if leg >= LEGS or (legs[leg].stands == 0 and legs[leg].touches == 0):
+            x = g.period * (old.asked[1, ROOT + i] - old.asked[0, ROOT + i])
+            size = max(1.0, abs(x) / MOST_CHANGE)
+            missed = p.error[9 + ACTUATED + i] + old.delay * x
+            new.late += x * missed / (size * size)
+            new.sure += x * x / (size * size)
+    p.delay = smooth_step((new.late / (new.sure + DOUBT) - CLEAR) / (1.0 - 2.0 * CLEAR))
 
 
 @inlined
@@ -83,9 +130,10 @@ def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> 
         ux = R[0, 0] * F[0, 2] + R[1, 0] * F[1, 2] + R[2, 0] * F[2, 2]
         uy = R[0, 1] * F[0, 2] + R[1, 1] * F[1, 2] + R[2, 1] * F[2, 2]
         uz = R[0, 2] * F[0, 2] + R[1, 2] * F[1, 2] + R[2, 2] * F[2, 2]
-        skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (SKEW * SKEW)
+        skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (g.skew * g.skew)
         sure = confidence(p, one) * smooth_step(one.phase / SETTLING)
-        one.trust = LEG_TRUST * sure / (1.0 + skew)
+        one.flat = 1.0 / (1.0 + skew)
+        one.trust = LEG_TRUST * sure * one.flat
         sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
     size = math.sqrt(sx * sx + sy * sy + sz * sz)
     x, y, z = sx / size, sy / size, sz / size
@@ -111,7 +159,7 @@ def hold_feet(s: StateView, p: Any, legs: Records) -> None:
     """
     for leg in range(LEGS):
         one = legs[leg]
-        share = confidence(p, one)
+        share = confidence(p, one) * one.flat
         if share > 0.0:
             for k in range(JOINTS):
                 total = 0.0
@@ -121,24 +169,46 @@ def hold_feet(s: StateView, p: Any, legs: Records) -> None:
 
 
 @inlined
-def foretell(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, acc: Floats, out: Floats
-) -> None:
-    """What the next observation should be, SEEN entries behind a one; changes the state."""
-    h = g.period
-    nu = m.header[0].nv - ROOT
+def act_later(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, old: Any) -> None:
+    """The state at which torques will act: until then those of the last call do."""
+    for i in range(m.header[0].nq):
+        p.q[i] = s.q[i]
+    span, mean = p.delay * g.period, w.v_next
     for j in range(m.header[0].nv):
-        s.v[j] += h * acc[j]
-    integrate(m, s.q, s.v, h - g.lookahead, w.q_new)
+        p.v[j] = s.v[j]
+        change = span * old.asked[0, j]
+        mean[j] = s.v[j] + ALIKE * change
+        s.v[j] += change
+    if span > 0.0:
+        integrate(m, s.q, mean, span, w.q_new)
+        for i in range(m.header[0].nq):
+            s.q[i] = w.q_new[i]
+
+
+@inlined
+def foretell(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, acc: Floats, old: Any, new: Any
+) -> None:
+    """What the next observation should be, and what else is carried; changes the state."""
+    h = g.period
+    nu, out = m.header[0].nv - ROOT, new.seen
+    new.valid, new.noise, new.delay = 1.0, p.noise, p.delay
+    for j in range(m.header[0].nv):
+        new.asked[0, j] = acc[j]
+        change = h * (acc[j] + p.delay * (old.asked[0, j] - acc[j]))
+        w.v_next[j] = p.v[j] + ALIKE * change
+        s.v[j] = p.v[j] + change
+    for i in range(m.header[0].nq):
+        s.q[i] = p.q[i]
+    integrate(m, s.q, w.v_next, h, w.q_new)
     a, b, c, d = w.q_new[3], w.q_new[4], w.q_new[5], w.q_new[6]
-    out[0] = 1.0
-    out[1] = w.q_new[2]
+    out[0] = w.q_new[2]
     xx, xy, xz = 1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)
     yx, yy, yz = 2.0 * (b * c + a * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - a * b)
     zx, zy, zz = 2.0 * (b * d - a * c), 2.0 * (c * d + a * b), 1.0 - 2.0 * (b * b + c * c)
-    out[2], out[3], out[4] = zx, zy, zz
+    out[1], out[2], out[3] = zx, zy, zz
     vx, vy, vz = s.v[0], s.v[1], s.v[2]
-    at = 5 + nu
+    at = 4 + nu
     out[at] = xx * vx + yx * vy + zx * vz
     out[at + 1] = xy * vx + yy * vy + zy * vz
     out[at + 2] = xz * vx + yz * vy + zz * vz
@@ -146,5 +216,5 @@ def foretell(
         out[at + 3 + k] = s.v[3 + k]
     for i in range(nu):
         low, high = m.dofs[ROOT + i].lower, m.dofs[ROOT + i].upper
-        out[5 + i] = min(max(w.q_new[TURN + i], low), high)
+        out[4 + i] = min(max(w.q_new[TURN + i], low), high)
         out[at + 6 + i] = s.v[ROOT + i]

@@ -21,7 +21,7 @@ from dynenvs.memory.layout import Floats, ModelView, Records, StateView, Workspa
 
 TWIRL = 100.0  # of the torso about the vertical, to keep the feet's grip [rad/s^2]
 BEND_RATE = 20.0  # at which a straight knee bends [rad/s]
-SWIFTEST = 400.0  # acceleration of a joint [rad/s^2]
+SWIFTEST = 2000.0  # acceleration of a joint [rad/s^2]
 
 
 @inlined

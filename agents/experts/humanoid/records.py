@@ -13,7 +13,23 @@ TWIST = 6  # angular, then linear velocity
 ACTUATED = LEGS * JOINTS + UPPER
 STATES = 9 + 2 * ACTUATED  # what is estimated: see `filter.py`
 SEEN = STATES + 1  # of an observation: base and joints
-CARRIED = 1 + SEEN  # whether the next observation is foretold, and the foretold one
+NV = 6 + ACTUATED
+
+# What is carried from call to call, all numbers
+MEMO = record_type(
+    [
+        ("valid", "f8"),  # 1 if anything is
+        ("seen", "f8", (SEEN,)),  # the next observation, as foretold
+        ("noise", "f8"),  # of sensors: mean square over joints, in units of `filter.py`
+        ("delay", "f8"),  # of the motors, in control steps, as the foretold one has it
+        ("late", "f8"),  # sums: of changes that were asked for a call earlier, times what happened
+        ("sure", "f8"),  # ... and their squares
+        ("asked", "f8", (2, NV)),  # accelerations of the last call and the one before
+        ("ahead", "f8"),  # of its own clock against the observed one [cycles]
+        ("faster", "f8"),  # share by which it runs faster
+    ]
+)
+CARRIED = MEMO.itemsize // 8
 
 # A robot's body, gait and gains; one record, made by `parameters.py`
 BIPED = record_type(
@@ -51,6 +67,11 @@ BIPED = record_type(
         ("balance_rate", "f8"),  # of the divergent component of motion,
         ("swing_rate", "f8"),  # of swinging feet,
         ("foot_rate", "f8"),  # of their tilt,
+        ("hurry", "f8", (2,)),  # foothold's move at which feet are faster [m], and by what share
+        ("quicker", "f8", (3,)),  # moves from and to which steps are quicker [m], by what share
+        ("flat_rate", "f8"),  # of the tilt of standing ones,
+        ("clean", "f8", (2,)),  # noise below which what is seen is taken as it is, above not
+        ("skew", "f8"),  # between a sole and the ground at which it is trusted half [rad]
         ("posture_rate", "f8"),  # of torso and arms
         ("pose", "f8", (UPPER,)),  # of those joints [rad]
         ("swing", "f8", (UPPER,)),  # and how far they swing to each side with speed [rad s/m]
@@ -68,6 +89,7 @@ BIPED = record_type(
 
 LEG = record_type(
     [
+        ("flat", "f8"),  # how far its sole seems to lie flat
         ("body", "i8"),  # the foot
         ("first", "i8"),  # coordinate of its first joint
         ("phase", "f8"),  # since the foot was due to carry, in [0, 1)
@@ -114,11 +136,17 @@ PLAN = record_type(
         ("ahead", "f8", (2,)),  # from this foothold to the next one [m]
         ("offset", "f8", (2,)),  # from there to the capture point at the step's end [m]
         ("place", "f8", (2,)),  # the next foothold [m]
+        ("faster", "f8"),  # share by which its clock runs faster than the observed one
+        ("moved", "f8"),  # how far it is from the steady gait's [m]
         ("pressure", "f8", (2,)),  # desired centre of pressure [m]
         ("a", "f8", (3,)),  # desired acceleration of the base, balance left aside [m/s^2]
         ("alpha", "f8", (3,)),  # [rad/s^2]
         ("lean", "f8"),  # sine of the desired pitch
         ("error", "f8", (STATES,)),  # of what was expected
+        ("noise", "f8"),  # of sensors: mean square over joints, in units of `filter.py`
+        ("delay", "f8"),  # of the motors, in control steps
+        ("q", "f8", (NV + 1,)),  # the estimated state
+        ("v", "f8", (NV,)),
         ("inside", "f8", (2,)),  # from the middle of each sole to where it pushes [m]
         ("wrench", "f8", (3, 6)),  # the ground's, and its growth with a[0] and a[1]
         ("force", "f8", (3,)),  # of the ground [N]

@@ -36,10 +36,19 @@ def set_goals(g: Any, p: Any, legs: Records) -> None:
         if one.stands:
             for k in range(TWIST):
                 one.goal[k] = 0.0
+            _lie_down(g, one)
         elif one.phase < p.duty:  # it is late
             _come_down(g, one)
         else:
             _swing(g, p, one)
+
+
+@inlined
+def _lie_down(g: Any, one: Any) -> None:
+    """A standing sole that has tipped about an edge turns flat again."""
+    k = g.flat_rate
+    for i in range(2):
+        one.goal[i] = k * (k * one.tilt[i] - 2.0 * one.velocity[i])
 
 
 @inlined
@@ -56,7 +65,8 @@ def _come_down(g: Any, one: Any) -> None:
 @inlined
 def _swing(g: Any, p: Any, one: Any) -> None:
     """From where the foot is to its next place, up and down, toe down and up again."""
-    f, h, k = p.frequency, g.period, g.swing_rate
+    f, h = p.frequency, g.period
+    k = g.swing_rate * (1.0 + g.hurry[1] * smooth_step(p.moved / g.hurry[0]))
     elapsed, whole = (one.phase - p.duty) / f, (1.0 - p.duty) / f
     rest = 1.0 - glide(phase_warp(elapsed / whole, g.phase_warp), RAMP, RAMP)
     rest = math.sqrt(rest * rest + LAST * LAST)

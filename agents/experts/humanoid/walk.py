@@ -21,7 +21,13 @@ from typing import Any
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
 from dynenvs.agents.experts.common.state import BASE, angular_momentum, read_state
-from dynenvs.agents.experts.humanoid.estimate import blend, foretell, hold_feet, rest_on_feet
+from dynenvs.agents.experts.humanoid.estimate import (
+    act_later,
+    blend,
+    foretell,
+    hold_feet,
+    rest_on_feet,
+)
 from dynenvs.agents.experts.humanoid.forces import (
     balance,
     find_torques,
@@ -30,12 +36,22 @@ from dynenvs.agents.experts.humanoid.forces import (
 )
 from dynenvs.agents.experts.humanoid.legs import find_drifts, find_legs, find_soles
 from dynenvs.agents.experts.humanoid.plan import (
+    choose_pace,
     desired_accelerations,
     keep_time,
     place_pressure,
     plan_step,
 )
-from dynenvs.agents.experts.humanoid.records import CARRIED, JOINTS, LEG, LEGS, PLAN, TORSO, UPPER
+from dynenvs.agents.experts.humanoid.records import (
+    CARRIED,
+    JOINTS,
+    LEG,
+    LEGS,
+    MEMO,
+    PLAN,
+    TORSO,
+    UPPER,
+)
 from dynenvs.agents.experts.humanoid.swing import set_goals
 from dynenvs.agents.experts.humanoid.torso import hold_torso
 from dynenvs.dynamics.motion import equations_of_motion
@@ -52,7 +68,7 @@ from dynenvs.memory.layout import (
     StateView,
     WorkspaceView,
 )
-from dynenvs.memory.views import vector
+from dynenvs.memory.views import raw, vector
 from dynenvs.simulation.progress import claim, leave
 
 LEGS_AT = PLAN.itemsize
@@ -78,21 +94,25 @@ def act(
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     g, p = constants[0], plan[0]
     find_legs(m, leg_of_corner, legs, ROOT, JOINTS)
+    nu, size = m.header[0].nv - ROOT, observations.shape[1] - CARRIED
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        o, answer = observations[i], actions[i]
-        _estimate(m, s, w, g, p, legs, o)
+        o = observations[i]
+        old = vector(raw(o[size:], 8 * CARRIED), 0, 1, MEMO)[0]
+        new = vector(raw(actions[i, nu:], 8 * CARRIED), 0, 1, MEMO)[0]
+        _estimate(m, s, w, g, p, legs, o, old, new)
+        act_later(m, s, w, g, p, old)
         _update_state(m, s, w, g, p, legs)
         plan_step(g, p, legs)
+        choose_pace(g, p, old, new)
         place_pressure(g, p, legs)
         desired_accelerations(g, p, w.pose[BASE].R, legs, -g.sole[2])
         set_goals(g, p, legs)
         _accelerate(m, s, w, g, p, legs, acc)
         limit_forces(w, g, p, acc)
         find_torques(m, w, p, legs, acc)
-        nu = m.header[0].nv - ROOT
-        put_actions(m, w, ROOT, answer[:nu])
-        foretell(m, s, w, g, p, acc, answer[nu:])
+        put_actions(m, w, ROOT, actions[i, :nu])
+        foretell(m, s, w, g, p, acc, old, new)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
@@ -100,23 +120,45 @@ def act(
 
 @inlined
 def _estimate(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, o: Floats
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    g: Any,
+    p: Any,
+    legs: Records,
+    o: Floats,
+    old: Any,
+    new: Any,
 ) -> None:
-    """The state into `s`, from an observation `o` behind which the carried numbers stand."""
+    """The state into `s`, from an observation and what the last call carried on."""
     nu = m.header[0].nv - ROOT
     for leg in range(LEGS):
         legs[leg].touches = 1 if o[15 + 2 * nu + leg] > 0.5 else 0
     read_state(m, s, o, p)
+    p.faster = old.faster
+    _read_clock(g, p, old)
     keep_time(g, p, legs)
-    blend(g, p, o, o.shape[0] - CARRIED)
+    blend(g, p, legs, o, old, new)
     read_state(m, s, o, p)
+    _read_clock(g, p, old)
     update_poses(m, s.q, w.pose)
     rest_on_feet(g, p, w, legs, o)
     read_state(m, s, o, p)
+    _read_clock(g, p, old)
     update_poses(m, s.q, w.pose)
     _read_base(s, w, p)
     find_soles(m, s, w, g, p, legs)
     hold_feet(s, p, legs)
+    p.phase += p.delay * g.period * p.frequency
+    p.phase -= math.floor(p.phase)
+    keep_time(g, p, legs)
+
+
+@inlined
+def _read_clock(g: Any, p: Any, old: Any) -> None:
+    """The gait's phase by its own clock."""
+    p.phase += old.ahead
+    p.phase -= math.floor(p.phase)
 
 
 @inlined
