@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from pictures import GREEN, RED, SIZE, where
 from scipy.spatial import ConvexHull
 
 import dynenvs
+from dynenvs.envs.legged.any_legged import AnyLeggedTask
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.decimation import Surface, clustered, decimated, together
 from dynenvs.model.hulls import directions
+from dynenvs.model.importing.losses import NotCarriedOver
 from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError, free
 from dynenvs.simulation.world import World
@@ -199,6 +203,19 @@ def test_visuals_are_drawn_instead_of_what_touches_or_not() -> None:
     assert not where(other, GREEN).any()
     with pytest.raises(ValueError, match=re.escape("unknown shapes 'both'")):
         dynenvs.render(world, shapes="both", **camera)
+
+
+@pytest.mark.thorough
+def test_walkers_wear_their_visuals() -> None:
+    """The environment's model has the robot's surfaces beside its ground."""
+    file = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCarriedOver)
+        builder = ModelBuilder.of(dynenvs.load(file).description)
+    points, triangles = closed(0.3 * CUBE)
+    builder.visual("shell", "torso", points=points, triangles=triangles)
+    (shell,) = AnyLeggedTask(source=builder.build()).level.visuals
+    assert (shell.name, shell.body) == ("shell", "torso")
 
 
 def test_the_page_has_both() -> None:
