@@ -155,6 +155,22 @@ def test_a_ball_turns_no_further_than_its_limit(integrator: str) -> None:
     assert pushed > 100
 
 
+@pytest.mark.parametrize("limit", [0.05, 0.1])
+def test_narrow_limits_hold_a_slender_body_that_spins(limit: float) -> None:
+    """In a step it turns about its long axis by more than the limit: its row, of one axis, let it
+    go 0.16 and 0.11 rad too far.  Now steps are cut while they leave out more than 1e-3 rad."""
+    builder = ModelBuilder()
+    joint = spherical("ball", limits=(0.0, limit))
+    builder.body("bob", joint=joint, mass=1.0, com=(0, 0, -0.15), inertia=(0.02, 0.02, 0.002))
+    model, rng = builder.build(), np.random.default_rng(0)
+    for _ in range(15):
+        world = World(model, timestep=0.005)
+        world.reset(model.neutral(), 8.0 * rng.normal(size=3))
+        for _ in range(100):
+            world.step(rng.normal(size=3))
+            assert angle(world.q) < limit + 2e-3
+
+
 def test_a_stop_holds_what_presses_on_it() -> None:
     """A constant torque beyond the limit: the stop gives its opposite, the body rests."""
     model = top(limits=(0.0, 0.7), damping=0.1)

@@ -189,3 +189,16 @@ def test_ball_on_tray() -> None:
         seen.append(np.concatenate(found).tobytes())
     assert seen[0] == seen[1]
     assert module.main(60_000) > 150.0
+
+
+@pytest.mark.thorough
+def test_train_with_rllib() -> None:
+    """It trains on native batches, here and in a runner of its own.
+
+    RLlib pins a Gymnasium of its own: CI runs this in a second environment.
+    """
+    pytest.importorskip("tree", reason="RLlib is not installed")
+    pytest.importorskip("ray.rllib.algorithms.ppo", exc_type=ImportError)
+    module = example("train_with_rllib")
+    for runners in (0, 1):
+        assert -0.1 < module.main("planar-humanoid", 8000, runners) < 0.2

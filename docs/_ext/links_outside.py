@@ -46,7 +46,10 @@ def github_to_myst(text: str) -> str:
 
 
 def _from(match: re.Match[str], here: Path, docs: Path) -> str:
+    """The link of an included file as one of the page that includes it."""
     target = match[1]
+    if target in PAGES:
+        return f"]({PAGES[target]}.md)"
     return match[0] if (docs / target).exists() else f"](../{target})"
 
 

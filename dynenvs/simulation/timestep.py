@@ -8,8 +8,9 @@ LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inert
     0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
 
 Where something bounces, the step is cut at the impacts, whose velocities jump before the next part.
-Where fast limbs end deeper in the ground than they were, the linearised gaps have not foreseen how
-far they turn, and the step is cut in half: what they leave out falls to a quarter.
+Where fast limbs end deeper in the ground than they were, or balls further beyond their limits, the
+linearised gaps have not foreseen how far they turn, and the step is cut in half: what they leave
+out falls to a quarter.
 Where something is so fast that it could pass through another thing, the step is cut, too.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.loops import bend_velocity, close_loops
+from dynenvs.contact.assembly.rows import angle_left
 from dynenvs.contact.detection.travel import safe_part
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
@@ -45,13 +47,14 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import INELASTIC, MIDPOINT
+from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
 from dynenvs.memory.servo_view import open_driven
 from dynenvs.memory.views import raw, unowned
 from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
+OVERTURNED = 1e-3  # of a ball, beyond its limit [rad]
 HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
 # What positions are at the end of a part; ANEW: servos reach or leave their limits within it
 PLACED, SUNK, ASTRAY, ANEW = 0, 1, 2, 3
@@ -207,6 +210,22 @@ def move_freely(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
 
 
 @inlined
+def _overturned(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+    """Whether a ball ends further beyond its limit than it was before.
+
+    Its row knows one axis.  Where a ball turns about the others by as much as it may turn in all,
+    what that leaves out is as large as the limit.
+    """
+    overturned = False
+    for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
+        dof = m.dofs[j]
+        if dof.limited == SWING:
+            before = min(angle_left(dof, s.q), 0.0)
+            overturned = overturned or angle_left(dof, w.q_new) < before - OVERTURNED
+    return overturned
+
+
+@inlined
 def _move(
     packed: Bytes,
     row: Bytes,
@@ -219,7 +238,8 @@ def _move(
 ) -> int:
     """Correct the positions at the end of a part.
 
-    Returns PLACED; SUNK where something sank in, unless that is to be taken anyway; or ASTRAY
+    Returns PLACED; SUNK where something sank in or turned too far, unless that is to be taken
+    anyway; or ASTRAY
     where loops do not close.
     """
     if not is_constrained(m):
@@ -231,7 +251,7 @@ def _move(
         sunk = project_sparse(packed, row, buffer, dt) == 0
     else:
         sunk = correct_positions(packed, row, buffer, dt) == 0
-    if sunk and not anyway:
+    if (sunk or _overturned(m, s, w)) and not anyway:
         return SUNK
     if closed:
         shut = close_loops(packed, buffer, s.q, 0.0)

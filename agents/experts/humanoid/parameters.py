@@ -20,7 +20,7 @@ def humanoid_biped() -> NDArray[Any]:
     b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
     b["half_width"] = robot.SOLE_HALF - 0.007
     b["width"], b["width_slope"] = 0.20, 0.6
-    b["least_width"], b["most_width"], b["reach"] = 0.09, 0.65, 0.6
+    b["least_width"], b["most_width"], b["reach"] = 0.07, 0.65, 0.6
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
     b["duty"], b["duty_slope"] = 0.6, 0.05
@@ -35,6 +35,8 @@ def humanoid_biped() -> NDArray[Any]:
     b["height_rate"], b["tilt_rate"], b["turn_rate"] = 7.0, 18.0, 55.0
     b["yaw_rate"], b["torso_rate"] = 2.5, 8.0
     b["balance_rate"], b["swing_rate"], b["posture_rate"] = 4.0, 24.0, 8.0
+    b["hurry"] = (0.15, 0.6)
+    b["quicker"] = (0.12, 0.3, 0.5)
     b["foot_rate"], b["flat_rate"], b["skew"] = 22.0, 22.0, 0.1
     b["clean"] = (0.2, 0.7)
     b["pose"] = robot.STANDING[JOINTS * LEGS :]

@@ -24,6 +24,7 @@ from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
 
+WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 LEAST_DUTY = 0.52  # the feet hand over the load while both are down
 EARLY = 0.25  # last part of a swing in which a foot that touches has come down
 SURE = 0.12  # of the cycle after which a foot that is due to carry is taken to
@@ -36,7 +37,7 @@ CLIMB = 4.0  # bound on the base's vertical acceleration [m/s^2]
 @inlined
 def keep_time(g: Any, p: Any, legs: Records) -> None:
     """Where in the step it is, and which feet stand."""
-    p.frequency = gait_frequency(g, p.command[0], p.command[1])
+    p.frequency = (1.0 + p.faster) * gait_frequency(g, p.command[0], p.command[1])
     p.step = 0.5 / p.frequency
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
     p.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
@@ -67,6 +68,16 @@ def keep_time(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
+def choose_pace(g: Any, p: Any, old: Any, new: Any) -> None:
+    """Whose next foothold is far from a steady gait's steps quicker; later the clock waits."""
+    rate = g.quicker[2] * smooth_step((p.moved - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
+    new.ahead = old.ahead + g.period * p.frequency * p.faster / (1.0 + p.faster)
+    new.ahead -= math.floor(new.ahead + 0.5)
+    lead = min(max(new.ahead / WAIT_FROM, -1.0), 1.0)
+    new.faster = rate - WAIT * lead if rate < WAIT else rate
+
+
+@inlined
 def plan_step(g: Any, p: Any, legs: Records) -> None:
     """The steady gait of the command about the present foothold, and the next foothold."""
     stance = legs[p.main].point
@@ -93,6 +104,9 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     x = min(max(x, -g.reach), g.reach)
     y = -p.side * min(max(-p.side * y, g.least_width), g.most_width)
     p.place[0], p.place[1] = stance[0] + x, stance[1] + y
+    # Who is just slower than commanded, at the start say, has time
+    along = x - min(max(x, min(p.ahead[0], 0.0)), max(p.ahead[0], 0.0))
+    p.moved = math.sqrt(along * along + (y - p.ahead[1]) ** 2)
 
 
 @inlined

@@ -25,6 +25,8 @@ MEMO = record_type(
         ("late", "f8"),  # sums: of changes that were asked for a call earlier, times what happened
         ("sure", "f8"),  # ... and their squares
         ("asked", "f8", (2, NV)),  # accelerations of the last call and the one before
+        ("ahead", "f8"),  # of its own clock against the observed one [cycles]
+        ("faster", "f8"),  # share by which it runs faster
     ]
 )
 CARRIED = MEMO.itemsize // 8
@@ -65,6 +67,8 @@ BIPED = record_type(
         ("balance_rate", "f8"),  # of the divergent component of motion,
         ("swing_rate", "f8"),  # of swinging feet,
         ("foot_rate", "f8"),  # of their tilt,
+        ("hurry", "f8", (2,)),  # foothold's move at which feet are faster [m], and by what share
+        ("quicker", "f8", (3,)),  # moves from and to which steps are quicker [m], by what share
         ("flat_rate", "f8"),  # of the tilt of standing ones,
         ("clean", "f8", (2,)),  # noise below which what is seen is taken as it is, above not
         ("skew", "f8"),  # between a sole and the ground at which it is trusted half [rad]
@@ -132,6 +136,8 @@ PLAN = record_type(
         ("ahead", "f8", (2,)),  # from this foothold to the next one [m]
         ("offset", "f8", (2,)),  # from there to the capture point at the step's end [m]
         ("place", "f8", (2,)),  # the next foothold [m]
+        ("faster", "f8"),  # share by which its clock runs faster than the observed one
+        ("moved", "f8"),  # how far it is from the steady gait's [m]
         ("pressure", "f8", (2,)),  # desired centre of pressure [m]
         ("a", "f8", (3,)),  # desired acceleration of the base, balance left aside [m/s^2]
         ("alpha", "f8", (3,)),  # [rad/s^2]

@@ -65,7 +65,8 @@ def _come_down(g: Any, one: Any) -> None:
 @inlined
 def _swing(g: Any, p: Any, one: Any) -> None:
     """From where the foot is to its next place, up and down, toe down and up again."""
-    f, h, k = p.frequency, g.period, g.swing_rate
+    f, h = p.frequency, g.period
+    k = g.swing_rate * (1.0 + g.hurry[1] * smooth_step(p.moved / g.hurry[0]))
     elapsed, whole = (one.phase - p.duty) / f, (1.0 - p.duty) / f
     rest = 1.0 - glide(phase_warp(elapsed / whole, g.phase_warp), RAMP, RAMP)
     rest = math.sqrt(rest * rest + LAST * LAST)

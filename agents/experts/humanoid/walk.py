@@ -36,6 +36,7 @@ from dynenvs.agents.experts.humanoid.forces import (
 )
 from dynenvs.agents.experts.humanoid.legs import find_drifts, find_legs, find_soles
 from dynenvs.agents.experts.humanoid.plan import (
+    choose_pace,
     desired_accelerations,
     keep_time,
     place_pressure,
@@ -103,6 +104,7 @@ def act(
         act_later(m, s, w, g, p, old)
         _update_state(m, s, w, g, p, legs)
         plan_step(g, p, legs)
+        choose_pace(g, p, old, new)
         place_pressure(g, p, legs)
         desired_accelerations(g, p, w.pose[BASE].R, legs, -g.sole[2])
         set_goals(g, p, legs)
@@ -133,12 +135,16 @@ def _estimate(
     for leg in range(LEGS):
         legs[leg].touches = 1 if o[15 + 2 * nu + leg] > 0.5 else 0
     read_state(m, s, o, p)
+    p.faster = old.faster
+    _read_clock(g, p, old)
     keep_time(g, p, legs)
     blend(g, p, legs, o, old, new)
     read_state(m, s, o, p)
+    _read_clock(g, p, old)
     update_poses(m, s.q, w.pose)
     rest_on_feet(g, p, w, legs, o)
     read_state(m, s, o, p)
+    _read_clock(g, p, old)
     update_poses(m, s.q, w.pose)
     _read_base(s, w, p)
     find_soles(m, s, w, g, p, legs)
@@ -146,6 +152,13 @@ def _estimate(
     p.phase += p.delay * g.period * p.frequency
     p.phase -= math.floor(p.phase)
     keep_time(g, p, legs)
+
+
+@inlined
+def _read_clock(g: Any, p: Any, old: Any) -> None:
+    """The gait's phase by its own clock."""
+    p.phase += old.ahead
+    p.phase -= math.floor(p.phase)
 
 
 @inlined

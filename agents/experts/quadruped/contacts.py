@@ -25,8 +25,8 @@ LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not
 @inlined
 def read_clock(g: Any, p: Any) -> None:
     """Where in the step it is: the pair that carries, since when, and until when."""
-    p.frequency = gait_frequency(g, p.command[0], p.command[1])
-    p.phase += p.delay * g.period * p.frequency  # when torques will act
+    p.frequency = (1.0 + p.faster) * gait_frequency(g, p.command[0], p.command[1])
+    p.phase += p.ahead + p.delay * g.period * p.frequency  # when torques will act
     p.phase -= math.floor(p.phase)
     speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
     p.duty = max(g.duty - g.duty_slope * speed, g.least_duty)

@@ -55,6 +55,7 @@ def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     t["ease"], t["press"], t["sink"] = 20.0, 66.0, 25.0
     t["lift"], t["twist"] = 15.0, 150.0
     t["friction"], t["grip"], t["fast"], t["slack"] = 0.28, 0.7, (0.15, 0.4), 0.4
+    t["quicker"], t["beside"] = (0.5, 1.0, 1.0), (0.25, 0.35)
     t["sway"] = 0.5
     t["trim"] = [0.025, 0.02, 0.008]
     t["acceleration"], t["deceleration"] = 3.0, 6.0

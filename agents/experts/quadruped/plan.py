@@ -17,6 +17,8 @@ from dynenvs.agents.experts.quadruped.records import PAIRS
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
 
+WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
+
 
 @inlined
 def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
@@ -66,11 +68,12 @@ def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
 
 
 @inlined
-def choose_friction(g: Any, p: Any) -> None:
+def choose_friction(g: Any, p: Any, legs: Records) -> None:
     """The friction that is relied on: little, for the ground may be slippery, but all in need.
 
     In need is who is faster than commanded, or moves another way: a push, a stumble.  Who is slower
-    just has time.
+    just has time.  And who is far from the line between the standing feet: that asks for friction
+    of the distance over the height.
     """
     x, y = p.command[0], p.command[1]
     size = math.sqrt(x * x + y * y)
@@ -80,8 +83,24 @@ def choose_friction(g: Any, p: Any) -> None:
     wrong = math.sqrt(wrong * wrong + across * across)
     if size < 0.05:
         wrong = math.sqrt(p.speed[0] ** 2 + p.speed[1] ** 2)
+    p.wrong = wrong
     need = smooth_step((wrong - g.fast[0]) / (g.fast[1] - g.fast[0]))
+    ux, uy = p.line[p.main, 0], p.line[p.main, 1]
+    foot = legs[g.first[p.main]].point
+    beside = abs(ux * (p.center[1] - foot[1]) - uy * (p.center[0] - foot[0])) / p.center[2]
+    far = smooth_step((beside - g.beside[0]) / (g.beside[1] - g.beside[0]))
+    need = max(need, far)
     p.friction = g.friction + need * (g.grip - g.friction)
+
+
+@inlined
+def choose_pace(g: Any, p: Any, new: Any) -> None:
+    """Who is in need steps quicker; later the clock waits."""
+    rate = g.quicker[2] * smooth_step((p.wrong - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
+    new.ahead = p.ahead + g.period * p.frequency * p.faster / (1.0 + p.faster)
+    new.ahead -= math.floor(new.ahead + 0.5)
+    lead = min(max(new.ahead / WAIT_FROM, -1.0), 1.0)
+    new.faster = rate - WAIT * lead if rate < WAIT else rate
 
 
 @inlined

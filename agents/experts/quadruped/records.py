@@ -61,6 +61,8 @@ TROT = record_type(
         ("friction", "f8"),  # coefficient that the ground forces keep to ...
         ("grip", "f8"),  # ... and, where the robot is far too fast,
         ("fast", "f8", (2,)),  # by more than the first of these speeds to the second [m/s]
+        ("beside", "f8", (2,)),  # or so far, over the height, from the line between standing feet
+        ("quicker", "f8", (3,)),  # such speeds from and to which steps are quicker, by what share
         ("slack", "f8"),  # weight of the base's horizontal acceleration against the vertical one
         ("press", "f8"),  # acceleration of a foot that is late, against speed [1/s]
         ("gain", "f8"),  # bound on what one step adds to the velocity [m/s]
@@ -126,6 +128,8 @@ MEMO = record_type(
         ("square", "f8", (GROUPS,)),  # of `missed`, squared,
         ("product", "f8", (GROUPS,)),  # ... and times that of the call before
         ("count", "f8", (GROUPS,)),
+        ("ahead", "f8"),  # of its own clock against the observed one [cycles]
+        ("faster", "f8"),  # share by which it runs faster
     ]
 )
 CARRIED = MEMO.itemsize // 8
@@ -134,6 +138,9 @@ PLAN = record_type(
     [
         ("friction", "f8"),  # coefficient that the ground forces keep to
         ("delay", "f8"),  # part of a control step by which torques are late
+        ("ahead", "f8"),  # of its own clock against the observed one [cycles],
+        ("faster", "f8"),  # and the share by which it runs faster
+        ("wrong", "f8"),  # speed against the command, but for what it is slower [m/s]
         ("phase", "f8"),
         ("frequency", "f8"),  # [Hz]
         ("duty", "f8"),

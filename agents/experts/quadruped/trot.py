@@ -28,7 +28,12 @@ from dynenvs.agents.experts.quadruped.estimate import rest_feet, stand_on_feet
 from dynenvs.agents.experts.quadruped.forces import bend_legs, track
 from dynenvs.agents.experts.quadruped.legs import reach
 from dynenvs.agents.experts.quadruped.memory import level, recall, remember, remember_request
-from dynenvs.agents.experts.quadruped.plan import choose_friction, desired_accelerations, plan_step
+from dynenvs.agents.experts.quadruped.plan import (
+    choose_friction,
+    choose_pace,
+    desired_accelerations,
+    plan_step,
+)
 from dynenvs.agents.experts.quadruped.records import (
     CARRIED,
     DUAL,
@@ -104,7 +109,8 @@ def act(
         new = vector(raw(actions[i, nu:], 8 * CARRIED), 0, 1, MEMO)[0]
         _observe(m, s, w, g, o, p, legs, old, new)
         desired_accelerations(g, p, w.pose[BASE].R)
-        choose_friction(g, p)
+        choose_friction(g, p, legs)
+        choose_pace(g, p, new)
         plan_step(g, p, legs)
         set_places(g, p, legs)
         if g.scan_x > 0:
@@ -138,6 +144,7 @@ def _observe(
     level(g, o, old, nu)
     read_state(m, s, o, p)
     recall(g, s, o, p, old, new, flags)
+    p.ahead, p.faster = old.ahead, old.faster
     read_clock(g, p)
     read_contacts(g, p, legs, flags)
     p.rise[0] = p.rise[1] = 0.0
