@@ -4,8 +4,9 @@ Some minutes; needs `pip install "dynenvs[sb3]"`.  The planar humanoid's motors 
 their limits, and its sensors are half as noisy as those that legged robots are trained with.  A
 policy begins by adding nothing, which is the expert, and PPO lets it find what pays.
 
-What makes it work: a residual of a tenth of the limits at most, so that exploring never throws the
-robot over; a last layer that begins with zeros; the expert's own way for the observations' scale.
+The return rises from 879 to 886.  What makes it work: a residual of a tenth of the limits (of a
+fifth it comes to 732, and falls); a last layer that begins with zeros; narrow exploration; the
+expert's own way for the observations' scale.
 """
 
 import sys
@@ -27,7 +28,7 @@ DISTURBED = {"action_noise": 0.1, "observation_noise": 0.5}
 SCALE = 0.1  # of the limits
 
 
-def main(steps: int = 400_000, episodes: int = 50, seed: int = 0) -> tuple[float, float]:
+def main(steps: int = 800_000, episodes: int = 50, seed: int = 0) -> tuple[float, float]:
     """Train for so many steps; returns the mean returns of the expert and of both together."""
     torch.set_num_threads(1)  # the worlds have threads of their own, and the network is small
     batch = make_batch(ENV, 20, **DISTURBED)
@@ -43,8 +44,9 @@ def main(steps: int = 400_000, episodes: int = 50, seed: int = 0) -> tuple[float
         n_steps=64,
         batch_size=1024,
         n_epochs=5,
-        learning_rate=lambda left: 1e-3 * left,  # of the steps of `learn`, the share that is left
-        policy_kwargs=policy_options((64, 64), log_std_init=-1.0),
+        gamma=0.95,
+        learning_rate=lambda left: 5e-4 * left,  # of the steps of `learn`, the share that is left
+        policy_kwargs=policy_options((64, 64), log_std_init=-1.5),
         device="cpu",
         seed=seed,
     )

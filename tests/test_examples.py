@@ -147,6 +147,25 @@ def test_clone_from_minari_reaches_its_teacher(
 
 
 @pytest.mark.thorough
+def test_add_to_the_expert_begins_as_the_expert() -> None:
+    """Untrained, it adds nothing; after a few steps it still walks."""
+    pytest.importorskip("stable_baselines3")
+    module = example("add_to_the_expert")
+    alone, both = module.main(0, 2)
+    assert both == alone
+    alone, both = module.main(8192, 2)
+    assert both != alone
+    assert both > 0.8 * alone
+
+
+@pytest.mark.slow
+def test_add_to_the_expert_passes_it() -> None:
+    pytest.importorskip("stable_baselines3")
+    alone, both = example("add_to_the_expert").main()
+    assert both > alone
+
+
+@pytest.mark.thorough
 def test_ball_on_tray() -> None:
     """PPO learns to keep the ball on the tray; the batch is the same whoever shares it out."""
     pytest.importorskip("stable_baselines3")

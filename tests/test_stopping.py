@@ -185,7 +185,7 @@ def test_work_by_the_amount_of_data() -> None:
     """A hundred episodes have what they always had; few have little, but not nothing."""
     assert scaled(Settings(), 100_000) == Settings()
     assert scaled(Settings(), 10**6) == Settings()
-    assert scaled(Settings(), 20_000).last_steps == 6000
+    assert scaled(Settings(), 50_000).last_steps == 6000
     assert scaled(Settings(), 2000).last_steps == LEAST_STEPS
     assert shape_of_dagger(Settings(), 100_000) == (40, 50)
     assert shape_of_dagger(Settings(), 2000) == (2, 20)  # as many transitions as were asked for

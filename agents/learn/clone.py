@@ -35,9 +35,9 @@ LEAST_SPREAD = 1e-3  # of a policy's actions: a pendulum that stands tells nothi
 WEIGHED = 20000  # examples by which the spread is found
 VALUE_EPISODES = 100  # of the policy's own, for its value function
 TAIL = 300  # last steps of an episode cut off by time whose returns are not known
-# Gradient steps of the last lesson, where nobody says how many: so many for each transition, as
-# 100 episodes of 1,000 steps have with 12,000, and never fewer than a network needs to settle
-STEPS_PER_TRANSITION, LEAST_STEPS = 0.12, 2000
+# Gradient steps of the last lesson, where nobody says how many: those of the settings for so many
+# transitions, in proportion for fewer, and never fewer than a network needs to settle
+WHOLE, LEAST_STEPS = 100_000, 2000
 
 
 class Settings(NamedTuple):
@@ -74,7 +74,7 @@ def ignore(*_: object) -> None:
 
 def scaled(settings: Settings, transitions: int) -> Settings:
     """Settings with as many last gradient steps as so many transitions are worth, at most."""
-    steps = max(LEAST_STEPS, round(STEPS_PER_TRANSITION * transitions))
+    steps = max(LEAST_STEPS, round(settings.last_steps * transitions / WHOLE))
     return settings._replace(last_steps=min(settings.last_steps, steps))
 
 
