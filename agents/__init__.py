@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 from dynenvs.agents.experts.reference import reference_controller
 
 _OF_SB3 = "as_sb3", "make_sb3_vec_env"  # stable-baselines3 brings torch: seconds
+
+# Threads of torch that wait for each other sleep, if torch is imported after this.  They spin
+# otherwise, and beside any other work on the cores training takes up to thirty times as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 __all__ = [*_OF_SB3, "reference_controller"]
 
 

@@ -1,11 +1,15 @@
 """How Sphinx builds the site: `sphinx-build -W docs site` (`pip install -e ".[docs]"`)."""
 
+import os
 import sys
 from pathlib import Path
 
 import dynenvs
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+# Notebooks run in this Python, whatever else the machine offers, and so do the commands they call.
+os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 project = "dynenvs"
 author = "The dynenvs developers"
@@ -20,12 +24,16 @@ extensions = [
     "sphinx_copybutton",
     "environment_pages",
     "links_outside",
+    "properties",
 ]
-exclude_patterns = ["_ext", "jupyter_execute"]
+exclude_patterns = ["_ext", "_static", "_templates", "jupyter_execute"]
+templates_path = ["_templates"]
+nitpicky = True  # what a docstring refers to must be on the site; other packages' types are not
+nitpick_ignore_regex = [("py:class", r"(numpy|gymnasium|os|collections)\..*|[^.]*")]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
-nb_execution_timeout = 600
+nb_execution_timeout = 3600  # of a cell; the first one compiles the core, on a busy machine slowly
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 
@@ -41,6 +49,7 @@ napoleon_use_ivar = True
 html_theme = "furo"
 html_title = f"dynenvs {version}"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1f5fa8", "color-brand-content": "#1f5fa8"},
     "dark_css_variables": {"color-brand-primary": "#7db3ee", "color-brand-content": "#7db3ee"},

@@ -12,7 +12,7 @@ from typing import Any
 
 from dynenvs.registration import register_environments
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Model": "dynenvs.model.model",

@@ -54,7 +54,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (data.collect, data.replay, data.export):
+for _command in (data.collect, data.replay, data.export, data.starts):
     app.command()(_command)
 for _command in (
     learn.clone,

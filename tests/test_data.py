@@ -24,7 +24,11 @@ from dynenvs.agents.data.collect import collect  # noqa: E402
 from dynenvs.agents.data.dataset import dataset_id, episodes, open_dataset  # noqa: E402
 from dynenvs.agents.data.export import transitions  # noqa: E402
 from dynenvs.agents.data.replay import replay  # noqa: E402
+from dynenvs.agents.data.teaching import STANDARD  # noqa: E402
 from dynenvs.agents.errors import install_hint  # noqa: E402
+from dynenvs.agents.evaluation.episode import environment_id  # noqa: E402
+from dynenvs.agents.evaluation.rollout import make_batch  # noqa: E402
+from dynenvs.agents.experts.reference import reference_controller  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("root")
 
@@ -111,7 +115,7 @@ def test_metadata_and_environment() -> None:
 
 def test_infos_are_those_of_the_single_environment() -> None:
     """Recorded if asked for: of the reset, then of each step, as Minari's own collector does."""
-    made = collect(HUMANOID, 1, seed=5, infos=True, max_episode_steps=15)
+    made = collect(HUMANOID, 1, noise=0, seed=5, infos=True, max_episode_steps=15)
     dataset = minari.load_dataset(made.name)
     episode = next(iter(dataset))
     env = dataset.recover_environment()
@@ -120,7 +124,7 @@ def test_infos_are_those_of_the_single_environment() -> None:
     assert set(episode.infos) == set(told[0])
     for name, values in episode.infos.items():
         np.testing.assert_array_equal(values, [info[name] for info in told], err_msg=name)
-    plain = collect(HUMANOID, 1, seed=5, name="plain-v0", max_episode_steps=15)
+    plain = collect(HUMANOID, 1, noise=0, seed=5, name="plain-v0", max_episode_steps=15)
     assert next(iter(minari.load_dataset(plain.name))).infos == {}
     assert plain.size < made.size
     columns = transitions(open_dataset(made.name))
@@ -192,12 +196,74 @@ def test_where_there_is_no_expert_random_actions_are_collected() -> None:
 
 def test_noise_is_recorded_and_depends_on_the_episode_alone() -> None:
     made = collect(HUMANOID, 3, noise=0.05, max_episode_steps=20)
-    assert made.name.endswith("/expert-noisy-max-episode-steps-20-v0")
+    assert made.name.endswith("/expert-noise-0-05-max-episode-steps-20-v0")
     alone = collect(HUMANOID, 1, noise=0.05, seed=2, max_episode_steps=20, name="alone-v0")
     assert content(made.name)[2][1:] == content(alone.name)[0][1:]
     assert replay(open_dataset(made.name)) == []
-    plain = collect(HUMANOID, 1, max_episode_steps=20)
+    plain = collect(HUMANOID, 1, noise=0, max_episode_steps=20)
+    assert plain.name.endswith("/expert-clean-max-episode-steps-20-v0")
     assert content(plain.name)[0][3] != content(made.name)[0][3]
+    assert content(plain.name)[0][7] == {}  # what acted is the expert's own answer
+
+
+def test_the_standard_dataset_shows_what_to_imitate(tmp_path: Path) -> None:
+    """The answers are the expert's, memory and all; what acted is off by the noise it tells."""
+    made = collect(HUMANOID, 10, max_episode_steps=60, infos=True, name="expert-v0")
+    dataset = open_dataset("planar-humanoid")
+    assert replay(dataset) == []
+    noise = STANDARD[HUMANOID]
+    assert dataset.storage.metadata["noise"] == noise
+    expert = reference_controller(make_batch(HUMANOID, 1, 1))
+    apart = []
+    for start, episode in episodes(dataset):
+        answers, state = episode.infos["expert_action"], None
+        assert answers.shape == (61, 6)
+        for observation, answer in zip(episode.observations, answers, strict=True):
+            found, state = expert.predict(observation, state)
+            np.testing.assert_array_equal(found, answer)
+        if start.seed % 10 == 9:
+            np.testing.assert_array_equal(episode.actions, answers[:-1])
+        else:
+            apart.append((episode.actions - answers[:-1])[np.abs(episode.actions) < 1.0])
+    assert len(apart) == 9
+    assert np.concatenate(apart).std() == pytest.approx(noise, rel=0.05)
+    columns = transitions(dataset)
+    answers = np.concatenate([episode.infos["expert_action"][:-1] for episode in dataset])
+    np.testing.assert_array_equal(columns["expert_actions"], answers)
+    pytest.importorskip("stable_baselines3")
+    from dynenvs.agents.learn.cloning import read_examples
+
+    examples = read_examples(HUMANOID, made.name, 10, relabel=False, max_episode_steps=60)
+    np.testing.assert_array_equal(examples.actions, answers)
+    np.testing.assert_array_equal(examples.observations, columns["observations"])
+
+
+def test_the_card_says_what_is_in_the_dataset() -> None:
+    """Shapes, kinds and scores are those of the arrays; the code in it runs."""
+    made = collect(PENDULUM, 10, max_episode_steps=30, infos=True)
+    page = (made.path / "README.md").read_text(encoding="utf-8")
+    dataset = open_dataset(made.name)
+    episode = next(iter(dataset))
+    arrays = {"infos/expert_action": episode.infos["expert_action"]}
+    names = ("observations", "actions", "rewards", "terminations", "truncations")
+    arrays |= {name: getattr(episode, name) for name in names}
+    rows = re.findall(r"^\| `(\S+)` \| \((.+)\) \| (\w+) \|", page, re.MULTILINE)
+    found = {name: (tuple(eval(shape, {"T": 30})), kind) for name, shape, kind in rows}
+    assert found == {name: (array.shape, str(array.dtype)) for name, array in arrays.items()}
+    returns = [episode.rewards.sum() for episode in dataset]
+    assert f"| 9 | {np.mean(returns[:9]):.1f} ± {np.std(returns[:9]):.1f} |" in page
+    assert f"| 1 | {returns[9]:.1f} ± 0.0 |" in page
+    assert f"the expert {dataset.storage.metadata['ref_max_score']:.1f}." in page
+    assert "seeds 0 to 9" in page
+    assert f"standard deviation {STANDARD[PENDULUM]:g}" in page
+    assert "license: mit" in page
+    code = re.search(r"```python\n(.+?)```", page, re.DOTALL)
+    assert code
+    space: dict[str, Any] = {}
+    exec(code[1], space)
+    assert space["inputs"].shape[0] == space["targets"].shape[0] == 30
+    clean = collect(PENDULUM, 1, noise=0.0, max_episode_steps=5)
+    assert "Noise" not in (clean.path / "README.md").read_text(encoding="utf-8")
 
 
 def test_transitions_are_those_that_offline_learners_take(tmp_path: Path) -> None:
@@ -238,21 +304,12 @@ def test_commands(
         assert len(arrays["rewards"]) == len(arrays["observations"]) == len(arrays["infos/command"])
 
 
-def test_what_the_help_advises_is_in_the_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The option's help says how much noise teaches; no example shakes a walker off its feet."""
-    assert run(monkeypatch, "collect", "--help") == 0
-    words = " ".join(re.findall(r"[^\s│]+", capsys.readouterr().out))
-    assert "0.1 for the double pendulum, 0.005 to 0.02 for walkers" in words
+def test_the_page_tells_the_standard_noise() -> None:
     page = (Path(__file__).parents[1] / "docs" / "learning.md").read_text(encoding="utf-8")
-    advised = dict(re.findall(r"^\| ([a-z ]+) \|.*\| ([\d.]+) \|$", page, re.MULTILINE))
-    assert advised.pop("double pendulum") == "0.1"
-    assert len(advised) == len(IDS) - 1
-    assert all(0.005 <= float(noise) <= 0.02 for noise in advised.values())
-    examples = re.findall(r"collect (\S+) .*--noise (\S+)", page)
-    assert examples
-    assert all(noise == advised[env.replace("-", " ")] for env, noise in examples)
+    told = dict(re.findall(r"^\| ([a-z ]+) \|.*\| \*\*([\d.]+)\*\* \|$", page, re.MULTILINE))
+    ids = {environment_id(name.replace(" ", "-")): float(noise) for name, noise in told.items()}
+    assert ids == STANDARD
+    assert set(STANDARD) == set(IDS)
 
 
 def test_an_export_that_fails_leaves_nothing(

@@ -46,6 +46,8 @@ def everything() -> Model:
     builder.site("eye", "hull", position=(0.1, 0.0, 0.2), rotation=turn)
     builder.actuator("motor", {"hip": 3.0, "wrist": -1.0}, control_range=(-1.0, 0.5))
     builder.actuator("servo", {"slide": 1.0}, gain=(5.0, 0.0, 0.0), bias=(0.0, -5.0, -0.3))
+    flag = {"points": corners, "triangles": [[0, 1, 2], [0, 2, 3]], "color": (9, 8, 7)}
+    builder.visual("flag", "hand", **flag, instead_of=("toe", "shin"))
     builder.keyframe("home", builder.build().neutral(), control=[0.1, 0.2])
     return builder.build()
 

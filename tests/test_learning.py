@@ -57,10 +57,13 @@ def weights(path: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("use_sde", [False, True])
 @pytest.mark.thorough
 def test_ppo_resumes_bitwise(use_sde: bool, tmp_path: Path) -> None:
-    """Stopped after half of its steps and resumed, a run ends in the same bits."""
-    chosen = settings(use_sde=use_sde)
+    """Stopped after half of its steps and resumed, a run ends in the same bits.
+
+    Whatever the number of the simulator's threads; those of the learner are a setting.
+    """
+    chosen = settings(use_sde=use_sde, learner_threads=2)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    log = train("ppo", PENDULUM, chosen, whole, seed=3, threads=1)
+    log = train("ppo", PENDULUM, chosen, whole, seed=3, threads=2)
     none = train("ppo", PENDULUM, chosen, broken, seed=3, minutes=0.0, threads=1)
     assert [point["steps"] for point in none["curve"]] == [0]
     train("ppo", PENDULUM, chosen, broken, resume=True, threads=1)
@@ -113,7 +116,7 @@ def test_off_policy_runs_keep_their_replay_buffer(algorithm: str, tmp_path: Path
 
 
 def test_networks_act_on_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """They learn on all, and these are there for what comes after, even if a run is broken off."""
+    """They learn on as many as the settings say, and what comes after has those it had before."""
     acting, learning = [], []
     update = PPO.train
 
@@ -130,12 +133,12 @@ def test_networks_act_on_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     before = torch.get_num_threads()
     try:
         with pytest.raises(InterruptedError):
-            train("ppo", PENDULUM, settings(), tmp_path, threads=2, report=stop)
-        assert torch.get_num_threads() == 2
+            train("ppo", PENDULUM, settings(learner_threads=3), tmp_path, report=stop)
+        assert torch.get_num_threads() == before
     finally:
         torch.set_num_threads(before)
     assert set(acting) == {1}
-    assert set(learning) == {2}
+    assert set(learning) == {3}
 
 
 def test_a_policy_goes_on_from_another(tmp_path: Path) -> None:

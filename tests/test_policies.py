@@ -259,7 +259,7 @@ def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
     assert text.index(f"## {PENDULUM}\n") < text.index(f"## {PENDULUM}, max_torque=2\n")
     assert page.with_name("results_DoublePendulum-max_torque-2.png").is_file()
     assert "| DAgger, then PPO | 2 | 0.600 (0.500 to 0.700) | 450.0 ± 3.0 | 400.0 | 2 |" in text
-    assert "| 5,000 | 2.0 | 25 % |" in text
+    assert f"| 5,000 | 2.0 | 25 % | {log['machine']['date'][:10]} |" in text
     assert "| expert |  | 0.500 |" in text
     assert text.endswith("What did not learn.")
     assert page.with_name("results_DoublePendulum.png").stat().st_size > 5000

@@ -30,7 +30,7 @@ from dynenvs.studies.verify import (
     sliding,
 )
 from dynenvs.studies.verify.ours import Ours
-from dynenvs.studies.verify.report import Row, markdown
+from dynenvs.studies.verify.report import Row, markdown, screen
 from dynenvs.studies.verify.scene import (
     Hinge,
     Make,
@@ -215,6 +215,16 @@ def test_the_page_says_who_keeps_how_many_bars_and_at_what_cost() -> None:
     assert "| f | 2 of 2, 2 us | 0 of 1, 3 us | - |" in page
     assert "| g | 0 of 0, 2 us | - | 0 of 0, 1,000,000 us |" in page
     assert page.count("|  | *time a step [us]* |  |  | 2 | 3 |  |") == 1
+
+
+def test_the_first_screen_names_the_error_nearest_to_its_bar() -> None:
+    """By hand: 2 of 4 is nearer than 1 of 9; the other one keeps one bar of two."""
+    rows = [
+        Row("rest", "s", "near", 0.0, 4.0, False, {}, {"dynenvs": 2.0, "Other": 3.0}, {}),
+        Row("piles", "t", "far", 0.0, 9.0, False, {}, {"dynenvs": 1.0, "Other": 10.0}, {}),
+    ]
+    (line,) = [line for line in screen(rows).splitlines() if "equilibrium" in line]
+    assert line.endswith("| 2 of 2 | 2.0e+00 of 4.0e+00 (near) | 1 of 2 |")
 
 
 def test_unknown_scenes_are_named(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ import numpy as np
 from minari.storage import get_dataset_path
 
 import dynenvs
+from dynenvs.agents.data.card import Facts, Group, card
 from dynenvs.agents.data.dataset import dataset_id, refuse_existing, write_dataset
 from dynenvs.agents.data.journal import Journal
 from dynenvs.agents.data.origin import code_permalink
+from dynenvs.agents.data.teaching import EVERY, is_plain, shares, standard_noise
 from dynenvs.agents.evaluation.actors import actor, shipped_file
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.evaluate import evaluate, has_expert
@@ -47,7 +49,7 @@ def collect(
     count: int,
     *,
     agent: str = "expert",
-    noise: float = 0.0,
+    noise: float | None = None,
     infos: bool = False,
     seed: int = 0,
     name: str | None = None,
@@ -66,8 +68,9 @@ def collect(
         env_id: which environment.
         count: episodes.
         agent: as `actors.actor` takes it.
-        noise: standard deviation of the noise on its actions.  docs/learning.md says how much of
-            it each environment's expert bears.
+        noise: standard deviation of the noise on what acts, in nine of ten episodes; the agent's
+            own answers are recorded beside it.  None: as much as teaches (`teaching.STANDARD`) if
+            it is the expert, none if it is another.
         infos: record what `info` says at the reset and after each step, too, as Minari's
             `DataCollector(record_infos=True)` does.
         seed: of the first episode.
@@ -87,6 +90,8 @@ def collect(
     """
     if count < 1:
         raise ValueError(f"episodes must be at least 1, got {count}")
+    if noise is None:
+        noise = standard_noise(env_id, agent)
     if not 0.0 <= noise < np.inf:
         raise ValueError(f"noise must be a number from 0 on, got {noise}")
     if seed < 0:
@@ -129,15 +134,22 @@ class Plan(NamedTuple):
         return {**self._asdict(), "agent": agent, "version": dynenvs.__version__}
 
     def name(self) -> str:
-        """A dataset's name: "expert-v0", "expert-noisy-terrain-rough-v0"."""
-        words = [Path(self.agent).stem, *(["noisy"] if self.noise else [])]
+        """A dataset's name: "expert-v0", "expert-clean-terrain-rough-v0"."""
+        words = [Path(self.agent).stem]
+        if self.noise != standard_noise(self.env_id, self.agent):
+            words.append(f"noise {self.noise}" if self.noise else "clean")
         words += [f"{name} {_short(value)}" for name, value in self.options.items()]
         return "-".join(re.findall(r"[^\W_]+", " ".join(words))) + "-v0"
 
     def metadata(self, count: int) -> dict[str, Any]:
         """What Minari wants to know."""
         agent, first = Path(self.agent).name, self.seed
-        shaken = f" with Gaussian noise of {self.noise} on its actions" if self.noise else ""
+        shaken = ""
+        if self.noise:
+            shaken = (
+                f" with Gaussian noise of {self.noise} on its actions in all episodes but those "
+                f"whose seed is {EVERY - 1} modulo {EVERY}"
+            )
         where = f" ({spoken(self.options)})" if self.options else ""
         permalink = code_permalink()
         return {
@@ -150,6 +162,7 @@ class Plan(NamedTuple):
                 "bit."
             ),
             "requirements": [f"dynenvs=={dynenvs.__version__}"],
+            "noise": self.noise,
         }
 
 
@@ -194,7 +207,8 @@ def episodes_here(plan: Plan, threads: int | None, numbers: list[int]) -> Iterat
         envs = make_batch(plan.env_id, len(batch), threads, **plan.options)
         policy = actor(plan.agent, envs, plan.env_id)
         seeds = [plan.seed + i for i in batch]
-        for ended in rollout(envs, policy, seeds, noise=plan.noise, with_infos=plan.infos):
+        noise = shares(plan.noise, seeds)
+        for ended in rollout(envs, policy, seeds, noise=noise, with_infos=plan.infos):
             yield [run._replace(number=batch[run.number]) for run in ended]
 
 
@@ -213,15 +227,32 @@ def _finish(
     people: dict[str, Any],
 ) -> tuple[int, float]:
     """Write the dataset; returns its steps and mean return."""
-    steps, returns, overhead = 0, 0.0, 0
+    overhead = 0
+    shaken, plain = Group([], [], []), Group([], [], [])
     for run in journal.episodes(count):
-        steps, returns = steps + run.steps, returns + run.returned
+        group = plain if is_plain(run.seed) or not plan.noise else shaken
+        group.returns.append(run.returned)
+        group.lengths.append(run.steps)
+        group.falls.append(run.terminated)
         overhead += OVERHEAD + INFO_OVERHEAD * len(run.infos)
-    mean = returns / count
+    steps, mean = sum(shaken.lengths + plain.lengths), sum(shaken.returns + plain.returns) / count
     spec = spec_with(plan.env_id, plan.options)
-    metadata = {**plan.metadata(count), **people, **_references(plan, threads, mean, count)}
+    scores = _references(plan, threads, mean, count)
     size = round(1.25 * journal.size) + overhead
-    write_dataset(name, journal.episodes(count), spec, metadata, size)
+    facts = Facts(
+        name=name,
+        env_id=plan.env_id,
+        options=plan.options,
+        agent=Path(plan.agent).name,
+        noise=plan.noise,
+        infos=plan.infos,
+        seeds=(plan.seed, plan.seed + count - 1),
+        scores=scores,
+        author=", ".join(people["author"]),
+    )
+    page = card(make_batch(plan.env_id, 1, 1, **plan.options).task, facts, shaken, plain)
+    metadata = {**plan.metadata(count), **people, **scores}
+    write_dataset(name, journal.episodes(count), spec, metadata, size, page=page)
     return steps, mean
 
 

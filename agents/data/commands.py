@@ -1,4 +1,4 @@
-"""The commands about datasets: `collect`, `replay`, `export`."""
+"""The commands about datasets: `collect`, `replay`, `export`, `starts`."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ def collect(
         str, typer.Option(help="expert, random, standing, a shipped policy, or a zip file.")
     ] = "expert",
     noise: Annotated[
-        float,
+        float | None,
         typer.Option(
             min=0.0,
-            help="Standard deviation of noise on the actions, which shows a clone the way back "
-            "from its errors: 0.1 for the double pendulum, 0.005 to 0.02 for walkers, which fall "
-            "with much more (table in docs/learning.md).",
+            help="Standard deviation of noise on what acts, share of the limits, in nine of ten "
+            "episodes; it shows a clone the way back from its errors, and the agent's own answers "
+            "are recorded beside it. If absent, as much as teaches (docs/learning.md) for the "
+            "expert, 0 for others.",
         ),
-    ] = 0.0,
+    ] = None,
     infos: Annotated[
         bool, typer.Option("--infos", help="Record what each step's info says, too.")
     ] = False,
@@ -129,3 +130,19 @@ def export(
     from dynenvs.agents.data.export import export
 
     print(f"{file}: {export(open_dataset(dataset), file):,} transitions")
+
+
+@told_plainly
+def starts(
+    dataset: Dataset,
+    file: Annotated[Path, typer.Argument(help="File to write, .npz.")],
+    count: Annotated[int, typer.Option(min=1, help="How many states, at most.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+) -> None:
+    """Write states of a dataset in which episodes can begin: the option `starts`."""
+    from dynenvs.agents.data.dataset import open_dataset
+    from dynenvs.agents.data.starts import make_starts
+    from dynenvs.agents.files import check_writable
+
+    check_writable(file)
+    print(f"{file}: {make_starts(open_dataset(dataset), file, count, seed):,} states")

@@ -26,6 +26,7 @@ from minari.namespace import create_namespace, list_local_namespaces
 from minari.storage import get_dataset_path
 from numpy.typing import NDArray
 
+from dynenvs.agents.data.card import FILE
 from dynenvs.agents.evaluation.episode import environment_id, short_name
 from dynenvs.agents.evaluation.rollout import Run
 from dynenvs.agents.files import check_space
@@ -70,6 +71,7 @@ def write_dataset(
     spec: gym.envs.registration.EnvSpec,
     metadata: dict[str, Any],
     size: int = 0,
+    page: str = "",
 ) -> Path:
     """Write episodes as a Minari dataset.
 
@@ -79,6 +81,7 @@ def write_dataset(
         spec: of the environment, its options included.
         metadata: Minari's, without what this function knows.
         size: bytes that the episodes take at most; HDF5 crashes on a disk that fills up.
+        page: what its README.md says.
 
     Returns:
         Where it is.
@@ -95,6 +98,7 @@ def write_dataset(
         (draft / "data").mkdir(parents=True)
         check_space(draft, size)
         _fill(draft / "data", runs, spec, {"dataset_id": name, **metadata})
+        (draft / FILE).write_text(page, encoding="utf-8")
         _make_namespaces(name.rpartition("/")[0])
         draft.rename(final)
     except (OSError, RuntimeError) as error:  # h5py's are both

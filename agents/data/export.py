@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from minari import MinariDataset
+from minari import EpisodeData, MinariDataset
 from numpy.typing import NDArray
 
 from dynenvs.agents.data.dataset import plain_infos, recorded
+from dynenvs.agents.evaluation.rollout import ANSWER
 from dynenvs.files import written_whole
 
 
@@ -20,6 +22,7 @@ def transitions(dataset: MinariDataset) -> dict[str, NDArray[Any]]:
         `observations`, `next_observations` (n, obs), `actions` (n, nu), `rewards`, `terminals`,
         `timeouts`, `episodes` (n,): the number of each one's episode; and, where infos were
         recorded, `infos/NAME` (n, ...): what `step` returned together with `next_observations`.
+        `expert_actions` (n, nu), where noise acted: the agent's own answers to `observations`.
     """
     columns: dict[str, list[NDArray[Any]]] = {}
     for number, episode in enumerate(recorded(dataset)):
@@ -31,10 +34,19 @@ def transitions(dataset: MinariDataset) -> dict[str, NDArray[Any]]:
             ("terminals", episode.terminations),
             ("timeouts", episode.truncations),
             ("episodes", np.full(len(episode.rewards), number)),
-            *((f"infos/{name}", values[1:]) for name, values in plain_infos(episode).items()),
+            *_told(episode),
         ):
             columns.setdefault(name, []).append(np.asarray(values))
     return {name: np.concatenate(values) for name, values in columns.items()}
+
+
+def _told(episode: EpisodeData) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Infos as they came together with the next observations; answers beside what acted."""
+    for name, values in plain_infos(episode).items():
+        if name == ANSWER:
+            yield f"{ANSWER}s", values[:-1]
+        else:
+            yield f"infos/{name}", values[1:]
 
 
 def export(dataset: MinariDataset, path: Path) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynenvs.agents.data.dataset import Start, episodes, plain_infos
 from dynenvs.agents.evaluation.options import options_of
-from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.evaluation.rollout import ANSWER, make_batch
 from dynenvs.envs.core.codes import RUNNING, TERMINATIONS
 from dynenvs.envs.core.vector import DynVectorEnv
 
@@ -119,9 +119,13 @@ def _compare(
 def _same_infos(
     infos: dict[str, Any], i: int, recorded: dict[str, NDArray[Any]], place: int
 ) -> bool:
-    """World `i`'s info and the recorded one, in every bit of every entry that was recorded."""
+    """World `i`'s info and the recorded one, in every bit of every entry that was recorded.
+
+    What the agent answered is no word of the environment's.
+    """
     return all(
-        name in infos and _same(infos[name][i], values[place]) for name, values in recorded.items()
+        name == ANSWER or (name in infos and _same(infos[name][i], values[place]))
+        for name, values in recorded.items()
     )
 
 

@@ -39,6 +39,15 @@ class Acting:
         )
         return actions
 
+    def foretell(self, observations: Floats) -> Action:
+        """What `act` would give, without going on from there."""
+        return self._policy.predict(
+            observations,
+            state=self._state,
+            episode_start=self._begun.copy(),
+            deterministic=True,
+        )[0]
+
     def note(self, ended: NDArray[np.bool_] | bool) -> None:
         """After a step: which episodes it has ended; their worlds' next step begins others."""
         self._begun[:] = self._over

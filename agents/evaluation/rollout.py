@@ -18,6 +18,7 @@ from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
 
 BLOCK = 256  # steps for which random numbers are drawn at once
+ANSWER = "expert_action"  # among a run's infos: what the policy itself would have done
 
 
 class Run(NamedTuple):
@@ -33,6 +34,7 @@ class Run(NamedTuple):
     state: dict[str, NDArray[np.uint8]]  # the simulator's whole state at the start, as bytes
     speed_error: float  # mean |velocity - command| [m/s]; NaN where nothing is commanded
     infos: dict[str, NDArray[Any]]  # by name, shape (T + 1, ...); empty if not asked for
+    # With noise ANSWER is among them: what the policy answers to each observation, (T + 1, nu)
 
     @property
     def steps(self) -> int:
@@ -62,7 +64,7 @@ def rollout(
     policy: Policy | None,
     seeds: Sequence[int],
     *,
-    noise: float = 0.0,
+    noise: float | Floats = 0.0,
     deterministic: bool = True,
     after_step: Callable[[int], None] = lambda step: None,
     with_infos: bool = False,
@@ -76,7 +78,8 @@ def rollout(
         envs: one world a seed, in mode "NextStep".
         policy: what acts; None draws uniform actions.
         seeds: of the resets, and of the random numbers.
-        noise: standard deviation of what is added to the actions before they are clipped.
+        noise: standard deviation of what is added to the actions before they are clipped, one
+            for all or one a world.  Beside what acted, the policy's own answers are kept then.
         deterministic: False lets the policy draw its actions, by its own random numbers.
         after_step: called with the number of each control step when it is done, before the
             episodes that end there are yielded.
@@ -87,18 +90,24 @@ def rollout(
             no time limit.
     """
     count, nu = envs.num_envs, envs.task.model.nu
+    shares = np.broadcast_to(np.asarray(noise, np.float64), count)[:, np.newaxis]
+    shaken = policy is not None and bool(shares.any())
     observation, infos = envs.reset(seed=list(seeds))
     states = {name: _rows(records) for name, records in envs.get_state().items()}
-    tape = _Tape(envs, observation, infos if with_infos else {})
+    tape = _Tape(envs, observation, infos if with_infos else {}, answers=shaken)
     generators = [np.random.default_rng(seed) for seed in seeds]
     random = np.zeros((BLOCK, count, nu))
     running = np.ones(count, np.bool_)
     acting = None if policy is None else Acting(policy, count)
     step = 0
     while running.any():
-        if (policy is None or noise > 0.0) and step % BLOCK == 0:
+        if (policy is None or shaken) and step % BLOCK == 0:
             _draw(generators, random, uniform=policy is None)
-        acts = _act(acting, observation, random[step % BLOCK], noise, deterministic)
+        drawn = random[step % BLOCK]
+        answers = None if acting is None else _answers(acting, observation, deterministic, nu)
+        acts = _acts(drawn if answers is None else answers, shares * drawn if shaken else None)
+        if shaken and answers is not None:
+            tape.note(step, answers)
         observation, rewards, *_, infos = envs.step(acts)
         tape.add(step, acts, observation, rewards, infos)
         after_step(step)
@@ -109,6 +118,8 @@ def rollout(
         over = np.flatnonzero(running & (ends != RUNNING)).tolist()
         if over:
             running[over] = False
+            if shaken and acting is not None:
+                tape.note(step, acting.foretell(observation))
             yield [
                 Run(
                     number=i,
@@ -129,9 +140,12 @@ class _Tape:
         envs: the worlds.
         observation: the first of each.
         infos: the first, if they are to be kept; empty if not.
+        answers: keep what the policy answers, too.
     """
 
-    def __init__(self, envs: DynVectorEnv, observation: Floats, infos: dict[str, Any]) -> None:
+    def __init__(
+        self, envs: DynVectorEnv, observation: Floats, infos: dict[str, Any], *, answers: bool
+    ) -> None:
         count, limit = envs.num_envs, step_limit(envs)
         # By worlds: an episode is one stretch of memory
         self.observations = np.empty((count, limit + 1, observation.shape[1]))
@@ -142,6 +156,9 @@ class _Tape:
             for name, first in infos.items()
             if not name.startswith("_")  # Gymnasium's masks
         }
+        self._answers = np.zeros(
+            (count, limit + 1 if answers else 0, envs.task.model.nu), np.float32
+        )
         self._keep(0, observation, infos)
 
     def add(
@@ -157,14 +174,19 @@ class _Tape:
         for name, kept in self.infos.items():  # why an episode ended stands in `Run.end`
             kept[:, place] = infos[name]
 
+    def note(self, place: int, answers: Action) -> None:
+        """Keep what the policy answers to every world's observation."""
+        self._answers[:, place] = answers
+
     def episode(self, i: int, steps: int) -> dict[str, Any]:
         """World `i`'s part of a `Run`, for itself."""
+        told = {**self.infos, **({ANSWER: self._answers} if self._answers.size else {})}
         return {
             "observations": self.observations[i, : steps + 1].copy(),
             "actions": self.actions[i, :steps].copy(),
             "rewards": self.rewards[i, :steps].copy(),
             "speed_error": float(self.errors[i, :steps].mean()),
-            "infos": {name: kept[i, : steps + 1].copy() for name, kept in self.infos.items()},
+            "infos": {name: kept[i, : steps + 1].copy() for name, kept in told.items()},
         }
 
 
@@ -187,21 +209,22 @@ def speed_errors(infos: dict[str, Any]) -> Floats | float:
     return np.abs(velocity - command)
 
 
-def _act(
-    acting: Acting | None, observation: Floats, random: Floats, noise: float, deterministic: bool
-) -> Action:
-    """Actions for all worlds, clipped, shape (worlds, nu)."""
-    if acting is None:
-        return random.astype(np.float32)
-    actions = acting.act(observation, deterministic)
-    if actions.shape != random.shape or not np.isfinite(actions).all():
+def _answers(acting: Acting, observation: Floats, deterministic: bool, nu: int) -> Action:
+    """What the policy answers, shape (worlds, nu)."""
+    answers, shape = acting.act(observation, deterministic), (len(observation), nu)
+    if answers.shape != shape or not np.isfinite(answers).all():
         raise ValueError(
-            f"the policy must give finite actions of shape {random.shape}, got {actions.shape} "
-            f"with {int(np.count_nonzero(~np.isfinite(actions)))} entries that are not finite"
+            f"the policy must give finite actions of shape {shape}, got {answers.shape} "
+            f"with {int(np.count_nonzero(~np.isfinite(answers)))} entries that are not finite"
         )
-    if noise > 0.0:
-        actions = (actions + noise * random).astype(np.float32)
-    return np.clip(actions, -1.0, 1.0)
+    return answers
+
+
+def _acts(answers: Action | Floats, noise: Floats | None) -> Action:
+    """What acts: clipped, with noise if any, shape (worlds, nu)."""
+    if noise is not None:
+        answers = answers + noise
+    return np.clip(answers.astype(np.float32), -1.0, 1.0)
 
 
 def _draw(generators: list[np.random.Generator], random: Floats, *, uniform: bool) -> None:

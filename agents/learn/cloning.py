@@ -14,7 +14,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.options import options_of, plain_options, spec_with, spoken
-from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.evaluation.rollout import ANSWER, make_batch
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.clone import (
@@ -191,13 +191,13 @@ def _learn(
 def read_examples(
     env_id: str, dataset: str, episodes: int, relabel: bool, **options: Any
 ) -> Examples:
-    """The first episodes of a dataset.
+    """The first episodes of a dataset: what acted, or its agent's own answers where noise acted.
 
     Raises:
         FileNotFoundError: no such dataset.
         ValueError: a dataset of another environment, with other options, or with fewer episodes.
     """
-    from dynenvs.agents.data.dataset import open_dataset, recorded
+    from dynenvs.agents.data.dataset import open_dataset, plain_infos, recorded
 
     opened = open_dataset(dataset)
     if opened.env_spec is None or opened.env_spec.id != env_id:
@@ -214,4 +214,6 @@ def read_examples(
     if relabel:
         expert = reference_controller(make_batch(env_id, 1, **options))
         return Examples(observations, expert.predict(observations)[0])
-    return Examples(observations, np.concatenate([episode.actions for episode in chosen]))
+    told = [(plain_infos(episode), episode.actions) for episode in chosen]
+    wanted = [infos[ANSWER][:-1] if ANSWER in infos else actions for infos, actions in told]
+    return Examples(observations, np.concatenate(wanted))

@@ -110,7 +110,7 @@ def clone(
         int | None,
         typer.Option(
             min=1,
-            help="Of the last lesson; 300 an episode if absent, at least 2,000, at most 30,000.",
+            help="Of the last lesson; 120 an episode if absent, at least 2,000, at most 12,000.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Zip to write.")] = None,
@@ -184,6 +184,14 @@ RunFolder = Annotated[
     Path | None, typer.Option(help="The run's folder; runs/ENV/ALGORITHM-SEED if absent.")
 ]
 From = Annotated[Path | None, typer.Option("--from", help="Zip of a policy to go on from.")]
+Starts = Annotated[
+    str | None,
+    typer.Option(
+        "--starts",
+        metavar="DATASET[:SHARE]",
+        help="Let this share of the episodes (0.5 if absent) begin in states of a dataset.",
+    ),
+]
 Resume = Annotated[
     bool,
     typer.Option(
@@ -208,7 +216,7 @@ RunSeed = Annotated[
     ),
 ]
 RunThreads = Annotated[
-    int | None, typer.Option(min=1, help="Of torch and the simulator; 1 resumes bitwise.")
+    int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")
 ]
 
 
@@ -220,6 +228,7 @@ def train(
     config: Config = None,
     out: RunFolder = None,
     from_: From = None,
+    starts: Starts = None,
     resume: Resume = False,
     steps: Steps = None,
     minutes: Minutes = None,
@@ -231,10 +240,12 @@ def train(
     """Train a policy with stable-baselines3; Ctrl-C leaves a run that can be resumed."""
     from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.settings import chosen_settings
+    from dynenvs.agents.learn.starts import parse_starts
     from dynenvs.agents.learn.sweep import Training, parse_seeds
 
     env_id = environment_id(env)
-    more = {"begin_from": from_, "minutes": minutes, "threads": threads}
+    more: dict[str, Any] = {"begin_from": from_, "minutes": minutes, "threads": threads}
+    more["starts"] = None if starts is None else parse_starts(starts)
     more |= parse_options(env_id, options)
     settings = chosen_settings(
         algorithm, env_id, set_ or [], config, steps=steps, refine=from_ is not None, resume=resume

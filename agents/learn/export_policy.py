@@ -21,6 +21,13 @@ import onnx
 import onnxruntime
 import torch
 
+from dynenvs.agents.columns import (
+    action_meaning,
+    joint_lines,
+    joints_of,
+    observation_columns,
+    observation_lines,
+)
 from dynenvs.agents.evaluation.actors import shipped_file
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.evaluation.rollout import make_batch
@@ -171,37 +178,19 @@ def _compare(source: Path, file: Path, place: str, options: dict[str, Any]) -> f
 
 def card(env_id: str, task: Task, note: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """What one has to know to run a policy: observation, action, limits [SI], period [s]."""
-    slices = task.observation_slices
-    blocks = [
-        {
-            "name": block.name,
-            "from": slices[block.name].start,
-            "size": block.size,
-            "unit": block.unit,
-            "low": block.low.tolist(),
-            "high": block.high.tolist(),
-            "meaning": block.meaning,
-        }
-        for block in task.observation_blocks
-    ]
-    robot = task.robot
-    efforts = robot.effort_limit[robot.actuated].tolist()
+    joints, efforts = joints_of(task)
     return {
         "environment": env_id,
         "options": options,
         "algorithm": note.get("algorithm"),
         "made_with": {"dynenvs": note.get("dynenvs"), "steps": note.get("steps")},
         "control_period": task.dt,
-        "input": {"name": INPUT, "dtype": "float32", "blocks": blocks},
+        "input": {"name": INPUT, "dtype": "float32", "blocks": observation_columns(task)},
         "output": {
             "name": OUTPUT,
             "dtype": "float32",
-            "meaning": (
-                "targets of PD motors, as scale times the action from the standing pose"
-                if task.motors is not None
-                else "torques over effort limits, in [-1, 1]"
-            ),
-            "joints": list(robot.joint_names[-robot.nu :]),
+            "meaning": action_meaning(task),
+            "joints": joints,
             "effort_limits": efforts,
         },
     }
@@ -219,23 +208,13 @@ def as_page(words: dict[str, Any], file: str) -> str:
         f"Input `{INPUT}`, float32, shape (n, {sum(b['size'] for b in words['input']['blocks'])}):",
         "the environment's own numbers; they are scaled inside.",
         "",
-        "| entries | name | unit | least | most | meaning |",
-        "| --- | --- | --- | ---: | ---: | --- |",
+        *observation_lines(words["input"]["blocks"]),
     ]
-    for block in words["input"]["blocks"]:
-        first, last = block["from"], block["from"] + block["size"] - 1
-        span = f"{first}" if first == last else f"{first} to {last}"
-        low, high = min(block["low"]), max(block["high"])
-        cells = (span, block["name"], block["unit"], f"{low:g}", f"{high:g}", block["meaning"])
-        lines.append(f"| {' | '.join(cells)} |")
     joints = words["output"]["joints"]
     lines += [
         "",
         f"Output `{OUTPUT}`, float32, shape (n, {len(joints)}): {words['output']['meaning']}.",
         "",
-        "| entry | joint | greatest torque [N m or N] |",
-        "| ---: | --- | ---: |",
+        *joint_lines(joints, words["output"]["effort_limits"]),
     ]
-    limits = words["output"]["effort_limits"]
-    lines += [f"| {i} | {joints[i]} | {limits[i]:g} |" for i in range(len(joints))]
     return "\n".join([*lines, ""])

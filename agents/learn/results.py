@@ -33,6 +33,7 @@ COLUMNS = (
     "steps",
     "minutes",
     "in the simulator",
+    "run on",
 )
 HEAD = """\
 # Results
@@ -46,7 +47,7 @@ for the expert.  Policies act deterministically.  A return is a mean, with its s
 over the episodes; of several seeds the means over seeds stand here, and the least and the greatest
 score in brackets; so are the lines and bands of the plots.  "Effort" is the mean square of the
 actions, "minutes" the wall-clock time with evaluations, "in the simulator" the simulator's share
-of it.
+of it, "run on" the day: what is older than today's code compares with the expert of its own day.
 """
 NAMES = {"clone": "cloned", "dagger": "DAgger", "ppo": "PPO", "sac": "SAC", "td3": "TD3"}
 PANEL = (9.6, 3.6)  # [inches]
@@ -129,7 +130,7 @@ def _table(logs: Logs) -> str:
         agents = log.get("agents", {})
         for name in ("random", "standing", "expert"):
             if name in agents:
-                rows.append(_row(name, [agents[name]], "", "", ""))
+                rows.append(_row(name, [agents[name]], "", "", "", ""))
     for name, runs in _groups([log for log in logs if "final" in log]).items():
         minutes = float(np.mean([run["minutes"] for run in runs]))
         last = [(run.get("curve") or run["losses"])[-1]["steps"] for run in runs]
@@ -138,7 +139,10 @@ def _table(logs: Logs) -> str:
             parts = [run["simulating"] / run["minutes"] for run in runs]
             share = f"{100 * np.mean(parts):.0f} %"
         steps = f"{np.mean(last):,.0f}"
-        rows.append(_row(name, [run["final"] for run in runs], steps, f"{minutes:.1f}", share))
+        dates = sorted({run["machine"]["date"][:10] for run in runs})
+        when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+        finals = [run["final"] for run in runs]
+        rows.append(_row(name, finals, steps, f"{minutes:.1f}", share, when))
     rows.insert(1, ("---", *["---:"] * (len(COLUMNS) - 1)))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
@@ -153,7 +157,7 @@ def _name(log: dict[str, Any]) -> str:
 
 
 def _row(
-    name: str, finals: list[dict[str, Any]], steps: str, minutes: str, share: str
+    name: str, finals: list[dict[str, Any]], steps: str, minutes: str, share: str, when: str
 ) -> tuple[str, ...]:
     def mean(key: str) -> float:
         return float(np.mean([final.get(key, np.nan) for final in finals]))
@@ -173,6 +177,7 @@ def _row(
         steps,
         minutes,
         share,
+        when,
     )
 
 

@@ -4,7 +4,8 @@ Under each algorithm an entry an environment, `default` for all others, and `ref
 go on from a policy.  Names are those of stable-baselines3's constructors, beside `n_envs`,
 `n_timesteps`, `noise_std` (Gaussian noise on TD3's actions), `reward_scale` and `reward_power`: the
 algorithm sees scale * reward ** power, where the power rises from its setting to 1 in the first
-half of the run.  "lin_3e-4" is a rate that falls linearly to zero.
+half of the run.  "lin_3e-4" is a rate that falls linearly to zero.  `learner_threads` is how many
+torch learns on: a setting, for the last bits of the weights depend on it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ OWN = (
     "policy",
     "policy_kwargs",
     "noise_std",
+    "learner_threads",
 )
 FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
 
@@ -61,6 +63,7 @@ def load_settings(
         "reward_scale": 1.0,
         "reward_power": 1.0,
         "policy": "MlpPolicy",
+        "learner_threads": 1,
         **entry,
         **(entries.get("refine", {}) if refine else {}),
     }
@@ -76,7 +79,7 @@ def load_settings(
         known.remove("noise_std")
     _check_names(settings, known, algorithm)
     _check_names(settings["policy_kwargs"], _policy_names(cls), f"the policy of {algorithm}")
-    for name in ("n_envs", "n_timesteps"):
+    for name in ("n_envs", "n_timesteps", "learner_threads"):
         settings[name] = _whole(settings.get(name), name)
     return settings
 

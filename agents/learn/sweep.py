@@ -77,6 +77,7 @@ def train_one(one: Training) -> Any:
     more = {**one.more}
     if begun:  # it goes on from its own folder
         more.pop("begin_from", None)
+        more.pop("starts", None)
     return train(
         one.algorithm,
         one.env_id,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger
@@ -22,11 +21,12 @@ from dynenvs.agents.evaluation.rollout import make_batch, run_all
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
-from dynenvs.agents.learn.machine import machine
+from dynenvs.agents.learn.machine import learner_threads, machine
 from dynenvs.agents.learn.network import Moments
 from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
 from dynenvs.agents.learn.rewards import Rewards
 from dynenvs.agents.learn.settings import constructor_options
+from dynenvs.agents.learn.starts import kept_starts
 from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.watch import Beside, End, Watch
 from dynenvs.agents.policy_file import algorithm_class, load_model, read_note
@@ -44,6 +44,7 @@ def train(
     *,
     seed: int | None = None,
     begin_from: Path | None = None,
+    starts: tuple[str, float] | None = None,
     resume: bool = False,
     minutes: float | None = None,
     threads: int | None = None,
@@ -60,9 +61,11 @@ def train(
         folder: the run's.
         seed: of weights, worlds and noise; 0 if None.
         begin_from: zip of a policy to go on from, a cloned one, say.
+        starts: a dataset in whose states episodes begin, and the share of them that do; of a run
+            that is resumed its own.
         resume: go on from the folder's `last.zip`.
         minutes: stop when the run has taken so many, between two rollouts.
-        threads: of torch and of the simulator; on one, PPO resumes bitwise.
+        threads: of the simulator; no result depends on it.
         report: told the steps and the log.
         options: the environment's; of a run that is resumed, its own or none.
 
@@ -76,23 +79,43 @@ def train(
         OSError: the folder cannot be written.
         KeyboardInterrupt: Ctrl-C; the folder holds a checkpoint, or there is no folder.
     """
-    last = folder / "last.zip"
-    if not resume and last.exists():
+    if not resume and (folder / "last.zip").exists():
         raise FileExistsError(f"{str(folder)!r} holds a run: --resume it, or choose another --out")
-    if threads is not None:
-        torch.set_num_threads(threads)
     changed: dict[str, Any] = {}
     if resume:
-        log, changed = _told_anew(folder, algorithm, env_id, settings, seed, begin_from, options)
+        _refuse_beginnings(begin_from, starts)
+        log, changed = _told_anew(folder, algorithm, env_id, settings, seed, options)
     else:
         log = _new_log(algorithm, env_id, settings, seed or 0, begin_from, options)
+        log["starts"] = starts and {"dataset": starts[0], "share": starts[1]}
     settings, options = log["settings"], log["options"]
     check_options(env_id, options)
-    venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options)
+    with learner_threads(settings["learner_threads"]), kept_starts(folder, log) as more:
+        _carry_out(log, folder, changed, begin_from, resume, minutes, threads, report, more)
+    return log
+
+
+def _carry_out(
+    log: dict[str, Any],
+    folder: Path,
+    changed: dict[str, Any],
+    begin_from: Path | None,
+    resume: bool,
+    minutes: float | None,
+    threads: int | None,
+    report: Any,
+    starts: dict[str, Any],
+) -> None:
+    """The run of this log: its worlds, its model, its learning, its final score."""
+    algorithm, env_id, settings, options = (
+        log[name] for name in ("kind", "env", "settings", "options")
+    )
+    venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options, **starts)
     env = Rewards(venv, settings["reward_scale"])
     if resume:
         computed = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
         changed = {name: value for name, value in computed.items() if name in changed}
+        last = folder / "last.zip"
         model = load_model(last, env_id, env=env, force_reset=False, **changed)
         beside = Beside(**restore_checkpoint(model, last))
     else:
@@ -103,7 +126,6 @@ def train(
     _learn(model, log, folder, beside, minutes=minutes, threads=threads, report=report)
     log["final"] = finish(env_id, folder / "best.zip", **options)
     write_json(folder / "log.json", log)
-    return log
 
 
 def _learn(
@@ -130,7 +152,6 @@ def _learn(
         try:
             model.learn(left, watch, reset_num_timesteps=False, log_interval=4)
         finally:
-            torch.set_num_threads(watch.learners)  # a rollout that is cut short leaves one
             if model.env is not None:
                 model.env.close()
     if stop.asked:
@@ -198,13 +219,25 @@ def _new_log(
     }
 
 
+def _refuse_beginnings(begin_from: Path | None, starts: tuple[str, float] | None) -> None:
+    """What is for new runs alone.
+
+    Raises:
+        ValueError: it is given.
+    """
+    for name, value in (("--from", begin_from), ("--starts", starts)):
+        if value is not None:
+            raise ValueError(
+                f"{name} begins a run and --resume goes on with one: choose one of them"
+            )
+
+
 def _told_anew(
     folder: Path,
     algorithm: str,
     env_id: str,
     settings: dict[str, Any],
     seed: int | None,
-    begin_from: Path | None,
     options: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The log of a run to go on with, what is told anew in it; and that alone.
@@ -213,8 +246,6 @@ def _told_anew(
         ValueError: something that cannot change within a run.
         FileNotFoundError: no run.
     """
-    if begin_from is not None:
-        raise ValueError("--from begins a run and --resume goes on with one: choose one of them")
     log = read_log(folder, algorithm, env_id)
     check_same(log, seed, options)
     changed = changed_settings(log, settings)

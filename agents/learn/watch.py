@@ -44,8 +44,7 @@ class Watch(BaseCallback):
 
     The first checkpoint stands before the first step, so that from there on every run can be
     resumed; others follow by the clock, and with each evaluation.  All of it happens between two
-    rollouts, where a run's state is whole.  Networks act on one thread: the others that torch
-    learns on spin for a while after each call, on cores that the worlds want.
+    rollouts, where a run's state is whole.  Networks act on one thread: they are small.
     """
 
     def __init__(

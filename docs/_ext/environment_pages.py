@@ -7,9 +7,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dynenvs.agents
 from dynenvs.agents.evaluation.episode import make, short_name
 from dynenvs.registration import ENVIRONMENTS
 
+STEPS = 300  # control steps of the episode that a page shows
+TOLD = {  # what walkers are told there, as for `dynenvs view --command`
+    "planar-humanoid": (0.8,),
+    "planar-quadruped": (0.8,),
+    "quadruped": (0.8, 0.0, 0.3),
+    "humanoid": (0.6, 0.0, 0.1),
+}
 FILMS = {
     "dynenvs/Humanoid-v0": "humanoid.gif",
     "dynenvs/Quadruped-v0": "quadruped.gif",
@@ -26,11 +34,21 @@ KINDS = {
     "sac": "SAC",
     "td3": "TD3",
 }
+COMMANDS = {
+    "clone": "`dynenvs clone {name} --dataset {name}/expert-v0`",
+    "dagger": "`dynenvs clone {name}`",
+    "dagger-ppo": "`dynenvs train ppo {name} --from` DAgger's",
+    "ppo": "`dynenvs train ppo {name}`",
+    "sac": "`dynenvs train sac {name}`",
+    "td3": "`dynenvs train td3 {name}`",
+}
+POLICIES = Path(dynenvs.agents.__file__).parent / "policies"
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", write_pages)
+    app.connect("build-finished", write_episodes)
     return {"parallel_read_safe": True}
 
 
@@ -40,6 +58,21 @@ def write_pages(app: Any) -> None:
     results = Path(app.srcdir).parent / "results"
     for env_id in ENVIRONMENTS:
         write(folder / f"{short_name(env_id)}.md", page(env_id, Path(app.srcdir), results))
+
+
+def write_episodes(app: Any, error: Exception | None) -> None:
+    """Record the expert of each environment for the viewer, unless the site has it already."""
+    if error is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / "_static" / "episodes"
+    folder.mkdir(parents=True, exist_ok=True)
+    for env_id in ENVIRONMENTS:
+        name = short_name(env_id)
+        file = folder / f"{name}.html"
+        if not file.is_file():
+            told = TOLD.get(name)
+            command = {"command": told if len(told) > 1 else told[0]} if told else {}
+            dynenvs.view(name, steps=STEPS, **command).save(file)
 
 
 def write(path: Path, text: str) -> None:
@@ -62,14 +95,27 @@ def page(env_id: str, docs: Path, results: Path) -> str:
         "```python\nimport gymnasium as gym\nimport dynenvs\n\n"
         f'env = gym.make("{env_id}")\n'
         f'envs = gym.make_vec("{env_id}", num_envs=256)\n```',
-        f"`dynenvs demo {name}` shows its expert, `dynenvs view {name}` in the browser.",
+        f"`dynenvs demo {name}` shows its expert, `dynenvs view {name}` in the browser:",
+        frame(name),
         rest.strip(),
         blocks(env),
         terms(env),
         scores(env_id, results),
+        card(env, env_id),
     ]
     env.close()
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def frame(name: str) -> str:
+    """An episode to turn about, as `write_episodes` writes it."""
+    source = f"../_static/episodes/{name}.html"
+    told = f" --command {','.join(map(str, TOLD[name]))}" if name in TOLD else ""
+    return (
+        f'<iframe class="episode" src="{source}" title="{name}, an episode" loading="lazy" '
+        f'allowfullscreen></iframe>\n\n<a href="{source}">The episode on a page of its own</a>, '
+        f"one file that needs no other, made by `dynenvs view {name} --steps {STEPS}{told}`."
+    )
 
 
 def blocks(env: Any) -> str:
@@ -95,24 +141,69 @@ def terms(env: Any) -> str:
 def scores(env_id: str, results: Path) -> str:
     """Final scores of all runs on record: 0 is standing still, 1 is the expert."""
     stem = env_id.removeprefix("dynenvs/").rsplit("-v", 1)[0]
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[dict[str, float]]] = {}
+    days = set()
     for path in sorted(results.glob(f"{stem}_*.json")):
         log = json.loads(path.read_text(encoding="utf-8"))
         kind = path.stem.removeprefix(f"{stem}_").rstrip("0123456789").rstrip("_")
         if kind in KINDS and "final" in log:
-            found.setdefault(kind, []).append(log["final"]["score"])
+            found.setdefault(kind, []).append(log["final"])
+            days.add(log["machine"]["date"][:10])
     if not found:
         return ""
+    name = short_name(env_id)
     rows = [
         "## Agents",
         "",
-        "Scores between standing still (0) and the expert (1), over episodes by which no policy",
+        "Scores between standing still (0) and the expert (1), mean over 100 episodes by which no",
+        "policy was chosen; of several seeds the mean, the least and the greatest. Made by the",
+        f"commands beside them, {span(days)}; [results](../results.md) has all figures and curves.",
+        f"`dynenvs evaluate {name}` measures those that ship again.",
+        "",
+        "| agent | ships as | seeds | score | falls of 100 | made by |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
     ]
-    rows += ["was chosen; [results](../results.md) has all figures and curves.", ""]
-    rows += ["| agent | runs | score |", "| --- | ---: | ---: |"]
-    for kind, values in found.items():
-        spread = (
-            f"{min(values):.2f} to {max(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+    for kind in [kind for kind in KINDS if kind in found]:
+        runs = found[kind]
+        falls = sum(run["falls"] for run in runs) / len(runs)
+        values = [run["score"] for run in runs]
+        score = f"{sum(values) / len(values):.2f}"
+        if len(values) > 1:
+            score += f" ({min(values):.2f} to {max(values):.2f})"
+        ships = f"`{kind}`" if (POLICIES / f"{env_id[8:]}_{kind}.zip").is_file() else ""
+        command = COMMANDS[kind].format(name=name)
+        rows.append(
+            f"| {KINDS[kind]} | {ships} | {len(runs)} | {score} | {falls:.0f} | {command} |"
         )
-        rows.append(f"| {KINDS[kind]} | {len(values)} | {spread} |")
     return "\n".join(rows)
+
+
+def span(days: set[str]) -> str:
+    """One day, or the first and the last."""
+    return min(days) if len(days) == 1 else f"{min(days)} to {max(days)}"
+
+
+def card(env: Any, env_id: str) -> str:
+    """The dataset that the expert writes."""
+    name = short_name(env_id)
+    seen, acts = env.observation_space.shape[0], env.action_space.shape[0]
+    return f"""## Dataset
+
+`dynenvs collect {name} --episodes 100` writes the expert's episodes as the Minari dataset
+`dynenvs/{name}/expert-v0`; nothing is downloaded. `minari.load_dataset` reads it.
+
+| column | shape, of an episode of T steps | meaning |
+| --- | --- | --- |
+| `observations` | (T + 1, {seen}), float64 | as above, the first one after the reset |
+| `actions` | (T, {acts}), float32 | what acted, torques over limits |
+| `rewards` | (T,), float64 | the sum of the terms |
+| `terminations`, `truncations` | (T,), bool | the end, and the time limit |
+| `infos/expert_action` | (T + 1, {acts}), float32 | the expert's own answers: what to imitate |
+| `infos/...` | (T + 1, ...) | what `info` says, with `--infos` |
+
+What acted is the expert's answer with some noise in nine of ten episodes, which shows clones the
+way back from errors; a `README.md` beside the dataset says how much.
+
+Each episode's metadata hold its seed and the simulator's whole state at its start: `dynenvs replay
+{name}/expert-v0` steps it again and compares every bit. Licence: MIT, as of the code that makes it.
+[Datasets](../learning.md#datasets) says more: noise, other agents, terrain, clusters."""

@@ -49,12 +49,14 @@ class LcpRung(IntEnum):
 class LcpResult(NamedTuple):
     """Answer of `solve_lcp`.
 
-    z, w: shape (n,), w = A z + b, summed as if in twice the working precision
-    status: LcpStatus; residual: natural residual in natural scales (`scaling.certificate`); of a
-        certified answer its bound in exact arithmetic (`proof.proven_residual`)
-    iterations: pivots (the cascade: of all Lemke runs together), sweeps or iterations
-    active: bool, shape (n,), the basic z's: the `guess` for the next, similar problem
-    rung: LcpRung that gave the answer, None of other methods than the cascade
+    Attributes:
+        z, w: shape (n,), w = A z + b, summed as if in twice the working precision.
+        status: certified or why not.
+        residual: natural residual in natural scales (`scaling.certificate`); of a certified
+            answer its bound in exact arithmetic (`proof.proven_residual`).
+        iterations: pivots (the cascade: of all Lemke runs together), sweeps or iterations.
+        active: bool, shape (n,), the basic z's: the `guess` for the next, similar problem.
+        rung: which one gave the answer, None of other methods than the cascade.
     """
 
     z: NDArray[np.float64]

@@ -36,9 +36,10 @@ from dynenvs.model.parts import (
     vector3,
     whole,
 )
+from dynenvs.model.visuals import VisualBuilder
 
 
-class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder):
+class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
     """Collects the parts of a model in any order; `build()` checks them and makes the Model.
 
     Args:
@@ -90,6 +91,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder):
         GeomBuilder.__init__(self)
         AnnotationBuilder.__init__(self)
         LoopBuilder.__init__(self)
+        VisualBuilder.__init__(self)
         self.gravity = vector3(gravity, "gravity")
         if max_contacts is not None and whole(max_contacts, "max_contacts") < 1:
             raise ModelError(f"max_contacts must be at least 1, got {max_contacts}")
@@ -135,6 +137,8 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder):
         for group in described.self_contacts:
             builder.self_contact(*group)
         builder._add_annotations(described.sites, described.keyframes, described.actuators)
+        for visual in described.visuals:
+            builder.visual(**vars(visual))
         return builder
 
     # Bodies and joints
@@ -362,6 +366,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder):
                 tuple(self._sites.values()),
                 tuple(self._keyframes.values()),
                 tuple(self._actuators.values()),
+                tuple(self._visuals.values()),
             )
         )
 

@@ -17,6 +17,7 @@ from dynenvs.model.annotations import Actuator, Floats, Keyframe, Site
 from dynenvs.model.closures import Loop
 from dynenvs.model.pairs import PairRule
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError
+from dynenvs.model.visuals import Visual
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,11 @@ class Description:
     sites: tuple[Site, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     actuators: tuple[Actuator, ...] = ()
+    visuals: tuple[Visual, ...] = ()
 
 
 def checked(described: Description) -> Description:
-    """The same description if its sites, keyframes and actuators fit its bodies.
+    """The same description if its sites, visuals, keyframes and actuators fit.
 
     Velocities and controls that a keyframe leaves out become zeros.
 
@@ -52,10 +54,13 @@ def checked(described: Description) -> Description:
         ModelError: one names a body or joint that is not there, or has the wrong size.
     """
     names = {"world", *(body.name for body in described.bodies)}
-    for site in described.sites:
-        if site.body not in names:
+    fixed = [(f"site {site.name!r}", site.body) for site in described.sites]
+    fixed += [(f"visual {visual.name!r}", visual.body) for visual in described.visuals]
+    for what, body in fixed:
+        if body not in names:
             known = ", ".join(sorted(names))
-            raise ModelError(f"site {site.name!r}: unknown body {site.body!r}; known: {known}")
+            raise ModelError(f"{what}: unknown body {body!r}; known: {known}")
+    _check_covered(described)
     moving = [body for body in described.bodies if body.joint.type != "fixed"]
     joints = {body.joint.name or body.name: body.joint for body in moving}
     for actuator in described.actuators:
@@ -65,6 +70,15 @@ def checked(described: Description) -> Description:
     nq, nv = sum(JOINT_NQ[kind] for kind in kinds), sum(JOINT_NV[kind] for kind in kinds)
     frames = tuple(_filled(one, nq, nv, len(described.actuators)) for one in described.keyframes)
     return replace(described, keyframes=frames)
+
+
+def _check_covered(described: Description) -> None:
+    """Raise a ModelError if a visual mesh stands for a geom that is not there."""
+    geoms = {geom.name for geom in described.geoms}
+    for visual in described.visuals:
+        for name in visual.instead_of:
+            if name not in geoms:
+                raise ModelError(f"visual {visual.name!r}: instead_of: unknown geom {name!r}")
 
 
 def _check_gear(what: str, name: str, gear: tuple[float, ...], joints: dict[str, Any]) -> None:

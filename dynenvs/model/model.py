@@ -44,6 +44,7 @@ from dynenvs.model.pairs import Contacts
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
 from dynenvs.model.servos import fill_servos
 from dynenvs.model.solids import fill_pairs, plan_slots
+from dynenvs.model.visuals import Visual
 
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
 
@@ -68,8 +69,8 @@ class Model:
         geoms: the geoms as described.
         closures: the closed loops as described.
         description: all that the model was built from (`dynenvs.model.description`).
-        sites, keyframes: of the description, by name; actuators: in order
-            (`dynenvs.model.annotations`).
+        sites, keyframes: of the description, by name; actuators, visuals: in order
+            (`dynenvs.model.annotations`, `dynenvs.model.visuals`).
         max_contacts: the user's limit to contacts at once, or None.
         bodies, dofs, features, pairs, solids, loops: read-only record arrays, see
             `dynenvs.memory.layout`.
@@ -284,6 +285,11 @@ class Model:
     def actuators(self) -> tuple[Actuator, ...]:
         """Motors, in the order of their controls."""
         return self.description.actuators
+
+    @property
+    def visuals(self) -> tuple[Visual, ...]:
+        """Surfaces that are seen and touch nothing."""
+        return self.description.visuals
 
     def body_id(self, name: str) -> int:
         """Index of a body."""

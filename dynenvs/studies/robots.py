@@ -77,4 +77,5 @@ def picture(paths: list[Path]) -> NDArray[np.uint8]:
 if __name__ == "__main__":
     from PIL import Image
 
-    Image.fromarray(picture([Path(name) for name in sys.argv[2:]])).save(sys.argv[1])
+    seen = Image.fromarray(picture([Path(name) for name in sys.argv[2:]]))
+    seen.quantize(256, dither=Image.Dither.FLOYDSTEINBERG).save(sys.argv[1], optimize=True)

@@ -14,6 +14,7 @@ from dynenvs.envs.render.terrain import smoothed
 from dynenvs.memory.records import REVOLUTE
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
+from dynenvs.model.visuals import Visual
 from dynenvs.viewer.encoding import encode, quaternions
 
 Array = NDArray[np.float64]
@@ -28,12 +29,15 @@ MOST = 240  # meshes of a field along each side
 def parts_of(model: Model, unit: float, reach: tuple[Array, Array]) -> list[dict[str, Any]]:
     """Every solid of a model, in the axes of its body.
 
+    Those that are "covered" are there to touch: visual meshes, of type "mesh", stand for them.
+
     Args:
         model: what is drawn.
         unit: length of what would be a metre if the scene were of a robot's size [m].
         reach: lower and upper corner of what is seen of fields of terrain, x and y [m].
     """
     parts = []
+    covered = {name for visual in model.visuals for name in visual.instead_of}
     for geom in model.geoms:
         body = model.body_id(geom.body)
         part = {
@@ -43,6 +47,7 @@ def parts_of(model: Model, unit: float, reach: tuple[Array, Array]) -> list[dict
             "position": geom.position.tolist(),
             "quaternion": quaternions(geom.rotation).tolist(),
             "size": geom.size.tolist(),
+            "covered": geom.name in covered,
         }
         if geom.type == "point":
             part.update(type="sphere", size=[POINT_RADIUS * unit, 0.0, 0.0])
@@ -56,11 +61,25 @@ def parts_of(model: Model, unit: float, reach: tuple[Array, Array]) -> list[dict
             color = _hex(geom.color or palette.WALL)
             part.update(level=bool(level), slope=bool(slope), color=color)
         parts.append(part)
-    return [*parts, *_axles(model)]
+    return [*parts, *(_surface(model, visual) for visual in model.visuals), *_axles(model)]
 
 
 def _hex(color: palette.Color) -> str:
     return "#" + "".join(f"{channel:02x}" for channel in color)
+
+
+def _surface(model: Model, visual: Visual) -> dict[str, Any]:
+    """A visual mesh."""
+    return {
+        "type": "mesh",
+        "body": model.body_id(visual.body),
+        "color": _hex(visual.color),
+        "position": [0.0, 0.0, 0.0],
+        "quaternion": [0.0, 0.0, 0.0, 1.0],
+        "size": [0.0, 0.0, 0.0],
+        "corners": encode(visual.points),
+        "faces": encode(visual.triangles, "i4"),
+    }
 
 
 def _hull(corners: Array) -> dict[str, Any]:
@@ -103,6 +122,7 @@ def _field(geom: Geom, reach: tuple[Array, Array] | None) -> dict[str, Any]:
 def _axles(model: Model) -> list[dict[str, Any]]:
     """A short cylinder at each hinge between drawn limbs, or between the world and one."""
     drawn = {model.body_id(geom.body) for geom in model.geoms} - {0}
+    drawn -= {model.body_id(visual.body) for visual in model.visuals}
     axles = []
     for body in sorted(drawn):
         record = model.bodies[body]

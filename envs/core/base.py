@@ -138,6 +138,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
                 no natural number; nothing is changed then, the generator included.
         """
         wanted = checked_options(options, self.task.reset_options)
+        self.task.refuse_with_starts(wanted)
         fields = self.task.reset_fields(wanted, None)
         seed = None if seed is None else whole(seed, "seed", 0, MOST_SEED)
         super().reset(seed=seed)

@@ -29,6 +29,7 @@ from dynenvs.envs.core.disturbance import (
     take_back,
 )
 from dynenvs.envs.core.disturbance_records import is_disturbed, open_disturbance
+from dynenvs.envs.core.starts import begin_elsewhere, has_starts
 from dynenvs.envs.core.table import BatchView, open_batch
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import (
@@ -267,6 +268,10 @@ def _end_one(
         rest(w.action)
         w.task[0].steps, w.task[0].end = 0, RUNNING
         begin(w)
+        if has_starts(batch):
+            kept = batch.task_states.shape[0] // batch.mask.shape[0]
+            record = vector(batch.task_states, i * kept, kept, np.uint8)
+            begin_elsewhere(batch.starts, w.m, row, record, w.task["generator"])
         if is_disturbed(batch):
             _begin_disturbed(w, batch, i, open_model(call.packed))
     return int(end)

@@ -35,6 +35,7 @@ class BatchView(NamedTuple):
     buffers: Bytes  # some workspaces for each thread
     initial: Bytes  # the physical state of a world that has not begun, one for all
     disturbance: Bytes  # what disturbs them (`disturbance_records.py`), empty if nothing does
+    starts: Bytes  # states in which episodes may begin (`starts.py`), empty without
 
 
 PLACES = {name: k for k, name in enumerate(BatchView._fields)}
@@ -79,6 +80,7 @@ def open_batch(table: Ints) -> BatchView:
         _bytes(table, 13),
         _bytes(table, 14),
         _bytes(table, 15),
+        _bytes(table, 16),
     )
 
 

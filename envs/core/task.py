@@ -10,6 +10,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -27,6 +28,7 @@ from dynenvs.envs.core.disturbance_options import (
 )
 from dynenvs.envs.core.disturbance_records import drawn_fields
 from dynenvs.envs.core.records import RewardTerm, checked_weights
+from dynenvs.envs.core.starts import read_starts
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
@@ -65,6 +67,9 @@ class Task(ABC):
             and velocities at the start of each physics step.
         stiffness, damping: of these motors [N m/rad], [N m s/rad], one number or one a motor;
             None is `position_gains` times the torque limits.
+        starts: a file of states, as `dynenvs starts` writes it, in which episodes begin
+            (`starts.py`), with the command of the state; None for the environment's own beginning.
+        starts_share: share of the episodes that begin so; the others begin as they always do.
         action_scale: how far from `neutral` the action 1 asks a joint to be [rad], one number or
             one a motor; None is that of `position_gains`.
 
@@ -81,6 +86,7 @@ class Task(ABC):
         options: one record of the constants; those that all tasks share are filled in here.
         motors: of `control="position"`, else None.
         disturbance: what disturbs the worlds, packed; empty if nothing does.
+        start_rows: states in which episodes may begin, packed; empty without.
         observation_blocks: the parts of an observation, in their order.
         observation_slices: where they are, by their names.
         observation_space: of one world; its bounds are never exceeded.
@@ -104,6 +110,8 @@ class Task(ABC):
     stiffness: float | Sequence[float] | None = None
     damping: float | Sequence[float] | None = None
     action_scale: float | Sequence[float] | None = None
+    starts: str | Path | None = None
+    starts_share: float = 1.0
 
     run: ClassVar[Callable[..., None]]
     record: ClassVar[np.dtype[Any]]
@@ -132,6 +140,8 @@ class Task(ABC):
         self.observation_space = space_of(self.observation_blocks)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
         self.disturbance = self._disturbance()
+        self.starts_share = number(self.starts_share, "starts_share", 0.0, 1.0)
+        self.start_rows = read_starts(self.starts, self.starts_share, self)
 
     def _disturbance(self) -> NDArray[np.uint8]:
         """The options that disturb, checked and packed."""
@@ -210,6 +220,18 @@ class Task(ABC):
         return {}
 
     # What follows
+
+    def refuse_with_starts(self, options: dict[str, Any]) -> None:
+        """Make sure that no reset option is given where episodes begin in states of others.
+
+        Raises:
+            ValueError: one is.
+        """
+        if options and len(self.start_rows):
+            raise ValueError(
+                f"reset option {next(iter(options))!r} does not go with starts, whose states bring "
+                "their own: make the environment without starts"
+            )
 
     @property
     def robot(self) -> Model:

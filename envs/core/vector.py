@@ -174,6 +174,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         self._refuse_closed("reset")
         wanted = checked_options(options, (*self.task.reset_options, "reset_mask"))
         mask = self._mask(wanted.pop("reset_mask")) if "reset_mask" in wanted else None
+        self.task.refuse_with_starts(wanted)
         fields = self.task.reset_fields(wanted, self.num_envs)
         seeds = self._seeds(seed)
         if isinstance(seed, int | np.integer):

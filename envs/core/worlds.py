@@ -131,6 +131,7 @@ class Worlds:
             buffers=self._buffers,
             initial=self._initial,
             disturbance=self.task.disturbance,
+            starts=self.task.start_rows,
         )
         kind = self.info_rows.dtype
         self._names = kind.names or ()

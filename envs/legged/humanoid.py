@@ -330,6 +330,8 @@ class HumanoidEnv(LeggedRobot):
       plus the action times `action_scale` = 0.5 rad.  `stiffness` and `damping` are 2/rad and
       0.05 s/rad times the torque limits unless given [N m/rad], [N m s/rad], one number or one a
       motor (docs/disturbances.md).
+    - `starts` = None: a file of states, as `dynenvs starts` writes it, in which episodes begin;
+      `starts_share` = 1: share of those that do.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History

@@ -43,6 +43,17 @@ def hull_mesh(points: Array) -> Mesh:
     return Mesh(*lit_smoothly(points, triangles), points[hull.vertices], closed=True)
 
 
+def surface_mesh(points: Array, triangles: Array) -> Mesh:
+    """Any surface, open or closed, in which no corner stands for another."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull = points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):  # flat
+        hull = points
+    return Mesh(*lit_smoothly(points, triangles), hull, closed=False)
+
+
 def lit_smoothly(points: Array, triangles: Array) -> tuple[Array, Array]:
     """Corners and normals of triangles, both of shape (t, 3, 3).
 

@@ -44,14 +44,17 @@ class PerspectiveView:
         scene: the same, for what both views share.
         canvas: painted in place, shape (h, w, 3).
         view_height: height of what the picture shows at the robot [m].
+        shapes: what bodies are drawn as, "visual" or "collision" (`pieces_of`).
     """
 
-    def __init__(self, model: Model, scene: Scene, canvas: Array, view_height: float) -> None:
+    def __init__(
+        self, model: Model, scene: Scene, canvas: Array, view_height: float, shapes: str
+    ) -> None:
         height, width = canvas.shape[:2]
         self.camera = OrbitCamera((width, height), view_height)
         self.scene, self.view_height, self._canvas = scene, view_height, canvas
         self._unit = scene.unit
-        self._pieces = pieces_of(model, self._unit)
+        self._pieces = pieces_of(model, self._unit, shapes)
         self._surfaces = [
             (model.body_id(geom.body), Surface(geom, self._unit))
             for geom in model.geoms

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
-from dynenvs.envs.render.mesh import Mesh, hull_mesh
+from dynenvs.envs.render.mesh import Mesh, hull_mesh, surface_mesh
 from dynenvs.envs.render.scene import POINT_RADIUS, boxed, color_of, drawn_bodies
 from dynenvs.memory.records import REVOLUTE, record_type
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom, rotation_to
+from dynenvs.model.visuals import Visual
 
 Array = NDArray[Any]
 
@@ -84,20 +85,30 @@ def _faces(piece: Any) -> int:
     return {BLOCK: 6, MESH: int(piece["count"])}.get(int(piece["kind"]), 1)
 
 
-def pieces_of(model: Model, unit: float) -> Pieces:
+def pieces_of(model: Model, unit: float, shapes: str = "visual") -> Pieces:
     """Every geom that has a shape, and every hinge between two drawn bodies, in body axes [m].
 
-    unit: of length in the meshes [m]
+    Args:
+        model: what is drawn.
+        unit: of length in the meshes [m].
+        shapes: "visual": visual meshes, and the geoms that these do not stand for; or "collision":
+            all geoms and no visual mesh.
     """
     found, meshes = [], []
+    visuals = model.visuals if shapes == "visual" else ()
+    covered = {name for visual in visuals for name in visual.instead_of}
     for geom in model.geoms:
-        if geom.type in KINDS:
+        if geom.type in KINDS and geom.name not in covered:
             found.append(_piece(model, geom, unit))
             if geom.corners is not None:
                 around = boxed(geom)
                 shift = geom.rotation.T @ (geom.position - around.position)
                 meshes.append(hull_mesh((geom.corners + shift) / unit))
-    found += list(_hinges(model))
+    for visual in visuals:
+        piece, mesh = _seen(model, visual, unit)
+        found.append(piece)
+        meshes.append(mesh)
+    found += list(_hinges(model, {visual.body for visual in visuals}))
     return collected(np.array([p.copy() for p in found], PIECE), meshes)
 
 
@@ -115,10 +126,25 @@ def _piece(model: Model, geom: Geom, unit: float) -> Any:
     return piece
 
 
-def _hinges(model: Model) -> Iterator[Any]:
-    """A short dark rod along the axis of each hinge that carries a limb."""
+def _seen(model: Model, visual: Visual, unit: float) -> tuple[Any, Mesh]:
+    """A visual mesh, about the middle of its box."""
+    piece = np.zeros(1, PIECE)[0]
+    low, high = visual.points.min(axis=0), visual.points.max(axis=0)
+    piece.kind, piece.body = MESH, model.body_id(visual.body)
+    piece.center[:], piece.R[:], piece.half[:] = 0.5 * (low + high), np.eye(3), 0.5 * (high - low)
+    piece.color[:] = visual.color
+    return piece, surface_mesh((visual.points - piece.center) / unit, visual.triangles)
+
+
+def _hinges(model: Model, clad: set[str]) -> Iterator[Any]:
+    """A short dark rod along the axis of each hinge that carries a limb.
+
+    clad: bodies whose hinges are seen as they look
+    """
     drawn = drawn_bodies(model)
     for body in drawn:
+        if model.body_names[body] in clad:
+            continue
         record = model.bodies[body]
         limbs = [g for g in model.geoms if g.type == "capsule" and model.body_id(g.body) == body]
         if record.joint != REVOLUTE or not limbs or not _carried(model, body, drawn):

@@ -36,6 +36,7 @@ HEADS = CELLS * CELLS + 1  # entries of the table before the lists
 CASTER = record_type(
     [
         ("corners", "f8", (MOST, 2)),  # across the light, in order [m]
+        ("edges", "f8", (MOST, 3)),  # outward normal and distance along it of those lines [-, m]
         ("count", "i8"),
         ("radius", "f8"),
         ("middle", "f8", (2,)),
@@ -124,7 +125,23 @@ def _outlines(pieces: Pieces, axes: Array) -> Array:
         count[k], corners[k, : len(outline)] = len(outline), outline + seen[k, :2]
         reach[k] = np.linalg.norm(outline, axis=1).max()
     casters["reach"] = reach + casters["radius"]
+    casters["edges"] = _edges(corners, count)
     return casters
+
+
+def _edges(corners: Array, count: Array) -> Array:
+    """Of outlines, counter-clockwise, the line through each corner and the next one.
+
+    Its outward normal, and how far along it the line lies; shape (n, MOST, 3).
+    """
+    after = np.arange(1, MOST + 1) % np.maximum(count, 1)[:, None]
+    ways = np.take_along_axis(corners, after[:, :, None], axis=1) - corners
+    size = np.linalg.norm(ways, axis=2)
+    there = (size > 0.0) & (np.arange(MOST) < count[:, None])
+    out = np.stack([ways[:, :, 1], -ways[:, :, 0]], axis=2) / np.where(there, size, 1.0)[..., None]
+    out[~there] = 0.0
+    far = np.where(there, np.einsum("nij,nij->ni", out, corners), np.inf)
+    return np.concatenate([out, far[..., None]], axis=2)
 
 
 def _around(pieces: Pieces, piece: Any, across: Array) -> Array:
@@ -136,27 +153,34 @@ def _around(pieces: Pieces, piece: Any, across: Array) -> Array:
 
 
 @inlined
+def _beyond(caster: Any, x: float, y: float) -> float:
+    """How far a point is beyond that edge's line which it is most beyond; negative inside.
+
+    Inside that is the distance from the outline, outside no more than that.
+    """
+    edges, beyond = caster.edges, -math.inf
+    for i in range(caster.count):
+        beyond = max(beyond, edges[i, 0] * x + edges[i, 1] * y - edges[i, 2])
+    return float(beyond)
+
+
+@inlined
 def _outside(caster: Any, x: float, y: float) -> float:
-    """Distance of a point from the outline, negative inside (to the nearest edge)."""
+    """Distance of a point from the outline if it is outside of it."""
     corners, count = caster.corners, caster.count
     if count == 1:
         dx, dy = x - corners[0, 0], y - corners[0, 1]
         return float(math.sqrt(dx * dx + dy * dy) - caster.radius)
-    nearest, inside, turning = math.inf, count > 2, 0.0
+    nearest = math.inf
     for i in range(count):
         j = i + 1 if i + 1 < count else 0
         ax, ay = corners[i, 0], corners[i, 1]
         ex, ey = corners[j, 0] - ax, corners[j, 1] - ay
         dx, dy = x - ax, y - ay
-        side = ex * dy - ey * dx
-        if i == 0:
-            turning = side
-        inside = inside and side * turning >= 0.0
         s = min(max((dx * ex + dy * ey) / max(ex * ex + ey * ey, 1e-12), 0.0), 1.0)
         dx, dy = dx - s * ex, dy - s * ey
         nearest = min(nearest, dx * dx + dy * dy)
-    distance = math.sqrt(nearest)
-    return float((-distance if inside else distance) - caster.radius)
+    return float(math.sqrt(nearest) - caster.radius)
 
 
 class Beams(NamedTuple):
@@ -236,8 +260,16 @@ def _past_casters(
         caster = casters[i]
         dx, dy = a - caster.middle[0], b - caster.middle[1]
         above = caster.height - h
-        block, over = caster.count > 2, above
+        block, over, outside = caster.count > 2, above, 0.0
         if block:
+            # Its middle is no higher than this above the point: passed by for sure
+            widest = LEAST_BLUR + blur * max(above + caster.rise, 0.0)
+            wide = caster.reach + widest
+            if dx * dx + dy * dy > wide * wide:
+                continue
+            outside = _beyond(caster, a, b)
+            if outside >= widest:
+                continue
             # Blurred as if it were all at its middle's height, unless it is wide
             over = _above_in_block(caster, dx, dy, above)
             above = min(max(above, over), over + THICK)
@@ -250,7 +282,9 @@ def _past_casters(
             over += caster.rise * min(max(place, -1.0), 1.0)
         if over <= 0.0:
             continue
-        share = min(max(0.5 + 0.5 * _outside(caster, a, b) / soft, 0.0), 1.0)
+        if not block or 0.0 < outside < soft:
+            outside = _outside(caster, a, b)
+        share = min(max(0.5 + 0.5 * outside / soft, 0.0), 1.0)
         share = share * share * (3.0 - 2.0 * share)
         if over < 0.02:  # what stands in it shades itself no harder than it rises
             share = 1.0 - (1.0 - share) * over / 0.02
@@ -258,4 +292,6 @@ def _past_casters(
         size = min(caster.reach, caster.radius + 0.7 * caster.reach)
         hides = min(1.0, (size / soft) ** 2) if soft > size else 1.0
         seen *= 1.0 - hides * (1.0 - share)
+        if seen == 0.0:
+            break
     return seen

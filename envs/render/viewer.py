@@ -58,6 +58,7 @@ def render(
     azimuth: float | None = None,
     elevation: float | None = None,
     forces: bool = False,
+    shapes: str = "visual",
 ) -> NDArray[np.uint8]:
     """A picture of a world as it is now; needs no display and changes nothing.
 
@@ -75,6 +76,8 @@ def render(
         azimuth: of the camera seen from there, from the x axis to the left [rad]; "perspective".
         elevation: of the camera above that point's level [rad], -0.03 to 1.48; "perspective".
         forces: whether to draw the contact forces of the last step as arrows.
+        shapes: what bodies are drawn as: "visual", their visual meshes where they have some, or
+            "collision", the shapes that touch.
 
     Returns the picture, shape (height, width, 3), red, green and blue from 0 to 255.
 
@@ -89,7 +92,7 @@ def render(
         Image.fromarray(dynenvs.render(world)).save("world.png")
     """
     camera = Camera(view, look_at, distance, azimuth, elevation)
-    renderer, shot = _open(world, "rgb_array", width, height, camera, "")
+    renderer, shot = _open(world, "rgb_array", width, height, camera, shapes)
     picture = renderer.draw(_frame(world, shot, look_at, flag(forces, "forces")))
     assert picture is not None
     return picture
@@ -106,9 +109,9 @@ class Viewer:
 
     Args:
         world: any `World`.
-        width, height, view, look_at, distance, azimuth, elevation, forces: as for `render`; what is
-            not given suits the world as it is when the window opens.  With a body's name for
-            `look_at` the camera goes with that body.
+        width, height, view, look_at, distance, azimuth, elevation, forces, shapes: as for
+            `render`; what is not given suits the world as it is when the window opens.  With a
+            body's name for `look_at` the camera goes with that body.
         speed: simulated seconds a second.
         title: of the window.
 
@@ -138,13 +141,14 @@ class Viewer:
         azimuth: float | None = None,
         elevation: float | None = None,
         forces: bool = False,
+        shapes: str = "visual",
         speed: float = 1.0,
         title: str = "dynenvs",
     ) -> None:
         camera = Camera(view, look_at, distance, azimuth, elevation)
         self._speed = number(speed, "speed", 1e-6, 1e6, "simulated seconds a second")
         self._forces, self._look_at = flag(forces, "forces"), look_at
-        self._renderer, self._shot = _open(world, "human", width, height, camera, title)
+        self._renderer, self._shot = _open(world, "human", width, height, camera, shapes, title)
         self._world, self._shown = world, -math.inf
 
     @property
@@ -184,7 +188,13 @@ class Viewer:
 
 
 def _open(
-    world: Any, mode: Mode, width: int, height: int, camera: Camera, title: str
+    world: Any,
+    mode: Mode,
+    width: int,
+    height: int,
+    camera: Camera,
+    shapes: str,
+    title: str = "",
 ) -> tuple[Renderer, Shot]:
     """A renderer whose camera stands where it is wanted, and where that is."""
     if not isinstance(world, World):
@@ -202,6 +212,7 @@ def _open(
         title=title,
         view_height=shot.view_height,
         perspective=painted != "flat",
+        shapes=shapes,
     )
     eye = renderer.camera
     if isinstance(eye, OrbitCamera):

@@ -8,7 +8,7 @@ import numpy as np
 import pygame
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import picture_side
+from dynenvs.envs.checks import choice, picture_side
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.controls import Controls, Hooks
 from dynenvs.envs.render.hud import Hud
@@ -21,6 +21,7 @@ from dynenvs.model.model import Model
 
 Mode = Literal["human", "rgb_array"]
 MODES: tuple[str, ...] = get_args(Mode)
+SHAPES = ("visual", "collision")
 
 ROOM = 1.45  # height of the view, in heights of a robot that stands on a floor
 SWEEP_ROOM = 1.22  # the same for all that a robot can sweep
@@ -44,6 +45,8 @@ class Renderer:
         follow: the camera goes with the focus; if not, it stays at the first frame's focus.
         force_scale: length of contact-force arrows [m/N]; by the robot's weight if None.
         perspective: whether to draw in perspective; by the model if None.
+        shapes: what bodies are drawn as in perspective: "visual", their visual meshes where they
+            have some, or "collision", the shapes that touch.
         hooks: what keys in the window do besides pausing and moving the camera.
 
     Attributes:
@@ -69,10 +72,12 @@ class Renderer:
         follow: bool = True,
         force_scale: float | None = None,
         perspective: bool | None = None,
+        shapes: str = "visual",
         hooks: Hooks | None = None,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"unknown render mode {mode!r}; choose from: {', '.join(MODES)}")
+        choice(shapes, "shapes", SHAPES)
         width, height = picture_side(width, "width"), picture_side(height, "height")
         if view_height is not None and not view_height > 0:
             raise ValueError(f"view_height must be positive [m], got {view_height}")
@@ -92,7 +97,7 @@ class Renderer:
         if perspective is None:
             perspective = bool((model.bodies["joint"] == FREE).any())
         self.view: SideView | PerspectiveView = (
-            PerspectiveView(model, self.scene, self._canvas, self.view_height)
+            PerspectiveView(model, self.scene, self._canvas, self.view_height, shapes)
             if perspective
             else SideView(self.scene, self._painter, self._hud, self.view_height)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.importing.losses import Losses
-from dynenvs.model.importing.urdf import SCHEMES, prepare
+from dynenvs.model.importing.urdf import SCHEMES, drop_missing, prepare
 from dynenvs.model.parts import ModelError
 
 CONNECT, WELD, COUPLING = 0, 1, 2  # as in mjtEq
 BODY = 1  # as in mjtObj
 OPENING = "Error opening"
+ROBOT = re.compile(r"<robot\b[^>]*>")
+WITH_VISUALS = '<mujoco><compiler discardvisual="false"/></mujoco>'
 FUSED = "The static bodies of the spec were fused before this error, and remain so."
 
 
@@ -26,6 +29,7 @@ class Source(NamedTuple):
     m: Any  # mujoco.MjModel
     label: str  # by which messages call it
     urdf: bool
+    looks: Any  # mujoco.MjModel with all that is seen; of a URDF another one
 
 
 def mujoco_package() -> Any:
@@ -52,24 +56,52 @@ def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Los
         ModelError: it cannot be read or compiled; one line.
         ImportError: the mujoco package is missing.
     """
-    mujoco = mujoco_package()
     label = str(path) if path else "XML text"
     content = path.read_text(encoding="utf-8", errors="replace") if path else text or ""
     urdf = "<robot" in content and "<mujoco>" not in content.split("<robot")[0]
     try:
-        if path:
-            spec = mujoco.MjSpec.from_file(os.fspath(path))
-        else:
-            spec = mujoco.MjSpec.from_string(content)
-        if urdf:
-            prepare(spec, path, losses)
-        if floating:
-            for body in spec.worldbody.bodies:
-                if not body.joints:
-                    body.add_freejoint()
-        return Source(spec.compile(), label, urdf)
+        m = _parsed(path, None if path else content, urdf, floating, losses).compile()
     except (ValueError, TypeError, OSError) as error:
         raise ModelError(f"{label}: {one_line(error)}{_advice(str(error))}") from None
+    return Source(m, label, urdf, _looks(path, content, floating) if urdf else m)
+
+
+def _parsed(
+    path: Path | None, content: str | None, urdf: bool, floating: bool, losses: Losses
+) -> Any:
+    """mujoco.MjSpec of XML, mended if it is a URDF; raises what mujoco does.
+
+    content: what to read instead of the file, as if it stood there; None: the file.
+    """
+    mujoco = mujoco_package()
+    if path and content is None:
+        spec = mujoco.MjSpec.from_file(os.fspath(path))
+    else:
+        spec = mujoco.MjSpec.from_string(content or "")
+        if path:
+            spec.modelfiledir = os.fspath(path.absolute().parent)
+    if urdf:
+        prepare(spec, path, losses)
+    if floating:
+        for body in spec.worldbody.bodies:
+            if not body.joints:
+                body.add_freejoint()
+    return spec
+
+
+def _looks(path: Path | None, content: str, floating: bool) -> Any:
+    """A URDF compiled with its visuals, which MuJoCo leaves out; None if they cannot be read.
+
+    They move nothing: what is missing or broken of them is no reason not to load the robot.
+    """
+    if "<mujoco" not in content:
+        content = ROBOT.sub(lambda tag: tag.group() + WITH_VISUALS, content, count=1)
+    try:
+        spec = _parsed(path, content, True, floating, Losses())
+        drop_missing(spec)
+        return spec.compile()
+    except (ValueError, TypeError, OSError):
+        return None
 
 
 def one_line(error: Exception) -> str:

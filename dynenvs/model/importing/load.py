@@ -14,6 +14,7 @@ from dynenvs.model.importing.compiled import Source, compile_xml, disabled
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.importing.motors import add_keyframes, add_loops, add_motors, driven
 from dynenvs.model.importing.saved import FORMAT, read
+from dynenvs.model.importing.seen import add_visuals
 from dynenvs.model.importing.shapes import add_shapes
 from dynenvs.model.mobility import check_plane
 from dynenvs.model.model import Model
@@ -114,7 +115,8 @@ def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) 
     """All parts of a compiled file into a builder."""
     m = source.m
     bodies = add_bodies(builder, source, driven(source), losses)
-    add_shapes(builder, source, bodies, losses, moments)
+    shapes = add_shapes(builder, source, bodies, losses, moments)
+    add_visuals(builder, source, bodies, shapes, source.looks)
     add_loops(builder, source, bodies, losses)
     add_motors(builder, source, bodies, losses)
     add_keyframes(builder, source)

@@ -53,7 +53,7 @@ def add_shapes(
     """
     m = source.m
     shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
-    touching = _touching(m)
+    touching = geoms_that_touch(m)
     moments = moments and not has_loops(m)
     own = _frictions(m.geom_friction, m.geom_condim, moments)
     for g in range(m.ngeom):
@@ -64,7 +64,7 @@ def add_shapes(
             "torsional_friction": spins,
             "rolling_friction": rolls,
             "collide": bool(touching[g]),
-            "color": _color(m, g),
+            "color": color_of_geom(m, g),
         }
         place = m.geom_pos[g] - bodies.offsets[b]
         name, body = shapes.names[g], bodies.names[b]
@@ -136,7 +136,7 @@ def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
     return fewer_corners(hull_corners(points, f"geom {name!r}"), MOST_CORNERS)
 
 
-def _color(m: Any, g: int) -> tuple[int, int, int]:
+def color_of_geom(m: Any, g: int) -> tuple[int, int, int]:
     """Of the geom's material if it has one."""
     material = int(m.geom_matid[g])
     rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
@@ -144,7 +144,7 @@ def _color(m: Any, g: int) -> tuple[int, int, int]:
     return r, g_, b
 
 
-def _touching(m: Any) -> NDArray[np.bool_]:
+def geoms_that_touch(m: Any) -> NDArray[np.bool_]:
     """Which geoms may touch anything."""
     if disabled(m, "contact"):
         return np.zeros(m.ngeom, dtype=bool)

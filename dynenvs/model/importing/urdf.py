@@ -61,14 +61,25 @@ def _candidates(rest: str, path: Path | None) -> Iterator[Path]:
 def _drop_unread(spec: Any, losses: Losses) -> None:
     """Take out the meshes that MuJoCo cannot read, and the geoms that are made of them."""
     unread = [mesh for mesh in spec.meshes if Path(mesh.file).suffix.lower() in UNREAD]
-    names = {mesh.name for mesh in unread}
+    files = [Path(mesh.file).name for mesh in unread]
+    _delete(spec, unread)
+    losses.add("meshes that are no STL or OBJ", files, "they touch nothing")
+
+
+def drop_missing(spec: Any) -> None:
+    """Take out the meshes whose package was not found, and the geoms that are made of them."""
+    missing = [mesh for mesh in spec.meshes if mesh.file.startswith(SCHEMES)]
+    _delete(spec, missing)
+
+
+def _delete(spec: Any, meshes: list[Any]) -> None:
+    """Take out meshes and the geoms that are made of them."""
+    names = {mesh.name for mesh in meshes}
     for geom in list(spec.geoms):
         if geom.meshname in names:
             spec.delete(geom)
-    files = [Path(mesh.file).name for mesh in unread]
-    for mesh in unread:
+    for mesh in meshes:
         spec.delete(mesh)
-    losses.add("meshes that are no STL or OBJ", files, "they touch nothing")
 
 
 def _weigh_by_inertials_alone(spec: Any) -> None:

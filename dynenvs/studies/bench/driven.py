@@ -54,7 +54,9 @@ class Driven:
 
     def act(self) -> NDArray[np.float32]:
         """What the policy does in the states that are seen."""
-        shares = np.clip((self.seen - self.mean) @ self.gain.T, -1.0, 1.0)
+        # Not by BLAS, whose threads go on spinning while the environments are timed
+        wanted = np.einsum("ij,kj->ik", self.seen - self.mean, self.gain)
+        shares = np.clip(wanted, -1.0, 1.0)
         return np.asarray(shares * self.high, np.float32)
 
     def spent(self) -> tuple[float, float]:

@@ -14,12 +14,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from dynenvs.studies.bench.headlines import screen, threads
 from dynenvs.studies.bench.race import UNITS, Result, Row, Settings
 
 HIDDEN = ("marks", "by", "solver", "worlds", "threads", "links")  # facts that the name tells too
 
+TITLE = "# Benchmarks\n"
 INTRODUCTION = """\
-# Benchmarks
+## How it is measured
 
 Written by `dynenvs bench --markdown`; run it to see what your machine says. Each table is one
 race: its systems take turns of about {seconds:g} s, {repeats} times, forwards and backwards, in
@@ -115,14 +117,17 @@ def markdown(
         ", ".join(f"{name} {version}" for name, version in machine["versions"].items()) + ".",
     ]
     parts = [
+        TITLE,
+        screen(results),
         INTRODUCTION.format(seconds=settings.seconds, repeats=settings.repeats),
         "## Machine and versions\n\n" + "\n\n".join(about) + "\n",
         HONESTY,
     ]
     if picture:
         parts.append(f"![Speed by size]({picture})\n")
-    parts += [_section(result) for result in results]
-    return "\n".join(parts)
+    parts += [_section(result) for result in results if result.family != "threads"]
+    parts.append(threads(results))
+    return "\n".join(part for part in parts if part)
 
 
 def _section(result: Result) -> str:

@@ -32,8 +32,24 @@ COLORS = (
 
 COST = "time a step [us]"
 PICTURES = {"verify": "Errors of all scenes", "isotropy": "Sliding in all directions"}
+TITLE = "# Verification\n"
+GROUPS = {  # what is verified: the families of scenes that say so, and by what the truth is known
+    "what rests stays, piles too": (("rest", "piles", "pinched"), "equilibrium"),
+    "what slides obeys Coulomb's law": (("sliding", "isotropy", "groove"), "closed forms"),
+    "what rolls and spins": (("rolling", "moments"), "closed forms"),
+    "what falls does not go in": (("impacts", "corners"), "non-penetration, momentum"),
+    "what bounces": (("bouncing",), "Newton's law, momentum, energy"),
+    "loops stay closed": (("closed",), "the loop's equations"),
+    "belts carry": (("conveyor",), "closed forms"),
+}
+BESIDE = """\
+Beside these scenes: equations of motion of imported robots equal MuJoCo's to 1e-10
+([robots](robots.md), `pytest tests/test_import_mujoco.py`), and observations,
+rewards and ends of Gymnasium's tasks equal Gymnasium's own to 1e-12 ([tasks](mujoco-tasks.md),
+`pytest tests/test_mujoco_tasks.py`).
+"""
 INTRODUCTION = """\
-# Verification
+## How it is done
 
 Written by `dynenvs verify --markdown`: scenes whose outcome is known, in dynenvs and other
 simulators. The table shows errors: distances from the known answer, in the unit of the quantity.
@@ -199,7 +215,7 @@ def markdown(
     """The page of the documentation; `pictures`: the plots' files by name, beside it."""
     names = systems(rows)
     heads = ["scene", "quantity", "expected", "bar", *names]
-    lines = [INTRODUCTION]
+    lines = [TITLE, screen(rows), BESIDE, INTRODUCTION]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     lines.append(f"{machine['date']}, {machine['processor']}; {versions}.\n")
     lines.append(f"The command took {machine['minutes']:g} minutes.\n")
@@ -225,6 +241,43 @@ def markdown(
         lines.append(f"Bold: dynenvs misses the bar ({len(missed)} of {len(rows)} rows).\n")
     lines += [f"Skipped: {line}\n" for line in skipped]
     return "\n".join(lines)
+
+
+def screen(rows: Sequence[Row]) -> str:
+    """The page's first table: bars kept, and the error that comes nearest to its bar."""
+    names = systems(rows)
+    ours = next((name for name in names if EXACT in name), names[0])
+    peers = [name for name in names if not is_ours(name)]
+    lines = [
+        "## On one screen\n",
+        f"How many bars {ours} and others keep, and the error of {ours} that comes nearest to its",
+        "bar. `dynenvs verify` makes all of it; the date stands below.\n",
+        _line(["what", "known by", ours, "its worst error, of a bar of", *peers]),
+        _line(["---", "---", "---:", "---:", *["---:"] * len(peers)]),
+    ]
+    for what, (families, known) in GROUPS.items():
+        judged = [row for row in rows if row.family in families and row.bar is not None]
+        here = [row for row in judged if ours in row.errors]
+        if not here:
+            continue
+        worst = max(here, key=lambda row: _share(row, ours))
+        error = f"{digits(worst.errors[ours])} of {digits(worst.bar)} ({worst.quantity})"
+        kept = [_kept(judged, name) for name in (ours, *peers)]
+        lines.append(_line([what, known, kept[0], error, *kept[1:]]))
+    return "\n".join([*lines, ""])
+
+
+def _share(row: Row, name: str) -> float:
+    """An error over its bar; a bar of 0 is kept or not."""
+    error, bar = row.errors[name], row.bar or 0.0
+    return error / bar if bar else (0.0 if error == 0.0 else math.inf)
+
+
+def _kept(rows: Sequence[Row], name: str) -> str:
+    """How many of the bars of exact contact a simulator keeps."""
+    told = [row for row in rows if name in row.errors]
+    kept = sum(row.errors[name] <= (row.bar or 0.0) for row in told)
+    return f"{kept} of {len(told)}" if told else "-"
 
 
 def _line(words: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ const KEYS = [
   ["[ ]", "slower, faster"],
   ["f k m t", "forces, cones, centre of mass, footsteps"],
   ["g", "follow the robot"],
+  ["v", "visual meshes or the shapes that touch"],
   ["0", "camera as at first"],
   ["drag, wheel", "turn, zoom (right button: move)"],
 ];
@@ -86,6 +87,13 @@ export class Panel {
       player.refresh();
     });
     this.keys.set("g", () => button.click());
+    if (!player.shapes.clad) return;
+    const touching = toggle(parent, "Collision shapes", "v", false, (on) => {
+      player.shapes.show(on);
+      player.stage.changed = true;
+      player.refresh();
+    });
+    this.keys.set("v", () => touching.click());
   }
 
   makeChoice() {

@@ -7,6 +7,7 @@ import {
   CapsuleGeometry,
   Color,
   CylinderGeometry,
+  DoubleSide,
   InstancedMesh,
   Matrix4,
   MeshStandardMaterial,
@@ -21,6 +22,7 @@ import { numbers } from "film";
 const BEVEL = 0.28; // rounding of a box's edges, as a share of its smallest half edge
 const WALL = 3; // what is seen of a wall [units]
 const SLOPE = 300; // and of a slope [units]
+const CREASE = Math.cos((35 * Math.PI) / 180); // triangles that lean by more meet at an edge
 const ONE = new Vector3(1, 1, 1);
 
 /** Two triangles between four corners given in turn. */
@@ -94,6 +96,33 @@ function hull(part) {
   return geometry;
 }
 
+/** A visual mesh: each corner has the mean normal of those about it that lean by less than CREASE. */
+function surface(part) {
+  const faces = numbers(part.faces);
+  const geometry = meshOf(numbers(part.corners), Array.from(faces)).toNonIndexed();
+  const at = geometry.getAttribute("position");
+  const areas = []; // normals as long as twice the triangles' areas
+  const about = new Map();
+  const [a, b, c] = [new Vector3(), new Vector3(), new Vector3()];
+  for (let k = 0; 3 * k < faces.length; k++) {
+    [a, b, c].forEach((corner, i) => corner.fromBufferAttribute(at, 3 * k + i));
+    areas.push(b.sub(a).cross(c.sub(a)).clone());
+    for (let i = 3 * k; i < 3 * k + 3; i++) {
+      if (!about.has(faces[i])) about.set(faces[i], []);
+      about.get(faces[i]).push(k);
+    }
+  }
+  const facets = areas.map((area) => area.clone().normalize());
+  const normals = new Float32Array(3 * faces.length);
+  for (let i = 0; i < faces.length; i++) {
+    const own = facets[Math.floor(i / 3)];
+    a.set(0, 0, 0);
+    for (const k of about.get(faces[i])) if (facets[k].dot(own) > CREASE) a.add(areas[k]);
+    a.normalize().toArray(normals, 3 * i);
+  }
+  return geometry.setAttribute("normal", new BufferAttribute(normals, 3));
+}
+
 /** A shape's geometry in its own axes; the long axis of capsules and cylinders is z. */
 function geometryOf(part, unit) {
   const [a, b, c] = part.size;
@@ -108,6 +137,8 @@ function geometryOf(part, unit) {
       return new RoundedBoxGeometry(2 * a, 2 * b, 2 * c, 2, BEVEL * Math.min(a, b, c));
     case "convex":
       return hull(part);
+    case "mesh":
+      return surface(part);
     case "height_field":
       return heightField(part);
     case "block_field":
@@ -130,8 +161,8 @@ export class Shapes {
     const kinds = new Map();
     for (const part of film.scene.parts) {
       if (part.type === "half_space" && part.level) continue; // the stage's floor
-      const alone = part.type === "convex" || isGround(part);
-      const kind = alone ? part : `${part.type} ${part.size} ${part.body === 0}`;
+      const alone = part.type === "convex" || part.type === "mesh" || isGround(part);
+      const kind = alone ? part : `${part.type} ${part.size} ${part.body === 0} ${part.covered}`;
       if (!kinds.has(kind)) kinds.set(kind, []);
       kinds.get(kind).push(part);
     }
@@ -144,6 +175,7 @@ export class Shapes {
     const field = parts[0].type.endsWith("field") || parts[0].slope;
     const pane = parts[0].type === "half_space" ? { transparent: true, opacity: 0.5 } : {};
     const shiny = { roughness: 0.55, metalness: 0.05, ...pane };
+    if (parts[0].type === "mesh") shiny.side = DoubleSide;
     const material = field ? ground : new MeshStandardMaterial(shiny);
     const geometry = geometryOf(parts[0], this.film.scene.unit);
     const mesh = new InstancedMesh(geometry, material, parts.length);
@@ -157,6 +189,19 @@ export class Shapes {
     });
     scene.add(mesh);
     return { mesh, parts, locals, still: parts.every((part) => part.body === 0), placed: false };
+  }
+
+  /** Whether there are visual meshes, which stand for shapes that touch. */
+  get clad() {
+    return this.groups.some((group) => group.parts[0].type === "mesh");
+  }
+
+  /** Show the visual meshes, or the shapes that touch. */
+  show(touching) {
+    for (const { mesh, parts } of this.groups) {
+      if (parts[0].type === "mesh") mesh.visible = !touching;
+      else if (parts[0].covered) mesh.visible = touching;
+    }
   }
 
   /** Put every body where it is at a place in the film. */

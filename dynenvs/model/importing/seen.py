@@ -1,0 +1,130 @@
+"""Visual meshes of a compiled model: what of it is seen and touches nothing, with few triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.decimation import Surface, decimated, together
+from dynenvs.model.hulls import ellipsoid, prism
+from dynenvs.model.importing.bodies import Bodies
+from dynenvs.model.importing.compiled import Source, names, rotation
+from dynenvs.model.importing.shapes import (
+    CYLINDER,
+    ELLIPSOID,
+    HULLS,
+    MESH,
+    Shapes,
+    color_of_geom,
+    geoms_that_touch,
+)
+
+MOST_TRIANGLES = 2000  # of a body ...
+MOST_IN_ALL = 20_000  # ... and of a file
+SHOWN = 3  # MuJoCo shows geoms of lower groups unless it is told otherwise
+CORNERS = 64  # of a cylinder or an ellipsoid
+DIGITS = 5  # points are kept to a hundredth of a millimetre
+CLEAR = 0.05  # what is less opaque is not drawn
+
+
+def add_visuals(
+    builder: ModelBuilder, source: Source, bodies: Bodies, shapes: Shapes, looks: Any
+) -> None:
+    """Add the surfaces of what is seen alone; they stand for the shapes that only touch.
+
+    Args:
+        builder: that the shapes are in already.
+        source: the compiled file.
+        bodies, shapes: what became of its bodies and geoms.
+        looks: mujoco.MjModel that has all that is to be seen, with the bodies of `source`; or None.
+    """
+    if looks is None:
+        return
+    known = {name: b for b, name in enumerate(names(source.m, "body", source.m.nbody))}
+    covered = _covered(source, shapes)
+    called = names(looks, "geom", looks.ngeom)
+    body_names = names(looks, "body", looks.nbody)
+    seen = _seen(looks)
+    those = np.unique(looks.geom_bodyid[seen])
+    most = min(MOST_TRIANGLES, MOST_IN_ALL // max(len(those), 1))
+    for theirs in those:
+        b = known.get(body_names[theirs])
+        if b is None:
+            continue
+        own: dict[tuple[int, int, int], list[int]] = {}  # by colour
+        for g in np.flatnonzero(seen & (looks.geom_bodyid == theirs)).tolist():
+            own.setdefault(color_of_geom(looks, g), []).append(g)
+        surfaces = [
+            together([_surface(looks, g, bodies.offsets[b]) for g in geoms])
+            for geoms in own.values()
+        ]
+        kept = decimated(surfaces, most)
+        for (color, geoms), (points, triangles) in zip(own.items(), kept, strict=True):
+            if len(triangles):
+                builder.visual(
+                    called[geoms[0]],
+                    bodies.names[b],
+                    points=np.round(points, DIGITS),
+                    triangles=triangles,
+                    color=color,
+                    instead_of=covered.get(int(source.m.body_weldid[b]), ()),
+                )
+
+
+def _seen(m: Any) -> NDArray[np.bool_]:
+    """Which geoms have a surface to be seen, touch nothing and are no simple shape."""
+    alpha = np.where(m.geom_matid < 0, m.geom_rgba[:, 3], 1.0)
+    with_material = m.geom_matid >= 0
+    alpha[with_material] = m.mat_rgba[m.geom_matid[with_material], 3]
+    shown = (m.geom_group < SHOWN) & (alpha > CLEAR) & np.isin(m.geom_type, HULLS)
+    return np.asarray(shown & ~geoms_that_touch(m))
+
+
+def _covered(source: Source, shapes: Shapes) -> dict[int, tuple[str, ...]]:
+    """Of rigid parts, by the first of their bodies, the geoms that visual meshes stand for.
+
+    That is what is there to touch alone: in MJCF what is of a group that MuJoCo does not show, in
+    URDF all.
+    """
+    m = source.m
+    hidden = geoms_that_touch(m) & shapes.carried
+    if not source.urdf:
+        hidden &= m.geom_group >= SHOWN
+    found: dict[int, tuple[str, ...]] = {}
+    for g in np.flatnonzero(hidden):
+        part = int(m.body_weldid[m.geom_bodyid[g]])
+        found[part] = (*found.get(part, ()), shapes.names[g])
+    return found
+
+
+def _surface(m: Any, g: int, offset: Any) -> Surface:
+    """Points, in the body's frame, and triangles of a geom."""
+    if m.geom_type[g] == MESH:
+        mesh = int(m.geom_dataid[g])
+        at, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+        points = np.asarray(m.mesh_vert[at : at + count], dtype=np.float64)
+        at, count = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
+        triangles = np.asarray(m.mesh_face[at : at + count], dtype=np.int64)
+    else:
+        points, triangles = _round(m, g)
+    return points @ rotation(m.geom_quat[g]).T + m.geom_pos[g] - offset, triangles
+
+
+def _round(m: Any, g: int) -> Surface:
+    """A cylinder or an ellipsoid in its own axes."""
+    from scipy.spatial import ConvexHull
+
+    assert m.geom_type[g] in (CYLINDER, ELLIPSOID)
+    if m.geom_type[g] == ELLIPSOID:
+        points, _ = ellipsoid(m.geom_size[g], CORNERS)
+    else:
+        points = prism(float(m.geom_size[g, 0]), float(m.geom_size[g, 1]), CORNERS // 2)
+    hull = ConvexHull(points)
+    triangles = np.array(hull.simplices, dtype=np.int64)
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return points, triangles

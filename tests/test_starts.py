@@ -1,0 +1,159 @@
+"""Episodes that begin in states of others: the same bits go on from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+pytest.importorskip("minari")
+
+from dynenvs.agents.data.collect import collect
+from dynenvs.agents.data.dataset import episodes, open_dataset
+from dynenvs.agents.data.starts import make_starts
+
+ROBOTS = ["PlanarHumanoid", "Quadruped", "DoublePendulum"]
+FEW = 40  # states
+
+
+def env_id(robot: str) -> str:
+    return f"dynenvs/{robot}-v0"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Of each robot the file of starts, and its two episodes."""
+    folder = tmp_path_factory.mktemp("starts")
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINARI_DATASETS_PATH", str(folder))
+        for robot in ROBOTS:
+            made = collect(env_id(robot), 2, seed=5, max_episode_steps=120)
+            dataset, path = open_dataset(made.name), folder / f"{robot}.npz"
+            assert make_starts(dataset, path, FEW) == FEW
+            found[robot] = path, [data for _, data in episodes(dataset)]
+    return found
+
+
+def places(observations: Any, recorded: list[Any]) -> list[tuple[int, int]]:
+    """Episode and step of the dataset where each observation was made."""
+    at = {
+        row.tobytes(): (number, step)
+        for number, data in enumerate(recorded)
+        for step, row in enumerate(data.observations)
+    }
+    return [at[row.tobytes()] for row in observations]
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_an_episode_goes_on_from_where_another_was(robot: str, recorded: Any) -> None:
+    """Every bit of what follows on the same actions is the dataset's."""
+    path, data = recorded[robot]
+    envs = gym.make_vec(env_id(robot), num_envs=30, starts=path)
+    observations, _ = envs.reset(seed=1)
+    begun = places(observations, data)
+    assert len(set(begun)) > 15
+    for ahead in range(20):
+        left = [ahead + step < len(data[number].rewards) for number, step in begun]
+        actions = np.zeros(envs.action_space.shape, np.float32)
+        for i, (number, step) in enumerate(begun):
+            if left[i]:
+                actions[i] = data[number].actions[step + ahead]
+        observations, rewards, *_ = envs.step(actions)
+        for i, (number, step) in enumerate(begun):
+            if left[i]:
+                there = data[number]
+                assert (observations[i] == there.observations[step + ahead + 1]).all()
+                assert rewards[i] == there.rewards[step + ahead]
+
+
+def test_the_share_begins_so_and_the_others_as_ever(recorded: Any) -> None:
+    path, data = recorded["PlanarHumanoid"]
+    known = {row.tobytes() for one in data for row in one.observations}
+    usual = gym.make_vec(env_id("PlanarHumanoid"), num_envs=400).reset(seed=50)[0]
+    for share in (0.0, 0.3):
+        option = {"starts": path, "starts_share": share}
+        envs = gym.make_vec(env_id("PlanarHumanoid"), num_envs=400, **option)
+        observations = envs.reset(seed=50)[0]
+        begun = np.array([row.tobytes() in known for row in observations])
+        assert abs(begun.mean() - share) <= 4 * np.sqrt(share * (1 - share) / 400)
+        assert (observations[~begun] == usual[~begun]).all()
+
+
+def test_single_and_batched_worlds_have_the_same_bits(recorded: Any) -> None:
+    """On any number of threads, through the ends of episodes, in both modes of beginning anew."""
+    option = {"starts": recorded["Quadruped"][0], "starts_share": 0.7, "max_episode_steps": 15}
+    actions = np.random.default_rng(0).uniform(-1, 1, (40, 64, 12)).astype(np.float32)
+
+    def run(threads: int, mode: str) -> Any:
+        envs = gym.make_vec(
+            env_id("Quadruped"), num_envs=64, num_threads=threads, autoreset_mode=mode, **option
+        )
+        return [envs.reset(seed=2)[0], *(envs.step(row)[0] for row in actions)]
+
+    for mode in ("SameStep", "NextStep"):
+        assert np.array_equal(run(1, mode), run(2, mode))
+    batched = run(1, "NextStep")
+    env = gym.make(env_id("Quadruped"), **option)
+    observation, over, k = env.reset(seed=2)[0], False, 0
+    for k, row in enumerate(actions):
+        assert (observation == batched[k][0]).all()
+        if over:
+            observation, over = env.reset()[0], False
+        else:
+            observation, _, terminated, truncated, _ = env.step(row[0])
+            over = terminated or truncated
+    assert (observation == batched[k + 1][0]).all()
+
+
+def test_friction_and_masses_are_the_episodes_own(recorded: Any) -> None:
+    ranges: dict[str, Any] = {"friction_range": (0.3, 0.9), "mass_range": (0.8, 1.2)}
+    envs = gym.make_vec(env_id("Quadruped"), num_envs=20, starts=recorded["Quadruped"][0], **ranges)
+    envs.reset(seed=1)
+    state = envs.unwrapped.get_state()["world"]
+    friction, scale = state["coefficients"]["friction"][:, 0], state["mass_scale"][:, 1:]
+    usual = envs.unwrapped.task.model.features["friction"][0]
+    assert ((0.3 * usual <= friction) & (friction <= 0.9 * usual)).all()
+    assert len(set(friction)) == 20
+    assert ((scale >= 0.8) & (scale <= 1.2)).all()
+    assert (scale.std(axis=0) > 0.02).all()
+
+
+def test_what_does_not_fit_is_refused(recorded: Any, tmp_path: Path) -> None:
+    path, _ = recorded["Quadruped"]
+    make = gym.make
+    with pytest.raises(ValueError, match=r"no file .*none\.npz.*dynenvs starts"):
+        make(env_id("Quadruped"), starts=tmp_path / "none.npz")
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ValueError, match="is no file of starts"):
+        make(env_id("Quadruped"), starts=broken)
+    np.savez(tmp_path / "other.npz", q=np.zeros(3))
+    with pytest.raises(ValueError, match="is no file of starts"):
+        make(env_id("Quadruped"), starts=tmp_path / "other.npz")
+    with np.load(path) as file:
+        whole = dict(file)
+    for name in ("world", "record"):
+        np.savez(tmp_path / "short.npz", **{**whole, name: whole[name][:, :-8]})
+        with pytest.raises(ValueError, match=f"{name} of .*must be bytes of shape"):
+            make(env_id("Quadruped"), starts=tmp_path / "short.npz")
+    np.savez(
+        tmp_path / "none.npz",
+        **{**whole, "world": whole["world"][:0], "record": whole["record"][:0]},
+    )
+    with pytest.raises(ValueError, match="holds no state"):
+        make(env_id("Quadruped"), starts=tmp_path / "none.npz")
+    (tmp_path / "none.npz").unlink()
+    for robot, options in (("Humanoid", {}), ("Quadruped", {"terrain": "rough"})):
+        with pytest.raises(ValueError, match="another environment, robot, ground"):
+            make(env_id(robot), starts=path, **options)
+    with pytest.raises(ValueError, match="starts_share"):
+        make(env_id("Quadruped"), starts=path, starts_share=1.5)
+    with pytest.raises(ValueError, match="name of a file"):
+        make(env_id("Quadruped"), starts=3)
+    env = make(env_id("Quadruped"), starts=path)
+    with pytest.raises(ValueError, match="'command' does not go with starts"):
+        env.reset(options={"command": (0.5, 0.0, 0.0)})

@@ -1,0 +1,78 @@
+"""`dynenvs train --starts`: runs whose episodes begin in states of a dataset."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from learning import PENDULUM, SMALL
+
+pytest.importorskip("minari")
+pytest.importorskip("stable_baselines3")
+
+from dynenvs.agents.data.collect import collect
+from dynenvs.agents.learn import train as training
+from dynenvs.agents.learn.settings import load_settings
+from dynenvs.agents.learn.starts import parse_starts
+from dynenvs.agents.learn.train import train
+from dynenvs.agents.policy_file import load_model
+
+pytestmark = pytest.mark.usefixtures("short_runs")
+NAME = "double-pendulum/expert-v0"
+
+
+def weights(path: Path) -> dict[str, bytes]:
+    state = load_model(path, PENDULUM).policy.state_dict()
+    return {name: value.numpy().tobytes() for name, value in state.items()}
+
+
+@pytest.mark.thorough
+def test_a_run_begins_in_a_datasets_states_and_resumes_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of what it sees first is up where the expert holds the pendulum; scores know nothing."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
+    collect(PENDULUM, 2)
+    seen: list[Any] = []
+    make = training.make_sb3_vec_env
+
+    def watched(*args: Any, **options: Any) -> Any:
+        venv = make(*args, **options)
+        if "starts" in options:
+            reset = venv.reset
+
+            def noted() -> Any:
+                seen.append(reset())
+                return seen[-1]
+
+            venv.reset = noted
+        return venv
+
+    monkeypatch.setattr(training, "make_sb3_vec_env", watched)
+    chosen = load_settings("ppo", PENDULUM, {**SMALL, "n_envs": 64, "n_timesteps": 2048})
+    begin: dict[str, Any] = {"seed": 1, "starts": (NAME, 0.5)}
+    log = train("ppo", PENDULUM, chosen, tmp_path / "whole", **begin)
+    assert log["starts"] == {"dataset": NAME, "share": 0.5}
+    assert log["options"] == {}
+    hanging = np.abs(seen[0] - np.median(seen[0], axis=0)).max(axis=1) < 0.5
+    assert 0.2 < hanging.mean() < 0.8
+    train("ppo", PENDULUM, chosen, tmp_path / "broken", minutes=0.0, **begin)
+    shutil.rmtree(tmp_path / "data")
+    train("ppo", PENDULUM, chosen, tmp_path / "broken", resume=True)
+    assert weights(tmp_path / "broken/last.zip") == weights(tmp_path / "whole/last.zip")
+    with pytest.raises(ValueError, match="--starts begins a run"):
+        train("ppo", PENDULUM, chosen, tmp_path / "broken", resume=True, starts=(NAME, 0.5))
+    with pytest.raises(FileNotFoundError, match="dynenvs collect"):
+        train("ppo", PENDULUM, chosen, tmp_path / "none", starts=(NAME, 0.5))
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_said_of_starts() -> None:
+    assert parse_starts("humanoid/expert-v0:0.7") == ("humanoid/expert-v0", 0.7)
+    assert parse_starts("humanoid") == ("humanoid", 0.5)
+    for wrong in ("humanoid:2", "humanoid:x", ":0.5", "humanoid:0"):
+        with pytest.raises(ValueError, match="a dataset and a share"):
+            parse_starts(wrong)
