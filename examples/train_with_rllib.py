@@ -71,7 +71,7 @@ def settings(env_id: str, runners: int, steps: int) -> PPOConfig:
     )
 
 
-def main(robot: str = "planar-humanoid", steps: int = 4_000_000, runners: int = 0) -> float:
+def main(robot: str = "planar-humanoid", steps: int = 1_300_000, runners: int = 0) -> float:
     """Train, and print how far it has come; returns the score."""
     algorithm = settings(ROBOTS[robot], runners, steps).build_algo()
     begin, done = time.perf_counter(), 0
@@ -91,6 +91,6 @@ def main(robot: str = "planar-humanoid", steps: int = 4_000_000, runners: int = 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("robot", choices=ROBOTS, nargs="?", default="planar-humanoid")
-    parser.add_argument("--steps", type=int, default=4_000_000)
+    parser.add_argument("--steps", type=int, default=1_300_000)
     parser.add_argument("--runners", type=int, default=0, help="processes that simulate")
     main(**vars(parser.parse_args()))
