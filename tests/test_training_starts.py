@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learning import PENDULUM, SMALL
+from learning import PENDULUM, SMALL, run
 
 pytest.importorskip("minari")
 pytest.importorskip("stable_baselines3")
@@ -76,3 +76,12 @@ def test_what_is_said_of_starts() -> None:
     for wrong in ("humanoid:2", "humanoid:x", ":0.5", "humanoid:0"):
         with pytest.raises(ValueError, match="a dataset and a share"):
             parse_starts(wrong)
+
+
+def test_the_option_starts_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scores are those of the standard beginning: what learning alone takes is --starts."""
+    wanted = ("train", "ppo", "double-pendulum", "--option", "starts=some.npz")
+    assert run(monkeypatch, *wanted) == 2
+    assert "train takes --starts DATASET[:SHARE]" in capsys.readouterr().err

@@ -246,7 +246,10 @@ def train(
     env_id = environment_id(env)
     more: dict[str, Any] = {"begin_from": from_, "minutes": minutes, "threads": threads}
     more["starts"] = None if starts is None else parse_starts(starts)
-    more |= parse_options(env_id, options)
+    chosen = parse_options(env_id, options)
+    if "starts" in chosen or "starts_share" in chosen:  # scores would be those of such episodes
+        raise ValueError("train takes --starts DATASET[:SHARE] instead of --option starts")
+    more |= chosen
     settings = chosen_settings(
         algorithm, env_id, set_ or [], config, steps=steps, refine=from_ is not None, resume=resume
     )
