@@ -18,7 +18,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 TREES = 30
 CASES = 3  # of one test that the quick run takes
-NOT_QUICK: dict[str, str] = {}  # files of which the quick run takes nothing, and why
+NOT_QUICK = {  # files of which the quick run takes nothing, and why
+    "test_browser_live.py": "a browser, or a server that others reach",
+    "test_browser_playing.py": "a browser",
+    "test_ray.py": "a cluster",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
