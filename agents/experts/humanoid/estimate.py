@@ -32,6 +32,11 @@ DOUBT = 2.0  # squares of changes of velocity that are needed to believe in one 
 CLEAR = 0.3  # shares of a delay below this, or as near to one, are none, or one
 MOST_CHANGE = 2.0  # of a velocity from which on it counts less and less [rad/s]
 LEG_TRUST = 8.0  # of what legs say of the tilt and the height, against the observation
+ARMS = JOINTS * LEGS + 3  # first joint of the arms
+SLIP = (0.01, 0.04)  # speed of a sole that carries, from which on and to which it slides [m/s]
+CALM = (0.1, 0.2)  # surprise of the arms' velocities, up to which that counts [rad/s]
+STEADY, NEWS = 0.99, 0.15  # what a call leaves of how much soles have slid, and adds to it
+DRY = (0.3, 0.8)  # of it, from which on and to which the ground is slippery
 SETTLING = 0.05  # of the cycle in which a sole that has come down lies down,
 LEAVING = 0.06  # and in which one that is about to leave is trusted less
 
@@ -166,6 +171,31 @@ def hold_feet(s: StateView, p: Any, legs: Records) -> None:
                 for r in range(TWIST):
                     total += one.inverse[k, r] * one.velocity[r]
                 s.v[one.first + k] -= share * total
+
+
+@inlined
+def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
+    """How slippery the ground is: soles that carry slide or turn on it; before `hold_feet`.
+
+    Noise moves them, too, but the arms as well: then what is seen of soles tells nothing.
+    """
+    slide = surprise = 0.0
+    for leg in range(LEGS):
+        one = legs[leg]
+        u, sure = one.velocity, confidence(p, one) * one.flat * smooth_step(one.phase / SETTLING)
+        speed = math.sqrt(u[3] * u[3] + u[4] * u[4]) + g.sole[0] * abs(u[2])
+        slide = max(slide, sure * speed)
+    for i in range(ARMS, ACTUATED):
+        surprise += p.error[9 + ACTUATED + i] ** 2
+    surprise = math.sqrt(surprise / (ACTUATED - ARMS))
+    if old.valid == 0.0 or old.faster > 0.0:  # pushed, it slides on any ground
+        slide = 0.0
+    slips = smooth_step((slide - SLIP[0]) / (SLIP[1] - SLIP[0]))
+    slips *= 1.0 - smooth_step((surprise - CALM[0]) / (CALM[1] - CALM[0]))
+    new.slips = min(STEADY * old.slips + NEWS * slips, 1.0)
+    low = smooth_step((new.slips - DRY[0]) / (DRY[1] - DRY[0]))
+    p.friction = g.friction[0] + low * (g.friction[1] - g.friction[0])
+    p.grip = g.grip[0] + low * (g.grip[1] - g.grip[0])
 
 
 @inlined

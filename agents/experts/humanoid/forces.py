@@ -77,7 +77,7 @@ def limit_forces(w: WorkspaceView, g: Any, p: Any, acc: Floats) -> None:
     What the soles cannot hold of a turn about the vertical, the torso takes up.
     """
     f = p.force
-    most = g.grip * max(f[2], 0.0)
+    most = p.grip * max(f[2], 0.0)
     excess = p.moment[2] - min(max(p.moment[2], -most), most)
     if excess != 0.0:
         _turn_torso(w, p, acc, excess)
@@ -87,7 +87,7 @@ def limit_forces(w: WorkspaceView, g: Any, p: Any, acc: Floats) -> None:
         x, y = p.inside[0] - p.moment[1] / f[2], p.inside[1] + p.moment[0] / f[2]
         p.inside[0] = min(max(x, -g.half_length), g.half_length)
         p.inside[1] = min(max(y, -g.half_width), g.half_width)
-    most = g.friction * f[2]
+    most = p.friction * f[2]
     size = math.sqrt(f[0] * f[0] + f[1] * f[1])
     shrink = most / max(size, most, 1e-9)
     f[0], f[1] = shrink * f[0], shrink * f[1]

@@ -19,7 +19,7 @@ def humanoid_biped() -> NDArray[Any]:
     b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
     b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
     b["half_width"] = robot.SOLE_HALF - 0.007
-    b["width"], b["width_slope"] = 0.20, 0.6
+    b["width"], b["width_slope"] = 0.18, 0.6
     b["least_width"], b["most_width"], b["reach"] = 0.07, 0.65, 0.6
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
@@ -27,7 +27,7 @@ def humanoid_biped() -> NDArray[Any]:
     b["landing"], b["landing_speed"] = 0.2, 0.2
     b["strongest"], b["most_turning"] = 25.0, 120.0
     b["most_swing"] = (1000.0, 1000.0, 100.0, 40.0, 40.0, 40.0)
-    b["friction"], b["grip"] = 0.7, 0.07
+    b["friction"], b["grip"] = (0.7, 0.22), (0.07, 0.02)
     b["phase_warp"] = 0.2
     b["clearance"], b["heel"] = 0.07, 0.15
     b["slow_frequency"], b["frequency_slope"] = env.GAIT

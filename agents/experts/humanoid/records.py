@@ -25,6 +25,7 @@ MEMO = record_type(
         ("late", "f8"),  # sums: of changes that were asked for a call earlier, times what happened
         ("sure", "f8"),  # ... and their squares
         ("asked", "f8", (2, NV)),  # accelerations of the last call and the one before
+        ("slips", "f8"),  # how much soles that carried have slid
         ("ahead", "f8"),  # of its own clock against the observed one [cycles]
         ("faster", "f8"),  # share by which it runs faster
     ]
@@ -78,8 +79,9 @@ BIPED = record_type(
         ("strongest", "f8"),  # horizontal acceleration of the base for balance [m/s^2]
         ("most_turning", "f8"),  # and its turning acceleration [rad/s^2]
         ("most_swing", "f8", (TWIST,)),  # acceleration of a foot [rad/s^2, m/s^2]
-        ("friction", "f8"),  # horizontal force over vertical, at most,
-        ("grip", "f8"),  # and moment about the vertical over vertical force [m]
+        # On dry ground and on slippery one:
+        ("friction", "f8", (2,)),  # horizontal force over vertical, at most,
+        ("grip", "f8", (2,)),  # and moment about the vertical over vertical force [m]
         # Of what is seen against what was expected, while either foot stands (`filter.py`):
         ("gain", "f8", (LEGS, STATES, STATES)),
         ("spread", "f8", (LEGS, STATES)),  # standard deviations
@@ -147,6 +149,8 @@ PLAN = record_type(
         ("delay", "f8"),  # of the motors, in control steps
         ("q", "f8", (NV + 1,)),  # the estimated state
         ("v", "f8", (NV,)),
+        ("friction", "f8"),  # horizontal force over vertical that is relied on,
+        ("grip", "f8"),  # and moment about the vertical over vertical force [m]
         ("inside", "f8", (2,)),  # from the middle of each sole to where it pushes [m]
         ("wrench", "f8", (3, 6)),  # the ground's, and its growth with a[0] and a[1]
         ("force", "f8", (3,)),  # of the ground [N]

@@ -9,8 +9,8 @@ forces have no horizontal moment (`forces.py`, where torques follow in closed fo
 swinging limbs' momentum is taken into account as it is, and all of it changes continuously with
 what is observed.
 
-What the next observation should be is carried to the next call; without it, the controller takes
-what it sees as it is.
+What the next observation should be is carried to the next call, and how much soles have slid;
+without that, the controller takes what it sees as it is, and the ground for dry.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dynenvs.agents.experts.common.state import BASE, angular_momentum, read_sta
 from dynenvs.agents.experts.humanoid.estimate import (
     act_later,
     blend,
+    feel_slips,
     foretell,
     hold_feet,
     rest_on_feet,
@@ -148,6 +149,7 @@ def _estimate(
     update_poses(m, s.q, w.pose)
     _read_base(s, w, p)
     find_soles(m, s, w, g, p, legs)
+    feel_slips(g, p, legs, old, new)
     hold_feet(s, p, legs)
     p.phase += p.delay * g.period * p.frequency
     p.phase -= math.floor(p.phase)
