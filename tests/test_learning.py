@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from learning import PENDULUM, SMALL
 
+from dynenvs.agents.data.teaching import STANDARD
 from dynenvs.agents.evaluation.rollout import make_batch, run_all
 from dynenvs.agents.experts.reference import reference_controller
 
@@ -37,8 +38,11 @@ from dynenvs.agents.learn.settings import (
 )
 from dynenvs.agents.learn.train import train
 from dynenvs.agents.policy_file import load_model, read_note, save_model, slim
+from dynenvs.memory.layout import Floats
 
 pytestmark = pytest.mark.usefixtures("short_runs")
+
+TROT = "dynenvs/PlanarQuadruped-v0"
 
 
 def settings(algorithm: str = "ppo", **changes: Any) -> dict[str, Any]:
@@ -212,7 +216,8 @@ def test_cloning_and_dagger_come_near_the_expert() -> None:
     assert np.abs(found - actions).mean() < 2.0 * losses[-1]
     steps: list[int] = []
     dagger(PENDULUM, 2, settings=quick, report=lambda seen, loss: steps.append(seen))
-    assert steps == [500, 1000, 1500, 2000]  # as many transitions as two episodes have
+    # As many transitions as two episodes have; no lesson before half of them have been shown
+    assert steps == [1000, 1500, 2000]
     loss = fit_value(model, quick, runs)
     assert loss < 1.0
 
@@ -234,15 +239,45 @@ def test_a_clone_spreads_its_actions_as_far_as_it_errs() -> None:
     assert (spread > 0.01).all()
 
 
-def test_noise_shakes_what_acts_in_dagger(monkeypatch: pytest.MonkeyPatch) -> None:
+def dagger_answers(monkeypatch: pytest.MonkeyPatch, shown: float) -> tuple[Examples, Floats]:
+    """What a short DAgger of the planar quadruped learns from, and the answers without memory."""
+    lessons: list[Examples] = []
+
+    def note(policy: Any, examples: Examples) -> Any:
+        lessons.append(examples)
+        return lambda chosen: next(policy.parameters()).sum()
+
+    monkeypatch.setattr(cloning, "_distance", note)
+    brief = Settings(
+        net_arch=(4,), worlds=2, round_steps=20, gradient_steps=1, last_steps=1, shown=shown
+    )
+    dagger(TROT, 1, settings=brief, report=lambda seen, loss: None)
+    expert = reference_controller(make_batch(TROT, 1, 1))
+    return lessons[-1], expert.predict(lessons[-1].observations)[0]
+
+
+@pytest.mark.thorough
+def test_dagger_asks_who_acts_with_memory_and_who_watches_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A round shown, of 40 examples, has the answers of an expert that remembers."""
+    examples, forgetful = dagger_answers(monkeypatch, 0.04)
+    np.testing.assert_array_equal(examples.actions[40:], forgetful[40:])
+    assert np.abs(examples.actions[:40] - forgetful[:40]).max() > 1e-4
+    longer, forgetful = dagger_answers(monkeypatch, 1.0)
+    np.testing.assert_array_equal(longer.actions[:40], examples.actions[:40])
+    assert np.abs(longer.actions[40:-40] - forgetful[40:-40]).max() > 1e-4
+    np.testing.assert_array_equal(longer.actions[-40:], forgetful[-40:])
+
+
+def test_noise_shakes_the_expert_in_dagger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first states are the same, and then go apart; the same seed shakes alike."""
     seen: list[np.ndarray] = []
     monkeypatch.setattr(cloning, "_scale", lambda policy, states: seen.append(states.copy()))
-    brief = Settings(
-        net_arch=(4,), worlds=5, round_steps=20, gradient_steps=1, last_steps=1, noise=0.05
-    )
-    for chosen in (brief._replace(noise=0.0), brief, brief):
-        dagger(PENDULUM, 1, settings=chosen, report=lambda seen, loss: None)
+    brief = Settings(net_arch=(4,), worlds=5, round_steps=20, gradient_steps=1, last_steps=1)
+    for noise in (0.0, 0.05, 0.05):
+        monkeypatch.setitem(STANDARD, PENDULUM, noise)
+        dagger(PENDULUM, 1, settings=brief, report=lambda seen, loss: None)
     calm, shaken, again = seen
     np.testing.assert_array_equal(shaken[:5], calm[:5])
     assert (np.abs(shaken[5:] - calm[5:]).max(axis=1) > 0.0).all()

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from dynenvs.agents.data.teaching import shares, standard_noise
 from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
+from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
 from dynenvs.envs.core.codes import RUNNING
@@ -49,7 +51,7 @@ class Settings(NamedTuple):
     batch_size: int = 512
     worlds: int = 50  # side by side in DAgger
     round_steps: int = 50  # control steps of each world between two lessons
-    noise: float = 0.0  # standard deviation of what is added to DAgger's actions
+    shown: float = 0.5  # share of DAgger's rounds in which the expert acts, the first ones
     gradient_steps: int = 200  # of a lesson
     last_steps: int = 12000  # of the last lesson, and of behaviour cloning (`scaled`)
     value_steps: int = 3000  # of the value function
@@ -65,6 +67,7 @@ class Examples(NamedTuple):
     actions: NDArray[np.float32]  # the teacher's, shape (n, nu)
 
 
+Answer = Callable[[Floats], tuple[Action, NDArray[Any]]]  # the expert's answers, and what acts
 EachStep = Callable[[PPO, Examples, float], None]  # a gradient step's model, lesson and loss
 
 
@@ -81,7 +84,7 @@ def scaled(settings: Settings, transitions: int) -> Settings:
 def shape_of_dagger(settings: Settings, transitions: int) -> tuple[int, int]:
     """Rounds of DAgger, and worlds side by side, for so many questions to the expert.
 
-    At least two rounds: in the first the expert acts.  Few questions leave worlds out.
+    At least two rounds: in the first ones the expert acts.  Few questions leave worlds out.
     """
     worlds = max(1, min(settings.worlds, transitions // (2 * settings.round_steps)))
     return max(2, round(transitions / (worlds * settings.round_steps))), worlds
@@ -195,11 +198,13 @@ def dagger(
     each_step: EachStep = ignore,
     **options: Any,
 ) -> PPO:
-    """DAgger: the expert acts in the first round, the policy in all others.
+    """DAgger: the expert acts in the first rounds, the policy in all others.
 
-    The expert goes on estimating from what it sees, whoever acts.  Noise on what acts lets it show
-    the way back from errors that a good policy seldom makes (Laskey et al., DART: noise injection
-    for robust imitation learning, CoRL 2017).
+    While the expert acts, it is with the noise of the standard dataset (`data/teaching.py`), and
+    with what it remembers.  A policy that begins to act with that much behind it falls seldom; one
+    that begins with less fills the examples with falls.  While the policy acts, the expert is asked
+    without its memory: that holds what its own answers would have done, and takes the difference,
+    which lasts, for motors that act late, say.
 
     Args:
         env_id: which environment.
@@ -220,35 +225,54 @@ def dagger(
     steps = (rounds - 1) * lesson_steps(settings) + settings.last_steps
     pupil = Pupil(policy.parameters(), settings, steps)
     observation, _ = envs.reset(seed=seed)
-    generator = np.random.default_rng(seed)
     shape = (rounds, settings.round_steps, worlds)
     observations = np.empty((*shape, observation.shape[1]))
     actions = np.empty((*shape, envs.task.model.nu), np.float32)
-    asking, acting = Acting(teacher, worlds), Acting(model, worlds)
+    asking = Acting(teacher, worlds)
+    shows, watches = _shows(asking, env_id, worlds, seed), partial(_watches, teacher, model)
+    shown = min(max(1, round(settings.shown * rounds)), rounds - 1)
     for number in range(rounds):
+        answer = shows if number < shown else watches
         for step in range(settings.round_steps):
-            asked = asking.act(observation)
-            observations[number, step], actions[number, step] = observation, asked
-            acts = asked
-            if number > 0:
-                acts = acting.act(observation)
-            shaken = acts + settings.noise * generator.standard_normal(acts.shape)
-            observation, *_ = envs.step(np.clip(shaken, -1.0, 1.0).astype(np.float32))
-            for each in (asking, acting):
-                each.note(envs.worlds.ends != RUNNING)
+            actions[number, step], acts = answer(observation)
+            observations[number, step] = observation
+            observation, *_ = envs.step(np.clip(acts, -1.0, 1.0).astype(np.float32))
+            asking.note(envs.worlds.ends != RUNNING)
         seen = Examples(
             observations[: number + 1].reshape(-1, observations.shape[-1]),
             actions[: number + 1].reshape(-1, actions.shape[-1]),
         )
-        if number == 0:
+        if number < shown - 1:  # few examples would be learned by heart
+            continue
+        lesson = lesson_steps(settings)
+        if number == shown - 1:
             _scale(policy, seen.observations)
-        last = number == rounds - 1
-        lesson = settings.last_steps if last else lesson_steps(settings)
+            lesson *= shown
+        elif number == rounds - 1:
+            lesson = settings.last_steps
         notes = partial(each_step, model, seen)
         loss = pupil.learn(_distance(policy, seen), len(seen.observations), lesson, notes)
         report(len(seen.observations), loss)
     set_spread(policy, seen)
     return model
+
+
+def _shows(asking: Acting, env_id: str, worlds: int, seed: int) -> Answer:
+    """The expert's answers, and what acts: they with noise."""
+    generator = np.random.default_rng(seed)
+    noise = shares(standard_noise(env_id, "expert"), range(worlds))[:, np.newaxis]
+
+    def answer(observation: Floats) -> tuple[Action, Floats]:
+        asked = asking.act(observation)
+        return asked, asked + noise * generator.standard_normal(asked.shape)
+
+    return answer
+
+
+def _watches(teacher: Policy, model: PPO, observation: Floats) -> tuple[Action, Action]:
+    """The expert's answers, without its memory, and what acts: the pupil's."""
+    asked, _ = teacher.predict(observation)
+    return asked, model.predict(observation, deterministic=True)[0]
 
 
 def learn_value(

@@ -8,11 +8,10 @@ Nothing is remembered between calls.  From one observation:
 2. The hinges' angles there.  All but the first are equal, so that the links lie on an arc, bent so
    that the last one points at the surface; that leaves one pose for each place of the tip.
 3. Torques by inverse dynamics (`dynenvs/simulation/inverse.py`) for joint accelerations of a
-   critically damped approach.  No coordinate is unactuated: at the spot, where the approach runs
-   into the contact, the nearest motion that the contact allows is asked for (status SOFT), with the
-   load shared for least torques.  On the way contacts are left out: balls that lie on the ground
-   are dragged off it by the torques of the free motion, where the allowed one would often be none
-   at all.
+   critically damped approach, contacts left out.  No coordinate is unactuated, and what runs into
+   the surface is stopped there; balls that lie on the ground are dragged off it.  So the torques
+   change smoothly with the observation: whoever asks what a contact allows gives other torques
+   for gaps of micrometres, which no learner can follow.
 4. Close to the spot, J^T f of the press is added: hybrid control of position and force (Raibert &
    Craig, Hybrid position/force control of manipulators, J. Dynamic Systems, Measurement, and
    Control 103, 1981), with all of the force along the surface's normal.
@@ -51,7 +50,7 @@ STRETCH = 0.95  # of the chain's length that is used on the way
 BLOCKED = 0.15  # too far out by this, the tip goes no further round [m]
 ASIDE = 0.004  # distance aside of the target at which the tip comes down all the same [m]
 RISE = 2.0  # height over the surface for a distance further aside
-PRESS = 0.15  # force on the surface, in weights of the chain
+PRESS = 0.2  # force on the surface, in weights of the chain
 PRESS_HEIGHT = 0.003  # over the surface, from which it grows [m]
 PRESS_ASIDE = 0.02  # distance aside of the target that it needs [m]
 HALVINGS = 50  # of the interval in which the arc's bend is sought: to the last digit
@@ -80,7 +79,7 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    load_cost: of each contact feature at the spot, and on the way, shape (2, nf); the other
+    load_cost: infinite for each contact feature, shape (nf,): none is asked to carry.  The other
     arguments are those of every expert (`BatchController`).  Returns how many had no solution.
     """
     m, s, w, v_des, _, room = open_memory(memory[thread])
@@ -88,13 +87,12 @@ def act(
     unsolved = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        force_x, force_z, at_spot = _plan(m, s, p, observations[i], q_ref)
+        force_x, force_z = _plan(m, s, p, observations[i], q_ref)
         for j in range(m.header[0].nv):
             error = min(max(q_ref[j] - s.q[j], -MOST_ERROR), MOST_ERROR)
             acceleration = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
             v_des[j] = s.v[j] + p.period * acceleration
-        cost = load_cost[0] if at_spot else load_cost[1]
-        status, _ = inverse_world(m, s, w, v_des, p.period, p.lookahead, cost)
+        status, _ = inverse_world(m, s, w, v_des, p.period, p.lookahead, load_cost)
         if status == UNSOLVED:
             unsolved += 1
         _push(m, s, w, p, force_x, force_z)
@@ -106,12 +104,10 @@ def act(
 
 
 @inlined
-def _plan(
-    m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats
-) -> tuple[float, float, bool]:
+def _plan(m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]:
     """Reads the state from the observation `o`, and writes the next pose into `q_ref`.
 
-    Returns the force to press with (x, z) [N], and whether the tip has arrived above its spot.
+    Returns the force to press with (x, z) [N].
     """
     n = m.header[0].nv
     for j in range(n):
@@ -142,10 +138,9 @@ def _plan(
     force = p.press * min(max(1.0 - height / PRESS_HEIGHT, 0.0), 1.0)
     if aside > PRESS_ASIDE:
         force = 0.0
-    at_spot = aside < CLEARANCE and height < 1.5 * CLEARANCE
     if on_wall:
-        return force, 0.0, at_spot
-    return 0.0, -force, at_spot
+        return force, 0.0
+    return 0.0, -force
 
 
 @inlined
@@ -203,12 +198,11 @@ class ChainController(BatchController):
     act = staticmethod(act)
 
     def know(self, task: ChainPendulumTask) -> Knowledge:
-        """The chain's sizes, and the costs of contact impulses at the spot and on the way."""
+        """The chain's sizes, and that no contact is asked to carry."""
         settings = np.zeros(1, SETTINGS)
         set_times(settings, task)
         for name in ("spacing", "radius", "pivot", "wall"):
             settings[name] = task.options[name]
         settings["press"] = PRESS * task.options["weight"]
-        load_cost = np.zeros((2, len(task.model.features)))
-        load_cost[1] = np.inf
+        load_cost = np.full(len(task.model.features), np.inf)
         return Knowledge(task.model, settings, load_cost, 8 * task.links)
