@@ -66,7 +66,7 @@ def trunk_of(env: DynEnv) -> int:
 @every_env
 def test_off_a_world_remembers_and_says_nothing_of_it(name: str) -> None:
     env = make(name, action_delay=0, motor_strength_range=[1, 1], observation_noise=0)
-    assert env.worlds.task_states.dtype == env.task.record
+    assert env.worlds.task_states.dtype == env.task.own_record
     assert "privileged" not in env.reset(seed=0)[1]
 
 

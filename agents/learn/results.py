@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.evaluation.options import spoken
+from dynenvs.agents.learn.aggregate import middle
 from dynenvs.files import written_whole
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
@@ -30,6 +31,8 @@ COLUMNS = (
     "falls of 100",
     "speed error, m/s",
     "effort",
+    "slip, m",
+    "torque change",
     "steps",
     "minutes",
     "in the simulator",
@@ -46,8 +49,20 @@ seeds that no training begins with: 0 for standing still (the pendulum: for hang
 for the expert.  Policies act deterministically.  A return is a mean, with its standard deviation
 over the episodes; of several seeds the means over seeds stand here, and the least and the greatest
 score in brackets; so are the lines and bands of the plots.  "Effort" is the mean square of the
-actions, "minutes" the wall-clock time with evaluations, "in the simulator" the simulator's share
-of it, "run on" the day: what is older than today's code compares with the expert of its own day.
+actions, "slip" how far standing feet slide in an episode, "torque change" the 99th percentile from
+one control step to the next, of the limits, "minutes" the wall-clock time with evaluations, "in the
+simulator" the simulator's share of it, "run on" the day: what is older than today's code compares
+with the expert of its own day.
+"""
+TOGETHER = """\
+## All environments
+
+The interquartile mean is that of the middle half of all runs' scores, in the environments with
+their standard options; its interval (95 %) is of a bootstrap that draws seeds anew within each
+environment (Agarwal et al. 2021), and is missing where one of them has a single run.
+
+| agent | environments | runs | interquartile mean | interval |
+| --- | ---: | ---: | ---: | ---: |
 """
 NAMES = {"clone": "cloned", "dagger": "DAgger", "ppo": "PPO", "sac": "SAC", "td3": "TD3"}
 PANEL = (9.6, 3.6)  # [inches]
@@ -68,7 +83,7 @@ def write_page(folder: Path, page: Path) -> int:
     logs = [_read(path) for path in sorted(folder.glob("*.json"))]
     if not logs:
         raise FileNotFoundError(f"there is no log (*.json) in {str(folder)!r}")
-    text = [HEAD]
+    text = [HEAD, _together(logs)]
     places = sorted({_place(log) for log in logs}, key=lambda place: (_number(place), place))
     for place in places:
         own = [log for log in logs if _place(log) == place]
@@ -147,6 +162,23 @@ def _table(logs: Logs) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
+def _together(logs: Logs) -> str:
+    """One row an agent, over all environments."""
+    rows = []
+    for name, runs in _groups([log for log in logs if "final" in log]).items():
+        scores: dict[str, list[float]] = defaultdict(list)
+        for run in runs:
+            if not run.get("options"):
+                scores[run["env"]].append(run["final"]["score"])
+        if scores:
+            found = middle([np.array(own) for own in scores.values()])
+            known = found.low == found.low
+            span = f"{found.low:.3f} to {found.high:.3f}" if known else ""
+            count = sum(map(len, scores.values()))
+            rows.append(f"| {name} | {len(scores)} | {count} | {found.mean:.3f} | {span} |\n")
+    return TOGETHER + "".join(rows)
+
+
 def _name(log: dict[str, Any]) -> str:
     name = NAMES[log["kind"]]
     if log.get("relabelled"):
@@ -164,7 +196,7 @@ def _row(
 
     scores = [final["score"] for final in finals]
     span = f" ({min(scores):.3f} to {max(scores):.3f})" if len(scores) > 1 else ""
-    error = mean("speed_error")
+    error, slip, change = mean("speed_error"), mean("slip"), mean("torque_change")
     return (
         name,
         str(len(finals)) if steps else "",
@@ -174,6 +206,8 @@ def _row(
         f"{mean('falls'):.0f}",
         f"{error:.3f}" if np.isfinite(error) else "",
         f"{mean('effort'):.4f}",
+        f"{slip:.3f}" if np.isfinite(slip) else "",
+        f"{change:.2f}" if np.isfinite(change) else "",
         steps,
         minutes,
         share,

@@ -73,6 +73,7 @@ class TaskWorld(NamedTuple):
     constants: Any  # `Task.constants`, a tuple of arrays
     task: Records  # what it remembers of this world, shape (1,)
     action: Floats  # shape (nu,)
+    last_action: Floats  # torques of the control step before, over their limits, shape (nu,)
     buffer: Bytes  # workspace
 
 
@@ -155,6 +156,8 @@ def _control_step(
             return False
         w.s.status[0].overflow += 1
     batch.rewards[i] = finish(w, done == DONE)
+    for k in range(w.action.shape[0]):
+        w.last_action[k] = w.action[k]
     return True
 
 
@@ -177,14 +180,16 @@ def _world(
     """World number i, with a workspace."""
     h, n = m.header[0], batch.mask.shape[0]
     kept, nu = batch.task_states.shape[0] // n, batch.actions.shape[0] // (8 * n)
+    task = vector(batch.task_states, i * kept, 1, kind)
     return TaskWorld(
         packed,
         m,
         open_state(m, vector(batch.states, i * h.state_bytes, h.state_bytes, np.uint8)),
         call.options,
         call.constants,
-        vector(batch.task_states, i * kept, 1, kind),
+        task,
         vector(batch.actions, 8 * i * nu, nu, np.float64),
+        vector(batch.task_states, i * kept + task.itemsize, nu, np.float64),
         vector(buffer, 0, h.workspace_bytes, np.uint8),
     )
 
@@ -266,6 +271,7 @@ def _end_one(
         for k in range(size):
             row[k] = batch.initial[k]
         rest(w.action)
+        rest(w.last_action)
         w.task[0].steps, w.task[0].end = 0, RUNNING
         begin(w)
         if has_starts(batch):

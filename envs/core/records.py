@@ -28,6 +28,16 @@ class RewardTerm(NamedTuple):
     meaning: str
 
 
+# Of all walkers, and only where `reward_weights` asks for them
+SLIP = RewardTerm("slip", 0.0, "as commanded, on feet that do not slide")
+SMOOTHNESS = RewardTerm("smoothness", 0.0, "as commanded, with torques that change little")
+
+
+def last_action_field(nu: int) -> tuple[str, str, tuple[int, ...]]:
+    """What follows a task's own record: the torques of the last control step, over their limits."""
+    return ("last_action", "f8", (nu,))
+
+
 def task_record(terms: Sequence[RewardTerm], fields: Sequence[Field]) -> np.dtype[Any]:
     """What a world remembers beside its physical state.
 

@@ -7,6 +7,10 @@ import math
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
 
+# Change of torques from one control step to the next that leaves exp(-1): root mean square, over
+# their limits
+CHANGE_SCALE = 0.2
+
 
 @inlined
 def closeness(error: float, scale: float) -> float:
@@ -21,3 +25,13 @@ def ease(action: Floats) -> float:
     for i in range(action.shape[0]):
         total += action[i] * action[i]
     return 1.0 - total / action.shape[0]
+
+
+@inlined
+def smoothness(action: Floats, before: Floats) -> float:
+    """1 where torques stay, exp(-1) where their changes' root mean square is CHANGE_SCALE."""
+    total = 0.0
+    for i in range(action.shape[0]):
+        change = action[i] - before[i]
+        total += change * change
+    return math.exp(-total / (action.shape[0] * CHANGE_SCALE * CHANGE_SCALE))

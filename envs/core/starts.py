@@ -44,7 +44,7 @@ def write_starts(path: Path, task: Any, world: Bytes, record: Bytes) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    own = record[:, : task.record.itemsize]  # what disturbs follows
+    own = record[:, : task.own_record.itemsize]  # what disturbs follows
     with written_whole(path) as draft, draft.open("wb") as file:
         np.savez_compressed(file, mark=mark(task), world=world, record=own)
 
@@ -89,7 +89,7 @@ def mark(task: Any) -> str:
     """What two tasks must have in common for states of one to be states of the other."""
     model: Model = task.model
     digest = hashlib.sha256(model.packed.tobytes())
-    digest.update(f"{type(task).__name__} {model.state_dtype} {task.record}".encode())
+    digest.update(f"{type(task).__name__} {model.state_dtype} {task.own_record}".encode())
     return digest.hexdigest()
 
 
@@ -100,7 +100,7 @@ def _check_rows(path: str | Path, task: Any, world: Bytes, record: Bytes) -> Non
         ValueError: of another size, or not finite.
     """
     kind = task.model.state_dtype
-    sizes = {"world": (world, kind.itemsize), "record": (record, task.record.itemsize)}
+    sizes = {"world": (world, kind.itemsize), "record": (record, task.own_record.itemsize)}
     for name, (rows, size) in sizes.items():
         if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape != (len(world), size):
             raise ValueError(

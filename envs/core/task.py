@@ -27,7 +27,7 @@ from dynenvs.envs.core.disturbance_options import (
     read_motors,
 )
 from dynenvs.envs.core.disturbance_records import drawn_fields
-from dynenvs.envs.core.records import RewardTerm, checked_weights
+from dynenvs.envs.core.records import RewardTerm, checked_weights, last_action_field
 from dynenvs.envs.core.starts import read_starts
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import record_type
@@ -75,7 +75,7 @@ class Task(ABC):
 
     Attributes:
         run: the compiled kernel that starts and steps worlds; see `loop.py`.
-        record: dtype of what a world keeps beside its physical state.
+        record: dtype of what the kernel itself keeps of a world beside its physical state.
         option_record: dtype of the constants that `run` reads.
         info_record: dtype of the scalars in `info`.
         reward_terms: what the reward is the sum of.
@@ -254,7 +254,12 @@ class Task(ABC):
 
     @property
     def state_record(self) -> np.dtype[Any]:
-        """What a world keeps beside its physical state: `record`, then what disturbs it."""
+        """What a world keeps beside its physical state: `own_record`, then what disturbs it."""
         if not len(self.disturbance):
-            return self.record
-        return record_type([*self.record.descr, *drawn_fields(self.model.nu)])
+            return self.own_record
+        return record_type([*self.own_record.descr, *drawn_fields(self.model.nu)])
+
+    @property
+    def own_record(self) -> np.dtype[Any]:
+        """What it keeps, disturbed or not: `record`, then the torques of the last control step."""
+        return record_type([*self.record.descr, last_action_field(self.model.nu)])

@@ -15,8 +15,16 @@ from typing import Any, ClassVar
 
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.core.feet import reward_gait
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
-from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
+from dynenvs.envs.core.records import (
+    SLIP,
+    SMOOTHNESS,
+    RewardTerm,
+    info_record,
+    option_record,
+    task_record,
+)
 from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.legged.kernel import (
@@ -60,6 +68,8 @@ TERMS = (
     RewardTerm("velocity", 0.8, "the pelvis moves and turns as commanded"),
     RewardTerm("ease", 0.1, "as commanded, and without effort"),
     RewardTerm("posture", 0.1, "as commanded, upright and at the standing height"),
+    SLIP,
+    SMOOTHNESS,
 )
 TASK = task_record(TERMS, TASK_FIELDS)
 OPTIONS = option_record(TERMS, OPTION_FIELDS)
@@ -94,6 +104,7 @@ def _begin(w: TaskWorld) -> None:
     begin_travel(w)
     t = w.task[0]
     t.reward_velocity = t.reward_ease = t.reward_posture = 0.0
+    t.reward_slip = t.reward_smoothness = 0.0
 
 
 @inlined
@@ -120,7 +131,8 @@ def _reward(w: TaskWorld) -> float:
     t.reward_velocity = o.weight_velocity * follows
     t.reward_ease = o.weight_ease * follows * ease(w.action)
     t.reward_posture = o.weight_posture * follows * posture
-    return t.reward_velocity + t.reward_ease + t.reward_posture
+    total = t.reward_velocity + t.reward_ease + t.reward_posture
+    return total + reward_gait(w, w.constants[3], follows)
 
 
 @inlined
@@ -143,6 +155,7 @@ def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
     r, t = vector(info, 0, 1, INFO)[0], w.task[0]
     r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
     r.reward_posture = t.reward_posture
+    r.reward_slip, r.reward_smoothness = t.reward_slip, t.reward_smoothness
     describe(w, r, info, INFO_BYTES)
 
 
@@ -270,7 +283,13 @@ class HumanoidEnv(LeggedRobot):
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)
 
-    The leading factors are weights: the option `reward_weights` has others.
+    - `reward_slip` = 0 f exp(-(v / 0.1 m/s)^2), v the greatest speed over the ground of a foot's
+      point that carries load
+    - `reward_smoothness` = 0 f exp(-(c / 0.2)^2), c the root mean square of the torques' changes
+      from the control step before, over their limits
+
+    The leading factors are weights: the option `reward_weights` has others, and lets the last two
+    count.
 
     ## Starting State
     Standing with knees and elbows a little bent, uniform noise of `reset_noise` on joint angles

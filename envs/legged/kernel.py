@@ -4,7 +4,7 @@ How an episode begins, what happens in a control step beside the physics, and si
 robots' own files (`humanoid.py`, `quadruped.py`) say which of these make their task.  All take one
 world as a `TaskWorld`, whose `constants` are the robot's standing pose [m, rad]; each contact
 feature's leg, BODY, ITSELF or OBJECT; the record of each loose object, which are the model's last
-bodies.
+bodies; where feet touch.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def stand(w: TaskWorld) -> None:
     On terrain also the place and the heading are drawn; loose objects last, so that nothing depends
     on them.
     """
-    standing, feet, objects = w.constants
+    standing, feet, objects, _ = w.constants
     m, s, o, generator = w.m, w.s, w.options[0], w.task["generator"]
     for i in range(standing.shape[0]):
         s.q[i] = standing[i]

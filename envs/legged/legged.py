@@ -24,6 +24,7 @@ from dynenvs.envs.core.blocks import (
     symmetric,
 )
 from dynenvs.envs.core.disturbance_options import FACTORS, trunk_fields
+from dynenvs.envs.core.feet import soles
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.legged.object_records import (
     FREE_Q,
@@ -95,6 +96,7 @@ class LeggedTask(Task):
         foot_of_feature: number of the leg whose foot a contact candidate belongs to; BODY for what
             else of the robot touches the ground, ITSELF for what touches the robot, OBJECT for what
             a loose object touches.
+        soles: SOLE of each contact candidate.
         loose: the loose objects, the model's last bodies.
         object_table: OBJECT of each of them.
     """
@@ -137,6 +139,7 @@ class LeggedTask(Task):
         self.standing = np.array([*base, *self.pose])
         check_room(self.model, self.loose)
         self.foot_of_feature = self.feet_of(self.model)
+        self.soles = soles(self.model, self.foot_of_feature)
         self._fill()
         self._place_objects()
 
@@ -293,8 +296,8 @@ class LeggedTask(Task):
         return low, high
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """The standing pose, the feet and the loose objects."""
-        return self.standing, self.foot_of_feature, self.object_table
+        """The standing pose, the feet, the loose objects and where the feet touch."""
+        return self.standing, self.foot_of_feature, self.object_table, self.soles
 
     def neutral(self) -> Floats:
         """The standing pose."""

@@ -31,7 +31,7 @@ def observe(w: TaskWorld, observation: Floats) -> None:
     terrain the height scan follows, or, where they are to be seen, the loose objects.
     """
     m, s, o, t = w.m, w.s, w.options[0], w.task[0]
-    _, feet, objects = w.constants
+    _, feet, objects, _ = w.constants
     nu = m.header[0].nv - ROOT - FREE_V * objects.shape[0]
     below = 0.0
     if o.terrain != FLAT:
@@ -90,7 +90,7 @@ def describe(w: TaskWorld, r: Any, info: Bytes, at: int) -> None:
     of loose objects.
     """
     m, s, o, t, action = w.m, w.s, w.options[0], w.task[0], w.action
-    _, feet, objects = w.constants
+    _, feet, objects, _ = w.constants
     nu = action.shape[0]
     torques = vector(info, at, nu, np.float64)
     forces = matrix(info, at + 8 * nu, o.legs, 3, np.float64)

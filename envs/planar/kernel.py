@@ -14,6 +14,7 @@ import numpy as np
 
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.core.feet import reward_gait
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.core.rewards import closeness, ease
@@ -47,7 +48,7 @@ def run(
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken (`loop.py`).
 
-    constants: the standing pose [m, rad], shape (nq,), and each feature's leg or -1
+    constants: the standing pose [m, rad], shape (nq,), each feature's leg or -1, where feet touch
     """
     call = Call(packed, options, constants, table, progress, thread, order)
     carry_out(_begin, set_torques, _finish, _write, TASK, call)
@@ -65,7 +66,7 @@ def _begin(w: TaskWorld) -> None:
 
     The generator is the task's first field; the clock starts in either double support.
     """
-    standing, feet = w.constants
+    standing, feet, _ = w.constants
     m, s, o, t, generator = w.m, w.s, w.options[0], w.task[0], w.task["generator"]
     drawn = uniform(generator, o.low_command, o.high_command)
     if not t.commanded:
@@ -87,6 +88,7 @@ def _begin(w: TaskWorld) -> None:
     t.x = s.q[0]
     t.speed = 0.0
     t.reward_velocity = t.reward_ease = t.reward_height = 0.0
+    t.reward_slip = t.reward_smoothness = 0.0
 
 
 @inlined
@@ -161,6 +163,7 @@ def _describe(w: TaskWorld, info: Bytes) -> None:
     r.x_position, r.x_velocity, r.command = s.q[0], t.speed, t.command
     r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
     r.reward_height = t.reward_height
+    r.reward_slip, r.reward_smoothness = t.reward_slip, t.reward_smoothness
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
     for i in range(nu):
         torques[i] = w.action[i] * m.dofs[o.root + i].effort
@@ -183,7 +186,8 @@ def _reward(w: TaskWorld) -> float:
     t.reward_velocity = o.weight_velocity * following
     t.reward_ease = o.weight_ease * following * ease(w.action)
     t.reward_height = o.weight_height * following * height
-    return t.reward_velocity + t.reward_ease + t.reward_height
+    total = t.reward_velocity + t.reward_ease + t.reward_height
+    return total + reward_gait(w, w.constants[2], following)
 
 
 @inlined

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
+from dynenvs.envs.core.records import (
+    SLIP,
+    SMOOTHNESS,
+    RewardTerm,
+    info_record,
+    option_record,
+    task_record,
+)
 
 ROOT = 2  # slides of the root, x and z; where it is free to pitch, that angle follows
 
@@ -10,6 +17,8 @@ TERMS = (
     RewardTerm("velocity", 0.8, "the hip follows the command"),
     RewardTerm("ease", 0.1, "follows it without effort"),
     RewardTerm("height", 0.1, "follows it at its standing height"),
+    SLIP,
+    SMOOTHNESS,
 )
 
 TASK = task_record(

@@ -26,6 +26,7 @@ from dynenvs.envs.core.blocks import (
 )
 from dynenvs.envs.core.commands import give_command
 from dynenvs.envs.core.disturbance_options import FACTORS, trunk_fields
+from dynenvs.envs.core.feet import soles
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.planar.kernel import run
@@ -69,6 +70,7 @@ class WalkerTask(Task):
         standing: the standing pose with its root at the origin [m, rad], shape (nq,).
         legs: names of the legs.
         foot_of_feature: number of the leg whose foot a contact candidate belongs to, or -1.
+        soles: SOLE of each contact candidate.
     """
 
     command: float | None = None
@@ -102,6 +104,7 @@ class WalkerTask(Task):
         super().__post_init__()
         self.standing = np.concatenate([np.zeros(self.root), np.tile(self.pose, len(self.legs))])
         self.foot_of_feature = self._feet_of_features()
+        self.soles = soles(self.model, self.foot_of_feature)
         options = self.options
         options["root"] = self.root
         options["legs"] = len(self.legs)
@@ -171,8 +174,8 @@ class WalkerTask(Task):
         }
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """The standing pose and the feet."""
-        return self.standing, self.foot_of_feature
+        """The standing pose, the feet and where they touch."""
+        return self.standing, self.foot_of_feature, self.soles
 
     def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Torques and the contact forces of each leg's foot."""
