@@ -192,8 +192,11 @@ DIAGRAMS = {
                 "joint accelerations, critically damped",
             ),
             Stage(
-                "Inverse dynamics through contact",
-                ("torques for the nearest motion that the contact allows",),
+                "Inverse dynamics",
+                (
+                    "torques for these accelerations, contacts left out:",
+                    "they do not jump where the tip touches",
+                ),
                 "torques",
             ),
             Stage(

@@ -11,6 +11,8 @@ import argparse
 import logging
 import os
 import pickle
+import shlex
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -252,16 +254,14 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     console = open_console()
     most = options.workers or available_threads() + 2
-    words = [name, str(options.page)] + [f"--episodes {options.episodes}"] * (
-        options.episodes != 400
-    )
+    command = f"{name} {shlex.join(sys.argv[1:] if arguments is None else arguments)}"
     before = load() or 0.0
     try:
         pieces = []
         for env in options.envs:
             with console.status(env, spinner="line"):
                 pieces.append(measure(environment_id(env), options.episodes, most))
-        write_page(options.page, pieces, options.episodes, before, " ".join(words))
+        write_page(options.page, pieces, options.episodes, before, command)
     except (ValueError, ModuleNotFoundError, MissingPeer) as error:
         parser.error(str(error))
     console.print(_table(pieces), highlight=False)
