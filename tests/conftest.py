@@ -116,7 +116,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         monkeypatch.setattr(watch, function.__name__, short)
     monkeypatch.setattr(watch, "EVALUATIONS", 4)
     monkeypatch.setattr(training, "FIRST_LOOK", 2)
-    monkeypatch.setattr(training, "finish", lambda env_id, path: {"score": 0.0})
+    monkeypatch.setattr(training, "finish", lambda env_id, path, **options: {"score": 0.0})
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     threads, state = torch.get_num_threads(), random.getstate()

@@ -1,8 +1,8 @@
 """The whole state of a training run in one zip: what `--resume` goes on from.
 
 Beside stable-baselines3's members (weights, optimizers, counters) the zip holds the worlds, the
-monitor's sums, the observations' moments, all random generators and, of SAC and TD3, the replay
-buffer.  It is written whole or not at all.
+monitor's sums, a curriculum's level, the observations' moments, all random generators and, of SAC
+and TD3, the replay buffer.  It is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
 
+from dynenvs.agents.learn.curriculum import curriculum_of
 from dynenvs.agents.policy_file import extract, save_model
 from dynenvs.agents.sb3 import WorldsVecEnv
 
@@ -42,11 +43,13 @@ def save_checkpoint(
     """
     assert model.env is not None
     monitor, worlds = _inside(model.env)
+    curriculum = curriculum_of(model.env)
     state = {
         "run": run,
         "worlds": worlds.envs.get_state(),
         "monitor": (monitor.episode_returns, monitor.episode_lengths, monitor.episode_count),
         "reset_infos": worlds.reset_infos,
+        "curriculum": curriculum.get_state() if curriculum else None,
         "generators": {
             "python": random.getstate(),
             "numpy": np.random.get_state(),  # noqa: NPY002 (stable-baselines3 draws from it)
@@ -90,6 +93,8 @@ def restore_checkpoint(model: BaseAlgorithm, path: Path) -> dict[str, Any]:
     worlds.envs.set_state(state["worlds"])
     monitor.episode_returns, monitor.episode_lengths, monitor.episode_count = state["monitor"]
     worlds.reset_infos = state["reset_infos"]
+    if curriculum := curriculum_of(model.env):
+        curriculum.set_state(state["curriculum"])
     return {**state["run"], "generators": state["generators"]}
 
 

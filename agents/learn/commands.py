@@ -184,6 +184,14 @@ RunFolder = Annotated[
     Path | None, typer.Option(help="The run's folder; runs/ENV/ALGORITHM-SEED if absent.")
 ]
 From = Annotated[Path | None, typer.Option("--from", help="Zip of a policy to go on from.")]
+CurriculumFrom = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--curriculum",
+        help="Where an option begins, as push_impulse=0: it goes to the run's own value as the "
+        "score rises; may be several.",
+    ),
+]
 Starts = Annotated[
     str | None,
     typer.Option(
@@ -229,6 +237,7 @@ def train(
     out: RunFolder = None,
     from_: From = None,
     starts: Starts = None,
+    curriculum: CurriculumFrom = None,
     resume: Resume = False,
     steps: Steps = None,
     minutes: Minutes = None,
@@ -246,6 +255,7 @@ def train(
     env_id = environment_id(env)
     more: dict[str, Any] = {"begin_from": from_, "minutes": minutes, "threads": threads}
     more["starts"] = None if starts is None else parse_starts(starts)
+    more["curriculum"] = parse_options(env_id, curriculum)
     chosen = parse_options(env_id, options)
     if "starts" in chosen or "starts_share" in chosen:  # scores would be those of such episodes
         raise ValueError("train takes --starts DATASET[:SHARE] instead of --option starts")

@@ -76,8 +76,8 @@ def train_one(one: Training) -> Any:
     begun = (one.folder / "last.zip").exists()
     more = {**one.more}
     if begun:  # it goes on from its own folder
-        more.pop("begin_from", None)
-        more.pop("starts", None)
+        for name in ("begin_from", "starts", "curriculum"):
+            more.pop(name, None)
     return train(
         one.algorithm,
         one.env_id,

@@ -21,6 +21,7 @@ from dynenvs.agents.evaluation.rollout import make_batch, run_all
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
+from dynenvs.agents.learn.curriculum import Curriculum
 from dynenvs.agents.learn.machine import learner_threads, machine
 from dynenvs.agents.learn.network import Moments
 from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
@@ -45,6 +46,7 @@ def train(
     seed: int | None = None,
     begin_from: Path | None = None,
     starts: tuple[str, float] | None = None,
+    curriculum: dict[str, Any] | None = None,
     resume: bool = False,
     minutes: float | None = None,
     threads: int | None = None,
@@ -62,6 +64,8 @@ def train(
         seed: of weights, worlds and noise; 0 if None.
         begin_from: zip of a policy to go on from, a cloned one, say.
         starts: a dataset in whose states episodes begin, and the share of them that do; of a run
+            that is resumed its own.
+        curriculum: options with the easy values that they begin with (`curriculum.py`); of a run
             that is resumed its own.
         resume: go on from the folder's `last.zip`.
         minutes: stop when the run has taken so many, between two rollouts.
@@ -83,11 +87,12 @@ def train(
         raise FileExistsError(f"{str(folder)!r} holds a run: --resume it, or choose another --out")
     changed: dict[str, Any] = {}
     if resume:
-        _refuse_beginnings(begin_from, starts)
+        _refuse_beginnings(begin_from, starts, curriculum)
         log, changed = _told_anew(folder, algorithm, env_id, settings, seed, options)
     else:
         log = _new_log(algorithm, env_id, settings, seed or 0, begin_from, options)
         log["starts"] = starts and {"dataset": starts[0], "share": starts[1]}
+        log["curriculum"] = curriculum
     settings, options = log["settings"], log["options"]
     check_options(env_id, options)
     with learner_threads(settings["learner_threads"]), kept_starts(folder, log) as more:
@@ -111,6 +116,8 @@ def _carry_out(
         log[name] for name in ("kind", "env", "settings", "options")
     )
     venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options, **starts)
+    if log.get("curriculum"):
+        venv = Curriculum(venv, env_id, log["curriculum"], options)
     env = Rewards(venv, settings["reward_scale"])
     if resume:
         computed = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
@@ -219,14 +226,22 @@ def _new_log(
     }
 
 
-def _refuse_beginnings(begin_from: Path | None, starts: tuple[str, float] | None) -> None:
+def _refuse_beginnings(
+    begin_from: Path | None,
+    starts: tuple[str, float] | None,
+    curriculum: dict[str, Any] | None,
+) -> None:
     """What is for new runs alone.
 
     Raises:
         ValueError: it is given.
     """
-    for name, value in (("--from", begin_from), ("--starts", starts)):
-        if value is not None:
+    for name, value in (
+        ("--from", begin_from),
+        ("--starts", starts),
+        ("--curriculum", curriculum),
+    ):
+        if value:
             raise ValueError(
                 f"{name} begins a run and --resume goes on with one: choose one of them"
             )

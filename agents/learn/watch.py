@@ -14,6 +14,7 @@ from stable_baselines3.common.logger import configure
 from dynenvs.agents.evaluation.evaluate import WATCHED_SEED, evaluate, references, summary
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import save_checkpoint, set_generators
+from dynenvs.agents.learn.curriculum import curriculum_of
 from dynenvs.agents.learn.network import Moments, set_moments
 from dynenvs.agents.learn.rewards import Rewards, power_at
 from dynenvs.agents.learn.stop import Stop
@@ -144,12 +145,14 @@ class Watch(BaseCallback):
         self.logger.record("eval/mean_reward", result.mean_return)
         self.logger.record("eval/mean_ep_length", float(np.mean(result.lengths)))
         self.logger.dump(self.num_timesteps)
+        curriculum = curriculum_of(self.training_env)
         best = max((point["score"] for point in log["curve"]), default=-np.inf)
         log["curve"].append(
             {
                 "steps": self.num_timesteps,
                 "minutes": self.elapsed / 60.0,
                 "score": score,
+                **({"level": curriculum.level} if curriculum else {}),
                 **{k: v for k, v in summary(result).items() if v == v},
             }
         )

@@ -22,6 +22,7 @@ from dynenvs.envs.checks import (
     whole,
 )
 from dynenvs.envs.core.blocks import Block
+from dynenvs.envs.core.changing import change_options
 from dynenvs.envs.core.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.worlds import Worlds
@@ -180,6 +181,19 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
             end in TRUNCATIONS or (end in TERMINATIONS and worlds.is_at_limit()),
             worlds.info(),
         )
+
+    def change_options(self, **options: Any) -> None:
+        """Give options other values from now on; what an episode has drawn already it keeps.
+
+        So a curriculum makes a task harder: `change_options(push_impulse=10.0)`.  Make it with
+        the hardest values that it shall have: they decide what there is room for.
+
+        Raises:
+            TypeError: an option that does not exist.
+            ValueError: a value out of its range, or an option that shapes the worlds (robot,
+                ground, observation, clock); nothing is changed then.
+        """
+        change_options(self.task, options)
 
     # State
 

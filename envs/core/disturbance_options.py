@@ -172,7 +172,7 @@ def pack(
     pose: Floats,
     limits: Floats,
 ) -> Bytes:
-    """What the kernels read, as `DisturbanceView` opens it; empty where nothing is asked for.
+    """What the kernels read, as `DisturbanceView` opens it.
 
     Args:
         asked: fields of DISTURBANCE; others are as nothing asks for them.
@@ -182,16 +182,10 @@ def pack(
         pose: joint positions that the action 0 asks for, shape (nu,).
         limits: of the motors' torques, shape (nu,).
     """
-    record: np.ndarray[Any, Any] = np.zeros(1, DISTURBANCE)
-    for what in ("strength", "mass", "friction"):
-        record[f"low_{what}"] = record[f"high_{what}"] = 1.0
-    nothing = record.copy()
+    record = _undisturbed()
     for name, value in asked.items():
         record[name] = value
     record["noisy"], record["positions"] = scale > 0.0, motors is not None
-    nothing["trunk"] = record["trunk"]
-    if record.tobytes() == nothing.tobytes():
-        return np.zeros(0, np.uint8)
     gains = np.zeros((4, len(limits)))
     if motors is not None:
         gains[:] = motors.stiffness / limits, motors.damping / limits, pose, motors.reach
@@ -201,3 +195,19 @@ def pack(
     ]
     parts = [record, scale * seen[0], *seen[1:], gains]
     return np.concatenate([np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts])
+
+
+def disturbs(packed: Bytes) -> bool:
+    """Whether what `pack` gave asks for anything."""
+    record = packed[: DISTURBANCE.itemsize].view(DISTURBANCE)
+    nothing = _undisturbed()
+    nothing["trunk"] = record["trunk"]
+    return record.tobytes() != nothing.tobytes()
+
+
+def _undisturbed() -> np.ndarray[Any, Any]:
+    """One record of DISTURBANCE that asks for nothing."""
+    record: np.ndarray[Any, Any] = np.zeros(1, DISTURBANCE)
+    for what in ("strength", "mass", "friction"):
+        record[f"low_{what}"] = record[f"high_{what}"] = 1.0
+    return record

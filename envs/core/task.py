@@ -22,6 +22,7 @@ from dynenvs.envs.core.blocks import Block, slices_of, space_of
 from dynenvs.envs.core.disturbance_options import (
     FACTORS,
     MOST_SCALE,
+    disturbs,
     pack,
     read_delay,
     read_motors,
@@ -139,7 +140,9 @@ class Task(ABC):
         self.observation_slices = slices_of(self.observation_blocks)
         self.observation_space = space_of(self.observation_blocks)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
-        self.disturbance = self._disturbance()
+        self.packed_disturbance = self._disturbance()
+        disturbed = disturbs(self.packed_disturbance)
+        self.disturbance = self.packed_disturbance if disturbed else np.zeros(0, np.uint8)
         self.starts_share = number(self.starts_share, "starts_share", 0.0, 1.0)
         self.start_rows = read_starts(self.starts, self.starts_share, self)
 

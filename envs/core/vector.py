@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dynenvs.envs.checks import MOST_SEED, choice, known_arguments, picture_side, whole
 from dynenvs.envs.core.base import DynEnv, checked_options
 from dynenvs.envs.core.blocks import Block
+from dynenvs.envs.core.changing import change_options
 from dynenvs.envs.core.codes import (
     RUNNING,
     STEP,
@@ -289,6 +290,19 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             raise ValueError(f"{name} needs {self.num_envs} values, one a world, got {len(values)}")
         for env, value in zip(self.envs, values, strict=True):
             setattr(env, name, value)
+
+    def change_options(self, **options: Any) -> None:
+        """Give options other values from now on; what an episode has drawn already it keeps.
+
+        So a curriculum makes a task harder: `change_options(push_impulse=10.0)`.  Make it with
+        the hardest values that it shall have: they decide what there is room for.
+
+        Raises:
+            TypeError: an option that does not exist.
+            ValueError: a value out of its range, or an option that shapes the worlds (robot,
+                ground, observation, clock); nothing is changed then.
+        """
+        change_options(self.task, options)
 
     # State
 
