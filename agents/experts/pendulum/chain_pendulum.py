@@ -1,6 +1,6 @@
 """The chain pendulum's expert: an arc that leads the tip to its target, by inverse dynamics.
 
-Nothing is remembered between calls.  From one observation:
+It remembers what it foresees (`chain_estimate.py`), no more.  From an estimate:
 
 1. Where the tip shall go next.  Far from the target: some way round the pivot, nearer to it than
    floor and wall would allow.  In the target's direction: to a point off the surface, the higher
@@ -26,6 +26,14 @@ import numpy as np
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import TIMES, open_memory, set_times
+from dynenvs.agents.experts.pendulum.chain_estimate import foretell_chain, push, tip
+from dynenvs.agents.experts.pendulum.estimate import (
+    FILTER,
+    blend,
+    carried_by,
+    carry,
+    set_filter,
+)
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import (
@@ -35,7 +43,6 @@ from dynenvs.memory.layout import (
     ModelView,
     Records,
     StateView,
-    WorkspaceView,
 )
 from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
@@ -58,6 +65,7 @@ HALVINGS = 50  # of the interval in which the arc's bend is sought: to the last 
 SETTINGS = record_type(
     [
         *TIMES,
+        *FILTER,
         ("spacing", "f8"),  # length of a link [m]
         ("radius", "f8"),  # of a ball [m]
         ("pivot", "f8"),  # height [m]
@@ -83,21 +91,33 @@ def act(
     arguments are those of every expert (`BatchController`).  Returns how many had no solution.
     """
     m, s, w, v_des, _, room = open_memory(memory[thread])
-    p, q_ref = constants[0], vector(room, 0, m.header[0].nv, np.float64)
+    n = m.header[0].nv
+    p, q_ref, q = constants[0], vector(room, 0, n, np.float64), vector(room, 8 * n, n, np.float64)
+    v, more = vector(room, 16 * n, n, np.float64), vector(room, 24 * n, n, np.float64)
     unsolved = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
+        for j in range(n):
+            q[j], v[j] = observations[i, j], observations[i, n + j]
+        tail = actions[i, n:]
+        blend(p, observations[i], tail, q, v)
+        for j in range(n):
+            s.q[j], s.v[j] = q[j], v[j]
         force_x, force_z = _plan(m, s, p, observations[i], q_ref)
-        for j in range(m.header[0].nv):
+        for j in range(n):
             error = min(max(q_ref[j] - s.q[j], -MOST_ERROR), MOST_ERROR)
             acceleration = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
             v_des[j] = s.v[j] + p.period * acceleration
         status, _ = inverse_world(m, s, w, v_des, p.period, p.lookahead, load_cost)
         if status == UNSOLVED:
             unsolved += 1
-        _push(m, s, w, p, force_x, force_z)
-        for j in range(m.header[0].nv):
-            actions[i, j] = min(max(w.tau[j] / m.dofs[j].effort, -1.0), 1.0)
+        push(m, s, w.tau, p, force_x, force_z)
+        for j in range(n):
+            limit = m.dofs[j].effort
+            w.tau[j] = min(max(w.tau[j], -limit), limit)
+            actions[i, j] = w.tau[j] / limit
+        foretell_chain(m, s, w, p, q, v, more)
+        carry(tail, q, v)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return unsolved
@@ -105,17 +125,16 @@ def act(
 
 @inlined
 def _plan(m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]:
-    """Reads the state from the observation `o`, and writes the next pose into `q_ref`.
+    """Writes the next pose into `q_ref`, from the state and the target of the observation `o`.
 
     Returns the force to press with (x, z) [N].
     """
     n = m.header[0].nv
-    for j in range(n):
-        s.q[j], s.v[j] = o[j], o[n + j]
     for f in range(m.header[0].nk):
         s.memory[f].mode = 0  # a cold start: the answer depends on the observation alone
     s.status[0].limits_active = 0
-    x, z, target_x, target_z = o[2 * n], o[2 * n + 1], o[2 * n + 4], o[2 * n + 5]
+    x, z = tip(m, s, p)
+    target_x, target_z = o[2 * n + 4], o[2 * n + 5]
     on_wall = target_z > p.radius + 1e-6
     height = p.wall - p.radius - x if on_wall else z - p.radius
     aside = abs(z - target_z) if on_wall else abs(x - target_x)
@@ -174,35 +193,20 @@ def _arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) -> N
         q[j] = bend
 
 
-@inlined
-def _push(m: ModelView, s: StateView, w: WorkspaceView, p: Any, fx: float, fz: float) -> None:
-    """w.tau += J^T f for a force f of the tip on its surroundings [N]."""
-    n = m.header[0].nv
-    angle, x, z = 0.0, 0.0, 0.0
-    for j in range(n):  # the tip from the pivot
-        angle += s.q[j]
-        x += p.spacing * math.sin(angle)
-        z -= p.spacing * math.cos(angle)
-    angle = 0.0
-    for j in range(n):  # ... and from each hinge
-        w.tau[j] += x * fz - z * fx
-        angle += s.q[j]
-        x -= p.spacing * math.sin(angle)
-        z += p.spacing * math.cos(angle)
-
-
 class ChainController(BatchController):
-    """Brings the chain pendulum's tip to its target and presses; acts on the observation alone."""
+    """Brings the chain pendulum's tip to its target and presses; remembers what it foresees."""
 
     task_type = ChainPendulumTask
     act = staticmethod(act)
 
     def know(self, task: ChainPendulumTask) -> Knowledge:
         """The chain's sizes, and that no contact is asked to carry."""
+        self.carried = carried_by(task)
         settings = np.zeros(1, SETTINGS)
+        set_filter(settings, task)
         set_times(settings, task)
         for name in ("spacing", "radius", "pivot", "wall"):
             settings[name] = task.options[name]
         settings["press"] = PRESS * task.options["weight"]
         load_cost = np.full(len(task.model.features), np.inf)
-        return Knowledge(task.model, settings, load_cost, 8 * task.links)
+        return Knowledge(task.model, settings, load_cost, 4 * 8 * task.links)

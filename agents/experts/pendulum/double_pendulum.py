@@ -1,6 +1,6 @@
 """The double pendulum's expert: energy shaping or a planned swing-up, then a regulator that holds.
 
-Nothing is remembered between calls.  From one observation, the first that applies:
+It remembers what it foresees (`estimate.py`), no more.  From an estimate, the first that applies:
 
 1. Where the regulator's cost-to-go is below CAPTURE it holds the pendulum upright; the level is
    certified by simulation (`tests/test_double_pendulum.py`).
@@ -20,7 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import open_memory
+from dynenvs.agents.experts.common.memory import TIMES, open_memory, set_times
+from dynenvs.agents.experts.pendulum.estimate import (
+    FILTER,
+    HEAD,
+    blend,
+    carried_by,
+    carry,
+    foretell,
+    set_filter,
+)
 from dynenvs.agents.experts.pendulum.swing_up import POINT, UPRIGHT, Plant, hold, tube
 from dynenvs.agents.experts.pendulum.swing_up_table import PLANS
 from dynenvs.dynamics.energy import energies, totals
@@ -57,6 +66,8 @@ ELBOW_STIFFNESS, ELBOW_DAMPING = 82.0, 15.0  # [1/s^2, 1/s]: 9 rad/s, damping ra
 
 SETTINGS = record_type(
     [
+        *TIMES,
+        *FILTER,
         ("gain", "f8", (2, 4)),  # the regulator's, one row a motor
         ("cost", "f8", (4, 4)),
         ("capture", "f8"),
@@ -85,6 +96,8 @@ def act(
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         _read(observations[i], x)
+        tail = actions[i, actions.shape[1] - (HEAD + 8) :]
+        blend(p, observations[i], tail, x[:2], x[2:])
         if not _hold(m, w, p, x):
             if points.shape[0] > 0:
                 _follow(m, w, points, x)
@@ -93,9 +106,12 @@ def act(
         motor = 0
         for j in range(2):
             dof = m.dofs[j]
+            w.tau[j] = min(max(w.tau[j], -dof.effort), dof.effort) if dof.actuated else 0.0
             if dof.actuated:
-                actions[i, motor] = min(max(w.tau[j] / dof.effort, -1.0), 1.0)
+                actions[i, motor] = w.tau[j] / dof.effort
                 motor += 1
+        foretell(m, s, w, p, x[:2], x[2:])
+        carry(tail, x[:2], x[2:])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
@@ -197,7 +213,7 @@ def _follow(m: ModelView, w: WorkspaceView, points: Records, x: Floats) -> None:
 
 
 class PendulumController(BatchController):
-    """Swings up the double pendulum and holds it; acts on the observation alone.
+    """Swings up the double pendulum and holds it; remembers what it foresees.
 
     Args:
         env: the environment, or vector environment, whose observations it will see.  Gains and
@@ -219,7 +235,10 @@ class PendulumController(BatchController):
         model = task.model
         plant = Plant(model)
         regulator = hold(plant)
+        self.carried = carried_by(task)
         settings = np.zeros(1, SETTINGS)
+        set_times(settings, task)
+        set_filter(settings, task)
         settings["gain"][0, : model.nu] = regulator.gain
         settings["cost"] = regulator.cost
         settings["capture"] = CAPTURE[task.actuated]

@@ -1,0 +1,108 @@
+"""How the chain pendulum's expert foresees: the chain's motion, its tip stopped by floor and wall.
+
+Of all contacts the tip's alone is foreseen, without friction; what else the chain touches the
+filter learns of by what it sees.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.jit.compiled import inlined
+from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.simulation.timestep import free_motion
+
+
+@inlined
+def tip(m: ModelView, s: StateView, p: Any) -> tuple[float, float]:
+    """Place of the tip (x, z) [m]."""
+    angle, x, z = 0.0, 0.0, p.pivot
+    for j in range(m.header[0].nv):
+        angle += s.q[j]
+        x += p.spacing * math.sin(angle)
+        z -= p.spacing * math.cos(angle)
+    return x, z
+
+
+@inlined
+def push(m: ModelView, s: StateView, tau: Floats, p: Any, fx: float, fz: float) -> None:
+    """tau += J^T f for a force f of the tip on its surroundings [N]."""
+    x, z = tip(m, s, p)
+    z -= p.pivot  # of the tip from the pivot ...
+    angle = 0.0
+    for j in range(m.header[0].nv):  # ... and from each hinge
+        tau[j] += x * fz - z * fx
+        angle += s.q[j]
+        x -= p.spacing * math.sin(angle)
+        z += p.spacing * math.cos(angle)
+
+
+@inlined
+def foretell_chain(
+    m: ModelView, s: StateView, w: WorkspaceView, p: Any, q: Floats, v: Floats, change: Floats
+) -> None:
+    """Move on by a control period under `w.tau`.
+
+    Args:
+        m, s, w: the expert's; state and torques are lost.
+        p: record with the fields of FILTER, and the chain's sizes.
+        q, v: from where, then to where, shape (nv,).
+        change: scratch, shape (nv,).
+    """
+    n = m.header[0].nv
+    for j in range(n):
+        s.q[j], s.v[j] = q[j], v[j]
+    for _ in range(p.substeps):
+        update_kinematics(m, s, w)
+        free_motion(m, s, w, w.tau, p.timestep)
+        for j in range(n):
+            v[j] = w.v_free[j]
+        x, z = tip(m, s, p)
+        if not _stop(m, s, w, p, v, change, 0.0, 1.0, z - p.radius):
+            _stop(m, s, w, p, v, change, -1.0, 0.0, p.wall - p.radius - x)
+        for j in range(n):
+            s.v[j] = v[j]
+            s.q[j] += p.timestep * v[j]
+    for j in range(n):
+        q[j] = s.q[j]
+
+
+@inlined
+def _stop(
+    m: ModelView,
+    s: StateView,
+    w: WorkspaceView,
+    p: Any,
+    v: Floats,
+    change: Floats,
+    nx: float,
+    nz: float,
+    gap: float,
+) -> bool:
+    """Stop the tip at a surface with the normal (nx, nz), `gap` away [m], if v would pass it.
+
+    Velocities are affine in the torques: what a force of 1 N changes, the equations of motion say
+    when they are solved once more with it.
+    """
+    n = m.header[0].nv
+    for j in range(n):
+        change[j] = 0.0
+    push(m, s, change, p, nx, nz)  # the row of the Jacobian
+    speed = 0.0
+    for j in range(n):
+        speed += change[j] * v[j]
+    least = -max(gap, 0.0) / p.timestep
+    if speed >= least:
+        return False
+    for j in range(n):
+        w.tau[j] += change[j]
+    free_motion(m, s, w, w.tau, p.timestep)
+    eases = 0.0
+    for j in range(n):
+        w.tau[j] -= change[j]
+        eases += change[j] * (w.v_free[j] - v[j])
+    for j in range(n):
+        v[j] += (least - speed) / eases * (w.v_free[j] - v[j])
+    return True
