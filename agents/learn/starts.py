@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dynenvs.agents.data.dataset import open_dataset
-from dynenvs.agents.data.starts import make_starts
 from dynenvs.files import folders_above
 
 FILE = "starts.npz"
@@ -58,6 +56,9 @@ def kept_starts(folder: Path, log: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if told is None:
         yield {}
         return
+    from dynenvs.agents.data.dataset import open_dataset  # needs Minari, as no other training does
+    from dynenvs.agents.data.starts import make_starts
+
     file = folder / FILE
     with folders_above(file):
         try:

@@ -1,4 +1,4 @@
-"""`make_sb3_vec_env` where stable-baselines3 is not installed."""
+"""Where one extra is installed and another one is not."""
 
 from __future__ import annotations
 
@@ -32,3 +32,13 @@ def test_says_what_to_install() -> None:
         (line,) = found.stdout.splitlines()
         assert line.startswith("make_sb3_vec_env needs stable-baselines3 (")
         assert line.endswith(f": {install_hint('sb3')}")
+
+
+def test_training_and_cloning_need_no_minari() -> None:
+    """The extra `train` alone: what learns without a dataset is there."""
+    program = """
+import sys
+sys.modules["minari"] = sys.modules["h5py"] = None  # as if they were not there
+from dynenvs.agents.learn import clone, export_policy, results, sweep, train
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
