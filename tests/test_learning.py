@@ -24,14 +24,15 @@ from stable_baselines3 import PPO
 
 from dynenvs.agents.learn import checkpoint
 from dynenvs.agents.learn import clone as cloning
+from dynenvs.agents.learn import dagger as daggering
 from dynenvs.agents.learn.clone import (
     Examples,
     Settings,
     clone,
-    dagger,
     fit_value,
     lacks_value,
 )
+from dynenvs.agents.learn.dagger import dagger
 from dynenvs.agents.learn.network import Moments, Standardize, set_moments
 from dynenvs.agents.learn.settings import (
     load_settings,
@@ -196,9 +197,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
 @pytest.mark.thorough
 def test_cloning_and_dagger_come_near_the_expert() -> None:
     """Both errors fall to a fraction of the actions' spread; an SB3 policy comes out."""
-    quick = Settings(
-        net_arch=(64, 64), worlds=10, round_steps=50, gradient_steps=50, last_steps=300
-    )
+    quick = Settings(net_arch=(64, 64), worlds=10, round_steps=50, lessons=3, last_steps=300)
     envs = make_batch(PENDULUM, 10, 1)
     runs = run_all(envs, reference_controller(envs), range(10))
     observations = np.concatenate([one.observations[:-1] for one in runs])
@@ -249,7 +248,7 @@ def dagger_answers(monkeypatch: pytest.MonkeyPatch, shown: float) -> tuple[Examp
 
     monkeypatch.setattr(cloning, "_distance", note)
     brief = Settings(
-        net_arch=(4,), worlds=2, round_steps=20, gradient_steps=1, last_steps=1, shown=shown
+        net_arch=(4,), worlds=2, round_steps=20, last_steps=2, shown=shown, renewed=0.0
     )
     dagger(TROT, 1, settings=brief, report=lambda seen, loss: None)
     expert = reference_controller(make_batch(TROT, 1, 1))
@@ -273,8 +272,10 @@ def test_dagger_asks_who_acts_with_memory_and_who_watches_without(
 def test_noise_shakes_the_expert_in_dagger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first states are the same, and then go apart; the same seed shakes alike."""
     seen: list[np.ndarray] = []
-    monkeypatch.setattr(cloning, "_scale", lambda policy, states: seen.append(states.copy()))
-    brief = Settings(net_arch=(4,), worlds=5, round_steps=20, gradient_steps=1, last_steps=1)
+    monkeypatch.setattr(
+        daggering, "scale_observations", lambda policy, states: seen.append(states.copy())
+    )
+    brief = Settings(net_arch=(4,), worlds=5, round_steps=20, last_steps=2)
     for noise in (0.0, 0.05, 0.05):
         monkeypatch.setitem(STANDARD, PENDULUM, noise)
         dagger(PENDULUM, 1, settings=brief, report=lambda seen, loss: None)

@@ -21,13 +21,11 @@ from dynenvs.agents.learn.clone import (
     Examples,
     Settings,
     clone,
-    dagger,
     ignore,
     learn_value,
-    lesson_steps,
     scaled,
-    shape_of_dagger,
 )
+from dynenvs.agents.learn.dagger import dagger, plan_for
 from dynenvs.agents.learn.draft import Draft
 from dynenvs.agents.learn.machine import machine
 from dynenvs.agents.learn.settings import clone_settings, load_settings
@@ -137,10 +135,10 @@ def _work(
         settings = settings._replace(last_steps=gradient_steps)
     # Who wants little work wants it of the value function, too
     settings = settings._replace(value_steps=min(settings.value_steps, settings.last_steps))
-    total = settings.last_steps + settings.value_steps
+    total = settings.last_steps
     if examples is None:
-        total += (shape_of_dagger(settings, questions)[0] - 1) * lesson_steps(settings)
-    return settings, total
+        total = sum(plan_for(settings, questions).steps(settings))
+    return settings, total + settings.value_steps
 
 
 def _settings(env_id: str) -> Settings:
