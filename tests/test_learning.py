@@ -269,13 +269,36 @@ def test_dagger_asks_who_acts_with_memory_and_who_watches_without(
     np.testing.assert_array_equal(longer.actions[-40:], forgetful[-40:])
 
 
+@pytest.mark.thorough
+def test_some_worlds_of_dagger_begin_anew_with_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise of the reset, none but a world that begins is at rest."""
+    begun = {}
+    for renewed in (0.0, 1.0, 0.5):
+        lessons: list[Examples] = []
+        monkeypatch.setattr(
+            daggering, "scale_observations", lambda policy, seen, kept=lessons: kept.append(seen)
+        )
+        brief = Settings(
+            net_arch=(4,), worlds=5, round_steps=20, last_steps=2, shown=0.99, renewed=renewed
+        )
+        quiet: Any = {"settings": brief, "report": lambda seen, loss: None, "reset_noise": 0.0}
+        dagger(PENDULUM, 1, **quiet)
+        (seen,) = lessons
+        still = (seen[:, 4:] == 0.0).all(axis=1)  # joint velocities
+        begun[renewed] = still.reshape(-1, 20, 5)
+    assert begun[0.0].sum() == 5
+    assert begun[1.0][:, 0].all()
+    assert not begun[1.0][:, 1:].any()
+    assert 0 < begun[0.5][1:, 0].mean() < 1
+
+
 def test_noise_shakes_the_expert_in_dagger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first states are the same, and then go apart; the same seed shakes alike."""
     seen: list[np.ndarray] = []
     monkeypatch.setattr(
         daggering, "scale_observations", lambda policy, states: seen.append(states.copy())
     )
-    brief = Settings(net_arch=(4,), worlds=5, round_steps=20, last_steps=2)
+    brief = Settings(net_arch=(4,), worlds=5, round_steps=20, last_steps=2, renewed=0.0)
     for noise in (0.0, 0.05, 0.05):
         monkeypatch.setitem(STANDARD, PENDULUM, noise)
         dagger(PENDULUM, 1, settings=brief, report=lambda seen, loss: None)
