@@ -253,6 +253,23 @@ def set_spread(policy: ActorCriticPolicy, examples: Examples) -> None:
         policy.log_std.copy_(spread.clamp(min=LEAST_SPREAD).log())
 
 
+def widen(policy: ActorCriticPolicy, spread: float) -> bool:
+    """Let a policy spread each joint's actions by that much at least; returns whether it did not.
+
+    A clone's spread is its error, too little to find anything better by.  gSDE's noise, which has
+    one for each feature, stays.
+
+    Args:
+        policy: whose `log_std` is changed, in place.
+        spread: standard deviation, share of the limits; 0 changes nothing.
+    """
+    if spread <= 0.0 or policy.use_sde or bool((policy.log_std >= np.log(spread)).all()):
+        return False
+    with torch.no_grad():
+        policy.log_std.clamp_(min=float(np.log(spread)))
+    return True
+
+
 def _distance(
     policy: ActorCriticPolicy, examples: Examples
 ) -> Callable[[torch.Tensor], torch.Tensor]:
