@@ -5,9 +5,8 @@ Nothing is remembered between calls.  From one observation:
 1. Where the tip shall go next.  Far from the target: some way round the pivot, nearer to it than
    floor and wall would allow.  In the target's direction: to a point off the surface, the higher
    the further the tip is aside of its target, so that it comes down on the spot.
-2. The hinges' angles there.  All but the first are equal, so that the links lie on an arc.  It is
-   bent to one side for the floor, to the other for the wall; that leaves one pose for each place of
-   the tip, and poses of neighbouring spots are neighbours.
+2. The hinges' angles there.  All but the first are equal, so that the links lie on an arc, bent so
+   that the last one points at the surface; that leaves one pose for each place of the tip.
 3. Torques by inverse dynamics (`dynenvs/simulation/inverse.py`) for joint accelerations of a
    critically damped approach, contacts left out.  No coordinate is unactuated, and what runs into
    the surface is stopped there; balls that lie on the ground are dragged off it.  So the torques
@@ -124,8 +123,11 @@ def _plan(m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple
     goal_x = target_x - off if on_wall else target_x
     goal_z = target_z if on_wall else target_z + off
     turn = math.atan2(goal_x, p.pivot - goal_z)
-    # Before the wall the chain sags below its spot, whatever the spot's height
-    side = 1.0 if on_wall else -1.0
+    # The last link points at the surface: down, or to the right
+    if on_wall:
+        side = 1.0 if math.atan2(target_x, p.pivot - target_z) < 0.5 * math.pi else -1.0
+    else:
+        side = -1.0
     now, out = math.atan2(x, p.pivot - z), math.hypot(x, p.pivot - z)
     reach = math.hypot(goal_x, p.pivot - goal_z)
     if abs(turn - now) > LEAD:
