@@ -325,6 +325,24 @@ def test_a_slim_policy_learns_its_value_anew(tmp_path: Path) -> None:
     assert not lacks_value(load_model(tmp_path / "run" / "best.zip", PENDULUM))
 
 
+@pytest.mark.thorough
+def test_who_goes_on_from_a_precise_policy_widens_it(tmp_path: Path) -> None:
+    """Each joint's spread is the least one or its own; the value is that of the wider policy."""
+    zip_, run_ = tmp_path / "precise.zip", tmp_path / "run"
+    model = PPO("MlpPolicy", gym.make(PENDULUM), policy_kwargs={"net_arch": [8]})
+    with torch.no_grad():
+        model.policy.log_std.copy_(torch.tensor([-6.0, -1.0]))
+    save_model(model, zip_, PENDULUM)
+    wide = settings(learning_rate=0.0, least_spread=0.05)
+    train("ppo", PENDULUM, wide, run_, begin_from=zip_)
+    found = load_model(run_ / "last.zip", PENDULUM).policy
+    expected = np.log([0.05, np.exp(-1.0)])
+    np.testing.assert_allclose(found.log_std.detach().numpy(), expected, rtol=1e-6)
+    for name, weights in model.policy.state_dict().items():
+        same = torch.equal(weights, found.state_dict()[name])
+        assert same == ("value" not in name and name != "log_std"), name
+
+
 def test_a_cloned_zip_is_self_contained(tmp_path: Path) -> None:
     """`PPO.load` gives a policy that takes the environment's own observations."""
     model = PPO(
