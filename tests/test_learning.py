@@ -24,14 +24,15 @@ from stable_baselines3 import PPO
 
 from dynenvs.agents.learn import checkpoint
 from dynenvs.agents.learn import clone as cloning
+from dynenvs.agents.learn import dagger as daggering
 from dynenvs.agents.learn.clone import (
     Examples,
     Settings,
     clone,
-    dagger,
     fit_value,
     lacks_value,
 )
+from dynenvs.agents.learn.dagger import dagger
 from dynenvs.agents.learn.network import Moments, Standardize, set_moments
 from dynenvs.agents.learn.settings import (
     load_settings,
@@ -196,9 +197,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(
 @pytest.mark.thorough
 def test_cloning_and_dagger_come_near_the_expert() -> None:
     """Both errors fall to a fraction of the actions' spread; an SB3 policy comes out."""
-    quick = Settings(
-        net_arch=(64, 64), worlds=10, round_steps=50, gradient_steps=50, last_steps=300
-    )
+    quick = Settings(net_arch=(64, 64), worlds=10, round_steps=50, lessons=3, last_steps=300)
     envs = make_batch(PENDULUM, 10, 1)
     runs = run_all(envs, reference_controller(envs), range(10))
     observations = np.concatenate([one.observations[:-1] for one in runs])
@@ -249,7 +248,7 @@ def dagger_answers(monkeypatch: pytest.MonkeyPatch, shown: float) -> tuple[Examp
 
     monkeypatch.setattr(cloning, "_distance", note)
     brief = Settings(
-        net_arch=(4,), worlds=2, round_steps=20, gradient_steps=1, last_steps=1, shown=shown
+        net_arch=(4,), worlds=2, round_steps=20, last_steps=2, shown=shown, renewed=0.0
     )
     dagger(TROT, 1, settings=brief, report=lambda seen, loss: None)
     expert = reference_controller(make_batch(TROT, 1, 1))
@@ -270,11 +269,36 @@ def test_dagger_asks_who_acts_with_memory_and_who_watches_without(
     np.testing.assert_array_equal(longer.actions[-40:], forgetful[-40:])
 
 
+@pytest.mark.thorough
+def test_some_worlds_of_dagger_begin_anew_with_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise of the reset, none but a world that begins is at rest."""
+    begun = {}
+    for renewed in (0.0, 1.0, 0.5):
+        lessons: list[Examples] = []
+        monkeypatch.setattr(
+            daggering, "scale_observations", lambda policy, seen, kept=lessons: kept.append(seen)
+        )
+        brief = Settings(
+            net_arch=(4,), worlds=5, round_steps=20, last_steps=2, shown=0.99, renewed=renewed
+        )
+        quiet: Any = {"settings": brief, "report": lambda seen, loss: None, "reset_noise": 0.0}
+        dagger(PENDULUM, 1, **quiet)
+        (seen,) = lessons
+        still = (seen[:, 4:] == 0.0).all(axis=1)  # joint velocities
+        begun[renewed] = still.reshape(-1, 20, 5)
+    assert begun[0.0].sum() == 5
+    assert begun[1.0][:, 0].all()
+    assert not begun[1.0][:, 1:].any()
+    assert 0 < begun[0.5][1:, 0].mean() < 1
+
+
 def test_noise_shakes_the_expert_in_dagger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first states are the same, and then go apart; the same seed shakes alike."""
     seen: list[np.ndarray] = []
-    monkeypatch.setattr(cloning, "_scale", lambda policy, states: seen.append(states.copy()))
-    brief = Settings(net_arch=(4,), worlds=5, round_steps=20, gradient_steps=1, last_steps=1)
+    monkeypatch.setattr(
+        daggering, "scale_observations", lambda policy, states: seen.append(states.copy())
+    )
+    brief = Settings(net_arch=(4,), worlds=5, round_steps=20, last_steps=2, renewed=0.0)
     for noise in (0.0, 0.05, 0.05):
         monkeypatch.setitem(STANDARD, PENDULUM, noise)
         dagger(PENDULUM, 1, settings=brief, report=lambda seen, loss: None)
@@ -299,6 +323,24 @@ def test_a_slim_policy_learns_its_value_anew(tmp_path: Path) -> None:
     assert lacks_value(load_model(small, PENDULUM))
     train("ppo", PENDULUM, settings(learning_rate=0.0), tmp_path / "run", begin_from=small)
     assert not lacks_value(load_model(tmp_path / "run" / "best.zip", PENDULUM))
+
+
+@pytest.mark.thorough
+def test_who_goes_on_from_a_precise_policy_widens_it(tmp_path: Path) -> None:
+    """Each joint's spread is the least one or its own; the value is that of the wider policy."""
+    zip_, run_ = tmp_path / "precise.zip", tmp_path / "run"
+    model = PPO("MlpPolicy", gym.make(PENDULUM), policy_kwargs={"net_arch": [8]})
+    with torch.no_grad():
+        model.policy.log_std.copy_(torch.tensor([-6.0, -1.0]))
+    save_model(model, zip_, PENDULUM)
+    wide = settings(learning_rate=0.0, least_spread=0.05)
+    train("ppo", PENDULUM, wide, run_, begin_from=zip_)
+    found = load_model(run_ / "last.zip", PENDULUM).policy
+    expected = np.log([0.05, np.exp(-1.0)])
+    np.testing.assert_allclose(found.log_std.detach().numpy(), expected, rtol=1e-6)
+    for name, weights in model.policy.state_dict().items():
+        same = torch.equal(weights, found.state_dict()[name])
+        assert same == ("value" not in name and name != "log_std"), name
 
 
 def test_a_cloned_zip_is_self_contained(tmp_path: Path) -> None:

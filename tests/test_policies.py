@@ -21,6 +21,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import PPO, SAC
 
 from dynenvs.agents import policy_file
+from dynenvs.agents.learn.cloning import told_settings
 from dynenvs.agents.learn.network import Standardize
 from dynenvs.agents.learn.settings import (
     constructor_options,
@@ -120,6 +121,21 @@ def test_settings() -> None:
             constructor_options(load_settings("ppo", HUMANOID, changes), 6)
     with pytest.raises(ValueError, match="name=value"):
         parse_change("gamma")
+
+
+def test_settings_of_cloning() -> None:
+    """As the command line says them; none that there are not, nor of another kind."""
+    chosen = told_settings(PENDULUM, ["net_arch=[64, 64]", "learning_rate=1e-4", "batch_size=1e3"])
+    assert chosen.net_arch == (64, 64)
+    assert (chosen.learning_rate, chosen.batch_size) == (1e-4, 1000)
+    assert chosen.gamma == load_settings("ppo", PENDULUM)["gamma"]
+    for text, message in (
+        ("net=3", "no setting 'net'; choose from: activation, batch_size"),
+        ("net_arch=64", r"net_arch must be like \(256, 256\), got 64"),
+        ("batch_size=0.5", "batch_size must be like 512, got 0.5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            told_settings(PENDULUM, [text])
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])

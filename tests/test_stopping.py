@@ -15,17 +15,16 @@ pytest.importorskip("stable_baselines3")
 from dynenvs.agents.learn import clone as learning
 from dynenvs.agents.learn import cloning, draft, watch
 from dynenvs.agents.learn import train as training
-from dynenvs.agents.learn.clone import LEAST_STEPS, Settings, lacks_value, scaled, shape_of_dagger
+from dynenvs.agents.learn.clone import LEAST_STEPS, Settings, lacks_value, scaled
 from dynenvs.agents.learn.cloning import Source, clone_to_file
+from dynenvs.agents.learn.dagger import plan_for
 from dynenvs.agents.learn.settings import load_settings
 from dynenvs.agents.learn.train import train
 from dynenvs.agents.policy_file import load_model, read_note
 
 pytestmark = pytest.mark.usefixtures("short_runs")
 
-QUICK = Settings(
-    net_arch=(8,), worlds=5, round_steps=20, gradient_steps=4, last_steps=10, value_steps=5
-)
+QUICK = Settings(net_arch=(8,), worlds=5, round_steps=20, last_steps=10, value_steps=5)
 
 
 def settings(**changes: Any) -> dict[str, Any]:
@@ -187,8 +186,8 @@ def test_work_by_the_amount_of_data() -> None:
     assert scaled(Settings(), 10**6) == Settings()
     assert scaled(Settings(), 50_000).last_steps == 6000
     assert scaled(Settings(), 2000).last_steps == LEAST_STEPS
-    assert shape_of_dagger(Settings(), 100_000) == (40, 50)
-    assert shape_of_dagger(Settings(), 2000) == (2, 20)  # as many transitions as were asked for
+    assert plan_for(Settings(), 100_000) == (40, 50, (20, 27, 33, 40))
+    assert plan_for(Settings(), 2000) == (2, 20, (1, 2))  # as many transitions as were asked for
 
 
 @pytest.fixture
@@ -221,7 +220,7 @@ def test_every_gradient_step_is_told_and_drafts_change_nothing(
         )
         state = load_model(path, PENDULUM).policy.state_dict()
         found.append({name: value.numpy().tobytes() for name, value in state.items()})
-    total = 3 * 4 + 12 + 5  # three lessons, the last one, the value function
+    total = 2 * 6 + 12 + 5  # two lessons, the last one, the value function
     assert told == [(done, total) for done in range(1, total + 1)]
     assert found[0] == found[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == [

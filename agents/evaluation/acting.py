@@ -52,3 +52,7 @@ class Acting:
         """After a step: which episodes it has ended; their worlds' next step begins others."""
         self._begun[:] = self._over
         self._over[:] = ended
+
+    def begin(self, chosen: NDArray[np.bool_]) -> None:
+        """Worlds of which a reset has begun another episode, between two steps."""
+        self._begun[chosen], self._over[chosen] = True, False

@@ -1,9 +1,6 @@
-"""`dynenvs clone`: behaviour cloning, and DAgger with the expert as teacher, into a PPO policy.
+"""Behaviour cloning into a PPO policy, and a value function for what was cloned.
 
-Ross, Gordon & Bagnell, A reduction of imitation learning and structured prediction to no-regret
-online learning, AISTATS 2011.  A cloned policy leaves the states that its teacher showed; DAgger
-lets it, asks the teacher what it would have done there, and learns from all of that.  The expert
-labels whole batches of observations at once, so the questions cost little.
+Who learns from a dataset learns here; who asks the expert while learning, in `dagger.py`.
 """
 
 from __future__ import annotations
@@ -19,14 +16,8 @@ from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from dynenvs.agents.data.teaching import shares, standard_noise
-from dynenvs.agents.evaluation.acting import Acting
-from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
-from dynenvs.agents.experts.common.controller import Action, Policy
-from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
-from dynenvs.envs.core.codes import RUNNING
 from dynenvs.memory.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
@@ -50,10 +41,13 @@ class Settings(NamedTuple):
     learning_rate: float = 1e-3  # at first; falls linearly to zero
     batch_size: int = 512
     worlds: int = 50  # side by side in DAgger
-    round_steps: int = 50  # control steps of each world between two lessons
+    round_steps: int = 50  # control steps of each world in a round
+    renewed: float = 0.2  # share of the worlds that begin anew with each round
     shown: float = 0.5  # share of DAgger's rounds in which the expert acts, the first ones
-    gradient_steps: int = 200  # of a lesson
-    last_steps: int = 12000  # of the last lesson, and of behaviour cloning (`scaled`)
+    lessons: int = 4  # of DAgger: after the rounds shown, and after each part of the others
+    last_steps: int = (
+        12000  # gradient steps of the last lesson, and of behaviour cloning (`scaled`)
+    )
     value_steps: int = 3000  # of the value function
     # As PPO will go on with (settings.yml); of the value function
     gamma: float = 0.99
@@ -67,7 +61,6 @@ class Examples(NamedTuple):
     actions: NDArray[np.float32]  # the teacher's, shape (n, nu)
 
 
-Answer = Callable[[Floats], tuple[Action, NDArray[Any]]]  # the expert's answers, and what acts
 EachStep = Callable[[PPO, Examples, float], None]  # a gradient step's model, lesson and loss
 
 
@@ -81,58 +74,39 @@ def scaled(settings: Settings, transitions: int) -> Settings:
     return settings._replace(last_steps=min(settings.last_steps, steps))
 
 
-def shape_of_dagger(settings: Settings, transitions: int) -> tuple[int, int]:
-    """Rounds of DAgger, and worlds side by side, for so many questions to the expert.
+def descend(
+    parameters: Iterable[torch.nn.Parameter],
+    loss: Callable[[torch.Tensor], torch.Tensor],
+    count: int,
+    steps: int,
+    settings: Settings,
+    each_loss: EachLoss = ignore,
+) -> float:
+    """Gradient descent by Adam, its rate falling linearly to zero; returns the late mean loss.
 
-    At least two rounds: in the first ones the expert acts.  Few questions leave worlds out.
-    """
-    worlds = max(1, min(settings.worlds, transitions // (2 * settings.round_steps)))
-    return max(2, round(transitions / (worlds * settings.round_steps))), worlds
-
-
-def lesson_steps(settings: Settings) -> int:
-    """Gradient steps of each of DAgger's lessons but the last."""
-    return min(settings.gradient_steps, settings.last_steps)
-
-
-class Pupil:
-    """A policy's network under gradient descent by Adam, its rate falling to zero.
+    Random numbers are torch's own.
 
     Args:
         parameters: what is learned.
-        settings: how.
-        steps: gradient steps, all lessons together.
+        loss: of the numbers of chosen examples.
+        count: how many examples there are.
+        steps: gradient steps.
+        settings: rate and batch.
+        each_loss: called with each gradient step's loss.
     """
-
-    def __init__(
-        self, parameters: Iterable[torch.nn.Parameter], settings: Settings, steps: int
-    ) -> None:
-        self.batch_size = settings.batch_size
-        self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
-        self.schedule = torch.optim.lr_scheduler.LinearLR(self.optimizer, 1.0, 0.0, steps)
-
-    def learn(
-        self,
-        loss: Callable[[torch.Tensor], torch.Tensor],
-        count: int,
-        steps: int,
-        each_loss: EachLoss = ignore,
-    ) -> float:
-        """Descend `loss`, of the numbers of chosen examples out of `count`; returns its late mean.
-
-        Random numbers are torch's own.
-        """
-        late: list[float] = []
-        for step in range(steps):
-            value = loss(torch.randint(count, (self.batch_size,)))
-            self.optimizer.zero_grad()
-            value.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            self.schedule.step()
-            if step >= steps - 100:
-                late.append(value.item())
-            each_loss(value.item())
-        return float(np.mean(late))
+    optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
+    late: list[float] = []
+    for step in range(steps):
+        value = loss(torch.randint(count, (settings.batch_size,)))
+        optimizer.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+        if step >= steps - 100:
+            late.append(value.item())
+        each_loss(value.item())
+    return float(np.mean(late))
 
 
 def new_model(env_id: str, settings: Settings, seed: int, **options: Any) -> PPO:
@@ -177,102 +151,25 @@ def clone(
     """
     model = new_model(env_id, settings, seed, **options)
     policy = model.policy
-    _scale(policy, examples.observations)
-    pupil = Pupil(policy.parameters(), settings, settings.last_steps)
-    distance = _distance(policy, examples)
-    each_loss = partial(each_step, model, examples)
-    loss = pupil.learn(distance, len(examples.observations), settings.last_steps, each_loss)
+    scale_observations(policy, examples.observations)
+    loss = lesson(model, examples, settings.last_steps, settings, each_step)
     set_spread(policy, examples)
     report(len(examples.observations), loss)
     return model
 
 
-def dagger(
-    env_id: str,
-    episodes: int,
-    *,
-    settings: Settings,
-    seed: int = 0,
-    threads: int | None = None,
-    report: Report,
-    each_step: EachStep = ignore,
-    **options: Any,
-) -> PPO:
-    """DAgger: the expert acts in the first rounds, the policy in all others.
-
-    While the expert acts, it is with the noise of the standard dataset (`data/teaching.py`), and
-    with what it remembers.  A policy that begins to act with that much behind it falls seldom; one
-    that begins with less fills the examples with falls.  While the policy acts, the expert is asked
-    without its memory: that holds what its own answers would have done, and takes the difference,
-    which lasts, for motors that act late, say.
-
-    Args:
-        env_id: which environment.
-        episodes: of full length, as many transitions as which the expert labels.
-        settings: how.
-        seed: of weights, worlds and order.
-        threads: of the simulator.
-        report: called with how each lesson went.
-        each_step: called after each gradient step.
-        options: the environment's.
-    """
-    model = new_model(env_id, settings, seed, **options)
-    policy = model.policy
-    budget = episodes * step_limit(make_batch(env_id, 1, threads, **options))
-    rounds, worlds = shape_of_dagger(settings, budget)
-    envs = make_batch(env_id, worlds, threads, **options)
-    teacher = reference_controller(envs)
-    steps = (rounds - 1) * lesson_steps(settings) + settings.last_steps
-    pupil = Pupil(policy.parameters(), settings, steps)
-    observation, _ = envs.reset(seed=seed)
-    shape = (rounds, settings.round_steps, worlds)
-    observations = np.empty((*shape, observation.shape[1]))
-    actions = np.empty((*shape, envs.task.model.nu), np.float32)
-    asking = Acting(teacher, worlds)
-    shows, watches = _shows(asking, env_id, worlds, seed), partial(_watches, teacher, model)
-    shown = min(max(1, round(settings.shown * rounds)), rounds - 1)
-    for number in range(rounds):
-        answer = shows if number < shown else watches
-        for step in range(settings.round_steps):
-            actions[number, step], acts = answer(observation)
-            observations[number, step] = observation
-            observation, *_ = envs.step(np.clip(acts, -1.0, 1.0).astype(np.float32))
-            asking.note(envs.worlds.ends != RUNNING)
-        seen = Examples(
-            observations[: number + 1].reshape(-1, observations.shape[-1]),
-            actions[: number + 1].reshape(-1, actions.shape[-1]),
-        )
-        if number < shown - 1:  # few examples would be learned by heart
-            continue
-        lesson = lesson_steps(settings)
-        if number == shown - 1:
-            _scale(policy, seen.observations)
-            lesson *= shown
-        elif number == rounds - 1:
-            lesson = settings.last_steps
-        notes = partial(each_step, model, seen)
-        loss = pupil.learn(_distance(policy, seen), len(seen.observations), lesson, notes)
-        report(len(seen.observations), loss)
-    set_spread(policy, seen)
-    return model
-
-
-def _shows(asking: Acting, env_id: str, worlds: int, seed: int) -> Answer:
-    """The expert's answers, and what acts: they with noise."""
-    generator = np.random.default_rng(seed)
-    noise = shares(standard_noise(env_id, "expert"), range(worlds))[:, np.newaxis]
-
-    def answer(observation: Floats) -> tuple[Action, Floats]:
-        asked = asking.act(observation)
-        return asked, asked + noise * generator.standard_normal(asked.shape)
-
-    return answer
-
-
-def _watches(teacher: Policy, model: PPO, observation: Floats) -> tuple[Action, Action]:
-    """The expert's answers, without its memory, and what acts: the pupil's."""
-    asked, _ = teacher.predict(observation)
-    return asked, model.predict(observation, deterministic=True)[0]
+def lesson(
+    model: PPO, examples: Examples, steps: int, settings: Settings, each_step: EachStep = ignore
+) -> float:
+    """Let a policy learn examples by so many gradient steps; returns the late mean error."""
+    return descend(
+        model.policy.parameters(),
+        _distance(model.policy, examples),
+        len(examples.observations),
+        steps,
+        settings,
+        partial(each_step, model, examples),
+    )
 
 
 def learn_value(
@@ -328,8 +225,7 @@ def fit_value(
         return ((found - values[chosen]) ** 2).mean()
 
     parameters = [*policy.mlp_extractor.value_net.parameters(), *policy.value_net.parameters()]
-    pupil = Pupil(parameters, settings, settings.value_steps)
-    return pupil.learn(loss, len(values), settings.value_steps, each_loss)
+    return descend(parameters, loss, len(values), settings.value_steps, settings, each_loss)
 
 
 def lacks_value(model: PPO) -> bool:
@@ -355,6 +251,23 @@ def set_spread(policy: ActorCriticPolicy, examples: Examples) -> None:
         )
         spread = SPREAD * apart.abs().median(dim=0).values
         policy.log_std.copy_(spread.clamp(min=LEAST_SPREAD).log())
+
+
+def widen(policy: ActorCriticPolicy, spread: float) -> bool:
+    """Let a policy spread each joint's actions by that much at least; returns whether it did not.
+
+    A clone's spread is its error, too little to find anything better by.  gSDE's noise, which has
+    one for each feature, stays.
+
+    Args:
+        policy: whose `log_std` is changed, in place.
+        spread: standard deviation, share of the limits; 0 changes nothing.
+    """
+    if spread <= 0.0 or policy.use_sde or bool((policy.log_std >= np.log(spread)).all()):
+        return False
+    with torch.no_grad():
+        policy.log_std.clamp_(min=float(np.log(spread)))
+    return True
 
 
 def _distance(
@@ -384,7 +297,7 @@ def _returns(run: Run, settings: Settings) -> Floats:
     return returns if run.terminated else returns[: max(run.steps - TAIL, 0)]
 
 
-def _scale(policy: ActorCriticPolicy, observations: Floats) -> None:
+def scale_observations(policy: ActorCriticPolicy, observations: Floats) -> None:
     moments = Moments(observations.shape[1])
     moments.add(observations)
     set_moments(policy, moments.mean, moments.scale)

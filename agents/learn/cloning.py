@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,16 +21,14 @@ from dynenvs.agents.learn.clone import (
     Examples,
     Settings,
     clone,
-    dagger,
     ignore,
     learn_value,
-    lesson_steps,
     scaled,
-    shape_of_dagger,
 )
+from dynenvs.agents.learn.dagger import dagger, plan_for
 from dynenvs.agents.learn.draft import Draft
 from dynenvs.agents.learn.machine import machine
-from dynenvs.agents.learn.settings import clone_settings, load_settings
+from dynenvs.agents.learn.settings import clone_settings, load_settings, parse_change
 from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.train import finish
 from dynenvs.agents.policy_file import save_model
@@ -85,7 +83,7 @@ def clone_to_file(
     if source.dataset is not None:
         examples = read_examples(env_id, source.dataset, episodes, source.relabel, **options)
     settings, total = _work(
-        env_id, examples, episodes, gradient_steps, settings or _settings(env_id), options
+        env_id, examples, episodes, gradient_steps, settings or told_settings(env_id), options
     )
     kind = "dagger" if examples is None else "clone"
     words = {"kind": kind, "episodes": episodes, "seed": seed, "options": options}
@@ -137,17 +135,38 @@ def _work(
         settings = settings._replace(last_steps=gradient_steps)
     # Who wants little work wants it of the value function, too
     settings = settings._replace(value_steps=min(settings.value_steps, settings.last_steps))
-    total = settings.last_steps + settings.value_steps
+    total = settings.last_steps
     if examples is None:
-        total += (shape_of_dagger(settings, questions)[0] - 1) * lesson_steps(settings)
-    return settings, total
+        total = sum(plan_for(settings, questions).steps(settings))
+    return settings, total + settings.value_steps
 
 
-def _settings(env_id: str) -> Settings:
-    """Those of settings.yml, and of the PPO that will go on from the clone."""
+def told_settings(env_id: str, texts: Sequence[str] = ()) -> Settings:
+    """Those of settings.yml, and of the PPO that will go on from the clone, with changes.
+
+    Args:
+        env_id: which environment.
+        texts: changes, as "net_arch=[64, 64]".
+
+    Raises:
+        ValueError: no such setting, or not of its kind.
+    """
     ahead = load_settings("ppo", env_id)
     valued = {name: ahead[name] for name in ("gamma", "reward_scale")}
-    return Settings(**valued, **clone_settings(env_id))
+    settings = Settings(**valued, **clone_settings(env_id))
+    for name, value in map(parse_change, texts):
+        if name not in Settings._fields:
+            known = ", ".join(sorted(Settings._fields))
+            raise ValueError(f"cloning has no setting {name!r}; choose from: {known}")
+        kind = type(getattr(Settings(), name))
+        try:
+            if kind(value) != (tuple(value) if kind is tuple else value):
+                raise ValueError(value)
+        except (TypeError, ValueError):
+            example = Settings._field_defaults[name]
+            raise ValueError(f"{name} must be like {example!r}, got {value!r}") from None
+        settings = settings._replace(**{name: kind(value)})
+    return settings
 
 
 def _learn(

@@ -96,6 +96,12 @@ def _shipped(env_id: str, console: Console) -> list[str]:
     return []
 
 
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting, as learning_rate=1e-3; may be several."),
+]
+
+
 @told_plainly
 def clone(
     env: Env,
@@ -113,6 +119,7 @@ def clone(
             help="Of the last lesson; 120 an episode if absent, at least 2,000, at most 12,000.",
         ),
     ] = None,
+    set_: Set = None,
     out: Annotated[Path | None, typer.Option(help="Zip to write.")] = None,
     seed: Seed = 0,
     options: Options = None,
@@ -123,7 +130,7 @@ def clone(
     A draft is written every minute, and when Ctrl-C ends the work.
     """
     from dynenvs.agents.files import check_writable
-    from dynenvs.agents.learn.cloning import Source, clone_to_file
+    from dynenvs.agents.learn.cloning import Source, clone_to_file, told_settings
 
     env_id = environment_id(env)
     chosen = parse_options(env_id, options)
@@ -137,6 +144,7 @@ def clone(
                 path,
                 Source(episodes, dataset, relabel),
                 gradient_steps=gradient_steps,
+                settings=told_settings(env_id, set_ or []),
                 seed=seed,
                 threads=threads,
                 report=report,
@@ -173,10 +181,6 @@ def _cloning(console: Console) -> Iterator[Callable[[int, int, float], None]]:
 
 # What `train` takes
 
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A setting, as learning_rate=1e-3; may be several."),
-]
 Config = Annotated[
     Path | None, typer.Option(help="YAML file of settings instead of the package's.")
 ]

@@ -28,6 +28,7 @@ OWN = (
     "n_timesteps",
     "reward_scale",
     "reward_power",
+    "least_spread",
     "policy",
     "policy_kwargs",
     "noise_std",
@@ -62,6 +63,7 @@ def load_settings(
     settings: dict[str, Any] = {
         "reward_scale": 1.0,
         "reward_power": 1.0,
+        "least_spread": 0.0,
         "policy": "MlpPolicy",
         "learner_threads": 1,
         **entry,

@@ -20,7 +20,7 @@ from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.evaluation.rollout import make_batch, run_all
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
-from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
+from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value, widen
 from dynenvs.agents.learn.curriculum import Curriculum
 from dynenvs.agents.learn.machine import learner_threads, machine
 from dynenvs.agents.learn.network import Moments
@@ -192,7 +192,9 @@ def _new_model(
         if type(model) is not algorithm_class(algorithm):
             raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
         model.num_timesteps = 0
-        if isinstance(model, PPO) and lacks_value(model):
+        if isinstance(model, PPO) and (
+            widen(model.policy, settings["least_spread"]) or lacks_value(model)
+        ):
             ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
             learn_value(model, env_id, ahead, seed, threads, **env_options)
         return model, None
