@@ -143,8 +143,9 @@ def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
     from dynenvs.registration import ENVIRONMENTS
 
     for env_id in ENVIRONMENTS:
-        options = constructor_options(load_settings(algorithm, env_id), 3)
-        assert options["policy_kwargs"]["features_extractor_class"] is Standardize
+        for refine in (False, True):
+            options = constructor_options(load_settings(algorithm, env_id, refine=refine), 3)
+            assert options["policy_kwargs"]["features_extractor_class"] is Standardize
 
 
 # Evaluation

@@ -1,11 +1,12 @@
 """The trainers' settings: one YAML file in rl-zoo's format, and what the command line changes.
 
-Under each algorithm an entry an environment, `default` for all others, and `refine` for runs that
-go on from a policy.  Names are those of stable-baselines3's constructors, beside `n_envs`,
-`n_timesteps`, `noise_std` (Gaussian noise on TD3's actions), `reward_scale` and `reward_power`: the
-algorithm sees scale * reward ** power, where the power rises from its setting to 1 in the first
-half of the run.  "lin_3e-4" is a rate that falls linearly to zero.  `learner_threads` is how many
-torch learns on: a setting, for the last bits of the weights depend on it.
+Under each algorithm an entry an environment, `default` for all others, and under `refine` the same
+for runs that go on from a policy.  Names are those of stable-baselines3's constructors, beside
+`n_envs`, `n_timesteps`, `noise_std` (Gaussian noise on TD3's actions), `reward_scale` and
+`reward_power`: the algorithm sees scale * reward ** power, where the power rises from its setting
+to 1 in the first half of the run.  "lin_3e-4" is a rate that falls linearly to zero.
+`learner_threads` is how many torch learns on: a setting, for the last bits of the weights depend on
+it.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ def load_settings(
         env_id: which environment.
         changes: instead of the file's values; a key of policy_kwargs as "policy_kwargs.net_arch".
         file: another YAML file.
-        refine: a policy that acts well already; the entry `refine` stands over the environment's.
+        refine: a policy that acts well already; `refine`'s entry stands over the environment's.
 
     Raises:
         ValueError: no such algorithm, an unknown or nonsensical setting, no entry.
         OSError: the file cannot be read.
     """
     cls = algorithm_class(algorithm)
-    entries, entry = _entries(file or FILE, algorithm, env_id)
+    finer, entry = _entries(file or FILE, algorithm, env_id)
     settings: dict[str, Any] = {
         "reward_scale": 1.0,
         "reward_power": 1.0,
@@ -67,7 +68,7 @@ def load_settings(
         "policy": "MlpPolicy",
         "learner_threads": 1,
         **entry,
-        **(entries.get("refine", {}) if refine else {}),
+        **(finer if refine else {}),
     }
     settings["policy_kwargs"] = dict(settings.get("policy_kwargs") or {})
     for name, value in (changes or {}).items():
@@ -155,10 +156,11 @@ def clone_settings(env_id: str) -> dict[str, Any]:
 
 
 def _entries(path: Path, algorithm: str, env_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """All of an algorithm's entries in a file, and that of an environment."""
+    """An environment's entry under an algorithm's `refine`, and the one beside that."""
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))[algorithm]
-        return entries, entries[env_id] if env_id in entries else entries["default"]
+        finer = entries.get("refine") or {"default": {}}
+        return tuple(own[env_id] if env_id in own else own["default"] for own in (finer, entries))
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise ValueError(f"{str(path)!r} has no settings of {algorithm} for {env_id}") from error
 
