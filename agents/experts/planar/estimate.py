@@ -53,6 +53,8 @@ def read_observation(
         one.phase = own - math.floor(own)
     at = g.seen
     p.known = 1 if row[at] > 0.5 else 0
+    for leg in range(g.legs):
+        legs[leg].stood = 1 if g.balances and row[at + 1 + nq + nv + leg] > 0.5 else 0
     if p.known:
         at += 1
         for i in range(1, nq):

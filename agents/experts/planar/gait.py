@@ -16,6 +16,7 @@ from dynenvs.memory.layout import Records
 
 EARLY = 0.6  # part of the swing from which a foot that touches has landed
 SINKING = 0.85  # part of the swing from which a foot goes below the ground
+HELD = 0.1  # of the cycle that a foot which has come down is taken to stand
 REST = 0.15  # pace below which feet share by halves [m/s]
 
 
@@ -38,6 +39,8 @@ def decide_stance(g: Any, p: Any, legs: Records) -> None:
         one = legs[leg]
         s = (one.phase - g.duty) / (1.0 - g.duty)
         one.stands = 1 if one.touches != 0 and (s < 0.0 or s > EARLY) else 0
+        if one.stood and one.phase < HELD:  # a light foot may lose touch for a moment
+            one.stands = 1
     for leg in range(g.legs):  # no foot is lifted before the next one at its end stands
         one = legs[leg]
         alone = True

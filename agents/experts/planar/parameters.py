@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.agents.experts.planar.biped_records import BIPED
 from dynenvs.agents.experts.planar.records import WALKER
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped
@@ -41,25 +40,19 @@ def humanoid() -> NDArray[Any]:
     return walker
 
 
-def humanoid_balance() -> NDArray[Any]:
-    """Body, gait and gains of the planar humanoid whose torso pitches, one record of BIPED."""
-    robot = planar_humanoid
-    biped = np.zeros(1, BIPED)
-    b = biped[0]
-    b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
-    b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
-    b["half_width"] = b["most_width"] = 1.0  # there is no sideways
-    b["reach"] = 0.85
-    leg = robot.THIGH + robot.SHANK
-    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.09
-    b["duty"], b["duty_slope"] = 0.58, 0.04
-    b["arrival"], b["landing"] = 0.04, 0.05
-    b["phase_warp"] = 0.1
-    b["clearance"], b["heel"] = 0.045, 0.2
-    b["height"] = 0.875
-    b["height_rate"], b["tilt_rate"] = 7.0, 10.0
-    b["balance_rate"], b["swing_rate"] = 4.0, 25.0
-    return biped
+def balance(walker: NDArray[Any]) -> None:
+    """What the humanoid does otherwise where its torso pitches; `walker`: one record of WALKER."""
+    g = walker[0]
+    g["balances"] = 1
+    g["middle"] = 0.5 * (g["heel"] + g["toe"])
+    g["sweep"], g["edge"], g["room"] = 0.0, 0.012, 0.09
+    g["balance_rate"], g["longest_step"] = 4.0, 0.85
+    g["free"], g["last"], g["toeing"] = 0.8, 0.08, 0.08
+    g["resting"] = 0.05
+    g["below"] = 0.004
+    g["duty"], g["ramp"], g["landing"] = 0.56, 0.06, 0.05
+    g["middle"], g["sweep"] = 0.08, 0.12
+    g["tilt_rate"] = 10.0
 
 
 def quadruped() -> NDArray[Any]:

@@ -16,6 +16,7 @@ from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
 from dynenvs.agents.experts.common.state import mass_entry
+from dynenvs.agents.experts.planar.capture import find_capture, plan_step, press_soles
 from dynenvs.agents.experts.planar.estimate import read_observation, stand_on_feet
 from dynenvs.agents.experts.planar.gait import (
     decide_stance,
@@ -57,6 +58,7 @@ STOP_RATE = 70.0  # at which it is kept [1/s]
 MARGIN = 0.02  # from a joint's stops that a swinging leg keeps [rad]
 TIPPING = 20.0  # and of its pitch [rad/s^2]
 FOLLOWING = 0.5  # of the pace beyond 0 or the command, that steps follow [m/s]
+BALANCING = 25.0  # acceleration of the hip that balance asks for, at most [m/s^2]
 UNLOADED = 0.1  # by which a leg that carries nothing may be out of reach [m]
 SOON = 0.02  # time in which a foot that is too far behind the hip may be lifted [s]
 LEGS_AT = PLAN.itemsize
@@ -92,9 +94,20 @@ def act(
             _set_point(g, legs[leg])
         stand_on_feet(s, g, p, legs)
         p.pace = min(max(s.v[0], -FOLLOWING), p.command + FOLLOWING)
+        if g.balances:
+            update_poses(m, s.q, w.pose)
+            equations_of_motion(m, s, w, s.v, g.period, w.M)
+            find_capture(m, s, w, p)
+            plan_step(g, p, legs)
+            press_soles(g, p, legs)
+            for leg in range(g.legs):
+                place_leg(s, g, p, leg, legs[leg])
+                move_leg(s, g, p, leg, legs[leg])
         _move_trunk(s, g, p, legs)
         for leg in range(g.legs):
             _move_foot(s, g, p, legs[leg])
+        if g.balances:
+            _balance(m, s, w, g, p, legs, a)
         _set_accelerations(m, s, g, p, legs, a)
         _remember(m, s, g, actions[i])
         # Torques act for the whole period: inertia and bias at its start alone would lag behind
@@ -111,6 +124,9 @@ def act(
         _set_accelerations(m, s, g, p, legs, a)
         _ask_ground(m, w, g, p, a)
         _yield_trunk(g, p)
+        if g.balances:
+            p.pressure -= g.lookahead * s.v[0]
+            _balance(m, s, w, g, p, legs, a)
         _set_accelerations(m, s, g, p, legs, a)
         _ask_ground(m, w, g, p, a)
         if g.root > ROOT:
@@ -120,6 +136,9 @@ def act(
         _set_torques(m, w, g, legs, a)
         put_actions(m, w, g.root, actions[i, :nu])
         _foresee(m, g, a, actions[i])
+        if g.balances:
+            for leg in range(g.legs):
+                actions[i, actions.shape[1] - g.legs + leg] = legs[leg].stands
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
@@ -144,7 +163,8 @@ def _move_trunk(s: StateView, g: Any, p: Any, legs: Records) -> None:
     most = g.acceleration + g.speed_rate * max(-s.v[0], 0.0)
     p.ax = min(max(ax, -BRAKING), min(most, BRAKING))
     k = g.height_rate
-    height = min(hip_height(g, p.pace / p.rate), _reachable_height(s, g, legs))
+    length = 2.0 * p.way if g.balances else p.pace / p.rate
+    height = min(hip_height(g, length), _reachable_height(s, g, legs))
     az = k * k * (height - s.q[1]) - 2.0 * k * s.v[1]
     p.az = min(max(az, -STRONGEST), STRONGEST)
     k = g.tilt_rate
@@ -209,11 +229,18 @@ def _move_foot(s: StateView, g: Any, p: Any, one: Any) -> None:
         m0, _, _ = stride(u)
         _, m1, _ = stride(u - before / span)
         _, _, m2 = stride(u + after / span)
-        goal = g.ahead + length * (m0 - 0.5 * g.duty - since)
-        x = one.place[0] - one.hip[0] - one.point
-        gain = k * k * smooth_step(4.0 * u) * smooth_step(5.0 * (1.0 - u))
-        ax = length * r * r * m2 + 2.0 * k * (length * r * m1 - one.speed[0])
-        one.goal[0] = ax + gain * (goal - x)
+        if g.balances:
+            way = p.foothold + one.point - one.place[0]
+            rest = math.sqrt((1.0 - m0) ** 2 + g.last * g.last)
+            pull = k * k * smooth_step(4.0 * u - 2.5)  # in the end the place alone counts
+            one.goal[0] = (r * r * m2 + 2.0 * k * r * m1) / rest * way + pull * way
+            one.goal[0] -= 2.0 * k * one.speed[0]
+        else:
+            goal = g.ahead + length * (m0 - 0.5 * g.duty - since)
+            x = one.place[0] - one.hip[0] - one.point
+            gain = k * k * smooth_step(4.0 * u) * smooth_step(5.0 * (1.0 - u))
+            ax = length * r * r * m2 + 2.0 * k * (length * r * m1 - one.speed[0])
+            one.goal[0] = ax + gain * (goal - x)
         r = p.rate / swing
         u = since / swing
         z0, _, _ = lift(g, u)
@@ -222,7 +249,7 @@ def _move_foot(s: StateView, g: Any, p: Any, one: Any) -> None:
         one.goal[1] = r * r * z2 + 2.0 * k * (r * z1 - one.speed[1]) + k * k * (z0 - height)
 
 
-@inlined
+@kernel
 def _set_accelerations(
     m: ModelView, s: StateView, g: Any, p: Any, legs: Records, a: Floats
 ) -> None:
@@ -248,7 +275,7 @@ def _mind_stops(m: ModelView, s: StateView, at: int, a: Floats) -> None:
         a[j] = max(min(a[j], most), least)
 
 
-@inlined
+@kernel
 def _ask_ground(m: ModelView, w: WorkspaceView, g: Any, p: Any, a: Floats) -> None:
     """What the ground is to give: the root's rows of M a + h."""
     for r in range(g.root):
@@ -256,6 +283,22 @@ def _ask_ground(m: ModelView, w: WorkspaceView, g: Any, p: Any, a: Floats) -> No
         for j in range(m.header[0].nv):
             total += mass_entry(w, j, r) * a[j]
         p.force[r] = total
+
+
+@inlined
+def _balance(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, a: Floats
+) -> None:
+    """The hip's forward acceleration for which the ground need only push where it should."""
+    p.ax = 0.0
+    _set_accelerations(m, s, g, p, legs, a)
+    _ask_ground(m, w, g, p, a)
+    rest = p.force[ROOT] + s.q[1] * p.force[0] + p.pressure * p.force[1]
+    p.ax = 1.0
+    _set_accelerations(m, s, g, p, legs, a)
+    _ask_ground(m, w, g, p, a)
+    gained = p.force[ROOT] + s.q[1] * p.force[0] + p.pressure * p.force[1] - rest
+    p.ax = min(max(-rest / max(gained, 1.0), -BALANCING), BALANCING)
 
 
 @inlined
