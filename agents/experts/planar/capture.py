@@ -48,7 +48,7 @@ def find_capture(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> None:
 @inlined
 def plan_step(g: Any, p: Any, legs: Records) -> None:
     """The next foothold, and where the ground is to push: the ankle's, ahead of the hip."""
-    handover = 0.5 * (g.duty - 0.5)
+    handover, span = 0.5 * (g.duty - 0.5 - g.early), 0.5 * (g.duty - 0.5 + g.early) / p.rate
     at = legs[0].phase - handover
     at -= math.floor(at)
     main = 0 if at < 0.5 else 1
@@ -65,7 +65,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     here = g.middle + sweep * (since / step - 0.5)  # reference centre of pressure
     steady = here + sweep / (w * step) + (length - sweep) / (growth - 1.0) * math.exp(w * since)
     # Both carry for a while, the one more and more: so does the pressure pass, and what it does
-    near, span = min(since, step - since), handover / p.rate
+    near = min(since, step - since)
     if one.stands and other.stands and near < span:
         way = other.ankle - one.ankle
         way -= sweep if since >= step - since else -sweep
@@ -93,17 +93,16 @@ def press_soles(g: Any, p: Any, legs: Records) -> None:
     The clock passes the load from foot to foot; both push at the same place of their soles, but for
     one that is about to roll over its toe.  What soles are too short for, changes the shares.
     """
-    newer = 0 if legs[0].phase < legs[1].phase else 1
+    newer = 0 if _age(legs[0]) < _age(legs[1]) else 1
     one, other = legs[newer], legs[1 - newer]
     one.share, other.share = 1.0 * one.stands, 1.0 * other.stands
     low = high = one.share
     if one.stands and other.stands:
-        passed = one.phase / (g.duty - 0.5)
-        low = g.light + (1.0 - g.light) * smooth_step((passed - 1.0 + g.free) / g.free)
-        high = g.light + (1.0 - g.light) * smooth_step(passed / g.free)
-        one.share = g.light + (1.0 - g.light) * smooth_step(passed)
-        if passed > 1.0:  # the other one is early: it rests
-            low = high = one.share = 1.0 - g.light * smooth_step((other.phase - 1.0 + g.resting) / g.resting)
+        passed = (_age(one) + g.early) / (g.duty - 0.5 + g.early)
+        rests = g.light * smooth_step(1.0 + (_age(one) + g.early) / g.resting)
+        low = rests + (1.0 - rests) * smooth_step((passed - 1.0 + g.free) / g.free)
+        high = rests + (1.0 - rests) * smooth_step(passed / g.free)
+        one.share = rests + (1.0 - rests) * _pass(passed)
         other.share = 1.0 - one.share
     a, b = _toed(g, one), _toed(g, other)
     free = one.share * (1.0 - a) + other.share * (1.0 - b)
@@ -124,6 +123,19 @@ def press_soles(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
+def _pass(x: float) -> float:
+    """From 0 to 1, not as steep as `smooth_step`."""
+    x = min(max(x, 0.0), 1.0)
+    return x * x * (3.0 - 2.0 * x)
+
+
+@inlined
+def _age(one: Any) -> float:
+    """Of a stance, in cycles since it was due: negative for a foot that is about to come down."""
+    return one.phase if one.phase < 0.75 else one.phase - 1.0
+
+
+@inlined
 def _toed(g: Any, one: Any) -> float:
     """How far a foot that is about to leave pushes with its toe alone, 0 to 1."""
-    return smooth_step(1.0 - (g.roll_start - one.phase) / g.toeing)
+    return smooth_step(1.0 - (g.roll_start - _age(one)) / g.toeing)

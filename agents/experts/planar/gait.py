@@ -84,6 +84,23 @@ def stride(s: float) -> tuple[float, float, float]:
 
 
 @inlined
+def even_stride(s: float, ramp: float) -> tuple[float, float, float]:
+    """The same, but for a part `ramp` at either end its acceleration is a line: less jerk."""
+    s = min(max(s, 0.0), 1.0)
+    near = min(s, 1.0 - s)
+    top = 6.0 / (1.0 - ramp)
+    slope = 2.0 * top / (1.0 - 2.0 * ramp)
+    if near < ramp:
+        way, rate, bend = near * near * near / 6.0, 0.5 * near * near, near
+        way, rate, bend = top / ramp * way, top / ramp * rate, top / ramp * bend
+    else:
+        y = near - ramp
+        way = top * (ramp * ramp / 6.0 + y * (0.5 * ramp + 0.5 * y)) - slope * y * y * y / 6.0
+        rate, bend = top * (0.5 * ramp + y) - 0.5 * slope * y * y, top - slope * y
+    return (way, rate, bend) if s < 0.5 else (1.0 - way, rate, -bend)
+
+
+@inlined
 def lift(g: Any, s: float) -> tuple[float, float, float]:
     """Height of a swinging foot [m], s from 0 to 1, and its first two derivatives by s."""
     s = min(max(s, 0.0), 1.0)

@@ -20,6 +20,7 @@ from dynenvs.agents.experts.planar.capture import find_capture, plan_step, press
 from dynenvs.agents.experts.planar.estimate import read_observation, stand_on_feet
 from dynenvs.agents.experts.planar.gait import (
     decide_stance,
+    even_stride,
     hip_height,
     lift,
     rolling,
@@ -226,16 +227,19 @@ def _move_foot(s: StateView, g: Any, p: Any, one: Any) -> None:
         span = swing - g.landing
         r = p.rate / span  # du/dt
         u = since / span
-        m0, _, _ = stride(u)
-        _, m1, _ = stride(u - before / span)
-        _, _, m2 = stride(u + after / span)
         if g.balances:
+            m0, _, _ = even_stride(u, g.smooth)
+            _, m1, _ = even_stride(u - before / span, g.smooth)
+            _, _, m2 = even_stride(u + after / span, g.smooth)
             way = p.foothold + one.point - one.place[0]
             rest = math.sqrt((1.0 - m0) ** 2 + g.last * g.last)
             pull = k * k * smooth_step(4.0 * u - 2.5)  # in the end the place alone counts
             one.goal[0] = (r * r * m2 + 2.0 * k * r * m1) / rest * way + pull * way
             one.goal[0] -= 2.0 * k * one.speed[0]
         else:
+            m0, _, _ = stride(u)
+            _, m1, _ = stride(u - before / span)
+            _, _, m2 = stride(u + after / span)
             goal = g.ahead + length * (m0 - 0.5 * g.duty - since)
             x = one.place[0] - one.hip[0] - one.point
             gain = k * k * smooth_step(4.0 * u) * smooth_step(5.0 * (1.0 - u))
