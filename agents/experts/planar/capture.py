@@ -25,7 +25,6 @@ from dynenvs.memory.layout import ModelView, Records, StateView, WorkspaceView
 
 GRAVITY = 9.81  # [m/s^2]
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
-NEAR = 0.05  # least lever of the feet [m]
 LEAST_FREE = 0.05  # share of the load that is moved along soles, at least
 GATHERING = 0.25  # speed above the present one that steps are planned for, to the command [m/s]
 
@@ -91,18 +90,15 @@ def press_soles(g: Any, p: Any, legs: Records) -> None:
     """Where each standing sole pushes, and what it carries, so that they push where they should.
 
     The clock passes the load from foot to foot; both push at the same place of their soles, but for
-    one that is about to roll over its toe.  What soles are too short for, changes the shares.
+    one that is about to roll over its toe.
     """
     newer = 0 if _age(legs[0]) < _age(legs[1]) else 1
     one, other = legs[newer], legs[1 - newer]
     one.share, other.share = 1.0 * one.stands, 1.0 * other.stands
-    low = high = one.share
     if one.stands and other.stands:
-        passed = (_age(one) + g.early) / (g.duty - 0.5 + g.early)
-        rests = g.light * smooth_step(1.0 + (_age(one) + g.early) / g.resting)
-        low = rests + (1.0 - rests) * smooth_step((passed - 1.0 + g.free) / g.free)
-        high = rests + (1.0 - rests) * smooth_step(passed / g.free)
-        one.share = rests + (1.0 - rests) * _pass(passed)
+        since = _age(one) + g.early
+        rests = g.light * smooth_step(1.0 + since / g.resting)
+        one.share = rests + (1.0 - rests) * smooth_step(since / (g.duty - 0.5 + g.early))
         other.share = 1.0 - one.share
     a, b = _toed(g, one), _toed(g, other)
     free = one.share * (1.0 - a) + other.share * (1.0 - b)
@@ -113,20 +109,8 @@ def press_soles(g: Any, p: Any, legs: Records) -> None:
         one.point = inside + a * (g.toe - inside)
     if other.stands:
         other.point = inside + b * (g.toe - inside)
-    way = one.ankle + one.point - other.ankle - other.point
-    rest = p.pressure - place - free * inside
-    share = one.share + rest * way / (way * way + NEAR * NEAR)
-    change = min(max(share, low), high) - one.share
-    p.pressure = place + free * inside + change * way
-    one.share, other.share = one.share + change, other.share - change
+    p.pressure = place + free * inside
     p.carried = one.share + other.share
-
-
-@inlined
-def _pass(x: float) -> float:
-    """From 0 to 1, not as steep as `smooth_step`."""
-    x = min(max(x, 0.0), 1.0)
-    return x * x * (3.0 - 2.0 * x)
 
 
 @inlined

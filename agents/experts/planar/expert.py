@@ -41,11 +41,12 @@ class WalkingController(BatchController):
         set_times(walker, task)
         walker["seen"] = len(task.observation_space.low)
         walker["root"] = task.root
-        if task.free_pitch and walker["legs"] == 2:
+        balances = task.free_pitch and isinstance(task, PlanarHumanoidTask)
+        if balances:
             parameters.balance(walker)
         for option in ("slow_frequency", "frequency_slope"):
             walker[option] = task.options[option]
         walker["weight"] = 9.81 * task.model.bodies["mass"].sum()
-        self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees
-        self.carried += int((walker["balances"] * walker["legs"]).item())  # and which feet stood
+        self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees,
+        self.carried += len(task.legs) if balances else 0  # and which feet stood
         return Knowledge(task.model, walker, np.zeros(0, np.int64), walk.ROOM)

@@ -44,35 +44,16 @@ def balance(walker: NDArray[Any]) -> None:
     """What the humanoid does otherwise where its torso pitches; `walker`: one record of WALKER."""
     g = walker[0]
     g["balances"] = 1
-    g["duty"] = 0.5818
-    g["ramp"] = 0.08
-    g["landing"] = 0.0201
-    g["toeing"] = 0.0796
-    g["roll_start"] = 0.5073
-    g["roll"] = 0.5
-    g["roll_end"] = 0.9236
-    g["below"] = 0.0048
-    g["clearance"] = 0.042
-    g["sweep"] = 0.1375
-    g["middle"] = 0.0813
-    g["light"] = 0.0663
-    g["resting"] = 0.03
-    g["free"] = 0.8752
-    g["height"] = 0.8403
-    g["ahead"] = -0.0142
-    g["height_rate"] = 11.1016
-    g["swing_rate"] = 25
-    g["recoil"] = 0.0681
-    g["balance_rate"] = 2.6989
-    g["tilt_rate"] = 11.2382
-    g["edge"] = 0.0128
-    g["last"] = 0.08
-    g["room"] = 0.0914
-    g["longest"] = 0.8002
-    g["reach"] = 0.7894
-    g["early"] = 0.03
-    g["smooth"] = 0.2
-    g["longest_step"] = 0.85
+    g["duty"], g["ramp"], g["light"] = 0.582, 0.1, 0.06
+    g["height"], g["reach"], g["longest"], g["ahead"] = 0.84, 0.79, 0.804, 0.0
+    g["clearance"], g["below"], g["landing"] = 0.042, 0.004, 0.014
+    g["roll"], g["roll_start"], g["roll_end"] = 0.8, 0.507, 0.91
+    g["recoil"] = 0.6
+    g["height_rate"], g["tilt_rate"], g["swing_rate"] = 10.0, 15.0, 24.0
+    g["middle"], g["sweep"], g["edge"], g["toeing"] = 0.08, 0.15, 0.017, 0.12
+    g["early"], g["resting"] = 0.043, 0.02
+    g["room"], g["balance_rate"], g["longest_step"] = 0.11, 3.7, 0.85
+    g["smooth"], g["last"] = 0.25, 0.02
 
 
 def quadruped() -> NDArray[Any]:

@@ -66,7 +66,6 @@ WALKER = record_type(
         ("toeing", "f8"),  # fraction of the cycle in which it goes to a toe that is to be rolled on
         ("early", "f8"),  # fraction of the cycle before it is due, from which on a foot takes over load
         ("resting", "f8"),  # fraction of the cycle before it is due, in which an early foot takes it up
-        ("free", "f8"),  # part of the double support in which balance shares the load, from either end
         ("room", "f8"),  # by which it may take errors out, as steps are planned [m]
         ("balance_rate", "f8"),  # of the capture point [rad/s]
         ("longest_step", "f8"),  # [m]
