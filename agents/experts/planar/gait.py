@@ -35,11 +35,16 @@ def share_of(g: Any, phase: float, pace: float) -> float:
 @inlined
 def decide_stance(g: Any, p: Any, legs: Records) -> None:
     """Which feet stand, and their shares: the clock's, as far as their flags allow."""
+    felt = 0
+    for leg in range(g.legs):
+        felt += legs[leg].touches
     for leg in range(g.legs):
         one = legs[leg]
         s = (one.phase - g.duty) / (1.0 - g.duty)
         one.stands = 1 if one.touches != 0 and (s < 0.0 or s > EARLY) else 0
         if one.stood and one.phase < HELD:  # a light foot may lose touch for a moment
+            one.stands = 1
+        if g.balances and felt == 0 and p.known == 0 and s < 0.0:  # an episode's start
             one.stands = 1
     for leg in range(g.legs):  # no foot is lifted before the next one at its end stands
         one = legs[leg]
