@@ -25,6 +25,7 @@ from dynenvs.memory.layout import ModelView, Records, StateView, WorkspaceView
 
 GRAVITY = 9.81  # [m/s^2]
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
+WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 LEAST_FREE = 0.05  # share of the load that is moved along soles, at least
 GATHERING = 0.25  # speed above the present one that steps are planned for, to the command [m/s]
 
@@ -83,6 +84,22 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     move = length + math.copysign(max(shrinks, grows), error)
     p.foothold = one.ankle + min(max(move, -g.longest_step), g.longest_step)
     p.way = max(abs(length), abs(p.foothold - one.ankle))
+    moved = abs(move - min(max(move, 0.0), length))
+    _choose_pace(g, p, moved)
+
+
+@inlined
+def _choose_pace(g: Any, p: Any, moved: float) -> None:
+    """Whose next foothold is far from a steady gait's steps quicker; later the clock waits.
+
+    moved: how far [m]; who is just slower than commanded has time.
+    """
+    low, high, most = g.quicker[0], g.quicker[1], g.quicker[2]
+    p.ahead += g.period * p.rate * p.faster / (1.0 + p.faster)
+    p.ahead -= math.floor(p.ahead + 0.5)
+    p.faster = most * smooth_step((moved - low) / (high - low))
+    if p.faster < WAIT:
+        p.faster -= WAIT * min(max(p.ahead / WAIT_FROM, -1.0), 1.0)
 
 
 @inlined

@@ -48,5 +48,5 @@ class WalkingController(BatchController):
             walker[option] = task.options[option]
         walker["weight"] = 9.81 * task.model.bodies["mass"].sum()
         self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees,
-        self.carried += len(task.legs) if balances else 0  # and which feet stood
+        self.carried += 2 + len(task.legs) if balances else 0  # its clock, and which feet stood
         return Knowledge(task.model, walker, np.zeros(0, np.int64), walk.ROOM)

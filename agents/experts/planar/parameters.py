@@ -53,6 +53,7 @@ def balance(walker: NDArray[Any]) -> None:
     g["middle"], g["sweep"], g["edge"], g["toeing"] = 0.08, 0.15, 0.017, 0.12
     g["early"], g["resting"] = 0.043, 0.02
     g["room"], g["balance_rate"], g["longest_step"] = 0.11, 3.7, 0.85
+    g["quicker"] = 0.12, 0.3, 0.5
     g["smooth"], g["last"] = 0.25, 0.02
 
 

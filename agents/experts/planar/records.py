@@ -69,6 +69,7 @@ WALKER = record_type(
         ("room", "f8"),  # by which it may take errors out, as steps are planned [m]
         ("balance_rate", "f8"),  # of the capture point [rad/s]
         ("longest_step", "f8"),  # [m]
+        ("quicker", "f8", (3,)),  # moves from and to which steps are quicker [m], by what share
         ("smooth", "f8"),  # part of a swing at either end in which its acceleration grows, or falls
         ("last", "f8"),  # about the least part of a swing's way that is divided by
     ]
@@ -87,6 +88,8 @@ PLAN = record_type(
         ("ax", "f8"),  # acceleration of the hip that is wanted [m/s^2]
         ("az", "f8"),
         ("alpha", "f8"),  # of the pitch [rad/s^2]
+        ("ahead", "f8"),  # of its own clock against the observed one [cycles]
+        ("faster", "f8"),  # share by which it runs faster
         ("omega", "f8"),  # of the pendulum that it is [1/s]
         ("drift", "f8"),  # its speed, by its angular momentum [m/s]
         ("capture", "f8"),  # capture point,

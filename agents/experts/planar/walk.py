@@ -114,7 +114,7 @@ def act(
             share_force(g, p, legs)
         _set_torques(m, w, g, legs, a)
         put_actions(m, w, g.root, actions[i, :nu])
-        _foresee(m, g, legs, a, actions[i])
+        _foresee(m, g, p, legs, a, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
@@ -303,13 +303,15 @@ def _remember(m: ModelView, s: StateView, g: Any, row: Floats) -> None:
 
 
 @inlined
-def _foresee(m: ModelView, g: Any, legs: Records, a: Floats, row: Floats) -> None:
-    """What accelerations change of it by the next call; and which feet stand, for a biped."""
+def _foresee(m: ModelView, g: Any, p: Any, legs: Records, a: Floats, row: Floats) -> None:
+    """What accelerations change of it by the next call; for balance the clock, and who stands."""
     nq, nv, h = m.header[0].nq, m.header[0].nv, g.period
     at = nv - g.root + 1
     for i in range(nv):
         row[at + i] += h * (0.5 * h + g.lag) * a[i]
         row[at + nq + i] += h * a[i]
     if g.balances:
+        at += nq + nv
+        row[at], row[at + 1] = p.ahead, p.faster
         for leg in range(g.legs):
-            row[at + 2 * nq + leg] = legs[leg].stands
+            row[at + 2 + leg] = legs[leg].stands
