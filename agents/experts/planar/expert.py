@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
 from dynenvs.agents.experts.planar import parameters, walk
-from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.planar.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar.planar_quadruped import PlanarQuadrupedTask
 from dynenvs.envs.planar.walker import WalkerTask

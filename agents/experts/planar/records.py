@@ -63,9 +63,10 @@ WALKER = record_type(
         ("middle", "f8"),  # where a sole pushes in the middle of a step, from the ankle [m]
         ("sweep", "f8"),  # way of the centre of pressure along the sole in a step [m]
         ("edge", "f8"),  # that it keeps from the sole's ends [m]
-        ("toeing", "f8"),  # fraction of the cycle in which it goes to a toe that is to be rolled on
-        ("early", "f8"),  # fraction of the cycle before it is due, from which on a foot takes over load
-        ("resting", "f8"),  # fraction of the cycle before it is due, in which an early foot takes it up
+        # Fractions of the cycle: in which it goes to a toe that is to be rolled on,
+        ("toeing", "f8"),
+        ("early", "f8"),  # by which a foot takes over load before it is due,
+        ("resting", "f8"),  # and before that takes up the light share of one that rests
         ("room", "f8"),  # by which it may take errors out, as steps are planned [m]
         ("balance_rate", "f8"),  # of the capture point [rad/s]
         ("longest_step", "f8"),  # [m]
