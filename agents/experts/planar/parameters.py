@@ -46,15 +46,15 @@ def balance(walker: NDArray[Any]) -> None:
     g["balances"] = 1
     g["duty"], g["ramp"], g["light"] = 0.59, 0.1, 0.06
     g["height"], g["reach"], g["longest"], g["ahead"] = 0.84, 0.79, 0.804, 0.0
-    g["clearance"], g["below"], g["landing"] = 0.042, 0.004, 0.014
+    g["clearance"], g["below"], g["landing"] = 0.045, 0.004, 0.014
     g["roll"], g["roll_start"], g["roll_end"] = 0.8, 0.507, 0.91
-    g["recoil"] = 0.6
+    g["recoil"] = 0.9
     g["height_rate"], g["tilt_rate"], g["swing_rate"] = 10.0, 15.0, 24.0
     g["middle"], g["sweep"], g["edge"], g["toeing"] = 0.08, 0.15, 0.017, 0.15
     g["early"], g["resting"] = 0.043, 0.02
     g["room"], g["balance_rate"], g["longest_step"] = 0.11, 3.7, 0.85
     g["quicker"] = 0.12, 0.3, 0.5
-    g["smooth"], g["last"] = 0.25, 0.02
+    g["smooth"], g["last"] = 0.25, 0.06
 
 
 def quadruped() -> NDArray[Any]:
