@@ -43,7 +43,7 @@ def humanoid() -> NDArray[Any]:
 def balance(walker: NDArray[Any]) -> None:
     """What the humanoid does otherwise where its torso pitches; `walker`: one record of WALKER."""
     g = walker[0]
-    g["balances"] = 1
+    g["balances"], g["turned"] = 1, 1e-3
     g["duty"], g["ramp"], g["light"] = 0.59, 0.1, 0.06
     g["height"], g["reach"], g["longest"], g["ahead"] = 0.84, 0.79, 0.804, 0.0
     g["clearance"], g["below"], g["landing"] = 0.045, 0.004, 0.014
@@ -79,7 +79,7 @@ def quadruped() -> NDArray[Any]:
     g["speed_rate"], g["acceleration"] = 8.0, 1.5
     g["height_rate"] = 12.0
     g["recoil"] = 0.3
-    g["tilt_rate"] = 12.0
+    g["tilt_rate"], g["turned"] = 12.0, 0.2
     g["swing_rate"] = 27.0
     g["landing_speed"] = 0.3
     g["leg_height"], g["leg_speed"] = 0.003, 0.2

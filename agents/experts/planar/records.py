@@ -50,6 +50,7 @@ WALKER = record_type(
         ("height_rate", "f8"),  # of the hip's height [rad/s]
         ("recoil", "f8"),  # part of the swinging legs' recoil that the trunk takes
         ("tilt_rate", "f8"),  # of the trunk's pitch, where it is free [rad/s]
+        ("turned", "f8"),  # distance at which its pitch counts as much as its height [m]
         ("swing_rate", "f8"),  # of a swinging foot [rad/s]
         ("landing_speed", "f8"),  # at which a foot that is late looks for the ground [m/s]
         # The estimate: standard deviations and gains
@@ -91,6 +92,7 @@ PLAN = record_type(
         ("alpha", "f8"),  # of the pitch [rad/s^2]
         ("ahead", "f8"),  # of its own clock against the observed one [cycles]
         ("faster", "f8"),  # share by which it runs faster
+        ("inertia", "f8"),  # against its pitch [kg m^2]
         ("omega", "f8"),  # of the pendulum that it is [1/s]
         ("drift", "f8"),  # its speed, by its angular momentum [m/s]
         ("capture", "f8"),  # capture point,

@@ -109,6 +109,7 @@ def act(
         _set_accelerations(m, s, g, p, legs, a)
         _ask_ground(m, w, g, p, a)
         if g.root > ROOT:
+            p.inertia = mass_entry(w, ROOT, ROOT)
             level_force(g, p, legs)
         else:
             share_force(g, p, legs)
