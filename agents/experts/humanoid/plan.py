@@ -20,6 +20,7 @@ from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.humanoid.records import LEGS
+from dynenvs.agents.experts.humanoid.terrain import height_at
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
@@ -184,10 +185,20 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
     forward, left = shrink * forward * g.half_length, shrink * left * g.half_width
     p.inside[0], p.inside[1] = c * forward - s * left, s * forward + c * left
     p.pressure[0], p.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
+    # As high as the soles are there
+    p.inside[2] = p.pressure[2] = 0.0
+    if g.scan_x > 0:
+        a, b = main.normal, other.normal
+        u = main.share * a[0] / a[2] + other.share * b[0] / b[2]
+        v = main.share * a[1] / a[2] + other.share * b[1] / b[2]
+        p.inside[2] = -u * p.inside[0] - v * p.inside[1]
+        p.pressure[2] = main.share * main.point[2] + other.share * other.point[2] + p.inside[2]
 
 
 @inlined
-def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float) -> None:
+def desired_accelerations(
+    g: Any, o: Floats, p: Any, R: Floats, legs: Records, ankle: float
+) -> None:
     """The base's desired accelerations, the horizontal ones left to balance.
 
     It is no higher than the standing legs reach, now and as far as their feet stay behind in a
@@ -196,16 +207,18 @@ def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float
     x, y = p.place[0] - legs[p.main].point[0], p.place[1] - legs[p.main].point[1]
     way = max(p.ahead[0] * p.ahead[0] + p.ahead[1] * p.ahead[1], x * x + y * y)
     trail = 0.5 * math.sqrt(way) + g.trail
-    low = min(g.height, math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle)
+    low = min(g.height, math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle + _lower(g, o, p, legs))
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
             side = g.hip if leg == 0 else -g.hip
             x, y = one.point[0] - g.sole[0], one.point[1] - side
             most = g.leg * g.leg - x * x - y * y
-            low = min(low, math.sqrt(max(most, 0.25 * g.leg * g.leg)) + ankle)
+            reach = math.sqrt(max(most, 0.25 * g.leg * g.leg)) + ankle
+            low = min(low, reach + (one.point[2] if g.scan_x > 0 else 0.0))
     k = g.height_rate
-    up = k * k * (low - p.height) - 2.0 * k * p.speed[2]
+    climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
+    up = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
     p.a[0] = p.a[1] = 0.0
     p.a[2] = min(max(up, -CLIMB), CLIMB)
     p.lean = math.sin(min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2]))
@@ -217,3 +230,15 @@ def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float
     p.alpha[2] += g.yaw_rate * g.yaw_rate * (legs[p.main].yaw - turned)
     for i in range(3):
         p.alpha[i] = min(max(p.alpha[i], -g.most_turning), g.most_turning)
+
+
+@inlined
+def _lower(g: Any, o: Floats, p: Any, legs: Records) -> float:
+    """How much lower than the plane in their middle the foothold or the next one is [m], or 0."""
+    if g.scan_x == 0:
+        return 0.0
+    main = legs[p.main]
+    middle = 0.5 * p.rise[0] * (main.point[0] + p.place[0])
+    middle += 0.5 * p.rise[1] * (main.point[1] + p.place[1])
+    following = height_at(g, o, p, p.place[0], p.place[1])
+    return min(min(main.point[2], following) - middle, 0.0)

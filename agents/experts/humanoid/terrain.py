@@ -1,0 +1,128 @@
+"""The walk on terrain: the ground as the height scan shows it, and how soles stand on it.
+
+The frame's origin lies in the plane that fits the scanned ground best, below the base.  The walk is
+planned above that plane; the scan itself says how the ground lies under each sole, and what a
+swinging foot has to clear.  Whether a foot stands, its contact flag tells: the scan is too coarse
+for that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.scan import fit_plane, ground_height
+from dynenvs.agents.experts.humanoid.records import LEGS
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.memory.layout import Floats, Records, WorkspaceView
+
+ALONG, ACROSS = 5, 3  # points of a sole below which the ground is looked at
+UNEVEN = 0.025  # range of heights about the plane under a sole from which on there is an edge [m]
+STEEP = 0.32  # slope from which on there is one, too
+
+
+@inlined
+def height_at(g: Any, o: Floats, p: Any, x: float, y: float) -> float:
+    """Height of the ground at (x, y) in the frame [m]."""
+    return float(p.level + ground_height(g, o, x, y))
+
+
+@kernel
+def fit_sole(
+    g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: Floats
+) -> float:
+    """The ground under a sole with its middle at (x, y): its normal; height on which it rests [m].
+
+    At an edge a sole lies level on what is higher.
+    """
+    c, s = math.cos(yaw), math.sin(yaw)
+    mean = along = across = xx = yy = 0.0
+    top = -math.inf
+    for k in range(ALONG * ACROSS):
+        a = g.sole_size[0] * (2.0 * (k // ACROSS) / (ALONG - 1.0) - 1.0)
+        b = g.sole_size[1] * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
+        z = height_at(g, o, p, x + c * a - s * b, y + s * a + c * b)
+        mean += z / (ALONG * ACROSS)
+        along, across = along + a * z, across + b * z
+        xx, yy = xx + a * a, yy + b * b
+        top = max(top, z)
+    u, v = along / xx, across / yy  # slopes along the sole and across
+    low, high = math.inf, -math.inf
+    for k in range(ALONG * ACROSS):
+        a = g.sole_size[0] * (2.0 * (k // ACROSS) / (ALONG - 1.0) - 1.0)
+        b = g.sole_size[1] * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
+        z = height_at(g, o, p, x + c * a - s * b, y + s * a + c * b)
+        apart = z - mean - u * a - v * b
+        low, high = min(low, apart), max(high, apart)
+    if high - low > UNEVEN or u * u + v * v > STEEP * STEEP:
+        normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
+        return float(top)
+    size = math.sqrt(1.0 + u * u + v * v)
+    normal[0], normal[1], normal[2] = -(c * u - s * v) / size, -(s * u + c * v) / size, 1.0 / size
+    return float(mean + high)
+
+
+@inlined
+def look_at_ground(g: Any, o: Floats, p: Any) -> None:
+    """The plane of the scanned ground, and the height above it instead of that observed."""
+    o[0] = fit_plane(g, o, p)
+    p.level = o[0]
+
+
+@inlined
+def feel_ground(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> None:
+    """The ground under each sole, and how far the sole seems to lie on it; needs the poses."""
+    p.level = o[0]
+    for leg in range(LEGS):
+        one = legs[leg]
+        pose = w.pose[one.body]
+        R = pose.R
+        x, y, z = rotate(R, g.sole)
+        x, y = x + pose.p[0], y + pose.p[1]
+        n = one.normal
+        one.ground = fit_sole(g, o, p, x, y, math.atan2(R[1, 0], R[0, 0]), n)
+        skew = (R[0, 2] - n[0]) ** 2 + (R[1, 2] - n[1]) ** 2 + (R[2, 2] - n[2]) ** 2
+        one.flat = 1.0 / (1.0 + skew / (g.skew * g.skew))
+
+
+@inlined
+def _toward(way: float, speed: float, last: float, time: float, most: float) -> float:
+    """Acceleration now of the cubic that goes `way` from `speed` to speed `last` in `time`."""
+    a = (6.0 * way / time - 4.0 * speed - 2.0 * last) / time
+    return min(max(a, -most), most)
+
+
+@kernel
+def highest(g: Any, o: Floats, p: Any, one: Any, x1: float, y1: float) -> float:
+    """The highest ground that a sole meets from where it is to (x1, y1) [m]."""
+    x, y = one.point[0], one.point[1]
+    c, s = math.cos(one.yaw), math.sin(one.yaw)
+    top = -math.inf
+    for k in range(4 * ALONG):
+        part = (k // ALONG) / 3.0
+        a = g.sole_size[0] * (2.0 * (k % ALONG) / (ALONG - 1.0) - 1.0)
+        px, py = x + part * (x1 - x) + c * a, y + part * (y1 - y) + s * a
+        top = max(top, height_at(g, o, p, px, py))
+    return top
+
+
+@inlined
+def aim(g: Any, o: Floats, p: Any, one: Any) -> None:
+    """The ground below the next foothold."""
+    one.ground = fit_sole(g, o, p, p.place[0], p.place[1], one.yaw, one.normal)
+
+
+@inlined
+def rise_over(g: Any, o: Floats, p: Any, one: Any, elapsed: float, whole: float) -> float:
+    """Vertical acceleration of a swinging foot: up, over what is in the way, down to its place."""
+    done, left = elapsed / whole, whole - elapsed
+    down = one.ground
+    top = max(highest(g, o, p, one, p.place[0], p.place[1]), down)
+    z, speed, most = one.point[2], one.velocity[5], g.most_swing[5]
+    if done < g.apex:
+        time = max((g.apex - done) * whole, 0.05)
+        return _toward(top + g.over - z, speed, 0.0, time, most)
+    time = max(left, 0.03)
+    return _toward(down - z, speed, -g.landing_speed, time, most)
