@@ -123,6 +123,15 @@ def confidence(p: Any, one: Any) -> float:
 
 
 @inlined
+def stand_level(g: Any, one: Any) -> None:
+    """All of a sole on level ground."""
+    one.ground = one.normal[0] = one.normal[1] = 0.0
+    one.normal[2] = 1.0
+    one.seat[0] = one.seat[1] = one.seat[2] = 0.0
+    one.room[0], one.room[1] = g.half_length, g.half_width
+
+
+@inlined
 def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> None:
     """The upward direction and the height, o[0:4], as the standing legs tell; needs the poses."""
     x, y, z = o[1], o[2], o[3]
@@ -138,8 +147,7 @@ def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> 
         skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (g.skew * g.skew)
         sure = confidence(p, one) * smooth_step(one.phase / SETTLING)
         one.flat = 1.0 / (1.0 + skew)
-        one.ground = one.normal[0] = one.normal[1] = 0.0
-        one.normal[2] = 1.0
+        stand_level(g, one)
         one.trust = LEG_TRUST * sure * one.flat
         sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
     size = math.sqrt(sx * sx + sy * sy + sz * sz)

@@ -85,8 +85,8 @@ def limit_forces(w: WorkspaceView, g: Any, p: Any, legs: Records, acc: Floats) -
     # A moment that balance has left, as far as the soles are long and wide
     if f[2] > 1.0:
         x, y = p.inside[0] - p.moment[1] / f[2], p.inside[1] + p.moment[0] / f[2]
-        p.inside[0] = min(max(x, -g.half_length), g.half_length)
-        p.inside[1] = min(max(y, -g.half_width), g.half_width)
+        p.inside[0] = min(max(x, -p.room[0]), p.room[0])
+        p.inside[1] = min(max(y, -p.room[1]), p.room[1])
     _keep_friction(p, legs)
 
 
@@ -138,7 +138,8 @@ def find_torques(m: ModelView, w: WorkspaceView, p: Any, legs: Records, acc: Flo
         one = legs[leg]
         if one.share > 0.0:
             x, y, z = p.force[0] * one.share, p.force[1] * one.share, p.force[2] * one.share
-            u, v, d = p.inside[0], p.inside[1], p.inside[2]  # from the sole's middle
+            r = one.seat
+            u, v, d = r[0] + p.inside[0], r[1] + p.inside[1], r[2] + p.inside[2]
             a, b, c = v * z - d * y, d * x - u * z, u * y - v * x + one.share * p.moment[2]
             for k in range(JOINTS):
                 J = one.jacobian

@@ -29,6 +29,8 @@ MEMO = record_type(
         ("slips", "f8"),  # how much soles that carried have slid
         ("ahead", "f8"),  # of its own clock against the observed one [cycles]
         ("faster", "f8"),  # share by which it runs faster
+        ("swings", "f8"),  # 1 if a foot does,
+        ("shift", "f8", (2,)),  # and by what its foothold has been moved away from edges [m]
     ]
 )
 CARRIED = MEMO.itemsize // 8
@@ -59,6 +61,10 @@ BIPED = record_type(
         ("clearance", "f8"),  # of a swinging foot [m]
         ("over", "f8"),  # ... over what is highest on its way on terrain [m],
         ("apex", "f8"),  # and the part of the swing after which it is there
+        ("edge", "f8"),  # metres that a foothold may move to have all of the sole on the ground,
+        ("keep", "f8"),  # cost of moving it again, over that of moving it,
+        ("margin", "f8"),  # and how far the sole is to keep from edges [m]
+        ("least_room", "f8"),  # part of the sole's room that is left at edges
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("mass", "f8"),  # of the whole robot [kg]
@@ -99,6 +105,8 @@ LEG = record_type(
         ("flat", "f8"),  # how far its sole seems to lie flat
         ("normal", "f8", (3,)),  # of the ground below its sole, or below the next foothold
         ("ground", "f8"),  # height of that ground [m]
+        ("seat", "f8", (3,)),  # from the sole's middle to that of its part on the ground [m]
+        ("room", "f8", (2,)),  # half length and width in which the centre of pressure may lie [m]
         ("body", "i8"),  # the foot
         ("first", "i8"),  # coordinate of its first joint
         ("phase", "f8"),  # since the foot was due to carry, in [0, 1)
@@ -161,7 +169,8 @@ PLAN = record_type(
         ("v", "f8", (NV,)),
         ("friction", "f8"),  # horizontal force over vertical that is relied on,
         ("grip", "f8"),  # and moment about the vertical over vertical force [m]
-        ("inside", "f8", (3,)),  # from the middle of each sole to where it pushes [m]
+        ("inside", "f8", (3,)),  # from the seat of each sole to where it pushes [m],
+        ("room", "f8", (2,)),  # and how far that may be along the sole and across [m]
         ("wrench", "f8", (3, 6)),  # the ground's, and its growth with a[0] and a[1]
         ("force", "f8", (3,)),  # of the ground [N]
         ("moment", "f8", (3,)),  # about the centre of pressure [N m]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.scan import fit_plane, ground_height
 from dynenvs.agents.experts.humanoid.records import LEGS
 from dynenvs.jit.compiled import inlined, kernel
@@ -20,6 +19,9 @@ from dynenvs.memory.layout import Floats, Records, WorkspaceView
 
 ALONG, ACROSS = 5, 3  # points of a sole below which the ground is looked at
 UNEVEN = 0.025  # range of heights about the plane under a sole from which on there is an edge [m]
+SEATS = 9  # along it, to tell which part of it is carried
+STEP = 0.06  # below what is highest, from which on ground does not carry [m]
+MOVE, MOVES_X, MOVES_Y = 0.02, 11, 5  # of footholds: distance [m], and how many of them
 STEEP = 0.32  # slope from which on there is one, too
 
 
@@ -30,9 +32,7 @@ def height_at(g: Any, o: Floats, p: Any, x: float, y: float) -> float:
 
 
 @kernel
-def fit_sole(
-    g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: Floats
-) -> float:
+def fit_sole(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: Floats) -> float:
     """The ground under a sole with its middle at (x, y): its normal; height on which it rests [m].
 
     At an edge a sole lies level on what is higher.
@@ -82,9 +82,88 @@ def feel_ground(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> N
         x, y, z = rotate(R, g.sole)
         x, y = x + pose.p[0], y + pose.p[1]
         n = one.normal
-        one.ground = fit_sole(g, o, p, x, y, math.atan2(R[1, 0], R[0, 0]), n)
+        yaw = math.atan2(R[1, 0], R[0, 0])
+        one.ground = fit_sole(g, o, p, x, y, yaw, n)
+        _take_seat(g, o, p, one, x, y, z + pose.p[2], yaw)
         skew = (R[0, 2] - n[0]) ** 2 + (R[1, 2] - n[1]) ** 2 + (R[2, 2] - n[2]) ** 2
         one.flat = 1.0 / (1.0 + skew / (g.skew * g.skew))
+
+
+@inlined
+def _take_seat(
+    g: Any, o: Floats, p: Any, one: Any, x: float, y: float, z: float, yaw: float
+) -> None:
+    """The middle and the size of the part of a sole that the ground carries.
+
+    How far a point is carried passes evenly over the height of a step: the scan leaves open where
+    between two of its points an edge is.
+    """
+    c, s = math.cos(yaw), math.sin(yaw)
+    level = min(one.ground, z)
+    total = a1 = b1 = a2 = b2 = full_a = full_b = 0.0
+    for k in range(SEATS * ACROSS):
+        a = g.sole_size[0] * (2.0 * (k // ACROSS) / (SEATS - 1.0) - 1.0)
+        b = g.sole_size[1] * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
+        share = _carried(height_at(g, o, p, x + c * a - s * b, y + s * a + c * b), level, one)
+        total += share
+        a1, b1, a2, b2 = a1 + share * a, b1 + share * b, a2 + share * a * a, b2 + share * b * b
+        full_a, full_b = full_a + a * a, full_b + b * b
+    total = max(total, 1e-3)
+    a1, b1 = a1 / total, b1 / total
+    count = SEATS * ACROSS
+    room_a = math.sqrt(max(a2 / total - a1 * a1, 0.0) / (full_a / count))
+    room_b = math.sqrt(max(b2 / total - b1 * b1, 0.0) / (full_b / count))
+    one.room[0] = g.half_length * min(max(room_a, g.least_room), 1.0)
+    one.room[1] = g.half_width * min(max(room_b, g.least_room), 1.0)
+    one.seat[0], one.seat[1] = c * a1 - s * b1, s * a1 + c * b1
+    one.seat[2] = -(one.normal[0] * one.seat[0] + one.normal[1] * one.seat[1]) / one.normal[2]
+
+
+@inlined
+def _carried(height: float, level: float, one: Any) -> float:
+    """How far ground of this height carries a sole: all of it where there is no edge."""
+    if one.normal[2] < 1.0:
+        return 1.0
+    return min(max(1.0 + (height - level) / STEP, 0.0), 1.0)
+
+
+@kernel
+def carried_share(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float) -> float:
+    """Share of a sole with its middle at (x, y), and a margin about it, that the ground carries."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    top, mean = -math.inf, 0.0
+    for turn in range(2):
+        for k in range(SEATS * ACROSS):
+            a = (g.sole_size[0] + g.margin) * (2.0 * (k // ACROSS) / (SEATS - 1.0) - 1.0)
+            b = (g.sole_size[1] + g.margin) * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
+            z = height_at(g, o, p, x + c * a - s * b, y + s * a + c * b)
+            if turn == 0:
+                top = max(top, z)
+            else:
+                mean += min(max(1.0 + (z - top) / STEP, 0.0), 1.0)
+    return mean / (SEATS * ACROSS)
+
+
+@inlined
+def choose_foothold(g: Any, o: Floats, p: Any, legs: Records, old: Any, new: Any) -> None:
+    """Move the next foothold away from edges: for and back, and a little to the side."""
+    one = legs[1 - p.main]
+    if one.stands:
+        new.swings = 0.0
+        return
+    new.swings = 1.0
+    yaw = p.command[2] * (p.left + 0.5 * p.step)
+    best = math.inf
+    for k in range(MOVES_X * MOVES_Y):
+        dx, dy = MOVE * (k // MOVES_Y - MOVES_X // 2), MOVE * (k % MOVES_Y - MOVES_Y // 2)
+        lacks = g.edge * (1.0 - carried_share(g, o, p, p.place[0] + dx, p.place[1] + dy, yaw))
+        cost = lacks * lacks + dx * dx + dy * dy
+        if old.swings > 0.0:
+            cost += g.keep * ((dx - old.shift[0]) ** 2 + (dy - old.shift[1]) ** 2)
+        if cost < best:
+            best = cost
+            new.shift[0], new.shift[1] = dx, dy
+    p.place[0], p.place[1] = p.place[0] + new.shift[0], p.place[1] + new.shift[1]
 
 
 @inlined

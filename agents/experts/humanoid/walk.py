@@ -54,7 +54,7 @@ from dynenvs.agents.experts.humanoid.records import (
     UPPER,
 )
 from dynenvs.agents.experts.humanoid.swing import set_goals
-from dynenvs.agents.experts.humanoid.terrain import feel_ground, look_at_ground
+from dynenvs.agents.experts.humanoid.terrain import choose_foothold, feel_ground, look_at_ground
 from dynenvs.agents.experts.humanoid.torso import hold_torso
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT, TURN
@@ -107,6 +107,8 @@ def act(
         _update_state(m, s, w, g, p, legs)
         plan_step(g, p, legs)
         choose_pace(g, p, old, new)
+        if g.scan_x > 0:
+            choose_foothold(g, o, p, legs, old, new)
         place_pressure(g, p, legs)
         desired_accelerations(g, o, p, w.pose[BASE].R, legs, -g.sole[2])
         set_goals(g, o, p, legs)
