@@ -32,7 +32,8 @@ def humanoid_biped() -> NDArray[Any]:
     b["phase_warp"] = 0.2
     b["clearance"], b["heel"] = 0.07, 0.15
     b["over"], b["apex"] = 0.1, 0.55
-    b["edge"], b["keep"], b["margin"], b["least_room"] = 0.2, 1.0, 0.03, 0.5
+    b["forward"], b["sink"], b["hover"], b["last"] = (0.0, 1.0), 5.0, 0.04, 0.0
+    b["edge"], b["keep"], b["margin"], b["least_room"] = 0.2, 0.3, 0.03, 0.5
     b["slow_frequency"], b["frequency_slope"] = env.GAIT
     b["height"], b["pace"] = 0.875, 1.053
     b["height_rate"], b["tilt_rate"], b["turn_rate"] = 7.0, 18.0, 55.0

@@ -21,6 +21,8 @@ ALONG, ACROSS = 5, 3  # points of a sole below which the ground is looked at
 UNEVEN = 0.025  # range of heights about the plane under a sole from which on there is an edge [m]
 SEATS = 9  # along it, to tell which part of it is carried
 STEP = 0.06  # below what is highest, from which on ground does not carry [m]
+CLEAR = 0.015  # ground this much higher than the foothold is in the way of coming down [m] ...
+FREE = 0.3  # time left of a swing when moving its foothold costs as much as `keep` says [s]
 MOVE, MOVES_X, MOVES_Y = 0.02, 11, 5  # of footholds: distance [m], and how many of them
 STEEP = 0.32  # slope from which on there is one, too
 
@@ -153,13 +155,15 @@ def choose_foothold(g: Any, o: Floats, p: Any, legs: Records, old: Any, new: Any
         return
     new.swings = 1.0
     yaw = p.command[2] * (p.left + 0.5 * p.step)
+    keep = FREE * p.frequency / max(1.0 - one.phase, 0.01)
+    keep *= g.keep * keep
     best = math.inf
     for k in range(MOVES_X * MOVES_Y):
         dx, dy = MOVE * (k // MOVES_Y - MOVES_X // 2), MOVE * (k % MOVES_Y - MOVES_Y // 2)
         lacks = g.edge * (1.0 - carried_share(g, o, p, p.place[0] + dx, p.place[1] + dy, yaw))
         cost = lacks * lacks + dx * dx + dy * dy
         if old.swings > 0.0:
-            cost += g.keep * ((dx - old.shift[0]) ** 2 + (dy - old.shift[1]) ** 2)
+            cost += keep * ((dx - old.shift[0]) ** 2 + (dy - old.shift[1]) ** 2)
         if cost < best:
             best = cost
             new.shift[0], new.shift[1] = dx, dy
@@ -203,5 +207,8 @@ def rise_over(g: Any, o: Floats, p: Any, one: Any, elapsed: float, whole: float)
     if done < g.apex:
         time = max((g.apex - done) * whole, 0.05)
         return _toward(top + g.over - z, speed, 0.0, time, most)
+    if top > down + CLEAR and done < g.last:
+        k = g.swing_rate
+        return min(max(k * k * (top + g.hover - z) - 2.0 * k * speed, -most), most)
     time = max(left, 0.03)
     return _toward(down - z, speed, -g.landing_speed, time, most)
