@@ -66,6 +66,8 @@ BIPED = record_type(
         ("sink", "f8"),  # speed of a late foot, more of it for each metre above ground [1/s]
         ("forward", "f8", (2,)),  # parts of a swing from which to which it goes to its place
         ("edge", "f8"),  # metres that a foothold may move to have all of the sole on the ground,
+        ("aside", "f8"),  # how much dearer a move to the side is,
+        ("stub", "f8"),  # height by which a foot that meets something on its way rises [m]
         ("keep", "f8"),  # cost of moving it again, over that of moving it,
         ("margin", "f8"),  # and how far the sole is to keep from edges [m]
         ("least_room", "f8"),  # part of the sole's room that is left at edges
