@@ -95,7 +95,7 @@ def test_ppo_resumes_bitwise(use_sde: bool, tmp_path: Path) -> None:
     assert weights(other / "last.zip") != weights(whole / "last.zip")
 
 
-@pytest.mark.parametrize("algorithm", ["sac", "td3"])
+@pytest.mark.parametrize("algorithm", ["sac", "tqc", "crossq"])
 @pytest.mark.thorough
 def test_off_policy_runs_keep_their_replay_buffer(algorithm: str, tmp_path: Path) -> None:
     changes = {

@@ -27,7 +27,8 @@ CHANGEABLE = {
         "vf_coef",
     ),
     "sac": OFF_POLICY,
-    "td3": OFF_POLICY,
+    "tqc": OFF_POLICY,
+    "crossq": (*COMMON, "gradient_steps", "policy_delay"),
 }
 
 

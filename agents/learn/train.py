@@ -1,4 +1,4 @@
-"""`dynenvs train`: stable-baselines3's PPO, SAC and TD3 on batched worlds.
+"""`dynenvs train`: stable-baselines3's PPO, SAC, TQC and CrossQ on batched worlds.
 
 Ctrl-C ends a run at its next checkpoint.  A run's folder holds `last.zip` (everything: `resume`
 goes on from it), `best.zip` (the policy with the best score so far), `log.json` (the learning
@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger
@@ -54,7 +53,7 @@ def train(
     """Train, or go on training.
 
     Args:
-        algorithm: "ppo", "sac" or "td3".
+        algorithm: "ppo", "sac", "tqc" or "crossq".
         env_id: which environment.
         settings: as `load_settings` gives them.  Of a run that is resumed its own hold; those
             given here change it where they differ, some or all (`resume.py`).
@@ -113,7 +112,7 @@ def _carry_out(
     venv = make_sb3_vec_env(env_id, settings["n_envs"], num_threads=threads, **options, **starts)
     env = Rewards(venv, settings["reward_scale"])
     if resume:
-        computed = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
+        computed = constructor_options(settings)
         changed = {name: value for name, value in computed.items() if name in changed}
         last = folder / "last.zip"
         model = load_model(last, env_id, env=env, force_reset=False, **changed)
@@ -177,7 +176,7 @@ def _new_model(
     env_options: dict[str, Any],
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
-    options = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
+    options = constructor_options(settings)
     if begin_from is not None:
         for name in ("policy", "policy_kwargs", "use_sde"):  # the zip's own
             options.pop(name, None)
