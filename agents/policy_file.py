@@ -27,7 +27,7 @@ from dynenvs.files import written_whole
 
 # Classes, and the packages that they come from
 ALGORITHMS = {
-    "ppo": ("stable_baselines3", "PPO"),
+    "ppo": ("dynenvs.agents.learn.ppo", "PPO"),  # which loads stable-baselines3's zips, too
     "sac": ("stable_baselines3", "SAC"),
     "tqc": ("sb3_contrib", "TQC"),
     "crossq": ("sb3_contrib", "CrossQ"),
@@ -49,7 +49,7 @@ BROKEN = (
 
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """stable-baselines3's class, or that of its second package, sb3-contrib.
+    """stable-baselines3's class, that of its second package, sb3-contrib, or one of our own.
 
     Raises:
         ValueError: none of the four.

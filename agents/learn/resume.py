@@ -19,11 +19,11 @@ CHANGEABLE = {
     "ppo": (
         *COMMON,
         "clip_range",
+        "desired_kl",
         "ent_coef",
         "gae_lambda",
         "max_grad_norm",
         "n_epochs",
-        "target_kl",
         "vf_coef",
     ),
     "sac": OFF_POLICY,

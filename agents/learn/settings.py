@@ -5,7 +5,8 @@ go on from a policy.  Names are those of stable-baselines3's constructors, besid
 `n_timesteps`, `reward_scale` and `reward_power`: the algorithm sees scale * reward ** power, where
 the power rises from its setting to 1 in the first half of the run.  "lin_3e-4" is a rate that falls
 linearly to zero.  `learner_threads` is how many torch learns on: a setting, for the last bits of
-the weights depend on it.
+the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`), `hold_pose` (`holding.py`; the
+noise is then exp(`log_std_init`) at most) and `symmetric` (samples are mirrored, `mirror.py`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ OWN = (
     "policy_kwargs",
     "learner_threads",
 )
+WALKERS = ("hold_pose", "symmetric")  # PPO's, of walkers
 FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
 
 
@@ -71,7 +73,7 @@ def load_settings(
             settings["policy_kwargs"][tail] = value
         else:
             settings[name] = value
-    known = {*OWN, *inspect.signature(cls).parameters} - {"env", "_init_setup_model", "seed"}
+    known = {*OWN, *_parameters(cls)} | set(WALKERS if algorithm == "ppo" else ())
     _check_names(settings, known, algorithm)
     _check_names(settings["policy_kwargs"], _policy_names(cls), f"the policy of {algorithm}")
     for name in ("n_envs", "n_timesteps", "learner_threads"):
@@ -116,6 +118,14 @@ def chosen_settings(
         return settings
     heads = {name.partition(".")[0] for name in changes}
     return {name: value for name, value in settings.items() if name in heads}
+
+
+def _parameters(cls: Any) -> set[str]:
+    """What a constructor takes and settings may say; those that it hands on, too."""
+    own = inspect.signature(cls).parameters
+    hands_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in own.values())
+    names = set(own) - {"args", "options", "env", "_init_setup_model", "seed", "mirror"}
+    return (names | _parameters(cls.__base__)) - {"target_kl"} if hands_on else names
 
 
 def _policy_names(cls: Any) -> set[str]:
@@ -180,7 +190,8 @@ def constructor_options(settings: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: a schedule that is none.
     """
-    options = {name: _number(value) for name, value in settings.items() if name not in OWN}
+    own = {*OWN, *WALKERS}
+    options = {name: _number(value) for name, value in settings.items() if name not in own}
     for name in FALLING:
         if isinstance(options.get(name), str):
             options[name] = _falling(options[name], name)

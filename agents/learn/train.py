@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger
@@ -20,6 +21,7 @@ from dynenvs.agents.evaluation.rollout import make_batch, run_all
 from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value
+from dynenvs.agents.learn.holding import HoldingPolicy, holding
 from dynenvs.agents.learn.machine import learner_threads, machine
 from dynenvs.agents.learn.network import Moments
 from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
@@ -30,6 +32,7 @@ from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.watch import Beside, End, Watch
 from dynenvs.agents.policy_file import algorithm_class, load_model, read_note
 from dynenvs.agents.sb3 import make_sb3_vec_env
+from dynenvs.envs.core.mirror import mirror_of
 from dynenvs.files import folders_above
 
 FIRST_LOOK = 64  # episodes of random actions that the observations' scale is taken from
@@ -114,6 +117,8 @@ def _carry_out(
     if resume:
         computed = constructor_options(settings)
         changed = {name: value for name, value in computed.items() if name in changed}
+        if "learning_rate" in changed:
+            changed["rate"] = None  # what it has come to by `desired_kl` does not count then
         last = folder / "last.zip"
         model = load_model(last, env_id, env=env, force_reset=False, **changed)
         beside = Beside(**restore_checkpoint(model, last))
@@ -177,10 +182,12 @@ def _new_model(
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
     options = constructor_options(settings)
+    if settings.get("symmetric"):
+        options["mirror"] = mirror_of(make_batch(env_id, 1, **env_options).task)
     if begin_from is not None:
         for name in ("policy", "policy_kwargs", "use_sde"):  # the zip's own
             options.pop(name, None)
-        model = load_model(begin_from, env_id, env=env, seed=seed, **options)
+        model = load_model(begin_from, env_id, env=env, seed=seed, rate=None, **options)
         if type(model) is not algorithm_class(algorithm):
             raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
         model.num_timesteps = 0
@@ -188,8 +195,12 @@ def _new_model(
             ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
             learn_value(model, env_id, ahead, seed, threads, **env_options)
         return model, None
-    model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
     first = make_batch(env_id, FIRST_LOOK, **env_options)
+    if settings.get("hold_pose"):
+        most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
+        options["policy_kwargs"] |= holding(first.task, most)
+        options["policy"] = HoldingPolicy
+    model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
     moments = Moments(first.single_observation_space.shape[0])
     for run in run_all(first, None, range(seed, seed + FIRST_LOOK)):
         moments.add(run.observations)
