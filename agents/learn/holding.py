@@ -19,7 +19,6 @@ from stable_baselines3.common.torch_layers import MlpExtractor
 from torch import nn
 
 from dynenvs.agents.learn.network import Standardize
-from dynenvs.envs.core.task import Task
 from dynenvs.memory.layout import Floats
 from dynenvs.simulation.world import World
 
@@ -30,10 +29,13 @@ KICK = 2.0  # by which noise of one standard deviation changes a free joint's sp
 HIGH, MOMENT = 10.0, 1e-4  # where nothing is touched [m]; time in which a joint is tried out [s]
 
 
-def apparent_inertia(task: Task) -> Floats:
+def apparent_inertia(task: Any) -> Floats:
     """Torque over acceleration of each motor's joint, all others free [kg m^2], shape (nu,).
 
     Of the robot in its pose in the air, with rotors; 1 / (M^-1)_jj.
+
+    Args:
+        task: a walker's `Task`.
     """
     model = task.robot
     world = World(model)
@@ -53,11 +55,11 @@ def apparent_inertia(task: Task) -> Floats:
     return found
 
 
-def holding(task: Task, most: float) -> dict[str, Any]:
+def holding(task: Any, most: float) -> dict[str, Any]:
     """Arguments of `HoldingPolicy`: the law's gains over torque limits, and the noise.
 
     Args:
-        task: a walker's; its pose is `Task.neutral`, its softest gains `Task.position_gains`.
+        task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
         most: greatest standard deviation of the noise, over torque limits.
 
     Raises:
@@ -130,7 +132,8 @@ class Held(nn.Module):
     def forward(self, latent: torch.Tensor) -> torch.Tensor:
         """Means, shape (n, nu), from hidden layer and observations side by side."""
         hidden, observations = latent[:, : self.hidden], latent[:, self.hidden :]
-        return self.noise * self.added(hidden) + observations @ self.gains.T + self.offset
+        added: torch.Tensor = self.added(hidden)
+        return self.noise * added + observations @ self.gains.T + self.offset
 
 
 class HoldingPolicy(ActorCriticPolicy):

@@ -82,7 +82,7 @@ class PPO(stable_baselines3.PPO):
         turned = torch.zeros(count, dtype=torch.bool)
         if images is not None:
             turned = torch.rand(count) < 0.5
-        for rows in order.split(self.batch_size):
+        for rows in torch.split(order, self.batch_size):
             batch = {name: values[rows] for name, values in samples.items()}
             flips = turned[rows]
             for name, image in (images or {}).items():
@@ -108,7 +108,8 @@ class PPO(stable_baselines3.PPO):
         with torch.no_grad():
             far = ratio[own] - 1.0 - log_ratio[own]  # Schulman, "Approximating KL divergence"
         policy.optimizer.zero_grad()
-        (self.vf_coef * error - earned - self.ent_coef * spread).backward()
+        loss = self.vf_coef * error - earned - self.ent_coef * spread
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(policy.parameters(), self.max_grad_norm)
         policy.optimizer.step()
         return {

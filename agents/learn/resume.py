@@ -50,7 +50,8 @@ def read_log(folder: Path, algorithm: str, env_id: str) -> dict[str, Any]:
     log: dict[str, Any] = note["log"]
     if log["env"] != env_id:
         raise ValueError(f"{str(last)!r} is a run in {log['env']}, not in {env_id}")
-    log.setdefault("options", {})  # of a run begun before there were any
+    for name, nothing in (("options", {}), ("learning", 0.0), ("evaluating", 0.0)):
+        log.setdefault(name, nothing)  # of a run begun before there were any
     return {**log, "steps": note["steps"]}
 
 

@@ -224,7 +224,8 @@ def _new_log(
         "settings": settings,
         "machine": machine(),
         "minutes": 0.0,
-        "simulating": 0.0,  # of the minutes
+        # Of the minutes; the rest goes into actions, copies and checkpoints
+        **dict.fromkeys(("simulating", "learning", "evaluating"), 0.0),
         "curve": [],
     }
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.core.task import Task
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
 
@@ -47,15 +46,20 @@ class Mirror(NamedTuple):
     action: Image
 
 
-def mirror_of(task: Task) -> Mirror:
+def mirror_of(task: Any) -> Mirror:
     """The mirror images of a walker's observations and actions.
 
     In space left and right change places, and what points to a side changes its sign; in the plane
     the legs alone change places.  The gait clock goes on by half a cycle.
 
+    Args:
+        task: a walker's `Task`.
+
     Raises:
-        ValueError: joints without a counterpart, or a block whose image nobody has told.
+        ValueError: no walker, joints without a counterpart, or a block whose image nobody has told.
     """
+    if not hasattr(task, "legs"):
+        raise ValueError("a robot with no legs has no left and right: leave symmetric away")
     action = _joints(task.robot)
     planar = bool(task.robot.header.planar)
     places: list[NDArray[np.intp]] = []
