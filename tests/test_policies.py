@@ -106,19 +106,18 @@ def test_settings() -> None:
     chosen = load_settings("ppo", HUMANOID, dict(map(parse_change, ["gamma=0.9", "n_envs=2e2"])))
     assert (chosen["gamma"], chosen["n_envs"]) == (0.9, 200)
     chosen = load_settings("ppo", HUMANOID, {"learning_rate": "lin_2e-4"})
-    options = constructor_options(chosen, 6)
+    options = constructor_options(chosen)
     assert options["learning_rate"](0.5) == pytest.approx(1e-4)
     chosen = load_settings("ppo", HUMANOID, {"policy_kwargs.net_arch": [7]})
-    assert constructor_options(chosen, 6)["policy_kwargs"]["net_arch"] == [7]
+    assert constructor_options(chosen)["policy_kwargs"]["net_arch"] == [7]
     for changes, message in (
         ({"gama": 0.9}, "no setting 'gama'; choose from: batch_size"),
-        ({"noise_std": 0.1}, "no setting 'noise_std'"),
         ({"n_envs": 0}, "n_envs must be a whole number"),
         ({"learning_rate": "exp_1"}, "learning_rate must be"),
         ({"policy_kwargs.activation": "Tan"}, "policy_kwargs"),
     ):
         with pytest.raises(ValueError, match=message):
-            constructor_options(load_settings("ppo", HUMANOID, changes), 6)
+            constructor_options(load_settings("ppo", HUMANOID, changes))
     with pytest.raises(ValueError, match="name=value"):
         parse_change("gamma")
 
@@ -138,12 +137,12 @@ def test_settings_of_cloning() -> None:
             told_settings(PENDULUM, [text])
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "tqc", "crossq"])
 def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
     from dynenvs.registration import ENVIRONMENTS
 
     for env_id in ENVIRONMENTS:
-        options = constructor_options(load_settings(algorithm, env_id), 3)
+        options = constructor_options(load_settings(algorithm, env_id))
         assert options["policy_kwargs"]["features_extractor_class"] is Standardize
 
 

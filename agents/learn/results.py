@@ -64,7 +64,14 @@ environment (Agarwal et al. 2021), and is missing where one of them has a single
 | agent | environments | runs | interquartile mean | interval |
 | --- | ---: | ---: | ---: | ---: |
 """
-NAMES = {"clone": "cloned", "dagger": "DAgger", "ppo": "PPO", "sac": "SAC", "td3": "TD3"}
+NAMES = {
+    "clone": "cloned",
+    "dagger": "DAgger",
+    "ppo": "PPO",
+    "sac": "SAC",
+    "tqc": "TQC",
+    "crossq": "CrossQ",
+}
 PANEL = (9.6, 3.6)  # [inches]
 
 
