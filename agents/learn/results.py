@@ -192,6 +192,8 @@ def _name(log: dict[str, Any]) -> str:
         name += ", the expert's answers"
     if log.get("from"):
         name = f"{NAMES.get(log['from'], log['from'])}, then {name}"
+    if log.get("starts"):
+        name += " with starts"
     return name
 
 
