@@ -236,7 +236,7 @@ def test_expert_on_terrain_over_many_seeds(kind: str, bar: float) -> None:
     alive, deepest = 0, 0.0
     for first in range(0, 200, 50):
         batch = QuadrupedVectorEnv(num_envs=50, num_threads=1, terrain=kind)
-        for episode in run_episodes(batch, reference_controller(batch), seed=first):
+        for episode in run_episodes(batch, reference_controller(batch), seed=first, max_steps=1000):
             alive += not episode.fell
             deepest = max(deepest, measure_trot(batch, episode).penetration)
     assert alive >= bar * 200
@@ -285,6 +285,6 @@ def test_humanoids_expert_on_terrain_over_many_seeds(kind: str) -> None:
     alive = 0
     for first in range(0, 200, 50):
         batch = HumanoidVectorEnv(num_envs=50, num_threads=1, terrain=kind)
-        found = run_episodes(batch, reference_controller(batch), seed=first)
+        found = run_episodes(batch, reference_controller(batch), seed=first, max_steps=1000)
         alive += sum(not episode.fell for episode in found)
     assert alive >= 180
