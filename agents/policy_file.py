@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import shutil
@@ -24,7 +25,13 @@ import dynenvs
 from dynenvs.envs.core.task import Task
 from dynenvs.files import written_whole
 
-ALGORITHMS = {"ppo": "PPO", "sac": "SAC", "td3": "TD3"}
+# Classes, and the packages that they come from
+ALGORITHMS = {
+    "ppo": ("dynenvs.agents.learn.ppo", "PPO"),  # which loads stable-baselines3's zips, too
+    "sac": ("stable_baselines3", "SAC"),
+    "tqc": ("sb3_contrib", "TQC"),
+    "crossq": ("sb3_contrib", "CrossQ"),
+}
 NOTE = "dynenvs.json"
 # Of stable-baselines3's own data: where the worlds of its training stood
 LAST = ("_last_obs", "_last_original_obs", "_last_episode_starts", "ep_info_buffer")
@@ -42,14 +49,16 @@ BROKEN = (
 
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """stable-baselines3's class.
+    """stable-baselines3's class, that of its second package, sb3-contrib, or one of our own.
 
     Raises:
-        ValueError: none of the three.
+        ValueError: none of the four.
+        ModuleNotFoundError: sb3-contrib is not installed.
     """
     if name not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {name!r}; choose from: {', '.join(ALGORITHMS)}")
-    found: type[BaseAlgorithm] = getattr(stable_baselines3, ALGORITHMS[name])
+    package, kind = ALGORITHMS[name]
+    found: type[BaseAlgorithm] = getattr(importlib.import_module(package), kind)
     return found
 
 
@@ -153,7 +162,7 @@ def load_model(
 def _algorithm(data: dict[str, Any]) -> str:
     """Whose policy a zip's data describe: PPO's class is the common one."""
     module = data.get("policy_class", {}).get("__module__", "")
-    return next((name for name in ("sac", "td3") if f".{name}." in module), "ppo")
+    return next((name for name in ("sac", "tqc", "crossq") if f".{name}." in module), "ppo")
 
 
 def extract(path: Path, name: str, target: Path) -> bool:
@@ -217,7 +226,7 @@ def _rounded(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     for name, value in state.items():
         if "value_net" in name or "critic" in name:
             result[name] = torch.zeros_like(value)
-        elif "running_" in name:
+        elif "running_" in name or not value.is_floating_point():
             result[name] = value
         else:
             bits = value.contiguous().view(torch.int32)

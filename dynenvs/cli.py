@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import gymnasium as gym
 import typer
@@ -46,6 +46,7 @@ PACES = {
     "dynenvs/Quadruped-v0": (0.5, 0.0, 0.0),
     "dynenvs/Humanoid-v0": (0.7, 0.0, 0.15),
 }
+ON_STAIRS = {"dynenvs/Humanoid-v0": (0.4, 0.0, 0.0)}
 
 
 app = typer.Typer(
@@ -119,9 +120,10 @@ def demo(
 ) -> None:
     """Show an agent at work: in a window where there is a display, else as a GIF."""
     env_id = environment_id(env)
-    chosen = {"command": _command_of(env_id, command), **parse_options(env_id, options)}
+    chosen = parse_options(env_id, options)
     if terrain is not None:
         chosen["terrain"] = terrain
+    chosen.setdefault("command", _command_of(env_id, command, chosen.get("terrain")))
     if free_pitch:
         chosen["free_pitch"] = True
     window = output is None and not headless and has_display()
@@ -187,11 +189,12 @@ def view(
         show(what, output, open_console(), has_display(), episode=episode, plots=wanted)
         return
     env_id = environment_id(what)
-    chosen = {"command": _command_of(env_id, command), **parse_options(env_id, options)}
-    if chosen["command"] is None:
-        del chosen["command"]
+    chosen = parse_options(env_id, options)
     if terrain is not None:
         chosen["terrain"] = terrain
+    chosen.setdefault("command", _command_of(env_id, command, chosen.get("terrain")))
+    if chosen["command"] is None:
+        del chosen["command"]
     common = {"agent": agent, "seed": seed, "steps": steps, "plots": wanted, **chosen}
     if live:
         show_live(env_id, open_console(), has_display(), port=port, **common)
@@ -199,10 +202,11 @@ def view(
         show(env_id, output, open_console(), has_display(), **common)
 
 
-def _command_of(env_id: str, command: str | None) -> float | tuple[float, ...] | None:
+def _command_of(env_id: str, command: str | None, terrain: Any) -> float | tuple[float, ...] | None:
     """The command, a speed or speeds; None leaves it to the environment to draw."""
     if command is None:
-        return PACES.get("dynenvs/Quadruped-v0" if is_from_file(env_id) else env_id)
+        paces = PACES | ON_STAIRS if terrain == "stairs" else PACES
+        return paces.get("dynenvs/Quadruped-v0" if is_from_file(env_id) else env_id)
     return None if command == "drawn" else speeds_of(command)
 
 

@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from PIL import Image
@@ -209,3 +210,10 @@ def test_a_film_is_written_whole_or_not_at_all(
     film.write_gif(path, pictures, 0.04)
     with Image.open(path) as picture:
         assert getattr(picture, "n_frames", 1) == 3
+
+
+def test_what_demo_tells_a_robot_is_within_its_range_on_every_terrain() -> None:
+    for env_id in cli.PACES:
+        for terrain in ("flat", "slope", "rough", "stairs"):
+            env = gym.make(env_id, terrain=terrain)
+            env.reset(seed=0, options={"command": cli._command_of(env_id, None, terrain)})

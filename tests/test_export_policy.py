@@ -18,7 +18,8 @@ onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
 import torch  # noqa: E402
-from stable_baselines3 import PPO, SAC, TD3  # noqa: E402
+from sb3_contrib import TQC, CrossQ  # noqa: E402
+from stable_baselines3 import PPO, SAC  # noqa: E402
 
 from dynenvs.agents import make_sb3_vec_env  # noqa: E402
 from dynenvs.agents.evaluation.actors import shipped_file  # noqa: E402
@@ -42,7 +43,8 @@ def run_file(file: Path, observations: Any) -> Any:
         (PPO, {}),
         pytest.param(PPO, {"use_sde": True}, marks=pytest.mark.thorough),
         pytest.param(SAC, {}, marks=pytest.mark.thorough),
-        pytest.param(TD3, {}, marks=pytest.mark.thorough),
+        pytest.param(TQC, {}, marks=pytest.mark.thorough),
+        pytest.param(CrossQ, {}, marks=pytest.mark.thorough),
     ],
 )
 def test_the_same_actions(tmp_path: Path, algorithm: Any, options: Any) -> None:

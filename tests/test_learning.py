@@ -25,6 +25,7 @@ from stable_baselines3 import PPO
 from dynenvs.agents.learn import checkpoint
 from dynenvs.agents.learn import clone as cloning
 from dynenvs.agents.learn import dagger as daggering
+from dynenvs.agents.learn import ppo as paced
 from dynenvs.agents.learn.clone import (
     Examples,
     Settings,
@@ -96,7 +97,7 @@ def test_ppo_resumes_bitwise(use_sde: bool, tmp_path: Path) -> None:
     assert weights(other / "last.zip") != weights(whole / "last.zip")
 
 
-@pytest.mark.parametrize("algorithm", ["sac", "td3"])
+@pytest.mark.parametrize("algorithm", ["sac", "tqc", "crossq"])
 @pytest.mark.thorough
 def test_off_policy_runs_keep_their_replay_buffer(algorithm: str, tmp_path: Path) -> None:
     changes = {
@@ -123,9 +124,9 @@ def test_off_policy_runs_keep_their_replay_buffer(algorithm: str, tmp_path: Path
 def test_networks_act_on_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """They learn on as many as the settings say, and what comes after has those it had before."""
     acting, learning = [], []
-    update = PPO.train
+    update = paced.PPO.train
 
-    def counted(model: PPO) -> None:
+    def counted(model: paced.PPO) -> None:
         learning.append(torch.get_num_threads())
         update(model)
 
@@ -134,7 +135,7 @@ def test_networks_act_on_one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         if len(acting) > 3:
             raise InterruptedError
 
-    monkeypatch.setattr(PPO, "train", counted)
+    monkeypatch.setattr(paced.PPO, "train", counted)
     before = torch.get_num_threads()
     try:
         with pytest.raises(InterruptedError):

@@ -106,19 +106,18 @@ def test_settings() -> None:
     chosen = load_settings("ppo", HUMANOID, dict(map(parse_change, ["gamma=0.9", "n_envs=2e2"])))
     assert (chosen["gamma"], chosen["n_envs"]) == (0.9, 200)
     chosen = load_settings("ppo", HUMANOID, {"learning_rate": "lin_2e-4"})
-    options = constructor_options(chosen, 6)
+    options = constructor_options(chosen)
     assert options["learning_rate"](0.5) == pytest.approx(1e-4)
     chosen = load_settings("ppo", HUMANOID, {"policy_kwargs.net_arch": [7]})
-    assert constructor_options(chosen, 6)["policy_kwargs"]["net_arch"] == [7]
+    assert constructor_options(chosen)["policy_kwargs"]["net_arch"] == [7]
     for changes, message in (
         ({"gama": 0.9}, "no setting 'gama'; choose from: batch_size"),
-        ({"noise_std": 0.1}, "no setting 'noise_std'"),
         ({"n_envs": 0}, "n_envs must be a whole number"),
         ({"learning_rate": "exp_1"}, "learning_rate must be"),
         ({"policy_kwargs.activation": "Tan"}, "policy_kwargs"),
     ):
         with pytest.raises(ValueError, match=message):
-            constructor_options(load_settings("ppo", HUMANOID, changes), 6)
+            constructor_options(load_settings("ppo", HUMANOID, changes))
     with pytest.raises(ValueError, match="name=value"):
         parse_change("gamma")
 
@@ -138,7 +137,7 @@ def test_settings_of_cloning() -> None:
             told_settings(PENDULUM, [text])
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "tqc", "crossq"])
 def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
     from dynenvs.registration import ENVIRONMENTS
 
@@ -270,12 +269,15 @@ def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
     (folder / "c.json").write_text(json.dumps({"env": PENDULUM, "agents": {"expert": means}}))
     elsewhere = {**log, "kind": "sac", "from": None, "options": {"max_torque": 2}}
     (folder / "e.json").write_text(json.dumps(elsewhere))
+    begun = {**log, "from": None, "starts": {"dataset": "double-pendulum/expert-v0", "share": 0.7}}
+    (folder / "f.json").write_text(json.dumps(begun))
     (folder / "notes.md").write_text("What did not learn.")
-    assert write_page(folder, page) == 3
+    assert write_page(folder, page) == 4
     text = page.read_text()
     assert text.index(f"## {PENDULUM}\n") < text.index(f"## {PENDULUM}, max_torque=2\n")
     assert page.with_name("results_DoublePendulum-max_torque-2.png").is_file()
     assert "| DAgger, then PPO | 2 | 0.600 (0.500 to 0.700) | 450.0 ± 3.0 | 400.0 | 2 |" in text
+    assert "| PPO with starts | 1 | 0.500 |" in text
     assert f"| 5,000 | 2.0 | 25 % | {log['machine']['date'][:10]} |" in text
     assert "| expert |  | 0.500 |" in text
     assert text.endswith("What did not learn.")

@@ -11,7 +11,7 @@ from dynenvs.agents.experts.common.controller import BatchController, Policy
 from dynenvs.agents.experts.humanoid.expert import StridingController
 from dynenvs.agents.experts.pendulum.chain_pendulum import ChainController
 from dynenvs.agents.experts.pendulum.double_pendulum import PendulumController
-from dynenvs.agents.experts.planar.expert import WalkingController, planar_humanoid_expert
+from dynenvs.agents.experts.planar.expert import WalkingController
 from dynenvs.agents.experts.quadruped.any_quadruped import AnyTrottingController
 from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.envs.core.base import DynEnv
@@ -29,7 +29,7 @@ from dynenvs.registration import ENVIRONMENTS
 EXPERTS: dict[type[Task], Callable[[DynEnv | DynVectorEnv], BatchController]] = {
     DoublePendulumTask: PendulumController,
     ChainPendulumTask: ChainController,
-    PlanarHumanoidTask: planar_humanoid_expert,
+    PlanarHumanoidTask: WalkingController,
     PlanarQuadrupedTask: WalkingController,
     AnyLeggedTask: AnyTrottingController,  # before QuadrupedTask, which it is a kind of
     QuadrupedTask: TrottingController,

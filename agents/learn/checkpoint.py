@@ -1,8 +1,8 @@
 """The whole state of a training run in one zip: what `--resume` goes on from.
 
 Beside stable-baselines3's members (weights, optimizers, counters) the zip holds the worlds, the
-monitor's sums, a curriculum's level, the observations' moments, all random generators and, of SAC
-and TD3, the replay buffer.  It is written whole or not at all.
+monitor's sums, a curriculum's level, the observations' moments, all random generators and, of
+algorithms off policy, the replay buffer.  It is written whole or not at all.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ RunThreads = Annotated[
 
 @told_plainly
 def train(
-    algorithm: Annotated[str, typer.Argument(help="ppo, sac or td3.")],
+    algorithm: Annotated[str, typer.Argument(help="ppo, sac, tqc or crossq.")],
     env: Env,
     set_: Set = None,
     config: Config = None,

@@ -44,7 +44,7 @@ class Actor(torch.nn.Module):
     """What a policy does without drawing: observations to actions in [-1, 1].
 
     Args:
-        policy: PPO's, SAC's or TD3's with a plain network.
+        policy: PPO's, SAC's, TQC's or CrossQ's with a plain network.
     """
 
     def __init__(self, policy: Any) -> None:

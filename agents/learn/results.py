@@ -64,7 +64,14 @@ environment (Agarwal et al. 2021), and is missing where one of them has a single
 | agent | environments | runs | interquartile mean | interval |
 | --- | ---: | ---: | ---: | ---: |
 """
-NAMES = {"clone": "cloned", "dagger": "DAgger", "ppo": "PPO", "sac": "SAC", "td3": "TD3"}
+NAMES = {
+    "clone": "cloned",
+    "dagger": "DAgger",
+    "ppo": "PPO",
+    "sac": "SAC",
+    "tqc": "TQC",
+    "crossq": "CrossQ",
+}
 PANEL = (9.6, 3.6)  # [inches]
 
 
@@ -185,6 +192,8 @@ def _name(log: dict[str, Any]) -> str:
         name += ", the expert's answers"
     if log.get("from"):
         name = f"{NAMES.get(log['from'], log['from'])}, then {name}"
+    if log.get("starts"):
+        name += " with starts"
     return name
 
 

@@ -19,15 +19,16 @@ CHANGEABLE = {
     "ppo": (
         *COMMON,
         "clip_range",
+        "desired_kl",
         "ent_coef",
         "gae_lambda",
         "max_grad_norm",
         "n_epochs",
-        "target_kl",
         "vf_coef",
     ),
     "sac": OFF_POLICY,
-    "td3": OFF_POLICY,
+    "tqc": OFF_POLICY,
+    "crossq": (*COMMON, "gradient_steps", "policy_delay"),
 }
 
 
@@ -49,7 +50,8 @@ def read_log(folder: Path, algorithm: str, env_id: str) -> dict[str, Any]:
     log: dict[str, Any] = note["log"]
     if log["env"] != env_id:
         raise ValueError(f"{str(last)!r} is a run in {log['env']}, not in {env_id}")
-    log.setdefault("options", {})  # of a run begun before there were any
+    for name, nothing in (("options", {}), ("learning", 0.0), ("evaluating", 0.0)):
+        log.setdefault(name, nothing)  # of a run begun before there were any
     return {**log, "steps": note["steps"]}
 
 

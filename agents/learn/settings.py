@@ -1,12 +1,12 @@
 """The trainers' settings: one YAML file in rl-zoo's format, and what the command line changes.
 
 Under each algorithm an entry an environment, `default` for all others, and under `refine` the same
-for runs that go on from a policy.  Names are those of stable-baselines3's constructors, beside
-`n_envs`, `n_timesteps`, `noise_std` (Gaussian noise on TD3's actions), `reward_scale` and
-`reward_power`: the algorithm sees scale * reward ** power, where the power rises from its setting
-to 1 in the first half of the run.  "lin_3e-4" is a rate that falls linearly to zero.
-`learner_threads` is how many torch learns on: a setting, for the last bits of the weights depend on
-it.
+for runs that go on from a policy.  Names are those of stable-baselines3's constructors, beside `n_envs`,
+`n_timesteps`, `reward_scale` and `reward_power`: the algorithm sees scale * reward ** power, where
+the power rises from its setting to 1 in the first half of the run.  "lin_3e-4" is a rate that falls
+linearly to zero.  `learner_threads` is how many torch learns on: a setting, for the last bits of
+the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`), `hold_pose` (`holding.py`; the
+noise is then exp(`log_std_init`) at most) and `symmetric` (samples are mirrored, `mirror.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
-from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.utils import LinearSchedule
 
 from dynenvs.agents.learn.network import policy_options
@@ -32,9 +30,9 @@ OWN = (
     "least_spread",
     "policy",
     "policy_kwargs",
-    "noise_std",
     "learner_threads",
 )
+WALKERS = ("hold_pose", "symmetric")  # PPO's, of walkers
 FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
 
 
@@ -49,7 +47,7 @@ def load_settings(
     """What to train with.
 
     Args:
-        algorithm: "ppo", "sac" or "td3".
+        algorithm: "ppo", "sac", "tqc" or "crossq".
         env_id: which environment.
         changes: instead of the file's values; a key of policy_kwargs as "policy_kwargs.net_arch".
         file: another YAML file.
@@ -77,9 +75,7 @@ def load_settings(
             settings["policy_kwargs"][tail] = value
         else:
             settings[name] = value
-    known = {*OWN, *inspect.signature(cls).parameters} - {"env", "_init_setup_model", "seed"}
-    if "action_noise" not in known:
-        known.remove("noise_std")
+    known = {*OWN, *_parameters(cls)} | set(WALKERS if algorithm == "ppo" else ())
     _check_names(settings, known, algorithm)
     _check_names(settings["policy_kwargs"], _policy_names(cls), f"the policy of {algorithm}")
     for name in ("n_envs", "n_timesteps", "learner_threads"):
@@ -124,6 +120,14 @@ def chosen_settings(
         return settings
     heads = {name.partition(".")[0] for name in changes}
     return {name: value for name, value in settings.items() if name in heads}
+
+
+def _parameters(cls: Any) -> set[str]:
+    """What a constructor takes and settings may say; those that it hands on, too."""
+    own = inspect.signature(cls).parameters
+    hands_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in own.values())
+    names = set(own) - {"args", "options", "env", "_init_setup_model", "seed", "mirror"}
+    return (names | _parameters(cls.__base__)) - {"target_kl"} if hands_on else names
 
 
 def _policy_names(cls: Any) -> set[str]:
@@ -180,17 +184,17 @@ def parse_change(text: str) -> tuple[str, Any]:
         raise ValueError(f"a setting is name=value, got {text!r}") from None
 
 
-def constructor_options(settings: dict[str, Any], actions: int) -> dict[str, Any]:
+def constructor_options(settings: dict[str, Any]) -> dict[str, Any]:
     """Arguments of the algorithm's constructor, without `env`.
 
     Args:
         settings: as `load_settings` gives them.
-        actions: how many entries an action has.
 
     Raises:
         ValueError: a schedule that is none.
     """
-    options = {name: _number(value) for name, value in settings.items() if name not in OWN}
+    own = {*OWN, *WALKERS}
+    options = {name: _number(value) for name, value in settings.items() if name not in own}
     for name in FALLING:
         if isinstance(options.get(name), str):
             options[name] = _falling(options[name], name)
@@ -198,9 +202,6 @@ def constructor_options(settings: dict[str, Any], actions: int) -> dict[str, Any
         kwargs = policy_options(**settings["policy_kwargs"])
     except AttributeError as error:
         raise ValueError(f"policy_kwargs: {error}") from error
-    if settings.get("noise_std"):
-        spread = np.full(actions, float(settings["noise_std"]))
-        options["action_noise"] = NormalActionNoise(np.zeros(actions), spread)
     return {"policy": settings["policy"], "policy_kwargs": kwargs, **options}
 
 

@@ -1,4 +1,4 @@
-"""`dynenvs train`: stable-baselines3's PPO, SAC and TD3 on batched worlds.
+"""`dynenvs train`: stable-baselines3's PPO, SAC, TQC and CrossQ on batched worlds.
 
 Ctrl-C ends a run at its next checkpoint.  A run's folder holds `last.zip` (everything: `resume`
 goes on from it), `best.zip` (the policy with the best score so far), `log.json` (the learning
@@ -22,6 +22,7 @@ from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value, widen
 from dynenvs.agents.learn.curriculum import Curriculum
+from dynenvs.agents.learn.holding import HoldingPolicy, holding
 from dynenvs.agents.learn.machine import learner_threads, machine
 from dynenvs.agents.learn.network import Moments
 from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
@@ -32,6 +33,7 @@ from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.watch import Beside, End, Watch
 from dynenvs.agents.policy_file import algorithm_class, load_model, read_note
 from dynenvs.agents.sb3 import make_sb3_vec_env
+from dynenvs.envs.core.mirror import mirror_of
 from dynenvs.files import folders_above
 
 FIRST_LOOK = 64  # episodes of random actions that the observations' scale is taken from
@@ -56,7 +58,7 @@ def train(
     """Train, or go on training.
 
     Args:
-        algorithm: "ppo", "sac" or "td3".
+        algorithm: "ppo", "sac", "tqc" or "crossq".
         env_id: which environment.
         settings: as `load_settings` gives them.  Of a run that is resumed its own hold; those
             given here change it where they differ, some or all (`resume.py`).
@@ -120,8 +122,10 @@ def _carry_out(
         venv = Curriculum(venv, env_id, log["curriculum"], options)
     env = Rewards(venv, settings["reward_scale"])
     if resume:
-        computed = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
+        computed = constructor_options(settings)
         changed = {name: value for name, value in computed.items() if name in changed}
+        if "learning_rate" in changed:
+            changed["rate"] = None  # what it has come to by `desired_kl` does not count then
         last = folder / "last.zip"
         model = load_model(last, env_id, env=env, force_reset=False, **changed)
         beside = Beside(**restore_checkpoint(model, last))
@@ -184,11 +188,13 @@ def _new_model(
     env_options: dict[str, Any],
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
-    options = constructor_options(settings, int(np.prod(env.action_space.shape or ())))
+    options = constructor_options(settings)
+    if settings.get("symmetric"):
+        options["mirror"] = mirror_of(make_batch(env_id, 1, **env_options).task)
     if begin_from is not None:
         for name in ("policy", "policy_kwargs", "use_sde"):  # the zip's own
             options.pop(name, None)
-        model = load_model(begin_from, env_id, env=env, seed=seed, **options)
+        model = load_model(begin_from, env_id, env=env, seed=seed, rate=None, **options)
         if type(model) is not algorithm_class(algorithm):
             raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
         model.num_timesteps = 0
@@ -198,8 +204,12 @@ def _new_model(
             ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
             learn_value(model, env_id, ahead, seed, threads, **env_options)
         return model, None
-    model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
     first = make_batch(env_id, FIRST_LOOK, **env_options)
+    if settings.get("hold_pose"):
+        most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
+        options["policy_kwargs"] |= holding(first.task, most)
+        options["policy"] = HoldingPolicy
+    model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
     moments = Moments(first.single_observation_space.shape[0])
     for run in run_all(first, None, range(seed, seed + FIRST_LOOK)):
         moments.add(run.observations)
@@ -223,7 +233,8 @@ def _new_log(
         "settings": settings,
         "machine": machine(),
         "minutes": 0.0,
-        "simulating": 0.0,  # of the minutes
+        # Of the minutes; the rest goes into actions, copies and checkpoints
+        **dict.fromkeys(("simulating", "learning", "evaluating"), 0.0),
         "curve": [],
     }
 

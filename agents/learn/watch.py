@@ -69,6 +69,7 @@ class Watch(BaseCallback):
         self.before = 60.0 * log["minutes"]  # of a run that is resumed [s]
         self.begin = time.perf_counter()
         self.learners = torch.get_num_threads()
+        self.updates_since: float | None = None  # when the last rollout ended
         self.saved = -1  # steps that the last checkpoint has
         self.next_save = np.inf  # [s], of `elapsed`
 
@@ -79,6 +80,8 @@ class Watch(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         torch.set_num_threads(1)
+        if self.updates_since is not None:
+            self.log["learning"] += (time.perf_counter() - self.updates_since) / 60.0
         settings, envs = self.log["settings"], self.training_env
         assert isinstance(envs, Rewards)
         envs.power = power_at(
@@ -109,6 +112,7 @@ class Watch(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         torch.set_num_threads(self.learners)
+        self.updates_since = time.perf_counter()
 
     def _draw_noise(self) -> None:
         """gSDE's first noise was drawn before a checkpoint could be written: draw it after."""
@@ -136,7 +140,7 @@ class Watch(BaseCallback):
 
     def look(self) -> None:
         """Evaluate; write `last.zip`, the log and, where it is better, `best.zip`."""
-        log = self.log
+        log, begin = self.log, time.perf_counter()
         options: Any = {"threads": self.threads, "first_seed": WATCHED_SEED, **log["options"]}
         result = evaluate(self.env_id, self.model, EPISODES, **options)
         between = references(self.env_id, EPISODES, **options)
@@ -158,6 +162,7 @@ class Watch(BaseCallback):
         )
         if score > best:
             save_model(self.model, self.folder / "best.zip", self.env_id, self._note())
+        log["evaluating"] += (time.perf_counter() - begin) / 60.0
         self.save()
         self.report(self.num_timesteps, log)
 

@@ -127,8 +127,9 @@ DIAGRAMS = {
             Stage(
                 "Goals",
                 (
-                    "the trunk keeps speed and height by springs of low bandwidth;",
-                    "swinging feet go a stride forward on a cycloid and rise once",
+                    "the trunk keeps speed, height and pitch by springs of low bandwidth;",
+                    "swinging feet go a stride forward and rise once; where the humanoid's",
+                    "trunk pitches, they go to where it would fall: the capture point",
                 ),
                 "accelerations a",
             ),
@@ -136,7 +137,8 @@ DIAGRAMS = {
                 "Ground forces",
                 (
                     "the root's rows of the equations of motion say what is needed;",
-                    "standing feet share it as the clock says, within their friction cones",
+                    "standing feet share it as the clock says, within their friction cones;",
+                    "for balance they push where the capture point asks them to, under the soles",
                 ),
                 "forces f",
             ),

@@ -32,7 +32,8 @@ KINDS = {
     "dagger-ppo": "cloned, then PPO",
     "ppo": "PPO",
     "sac": "SAC",
-    "td3": "TD3",
+    "tqc": "TQC",
+    "crossq": "CrossQ",
 }
 COMMANDS = {
     "clone": "`dynenvs clone {name} --dataset {name}/expert-v0`",
@@ -40,7 +41,8 @@ COMMANDS = {
     "dagger-ppo": "`dynenvs train ppo {name} --from` DAgger's",
     "ppo": "`dynenvs train ppo {name}`",
     "sac": "`dynenvs train sac {name}`",
-    "td3": "`dynenvs train td3 {name}`",
+    "tqc": "`dynenvs train tqc {name}`",
+    "crossq": "`dynenvs train crossq {name}`",
 }
 POLICIES = Path(dynenvs.agents.__file__).parent / "policies"
 

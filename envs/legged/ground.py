@@ -32,6 +32,7 @@ from dynenvs.simulation.rng import uniform
 FLAT, SLOPE, ROUGH, STAIRS = (NUMBERS[name] for name in ("flat", "slope", "rough", "stairs"))
 SETTLING = 20  # times that a robot is let down until its lowest foot touches
 NEAR_ENOUGH = 1e-9  # [m]
+UPRIGHT_LEGS = 2  # robots with no more legs begin upright on sloping ground
 
 
 @kernel
@@ -135,6 +136,8 @@ def _tilt(packed: Bytes, s: StateView, o: Any, angle: float, c: float, d: float)
     rl, rr = _at(packed, s, o, c, d, -x, y), _at(packed, s, o, c, d, -x, -y)
     pitch = -math.atan2(0.5 * (fl + fr - rl - rr), max(2.0 * x, 0.1))
     roll = math.atan2(0.5 * (fl + rl - fr - rr), max(2.0 * y, 0.1))
+    if o.legs <= UPRIGHT_LEGS:  # tilted, it would stand beside its feet
+        pitch = roll = 0.0
     a, e = math.cos(0.5 * angle), math.sin(0.5 * angle)
     b, f = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
     g, h = math.cos(0.5 * roll), math.sin(0.5 * roll)

@@ -173,7 +173,7 @@ def _model(terrain: str, seed: int, objects: tuple[Loose, ...]) -> Model:
 class HumanoidTask(LeggedTask):
     """The humanoid walks as commanded; arguments are `LeggedTask`'s."""
 
-    forward_range: tuple[float, float] = (0.0, 0.8)
+    forward_range: tuple[float, float] | None = None  # type: ignore[assignment]
     sideways_range: tuple[float, float] = (-0.2, 0.2)
     turning_range: tuple[float, float] = (-0.4, 0.4)
     timestep: float = 0.0075
@@ -188,6 +188,11 @@ class HumanoidTask(LeggedTask):
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
     reward_terms = TERMS
+
+    def __post_init__(self) -> None:
+        if self.forward_range is None:
+            self.forward_range = (0.0, 0.4) if self.terrain == "stairs" else (0.0, 0.8)
+        super().__post_init__()
 
     @property
     def level(self) -> Model:
@@ -307,11 +312,11 @@ class HumanoidEnv(LeggedRobot):
     - `command`: fixed speeds (forward [m/s], sideways [m/s], turning [rad/s]); drawn at each reset
       if None.  `reset(options={"command": (0.5, 0.0, 0.3)})` fixes it for one episode,
       `set_command` changes it in mid-episode.
-    - `forward_range` = (0, 0.8), `sideways_range` = (-0.2, 0.2) [m/s], `turning_range` =
-      (-0.4, 0.4) [rad/s]: ranges of the command, within [-3, 3].
+    - `forward_range` = (0, 0.8), on stairs (0, 0.4), `sideways_range` = (-0.2, 0.2) [m/s],
+      `turning_range` = (-0.4, 0.4) [rad/s]: ranges of the command, within [-3, 3].
     - `terrain` = "flat" | "slope" | "rough" | "stairs", `terrain_seed` = 0: ground as the
-      quadruped's, with its height scan behind the other observations; the expert walks on flat
-      ground alone.
+      quadruped's, with its height scan behind the other observations; episodes begin with the
+      pelvis upright.
     - `command_interval` = 0: time after which a drawn command is drawn anew [s]; 0 for never.
     - `push_impulse` = 0: size of horizontal impulses on the pelvis [N s], at most 200, in drawn
       directions every `push_interval` = 3 s.

@@ -73,7 +73,8 @@ class LeggedTask(Task):
         terminate_on_fall: whether a fall ends the episode.
         terrain: "flat", "slope" (of 10 degrees), "rough" (heights drawn from 0 to 4 cm every
             20 cm) or "stairs" (hills and pits of 6 steps, 8 cm high and 30 cm deep).  Each episode
-            begins at a drawn place of it with a drawn heading; all worlds share one terrain.
+            begins at a drawn place of it with a drawn heading, a robot with two legs upright, with
+            more its base tilted as the ground; all worlds share one terrain.
         terrain_seed: what the terrain itself is drawn by.
         objects: loose boxes, spheres and capsules on flat ground, as `dynenvs.envs.objects` tells;
             None for none.

@@ -123,6 +123,15 @@ def confidence(p: Any, one: Any) -> float:
 
 
 @inlined
+def stand_level(g: Any, one: Any) -> None:
+    """All of a sole on level ground."""
+    one.ground = one.normal[0] = one.normal[1] = 0.0
+    one.normal[2] = 1.0
+    one.seat[0] = one.seat[1] = one.seat[2] = 0.0
+    one.room[0], one.room[1] = g.half_length, g.half_width
+
+
+@inlined
 def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> None:
     """The upward direction and the height, o[0:4], as the standing legs tell; needs the poses."""
     x, y, z = o[1], o[2], o[3]
@@ -138,6 +147,7 @@ def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> 
         skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (g.skew * g.skew)
         sure = confidence(p, one) * smooth_step(one.phase / SETTLING)
         one.flat = 1.0 / (1.0 + skew)
+        stand_level(g, one)
         one.trust = LEG_TRUST * sure * one.flat
         sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
     size = math.sqrt(sx * sx + sy * sy + sz * sz)
@@ -188,7 +198,7 @@ def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
     for i in range(ARMS, ACTUATED):
         surprise += p.error[9 + ACTUATED + i] ** 2
     surprise = math.sqrt(surprise / (ACTUATED - ARMS))
-    if old.valid == 0.0 or old.faster > 0.0:  # pushed, it slides on any ground
+    if old.valid == 0.0 or old.faster > 0.0 or g.scan_x > 0:  # pushed, it slides on any ground
         slide = 0.0
     slips = smooth_step((slide - SLIP[0]) / (SLIP[1] - SLIP[0]))
     slips *= 1.0 - smooth_step((surprise - CALM[0]) / (CALM[1] - CALM[0]))
@@ -232,7 +242,7 @@ def foretell(
         s.q[i] = p.q[i]
     integrate(m, s.q, w.v_next, h, w.q_new)
     a, b, c, d = w.q_new[3], w.q_new[4], w.q_new[5], w.q_new[6]
-    out[0] = w.q_new[2]
+    out[0] = w.q_new[2] - p.rise[0] * w.q_new[0] - p.rise[1] * w.q_new[1]
     xx, xy, xz = 1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)
     yx, yy, yz = 2.0 * (b * c + a * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - a * b)
     zx, zy, zz = 2.0 * (b * d - a * c), 2.0 * (c * d + a * b), 1.0 - 2.0 * (b * b + c * c)

@@ -6,11 +6,11 @@ import numpy as np
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.humanoid.filter import set_filter
 from dynenvs.agents.experts.humanoid.parameters import humanoid_biped
 from dynenvs.agents.experts.humanoid.records import CARRIED
 from dynenvs.agents.experts.humanoid.walk import ROOM, act
-from dynenvs.envs.core.task import Task
 from dynenvs.envs.legged.humanoid import HumanoidTask
 from dynenvs.envs.robots.humanoid import STANDING
 from dynenvs.memory.layout import Floats
@@ -28,18 +28,12 @@ class StridingController(BatchController):
     carried = CARRIED
     inverse = False
 
-    @classmethod
-    def check(cls, task: Task) -> None:
-        """Refuse terrain."""
-        super().check(task)
-        if isinstance(task, HumanoidTask) and task.terrain != "flat":
-            raise ValueError(f"the humanoid's expert walks on flat ground, not on {task.terrain!r}")
-
     def know(self, task: HumanoidTask) -> Knowledge:
         """Body, gait and gains, and the leg of each contact feature that is a sole's corner."""
         model = task.level
         body = humanoid_biped()
         set_times(body, task)
+        see_ground(body, task)
         set_filter(body, model, _standing(), task.dt)
         body["mass"] = model.bodies["mass"].sum()
         features = model.candidates

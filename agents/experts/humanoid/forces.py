@@ -32,7 +32,7 @@ def balance(m: ModelView, w: WorkspaceView, g: Any, p: Any, legs: Records, acc: 
     p.moment about p.pressure.
     """
     R, base = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry, rz = p.pressure[0] - base[0], p.pressure[1] - base[1], -base[2]
+    rx, ry, rz = p.pressure[0] - base[0], p.pressure[1] - base[1], p.pressure[2] - base[2]
     W = p.wrench  # for acc, and what it gains with the acceleration forward and sideways
     for k in range(ROOT):
         W[0, k], W[1, k], W[2, k] = w.bias[k], 0.0, 0.0
@@ -71,7 +71,7 @@ def balance(m: ModelView, w: WorkspaceView, g: Any, p: Any, legs: Records, acc: 
 
 
 @inlined
-def limit_forces(w: WorkspaceView, g: Any, p: Any, acc: Floats) -> None:
+def limit_forces(w: WorkspaceView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
     """What the ground can give: it pushes, within its friction and the soles' grip against turns.
 
     What the soles cannot hold of a turn about the vertical, the torso takes up.
@@ -85,19 +85,33 @@ def limit_forces(w: WorkspaceView, g: Any, p: Any, acc: Floats) -> None:
     # A moment that balance has left, as far as the soles are long and wide
     if f[2] > 1.0:
         x, y = p.inside[0] - p.moment[1] / f[2], p.inside[1] + p.moment[0] / f[2]
-        p.inside[0] = min(max(x, -g.half_length), g.half_length)
-        p.inside[1] = min(max(y, -g.half_width), g.half_width)
-    most = p.friction * f[2]
-    size = math.sqrt(f[0] * f[0] + f[1] * f[1])
+        p.inside[0] = min(max(x, -p.room[0]), p.room[0])
+        p.inside[1] = min(max(y, -p.room[1]), p.room[1])
+    _keep_friction(p, legs)
+
+
+@inlined
+def _keep_friction(p: Any, legs: Records) -> None:
+    """Shrink the part of the force along the ground to what friction holds."""
+    f, a, b = p.force, legs[0], legs[1]
+    x = a.share * a.normal[0] + b.share * b.normal[0]
+    y = a.share * a.normal[1] + b.share * b.normal[1]
+    z = a.share * a.normal[2] + b.share * b.normal[2]
+    size = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    x, y, z = x / size, y / size, z / size
+    push = max(x * f[0] + y * f[1] + z * f[2], 0.0)
+    u, v, w = f[0] - push * x, f[1] - push * y, f[2] - push * z
+    most = p.friction * push
+    size = math.sqrt(u * u + v * v + w * w)
     shrink = most / max(size, most, 1e-9)
-    f[0], f[1] = shrink * f[0], shrink * f[1]
+    f[0], f[1], f[2] = push * x + shrink * u, push * y + shrink * v, push * z + shrink * w
 
 
 @inlined
 def _turn_torso(w: WorkspaceView, p: Any, acc: Floats, moment: float) -> None:
     """Have the torso's yaw give the moment about the vertical."""
     R, base = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry, rz = p.pressure[0] - base[0], p.pressure[1] - base[1], -base[2]
+    rx, ry, rz = p.pressure[0] - base[0], p.pressure[1] - base[1], p.pressure[2] - base[2]
     fx, fy, fz = mass_entry(w, FIRST, 0), mass_entry(w, FIRST, 1), mass_entry(w, FIRST, 2)
     x, y, z = mass_entry(w, FIRST, 3), mass_entry(w, FIRST, 4), mass_entry(w, FIRST, 5)
     mx = R[0, 0] * x + R[0, 1] * y + R[0, 2] * z - (ry * fz - rz * fy)
@@ -124,8 +138,9 @@ def find_torques(m: ModelView, w: WorkspaceView, p: Any, legs: Records, acc: Flo
         one = legs[leg]
         if one.share > 0.0:
             x, y, z = p.force[0] * one.share, p.force[1] * one.share, p.force[2] * one.share
-            u, v = p.inside[0], p.inside[1]  # centre of pressure from the sole's middle
-            a, b, c = v * z, -u * z, u * y - v * x + one.share * p.moment[2]
+            r = one.seat
+            u, v, d = r[0] + p.inside[0], r[1] + p.inside[1], r[2] + p.inside[2]
+            a, b, c = v * z - d * y, d * x - u * z, u * y - v * x + one.share * p.moment[2]
             for k in range(JOINTS):
                 J = one.jacobian
                 given = a * J[0, k] + b * J[1, k] + c * J[2, k]

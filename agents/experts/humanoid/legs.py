@@ -44,7 +44,9 @@ def find_soles(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, leg
         x, y, z = x + pose.p[0], y + pose.p[1], z + pose.p[2]
         one.point[0], one.point[1], one.point[2] = x, y, z
         one.yaw = math.atan2(R[1, 0], R[0, 0])
-        one.tilt[0], one.tilt[1], one.tilt[2] = R[1, 2], -R[0, 2], 0.0
+        for k in range(3):
+            one.up[k] = R[k, 2]
+        find_tilt(one)
         r, u = one.arm, one.velocity
         r[0], r[1], r[2] = x - base[0], y - base[1], z - base[2]
         o = p.turning
@@ -64,6 +66,13 @@ def find_soles(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, leg
             for i in range(TWIST):
                 u[i] += J[i, k] * rate
         _invert_jacobian(one, s.q[TURN - ROOT + one.first + KNEE])
+
+
+@inlined
+def find_tilt(one: Any) -> None:
+    """How a sole would have to turn to lie on the ground."""
+    u, n = one.up, one.normal
+    one.tilt[0], one.tilt[1] = u[1] * n[2] - u[2] * n[1], u[2] * n[0] - u[0] * n[2]
 
 
 @inlined

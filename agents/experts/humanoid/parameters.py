@@ -17,6 +17,7 @@ def humanoid_biped() -> NDArray[Any]:
     biped = np.zeros(1, BIPED)
     b = biped[0]
     b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
+    b["sole_size"] = (0.5 * (robot.TOE - robot.HEEL), robot.SOLE_HALF)
     b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
     b["half_width"] = robot.SOLE_HALF - 0.007
     b["width"], b["width_slope"] = 0.18, 0.6
@@ -30,6 +31,10 @@ def humanoid_biped() -> NDArray[Any]:
     b["friction"], b["grip"] = (0.7, 0.22), (0.07, 0.02)
     b["phase_warp"] = 0.2
     b["clearance"], b["heel"] = 0.07, 0.15
+    b["over"], b["apex"] = 0.1, 0.55
+    b["forward"], b["sink"], b["hover"], b["last"] = (0.0, 1.0), 5.0, 0.04, 0.0
+    b["aside"], b["stub"] = 1.0, 0.0
+    b["edge"], b["keep"], b["margin"], b["least_room"] = 0.2, 0.3, 0.03, 0.5
     b["slow_frequency"], b["frequency_slope"] = env.GAIT
     b["height"], b["pace"] = 0.875, 1.053
     b["height_rate"], b["tilt_rate"], b["turn_rate"] = 7.0, 18.0, 55.0

@@ -20,6 +20,7 @@ from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.humanoid.records import LEGS
+from dynenvs.agents.experts.humanoid.terrain import height_at
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
@@ -95,11 +96,13 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     _turned(x / (growth - 1.0), y / (growth - 1.0) + side, turn * (p.left + 0.5 * p.step), p.offset)
     # The error of the capture point, in the stance foot's axes, and what will be left of it
     shrink = math.exp(-p.omega * p.left)
-    ex = p.capture[0] - stance[0] - shrink * (p.ahead[0] + p.offset[0])
-    ey = p.capture[1] - stance[1] - shrink * (p.ahead[1] + p.offset[1])
+    seat = legs[p.main].seat
+    ex = p.capture[0] - stance[0] - seat[0] - shrink * (p.ahead[0] + p.offset[0])
+    ey = p.capture[1] - stance[1] - seat[1] - shrink * (p.ahead[1] + p.offset[1])
     c, s = math.cos(legs[p.main].yaw), math.sin(legs[p.main].yaw)
-    fx = _remains(g, p, c * ex + s * ey, g.half_length)
-    fy = _remains(g, p, c * ey - s * ex, g.half_width)
+    room = legs[p.main].room
+    fx = _remains(g, p, c * ex + s * ey, room[0])
+    fy = _remains(g, p, c * ey - s * ex, room[1])
     x, y = p.ahead[0] + c * fx - s * fy, p.ahead[1] + s * fx + c * fy
     x = min(max(x, -g.reach), g.reach)
     y = -p.side * min(max(-p.side * y, g.least_width), g.most_width)
@@ -142,6 +145,7 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
     u = v = 0.0  # and what it does to the capture point's reference
     if both and near < d:
         ox, oy = other.point[0] - main.point[0], other.point[1] - main.point[1]
+        ox, oy = ox + other.seat[0] - main.seat[0], oy + other.seat[1] - main.seat[1]
         part = 0.5 * (1.0 - near / d)
         w = p.omega
         x, y = part * ox, part * oy
@@ -152,14 +156,14 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
         u, v = lag * ox, lag * oy
     shrink = math.exp(-p.omega * p.left)
     gain = 1.0 + g.balance_rate / p.omega
-    fx, fy = main.point[0], main.point[1]
+    fx, fy = main.point[0] + main.seat[0], main.point[1] + main.seat[1]
     ex = p.capture[0] - fx - u - shrink * (p.ahead[0] + p.offset[0])
     ey = p.capture[1] - fy - v - shrink * (p.ahead[1] + p.offset[1])
     x, y = x + gain * ex, y + gain * ey  # desired, from the main foot
     main.share, other.share = 1.0, 0.0
     yaw = main.yaw
     if both:
-        ox, oy = other.point[0] - fx, other.point[1] - fy
+        ox, oy = other.point[0] + other.seat[0] - fx, other.point[1] + other.seat[1] - fy
         part = (x * ox + y * oy) / max(ox * ox + oy * oy, 1e-6)
         newer, older = (main, other) if main.phase < other.phase else (other, main)
         passed = newer.phase / max(p.duty - 0.5, 1e-3)
@@ -177,17 +181,32 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
     elif main.stands == 0 and other.stands != 0:
         main.share, other.share = 0.0, 1.0
     c, s = math.cos(yaw), math.sin(yaw)
-    forward = min(max((c * x + s * y) / g.half_length, -1.0), 1.0)
-    left = min(max((c * y - s * x) / g.half_width, -1.0), 1.0)
+    length, width = main.room[0], main.room[1]
+    if other.share > 0.0:
+        length, width = min(length, other.room[0]), min(width, other.room[1])
+    forward = min(max((c * x + s * y) / length, -1.0), 1.0)
+    left = min(max((c * y - s * x) / width, -1.0), 1.0)
     # Not into a corner of the sole, about which the foot would turn
     shrink = CORNER / max(math.sqrt(forward * forward + left * left), CORNER)
-    forward, left = shrink * forward * g.half_length, shrink * left * g.half_width
+    forward, left = shrink * forward * length, shrink * left * width
+    p.room[0], p.room[1] = length, width
     p.inside[0], p.inside[1] = c * forward - s * left, s * forward + c * left
     p.pressure[0], p.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
+    # As high as the soles are there
+    p.inside[2] = p.pressure[2] = 0.0
+    if g.scan_x > 0:
+        a, b = main.normal, other.normal
+        u = main.share * a[0] / a[2] + other.share * b[0] / b[2]
+        v = main.share * a[1] / a[2] + other.share * b[1] / b[2]
+        p.inside[2] = -u * p.inside[0] - v * p.inside[1]
+        p.pressure[2] = main.share * (main.point[2] + main.seat[2]) + p.inside[2]
+        p.pressure[2] += other.share * (other.point[2] + other.seat[2])
 
 
 @inlined
-def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float) -> None:
+def desired_accelerations(
+    g: Any, o: Floats, p: Any, R: Floats, legs: Records, ankle: float
+) -> None:
     """The base's desired accelerations, the horizontal ones left to balance.
 
     It is no higher than the standing legs reach, now and as far as their feet stay behind in a
@@ -196,16 +215,21 @@ def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float
     x, y = p.place[0] - legs[p.main].point[0], p.place[1] - legs[p.main].point[1]
     way = max(p.ahead[0] * p.ahead[0] + p.ahead[1] * p.ahead[1], x * x + y * y)
     trail = 0.5 * math.sqrt(way) + g.trail
-    low = min(g.height, math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle)
+    low = min(
+        g.height,
+        math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle + _lower(g, o, p, legs),
+    )
     for leg in range(LEGS):
         one = legs[leg]
         if one.stands:
             side = g.hip if leg == 0 else -g.hip
             x, y = one.point[0] - g.sole[0], one.point[1] - side
             most = g.leg * g.leg - x * x - y * y
-            low = min(low, math.sqrt(max(most, 0.25 * g.leg * g.leg)) + ankle)
+            reach = math.sqrt(max(most, 0.25 * g.leg * g.leg)) + ankle
+            low = min(low, reach + (one.point[2] if g.scan_x > 0 else 0.0))
     k = g.height_rate
-    up = k * k * (low - p.height) - 2.0 * k * p.speed[2]
+    climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
+    up = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
     p.a[0] = p.a[1] = 0.0
     p.a[2] = min(max(up, -CLIMB), CLIMB)
     p.lean = math.sin(min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2]))
@@ -217,3 +241,15 @@ def desired_accelerations(g: Any, p: Any, R: Floats, legs: Records, ankle: float
     p.alpha[2] += g.yaw_rate * g.yaw_rate * (legs[p.main].yaw - turned)
     for i in range(3):
         p.alpha[i] = min(max(p.alpha[i], -g.most_turning), g.most_turning)
+
+
+@inlined
+def _lower(g: Any, o: Floats, p: Any, legs: Records) -> float:
+    """How much lower than the plane in their middle the foothold or the next one is [m], or 0."""
+    if g.scan_x == 0:
+        return 0.0
+    main = legs[p.main]
+    middle = 0.5 * p.rise[0] * (main.point[0] + p.place[0])
+    middle += 0.5 * p.rise[1] * (main.point[1] + p.place[1])
+    following = height_at(g, o, p, p.place[0], p.place[1])
+    return min(min(main.point[2], following) - middle, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.agents.experts.common.memory import TIMES
+from dynenvs.agents.experts.common.scan import SCAN
 from dynenvs.memory.records import record_type
 
 LEGS = 2
@@ -28,6 +29,8 @@ MEMO = record_type(
         ("slips", "f8"),  # how much soles that carried have slid
         ("ahead", "f8"),  # of its own clock against the observed one [cycles]
         ("faster", "f8"),  # share by which it runs faster
+        ("swings", "f8"),  # 1 if a foot does,
+        ("shift", "f8", (2,)),  # and by what its foothold has been moved away from edges [m]
     ]
 )
 CARRIED = MEMO.itemsize // 8
@@ -36,7 +39,9 @@ CARRIED = MEMO.itemsize // 8
 BIPED = record_type(
     [
         *TIMES,
+        *SCAN,
         ("sole", "f8", (3,)),  # middle of a sole in its foot's frame [m]
+        ("sole_size", "f8", (2,)),  # half its length and width [m]
         ("half_length", "f8"),  # of a sole's part in which the centre of pressure may lie [m]
         ("half_width", "f8"),
         ("width", "f8"),  # between the feet [m] ...
@@ -54,6 +59,18 @@ BIPED = record_type(
         ("landing_speed", "f8"),  # and that speed [m/s]
         ("phase_warp", "f8"),  # by how much faster its way forward ends, and slower begins
         ("clearance", "f8"),  # of a swinging foot [m]
+        ("over", "f8"),  # ... over what is highest on its way on terrain [m],
+        ("apex", "f8"),  # and the part of the swing after which it is there
+        ("hover", "f8"),  # height at which it waits there for its place [m],
+        ("last", "f8"),  # until this part of the swing
+        ("sink", "f8"),  # speed of a late foot, more of it for each metre above ground [1/s]
+        ("forward", "f8", (2,)),  # parts of a swing from which to which it goes to its place
+        ("edge", "f8"),  # metres that a foothold may move to have all of the sole on the ground,
+        ("aside", "f8"),  # how much dearer a move to the side is,
+        ("stub", "f8"),  # height by which a foot that meets something on its way rises [m]
+        ("keep", "f8"),  # cost of moving it again, over that of moving it,
+        ("margin", "f8"),  # and how far the sole is to keep from edges [m]
+        ("least_room", "f8"),  # part of the sole's room that is left at edges
         ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
         ("frequency_slope", "f8"),  # [Hz s/m]
         ("mass", "f8"),  # of the whole robot [kg]
@@ -92,6 +109,10 @@ BIPED = record_type(
 LEG = record_type(
     [
         ("flat", "f8"),  # how far its sole seems to lie flat
+        ("normal", "f8", (3,)),  # of the ground below its sole, or below the next foothold
+        ("ground", "f8"),  # height of that ground [m]
+        ("seat", "f8", (3,)),  # from the sole's middle to that of its part on the ground [m]
+        ("room", "f8", (2,)),  # half length and width in which the centre of pressure may lie [m]
         ("body", "i8"),  # the foot
         ("first", "i8"),  # coordinate of its first joint
         ("phase", "f8"),  # since the foot was due to carry, in [0, 1)
@@ -102,7 +123,8 @@ LEG = record_type(
         ("point", "f8", (3,)),  # middle of the sole, in the heading's frame [m]
         ("velocity", "f8", (TWIST,)),
         ("yaw", "f8"),  # of the foot [rad]
-        ("tilt", "f8", (3,)),  # rotation vector that would lay it flat [rad]
+        ("up", "f8", (3,)),  # the foot's upward axis
+        ("tilt", "f8", (2,)),  # rotation vector that would lay it on the ground [rad]
         ("goal", "f8", (TWIST,)),  # acceleration of the sole,
         ("drift", "f8", (TWIST,)),  # what it is by velocities alone,
         ("twist", "f8", (TWIST,)),  # and what the leg's joints add
@@ -128,8 +150,10 @@ PLAN = record_type(
         ("step", "f8"),  # time of a step [s]
         ("overlap", "f8"),  # half the time in which both carry [s]
         ("omega", "f8"),  # of the pendulum [1/s]
-        ("center", "f8", (3,)),  # of mass [m]
-        ("height", "f8"),  # of the base [m]
+        ("rise", "f8", (2,)),  # slopes of the ground's plane forward and sideways
+        ("level", "f8"),  # height from which the scan was taken [m]
+        ("center", "f8", (3,)),  # of mass, above the plane [m]
+        ("height", "f8"),  # of the base above it [m]
         ("speed", "f8", (3,)),  # its velocity [m/s]
         ("turning", "f8", (3,)),  # [rad/s]
         ("momentum", "f8", (2,)),  # velocity that stands for the angular momentum [m/s]
@@ -140,7 +164,7 @@ PLAN = record_type(
         ("place", "f8", (2,)),  # the next foothold [m]
         ("faster", "f8"),  # share by which its clock runs faster than the observed one
         ("moved", "f8"),  # how far it is from the steady gait's [m]
-        ("pressure", "f8", (2,)),  # desired centre of pressure [m]
+        ("pressure", "f8", (3,)),  # desired centre of pressure [m]
         ("a", "f8", (3,)),  # desired acceleration of the base, balance left aside [m/s^2]
         ("alpha", "f8", (3,)),  # [rad/s^2]
         ("lean", "f8"),  # sine of the desired pitch
@@ -151,7 +175,8 @@ PLAN = record_type(
         ("v", "f8", (NV,)),
         ("friction", "f8"),  # horizontal force over vertical that is relied on,
         ("grip", "f8"),  # and moment about the vertical over vertical force [m]
-        ("inside", "f8", (2,)),  # from the middle of each sole to where it pushes [m]
+        ("inside", "f8", (3,)),  # from the seat of each sole to where it pushes [m],
+        ("room", "f8", (2,)),  # and how far that may be along the sole and across [m]
         ("wrench", "f8", (3, 6)),  # the ground's, and its growth with a[0] and a[1]
         ("force", "f8", (3,)),  # of the ground [N]
         ("moment", "f8", (3,)),  # about the centre of pressure [N m]

@@ -19,9 +19,11 @@ from dynenvs.agents.experts.common.curves import (
     phase_warp_rate,
     smooth_step,
 )
+from dynenvs.agents.experts.humanoid.legs import find_tilt
 from dynenvs.agents.experts.humanoid.records import LEGS, TWIST
+from dynenvs.agents.experts.humanoid.terrain import aim, rise_over
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Records
+from dynenvs.memory.layout import Floats, Records
 
 HANGING = 0.8  # part of the swing in which the toe hangs
 LAST = 0.15  # about the least part of the way that is divided by
@@ -29,7 +31,7 @@ RAMP = 0.25  # of a swing's acceleration, in a part of it
 
 
 @inlined
-def set_goals(g: Any, p: Any, legs: Records) -> None:
+def set_goals(g: Any, o: Floats, p: Any, legs: Records) -> None:
     """Accelerations of all soles, turning and then linear."""
     for leg in range(LEGS):
         one = legs[leg]
@@ -40,7 +42,7 @@ def set_goals(g: Any, p: Any, legs: Records) -> None:
         elif one.phase < p.duty:  # it is late
             _come_down(g, one)
         else:
-            _swing(g, p, one)
+            _swing(g, o, p, one)
 
 
 @inlined
@@ -59,20 +61,24 @@ def _come_down(g: Any, one: Any) -> None:
         one.goal[i] = g.foot_rate * (g.foot_rate * one.tilt[i] - 2.0 * one.velocity[i])
     for i in range(2, TWIST):
         one.goal[i] = -2.0 * k * one.velocity[i]
-    one.goal[5] -= 2.0 * k * g.landing_speed
+    one.goal[5] -= 2.0 * k * (g.landing_speed + g.sink * max(one.point[2] - one.ground, 0.0))
 
 
 @inlined
-def _swing(g: Any, p: Any, one: Any) -> None:
+def _swing(g: Any, o: Floats, p: Any, one: Any) -> None:
     """From where the foot is to its next place, up and down, toe down and up again."""
+    if g.scan_x > 0:
+        aim(g, o, p, one)
+        find_tilt(one)
     f, h = p.frequency, g.period
     k = g.swing_rate * (1.0 + g.hurry[1] * smooth_step(p.moved / g.hurry[0]))
     elapsed, whole = (one.phase - p.duty) / f, (1.0 - p.duty) / f
-    rest = 1.0 - glide(phase_warp(elapsed / whole, g.phase_warp), RAMP, RAMP)
+    gone, way = elapsed - g.forward[0] * whole, (g.forward[1] - g.forward[0]) * whole
+    rest = 1.0 - glide(phase_warp(gone / way, g.phase_warp), RAMP, RAMP)
     rest = math.sqrt(rest * rest + LAST * LAST)
-    rate = _rate(elapsed / whole, g.phase_warp) / whole / rest
-    jerk = (_rate((elapsed + h) / whole, g.phase_warp) / whole / rest - rate) / h
-    pull = k * k * smooth_step(4.0 * elapsed / whole - 2.5)  # in the end the place alone counts
+    rate = _rate(gone / way, g.phase_warp) / way / rest
+    jerk = (_rate((gone + h) / way, g.phase_warp) / way / rest - rate) / h
+    pull = k * k * smooth_step(4.0 * gone / way - 2.5)  # in the end the place alone counts
     x, y = p.place[0] - one.point[0], p.place[1] - one.point[1]
     yaw = p.command[2] * (p.left + 0.5 * p.step) - one.yaw
     v = one.velocity
@@ -89,6 +95,9 @@ def _swing(g: Any, p: Any, one: Any) -> None:
     c = g.foot_rate
     one.goal[0] = x * bend + c * (c * (one.tilt[0] + x * pitch) + 2.0 * (x * turn - v[0]))
     one.goal[1] = y * bend + c * (c * (one.tilt[1] + y * pitch) + 2.0 * (y * turn - v[1]))
+    if g.scan_x > 0:
+        one.goal[5] = rise_over(g, o, p, one, elapsed, whole)
+        return
     up, rise = _rise(g, elapsed, whole)
     _, later = _rise(g, elapsed + h, whole)
     one.goal[5] = (later - rise) / h + k * (k * (up - one.point[2]) + 2.0 * (rise - v[5]))

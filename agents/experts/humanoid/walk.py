@@ -54,6 +54,7 @@ from dynenvs.agents.experts.humanoid.records import (
     UPPER,
 )
 from dynenvs.agents.experts.humanoid.swing import set_goals
+from dynenvs.agents.experts.humanoid.terrain import choose_foothold, feel_ground, look_at_ground
 from dynenvs.agents.experts.humanoid.torso import hold_torso
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT, TURN
@@ -106,11 +107,13 @@ def act(
         _update_state(m, s, w, g, p, legs)
         plan_step(g, p, legs)
         choose_pace(g, p, old, new)
+        if g.scan_x > 0:
+            choose_foothold(g, o, p, legs, old, new)
         place_pressure(g, p, legs)
-        desired_accelerations(g, p, w.pose[BASE].R, legs, -g.sole[2])
-        set_goals(g, p, legs)
+        desired_accelerations(g, o, p, w.pose[BASE].R, legs, -g.sole[2])
+        set_goals(g, o, p, legs)
         _accelerate(m, s, w, g, p, legs, acc)
-        limit_forces(w, g, p, acc)
+        limit_forces(w, g, p, legs, acc)
         find_torques(m, w, p, legs, acc)
         put_actions(m, w, ROOT, actions[i, :nu])
         foretell(m, s, w, g, p, acc, old, new)
@@ -136,6 +139,9 @@ def _estimate(
     for leg in range(LEGS):
         legs[leg].touches = 1 if o[15 + 2 * nu + leg] > 0.5 else 0
     read_state(m, s, o, p)
+    p.rise[0] = p.rise[1] = 0.0
+    if g.scan_x > 0:
+        look_at_ground(g, o, p)
     p.faster = old.faster
     _read_clock(g, p, old)
     keep_time(g, p, legs)
@@ -143,7 +149,10 @@ def _estimate(
     read_state(m, s, o, p)
     _read_clock(g, p, old)
     update_poses(m, s.q, w.pose)
-    rest_on_feet(g, p, w, legs, o)
+    if g.scan_x > 0:
+        feel_ground(g, p, w, legs, o)
+    else:
+        rest_on_feet(g, p, w, legs, o)
     read_state(m, s, o, p)
     _read_clock(g, p, old)
     update_poses(m, s.q, w.pose)
@@ -167,7 +176,7 @@ def _read_clock(g: Any, p: Any, old: Any) -> None:
 def _read_base(s: StateView, w: WorkspaceView, p: Any) -> None:
     """Height, velocity and turning of the base, world axes."""
     R = w.pose[BASE].R
-    p.height = s.q[2]
+    p.height = s.q[2] - p.rise[0] * s.q[0] - p.rise[1] * s.q[1]
     for k in range(3):
         p.speed[k] = s.v[k]
         p.turning[k] = R[k, 0] * s.v[3] + R[k, 1] * s.v[4] + R[k, 2] * s.v[5]
@@ -190,6 +199,7 @@ def _update_state(
     _read_base(s, w, p)
     for k in range(3):
         p.center[k] = origin[k] + root.hc[k] / root.mc
+    p.center[2] -= p.rise[0] * p.center[0] + p.rise[1] * p.center[1]
     angular_momentum(m, s, w, p)
     find_soles(m, s, w, g, p, legs)
     find_drifts(m, w, legs)

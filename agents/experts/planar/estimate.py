@@ -45,7 +45,13 @@ def read_observation(
     if root > ROOT:
         s.q[ROOT], s.v[ROOT] = row[at], row[at + 1]
         at += 2
-    p.rate = g.slow_frequency + g.frequency_slope * p.command
+    at_memory = g.seen + 1 + nq + nv
+    p.ahead = p.faster = 0.0
+    if g.balances:  # a clock of its own
+        p.ahead, p.faster = row[at_memory], row[at_memory + 1]
+        p.phase += p.ahead
+        p.phase -= math.floor(p.phase)
+    p.rate = (1.0 + p.faster) * (g.slow_frequency + g.frequency_slope * p.command)
     for leg in range(g.legs):
         one = legs[leg]
         one.touches = 1 if row[at + leg] > 0.5 else 0
@@ -53,6 +59,8 @@ def read_observation(
         one.phase = own - math.floor(own)
     at = g.seen
     p.known = 1 if row[at] > 0.5 else 0
+    for leg in range(g.legs):
+        legs[leg].stood = 1 if g.balances and row[at_memory + 2 + leg] > 0.5 else 0
     if p.known:
         at += 1
         for i in range(1, nq):

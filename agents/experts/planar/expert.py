@@ -1,7 +1,7 @@
 """The planar walkers' experts: what they know of their robots.
 
-Walkers give way (`walk.py`); the humanoid whose torso is free to pitch keeps its balance as the
-humanoid in space does (`biped.py`).
+All walk by `walk.py`; the humanoid whose torso is free to pitch keeps its balance, too
+(`capture.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
-from dynenvs.agents.experts.planar import biped, parameters, walk
-from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.agents.experts.planar import parameters, walk
 from dynenvs.envs.planar.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar.planar_quadruped import PlanarQuadrupedTask
 from dynenvs.envs.planar.walker import WalkerTask
@@ -26,12 +24,6 @@ ROBOTS: dict[type[WalkerTask], Callable[[], NDArray[Any]]] = {
     PlanarHumanoidTask: parameters.humanoid,
     PlanarQuadrupedTask: parameters.quadruped,
 }
-
-
-def planar_humanoid_expert(env: DynEnv | DynVectorEnv) -> BatchController:
-    """The planar humanoid's expert: which one, the option `free_pitch` decides."""
-    assert isinstance(env.task, PlanarHumanoidTask)
-    return BalancingController(env) if env.task.free_pitch else WalkingController(env)
 
 
 class WalkingController(BatchController):
@@ -47,24 +39,12 @@ class WalkingController(BatchController):
         set_times(walker, task)
         walker["seen"] = len(task.observation_space.low)
         walker["root"] = task.root
+        balances = task.free_pitch and isinstance(task, PlanarHumanoidTask)
+        if balances:
+            parameters.balance(walker)
         for option in ("slow_frequency", "frequency_slope"):
             walker[option] = task.options[option]
         walker["weight"] = 9.81 * task.model.bodies["mass"].sum()
-        self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees
+        self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees,
+        self.carried += 2 + len(task.legs) if balances else 0  # its clock, and which feet stood
         return Knowledge(task.model, walker, np.zeros(0, np.int64), walk.ROOM)
-
-
-class BalancingController(BatchController):
-    """Walks on two legs in the plane, its torso free to pitch; acts on the observation alone."""
-
-    task_type = PlanarHumanoidTask
-    act = staticmethod(biped.act)
-
-    def know(self, task: PlanarHumanoidTask) -> Knowledge:
-        """Body, gait and gains, and the leg of each contact feature."""
-        body = parameters.humanoid_balance()
-        set_times(body, task)
-        for option in ("slow_frequency", "frequency_slope"):
-            body[option] = task.options[option]
-        body["mass"] = task.model.bodies["mass"].sum()
-        return Knowledge(task.model, body, task.foot_of_feature, biped.ROOM)

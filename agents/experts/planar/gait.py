@@ -16,6 +16,7 @@ from dynenvs.memory.layout import Records
 
 EARLY = 0.6  # part of the swing from which a foot that touches has landed
 SINKING = 0.85  # part of the swing from which a foot goes below the ground
+HELD = 0.1  # of the cycle that a foot which has come down is taken to stand
 REST = 0.15  # pace below which feet share by halves [m/s]
 
 
@@ -34,10 +35,17 @@ def share_of(g: Any, phase: float, pace: float) -> float:
 @inlined
 def decide_stance(g: Any, p: Any, legs: Records) -> None:
     """Which feet stand, and their shares: the clock's, as far as their flags allow."""
+    felt = 0
+    for leg in range(g.legs):
+        felt += legs[leg].touches
     for leg in range(g.legs):
         one = legs[leg]
         s = (one.phase - g.duty) / (1.0 - g.duty)
         one.stands = 1 if one.touches != 0 and (s < 0.0 or s > EARLY) else 0
+        if one.stood and one.phase < HELD:  # a light foot may lose touch for a moment
+            one.stands = 1
+        if g.balances and felt == 0 and p.known == 0 and s < 0.0:  # an episode's start
+            one.stands = 1
     for leg in range(g.legs):  # no foot is lifted before the next one at its end stands
         one = legs[leg]
         alone = True
@@ -78,6 +86,23 @@ def stride(s: float) -> tuple[float, float, float]:
     s = min(max(s, 0.0), 1.0)
     a = 2.0 * math.pi * s
     return s - math.sin(a) / (2.0 * math.pi), 1.0 - math.cos(a), 2.0 * math.pi * math.sin(a)
+
+
+@inlined
+def even_stride(s: float, ramp: float) -> tuple[float, float, float]:
+    """The same, but for a part `ramp` at either end its acceleration is a line: less jerk."""
+    s = min(max(s, 0.0), 1.0)
+    near = min(s, 1.0 - s)
+    top = 6.0 / (1.0 - ramp)
+    slope = 2.0 * top / (1.0 - 2.0 * ramp)
+    if near < ramp:
+        way, rate, bend = near * near * near / 6.0, 0.5 * near * near, near
+        way, rate, bend = top / ramp * way, top / ramp * rate, top / ramp * bend
+    else:
+        y = near - ramp
+        way = top * (ramp * ramp / 6.0 + y * (0.5 * ramp + 0.5 * y)) - slope * y * y * y / 6.0
+        rate, bend = top * (0.5 * ramp + y) - 0.5 * slope * y * y, top - slope * y
+    return (way, rate, bend) if s < 0.5 else (1.0 - way, rate, -bend)
 
 
 @inlined

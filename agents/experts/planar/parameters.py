@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.agents.experts.planar.biped_records import BIPED
 from dynenvs.agents.experts.planar.records import WALKER
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped
@@ -41,25 +40,21 @@ def humanoid() -> NDArray[Any]:
     return walker
 
 
-def humanoid_balance() -> NDArray[Any]:
-    """Body, gait and gains of the planar humanoid whose torso pitches, one record of BIPED."""
-    robot = planar_humanoid
-    biped = np.zeros(1, BIPED)
-    b = biped[0]
-    b["sole"] = (0.5 * (robot.HEEL + robot.TOE), 0.0, -robot.ANKLE)
-    b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
-    b["half_width"] = b["most_width"] = 1.0  # there is no sideways
-    b["reach"] = 0.85
-    leg = robot.THIGH + robot.SHANK
-    b["leg"], b["knee"], b["trail"] = 0.985 * leg, 0.955 * leg, 0.09
-    b["duty"], b["duty_slope"] = 0.58, 0.04
-    b["arrival"], b["landing"] = 0.04, 0.05
-    b["phase_warp"] = 0.1
-    b["clearance"], b["heel"] = 0.045, 0.2
-    b["height"] = 0.875
-    b["height_rate"], b["tilt_rate"] = 7.0, 10.0
-    b["balance_rate"], b["swing_rate"] = 4.0, 25.0
-    return biped
+def balance(walker: NDArray[Any]) -> None:
+    """What the humanoid does otherwise where its torso pitches; `walker`: one record of WALKER."""
+    g = walker[0]
+    g["balances"], g["turned"] = 1, 1e-3
+    g["duty"], g["ramp"], g["light"] = 0.59, 0.1, 0.06
+    g["height"], g["reach"], g["longest"], g["ahead"] = 0.84, 0.79, 0.804, 0.0
+    g["clearance"], g["below"], g["landing"] = 0.045, 0.004, 0.014
+    g["roll"], g["roll_start"], g["roll_end"] = 0.8, 0.507, 0.91
+    g["recoil"] = 0.9
+    g["height_rate"], g["tilt_rate"], g["swing_rate"] = 10.0, 15.0, 24.0
+    g["middle"], g["sweep"], g["edge"], g["toeing"] = 0.08, 0.15, 0.017, 0.15
+    g["early"], g["resting"] = 0.043, 0.02
+    g["room"], g["balance_rate"], g["longest_step"] = 0.11, 3.7, 0.85
+    g["quicker"] = 0.12, 0.3, 0.5
+    g["smooth"], g["last"] = 0.25, 0.06
 
 
 def quadruped() -> NDArray[Any]:
@@ -84,7 +79,7 @@ def quadruped() -> NDArray[Any]:
     g["speed_rate"], g["acceleration"] = 8.0, 1.5
     g["height_rate"] = 12.0
     g["recoil"] = 0.3
-    g["tilt_rate"] = 12.0
+    g["tilt_rate"], g["turned"] = 12.0, 0.2
     g["swing_rate"] = 27.0
     g["landing_speed"] = 0.3
     g["leg_height"], g["leg_speed"] = 0.003, 0.2

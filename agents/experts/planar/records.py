@@ -50,6 +50,7 @@ WALKER = record_type(
         ("height_rate", "f8"),  # of the hip's height [rad/s]
         ("recoil", "f8"),  # part of the swinging legs' recoil that the trunk takes
         ("tilt_rate", "f8"),  # of the trunk's pitch, where it is free [rad/s]
+        ("turned", "f8"),  # distance at which its pitch counts as much as its height [m]
         ("swing_rate", "f8"),  # of a swinging foot [rad/s]
         ("landing_speed", "f8"),  # at which a foot that is late looks for the ground [m/s]
         # The estimate: standard deviations and gains
@@ -58,6 +59,21 @@ WALKER = record_type(
         ("trust_q", "f8"),  # in the observed positions against the foreseen ones, 0 to 1
         ("trust_v", "f8"),  # in the observed joint velocities
         ("trust_root", "f8"),  # in the observed velocity of the trunk
+        # Balance, where two legs carry a trunk that pitches (`capture.py`)
+        ("balances", "i8"),  # 1 if it must be kept
+        ("middle", "f8"),  # where a sole pushes in the middle of a step, from the ankle [m]
+        ("sweep", "f8"),  # way of the centre of pressure along the sole in a step [m]
+        ("edge", "f8"),  # that it keeps from the sole's ends [m]
+        # Fractions of the cycle: in which it goes to a toe that is to be rolled on,
+        ("toeing", "f8"),
+        ("early", "f8"),  # by which a foot takes over load before it is due,
+        ("resting", "f8"),  # and before that takes up the light share of one that rests
+        ("room", "f8"),  # by which it may take errors out, as steps are planned [m]
+        ("balance_rate", "f8"),  # of the capture point [rad/s]
+        ("longest_step", "f8"),  # [m]
+        ("quicker", "f8", (3,)),  # moves from and to which steps are quicker [m], by what share
+        ("smooth", "f8"),  # part of a swing at either end in which its acceleration grows, or falls
+        ("last", "f8"),  # about the least part of a swing's way that is divided by
     ]
 )
 
@@ -74,6 +90,15 @@ PLAN = record_type(
         ("ax", "f8"),  # acceleration of the hip that is wanted [m/s^2]
         ("az", "f8"),
         ("alpha", "f8"),  # of the pitch [rad/s^2]
+        ("ahead", "f8"),  # of its own clock against the observed one [cycles]
+        ("faster", "f8"),  # share by which it runs faster
+        ("inertia", "f8"),  # against its pitch [kg m^2]
+        ("omega", "f8"),  # of the pendulum that it is [1/s]
+        ("drift", "f8"),  # its speed, by its angular momentum [m/s]
+        ("capture", "f8"),  # capture point,
+        ("pressure", "f8"),  # desired centre of pressure,
+        ("foothold", "f8"),  # and next place of an ankle, ahead of the hip [m]
+        ("way", "f8"),  # of a step, at most [m]
         ("force", "f8", (3,)),  # that the ground is to give: x, z [N], moment about the root [N m]
     ]
 )
@@ -82,6 +107,7 @@ LEG = record_type(
     [
         ("phase", "f8"),  # in [0, 1), since the foot was due to carry
         ("touches", "i8"),  # the flag of the observation
+        ("stood", "i8"),  # at the last call, if it remembers
         ("stands", "i8"),
         ("share", "f8"),  # of the load, before they are put to a sum of 1
         ("point", "f8"),  # of the sole that it stands on or is moved by, from the ankle [m]
@@ -91,6 +117,7 @@ LEG = record_type(
         ("shank", "f8", (2,)),
         ("foot", "f8", (2,)),
         ("hip", "f8", (2,)),  # from the root's origin [m]
+        ("ankle", "f8"),  # of the sole below the ankle, ahead of the root's origin [m]
         ("rates", "f8", (3,)),  # of the links in the plane [rad/s]
         ("place", "f8", (2,)),  # of the point, from the root's origin [m]
         ("speed", "f8", (2,)),  # over the ground [m/s]

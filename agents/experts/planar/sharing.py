@@ -42,12 +42,32 @@ def level_force(g: Any, p: Any, legs: Records) -> None:
             one.force[0] = one.share * (x + one.place[1] * turn)
             one.force[1] = max(one.share * (z - one.place[0] * turn), 0.0)
             given += one.force[1]
+    whole = min(max(p.force[1], 0.0), MOST * g.weight)
+    if given > 0.0:
+        whole = _spare_turn(g, p, legs, given, whole)
     for leg in range(g.legs):
         one = legs[leg]
         if given > 0.0:
-            one.force[1] *= min(max(p.force[1], 0.0), MOST * g.weight) / given
+            one.force[1] *= whole / given
         most = g.friction * one.force[1]
         one.force[0] = min(max(one.force[0], -most), most)
+
+
+@inlined
+def _spare_turn(g: Any, p: Any, legs: Records, given: float, whole: float) -> float:
+    """The load that feet are to carry, less of it where it would turn the trunk.
+
+    The least error of the accelerations upward and, at the distance `g.turned`, of the pitch.
+    """
+    lever = along = 0.0
+    for leg in range(g.legs):
+        one = legs[leg]
+        lever += one.place[0] * one.force[1] / given
+        along += one.place[1] * one.force[0]
+    rest = p.force[2] - along + lever * whole  # of the moment, that they leave
+    up, turn = g.weight / 9.81, p.inertia / g.turned
+    change = -rest * lever * up * up / (turn * turn + lever * lever * up * up)
+    return min(max(whole + change, 0.0), MOST * g.weight)
 
 
 @inlined

@@ -5,6 +5,9 @@ The clock and the contacts say which feet stand; the state is made consistent wi
 own rows of the equations of motion say what the ground is to give for them; the standing feet share
 it as the clock says, within their friction cones; torques follow by inverse dynamics,
 tau = M a + h - J^T f.  All of it changes continuously with the state.
+
+Two legs whose trunk pitches must keep their balance: where they step and push, `capture.py` says;
+the hip then accelerates forward as the ground's push there makes it.
 """
 
 from __future__ import annotations
@@ -16,14 +19,9 @@ from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
 from dynenvs.agents.experts.common.state import mass_entry
+from dynenvs.agents.experts.planar.capture import find_capture, plan_step, press_soles
 from dynenvs.agents.experts.planar.estimate import read_observation, stand_on_feet
-from dynenvs.agents.experts.planar.gait import (
-    decide_stance,
-    hip_height,
-    lift,
-    rolling,
-    stride,
-)
+from dynenvs.agents.experts.planar.gait import decide_stance, hip_height
 from dynenvs.agents.experts.planar.limb import (
     joint_accelerations,
     joint_torques,
@@ -32,6 +30,7 @@ from dynenvs.agents.experts.planar.limb import (
 )
 from dynenvs.agents.experts.planar.records import JOINTS, LEG, LEGS, PLAN
 from dynenvs.agents.experts.planar.sharing import level_force, share_force
+from dynenvs.agents.experts.planar.swing import move_foot
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
@@ -49,7 +48,6 @@ from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
 
 PRESSED = 0.08  # phase from which the load goes forward to a foot's toe
-STOPPING = 40.0  # rate at which a standing foot's point is brought to rest [1/s]
 GRAVITY = 9.81  # [m/s^2]
 BRAKING = 3.0  # acceleration against what disturbs, forward or back, at most [m/s^2]
 STRONGEST = 6.0  # acceleration of the trunk up or down that is asked for [m/s^2]
@@ -57,6 +55,7 @@ STOP_RATE = 70.0  # at which it is kept [1/s]
 MARGIN = 0.02  # from a joint's stops that a swinging leg keeps [rad]
 TIPPING = 20.0  # and of its pitch [rad/s^2]
 FOLLOWING = 0.5  # of the pace beyond 0 or the command, that steps follow [m/s]
+BALANCING = 25.0  # acceleration of the hip that balance asks for, at most [m/s^2]
 UNLOADED = 0.1  # by which a leg that carries nothing may be out of reach [m]
 SOON = 0.02  # time in which a foot that is too far behind the hip may be lifted [s]
 LEGS_AT = PLAN.itemsize
@@ -92,37 +91,68 @@ def act(
             _set_point(g, legs[leg])
         stand_on_feet(s, g, p, legs)
         p.pace = min(max(s.v[0], -FOLLOWING), p.command + FOLLOWING)
+        if g.balances:
+            _plan(m, s, w, g, p, legs)
         _move_trunk(s, g, p, legs)
         for leg in range(g.legs):
-            _move_foot(s, g, p, legs[leg])
+            move_foot(s, g, p, legs[leg])
+        if g.balances:
+            _balance(m, s, w, g, p, legs, a)
         _set_accelerations(m, s, g, p, legs, a)
         _remember(m, s, g, actions[i])
-        # Torques act for the whole period: inertia and bias at its start alone would lag behind
-        for j in range(m.header[0].nv):
-            s.q[j] += g.lookahead * s.v[j]
-            s.v[j] += g.lookahead * a[j]
-        if g.root > ROOT:
-            p.pitch, p.turn = s.q[ROOT], s.v[ROOT]
-        for leg in range(g.legs):
-            place_leg(s, g, p, leg, legs[leg])
-            move_leg(s, g, p, leg, legs[leg])
-        update_poses(m, s.q, w.pose)
-        equations_of_motion(m, s, w, s.v, g.period - g.lookahead, w.M)
+        _look_ahead(m, s, w, g, p, legs, a)
         _set_accelerations(m, s, g, p, legs, a)
         _ask_ground(m, w, g, p, a)
         _yield_trunk(g, p)
+        if g.balances:
+            _balance(m, s, w, g, p, legs, a)
         _set_accelerations(m, s, g, p, legs, a)
         _ask_ground(m, w, g, p, a)
         if g.root > ROOT:
+            p.inertia = mass_entry(w, ROOT, ROOT)
             level_force(g, p, legs)
         else:
             share_force(g, p, legs)
         _set_torques(m, w, g, legs, a)
         put_actions(m, w, g.root, actions[i, :nu])
-        _foresee(m, g, a, actions[i])
+        _foresee(m, g, p, legs, a, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
+
+
+@inlined
+def _plan(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records) -> None:
+    """Where to step, and where soles push, for balance."""
+    update_poses(m, s.q, w.pose)
+    equations_of_motion(m, s, w, s.v, g.period, w.M)
+    find_capture(m, s, w, p)
+    plan_step(g, p, legs)
+    press_soles(g, p, legs)
+    for leg in range(g.legs):
+        place_leg(s, g, p, leg, legs[leg])
+        move_leg(s, g, p, leg, legs[leg])
+
+
+@inlined
+def _look_ahead(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, a: Floats
+) -> None:
+    """The state in the middle of the period, and its equations of motion.
+
+    Torques act for the whole of it: inertia and bias at its start alone would lag behind.
+    """
+    p.pressure -= g.lookahead * s.v[0]
+    for j in range(m.header[0].nv):
+        s.q[j] += g.lookahead * s.v[j]
+        s.v[j] += g.lookahead * a[j]
+    if g.root > ROOT:
+        p.pitch, p.turn = s.q[ROOT], s.v[ROOT]
+    for leg in range(g.legs):
+        place_leg(s, g, p, leg, legs[leg])
+        move_leg(s, g, p, leg, legs[leg])
+    update_poses(m, s.q, w.pose)
+    equations_of_motion(m, s, w, s.v, g.period - g.lookahead, w.M)
 
 
 @inlined
@@ -144,7 +174,8 @@ def _move_trunk(s: StateView, g: Any, p: Any, legs: Records) -> None:
     most = g.acceleration + g.speed_rate * max(-s.v[0], 0.0)
     p.ax = min(max(ax, -BRAKING), min(most, BRAKING))
     k = g.height_rate
-    height = min(hip_height(g, p.pace / p.rate), _reachable_height(s, g, legs))
+    length = 2.0 * p.way if g.balances else p.pace / p.rate
+    height = min(hip_height(g, length), _reachable_height(s, g, legs))
     az = k * k * (height - s.q[1]) - 2.0 * k * s.v[1]
     p.az = min(max(az, -STRONGEST), STRONGEST)
     k = g.tilt_rate
@@ -180,49 +211,7 @@ def _reachable_height(s: StateView, g: Any, legs: Records) -> float:
     return highest
 
 
-@inlined
-def _move_foot(s: StateView, g: Any, p: Any, one: Any) -> None:
-    """Desired acceleration of a foot's point, and of its turning.
-
-    Velocities are older than positions, and what is asked for acts a little later: references are
-    those of the same time.
-    """
-    k, before, after = g.swing_rate, g.lag * p.rate, g.lookahead * p.rate
-    length = p.pace / p.rate
-    r0, _, _ = rolling(g, one.phase, length, p.rate)
-    _, r1, _ = rolling(g, one.phase - before, length, p.rate)
-    _, _, r2 = rolling(g, one.phase + after, length, p.rate)
-    one.goal[2] = r2 + 2.0 * k * (r1 - one.rates[2]) + k * k * (r0 - one.tilt)
-    swing = 1.0 - g.duty
-    since = one.phase - g.duty
-    height = s.q[1] + one.place[1]
-    if one.stands:
-        one.goal[0], one.goal[1] = -STOPPING * one.speed[0], -STOPPING * one.speed[1]
-    elif since < 0.0:  # late: it looks for the ground
-        deep = -g.below - g.landing_speed * one.phase / p.rate
-        one.goal[0] = -2.0 * k * one.speed[0]
-        one.goal[1] = k * k * (deep - height) + 2.0 * k * (-g.landing_speed - one.speed[1])
-    else:
-        span = swing - g.landing
-        r = p.rate / span  # du/dt
-        u = since / span
-        m0, _, _ = stride(u)
-        _, m1, _ = stride(u - before / span)
-        _, _, m2 = stride(u + after / span)
-        goal = g.ahead + length * (m0 - 0.5 * g.duty - since)
-        x = one.place[0] - one.hip[0] - one.point
-        gain = k * k * smooth_step(4.0 * u) * smooth_step(5.0 * (1.0 - u))
-        ax = length * r * r * m2 + 2.0 * k * (length * r * m1 - one.speed[0])
-        one.goal[0] = ax + gain * (goal - x)
-        r = p.rate / swing
-        u = since / swing
-        z0, _, _ = lift(g, u)
-        _, z1, _ = lift(g, u - before / swing)
-        _, _, z2 = lift(g, u + after / swing)
-        one.goal[1] = r * r * z2 + 2.0 * k * (r * z1 - one.speed[1]) + k * k * (z0 - height)
-
-
-@inlined
+@kernel
 def _set_accelerations(
     m: ModelView, s: StateView, g: Any, p: Any, legs: Records, a: Floats
 ) -> None:
@@ -248,7 +237,7 @@ def _mind_stops(m: ModelView, s: StateView, at: int, a: Floats) -> None:
         a[j] = max(min(a[j], most), least)
 
 
-@inlined
+@kernel
 def _ask_ground(m: ModelView, w: WorkspaceView, g: Any, p: Any, a: Floats) -> None:
     """What the ground is to give: the root's rows of M a + h."""
     for r in range(g.root):
@@ -256,6 +245,22 @@ def _ask_ground(m: ModelView, w: WorkspaceView, g: Any, p: Any, a: Floats) -> No
         for j in range(m.header[0].nv):
             total += mass_entry(w, j, r) * a[j]
         p.force[r] = total
+
+
+@inlined
+def _balance(
+    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, a: Floats
+) -> None:
+    """The hip's forward acceleration for which the ground need only push where it should."""
+    p.ax = 0.0
+    _set_accelerations(m, s, g, p, legs, a)
+    _ask_ground(m, w, g, p, a)
+    rest = p.force[ROOT] + s.q[1] * p.force[0] + p.pressure * p.force[1]
+    p.ax = 1.0
+    _set_accelerations(m, s, g, p, legs, a)
+    _ask_ground(m, w, g, p, a)
+    gained = p.force[ROOT] + s.q[1] * p.force[0] + p.pressure * p.force[1] - rest
+    p.ax = min(max(-rest / max(gained, 1.0), -BALANCING), BALANCING)
 
 
 @inlined
@@ -299,10 +304,15 @@ def _remember(m: ModelView, s: StateView, g: Any, row: Floats) -> None:
 
 
 @inlined
-def _foresee(m: ModelView, g: Any, a: Floats, row: Floats) -> None:
-    """What accelerations change of it by the next call."""
+def _foresee(m: ModelView, g: Any, p: Any, legs: Records, a: Floats, row: Floats) -> None:
+    """What accelerations change of it by the next call; for balance the clock, and who stands."""
     nq, nv, h = m.header[0].nq, m.header[0].nv, g.period
     at = nv - g.root + 1
     for i in range(nv):
         row[at + i] += h * (0.5 * h + g.lag) * a[i]
         row[at + nq + i] += h * a[i]
+    if g.balances:
+        at += nq + nv
+        row[at], row[at + 1] = p.ahead, p.faster
+        for leg in range(g.legs):
+            row[at + 2 + leg] = legs[leg].stands

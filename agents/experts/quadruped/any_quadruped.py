@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.agents.experts.common.controller import Action, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
-from dynenvs.agents.experts.quadruped.expert import TrottingController, see_ground
+from dynenvs.agents.experts.common.scan import see_ground
+from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.agents.experts.quadruped.parameters import GROWTH, quadruped_trot
 from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
 from dynenvs.agents.experts.quadruped.trot import ROOM

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.quadruped.parameters import quadruped_trot
 from dynenvs.agents.experts.quadruped.records import CARRIED
 from dynenvs.agents.experts.quadruped.trot import ROOM, act
-from dynenvs.envs.legged.legged import SCAN_SPACING, LeggedTask
 from dynenvs.envs.legged.quadruped import QuadrupedTask
 
 
@@ -38,11 +34,3 @@ class TrottingController(BatchController):
         gait["mass"] = model.bodies["mass"].sum()
         see_ground(gait, task)
         return Knowledge(model, gait, task.feet_of(model), ROOM)
-
-
-def see_ground(gait: NDArray[Any], task: LeggedTask) -> None:
-    """Say where the height scan is, if there is one."""
-    if task.terrain != "flat":
-        gait["scan_x"], gait["scan_y"] = task.scan
-        gait["scan_spacing"] = SCAN_SPACING
-        gait["scan_at"] = 2 * task.model.nu + 15 + len(task.legs)

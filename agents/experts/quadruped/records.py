@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.agents.experts.common.memory import TIMES
+from dynenvs.agents.experts.common.scan import SCAN
 from dynenvs.memory.records import record_type
 
 LEGS = 4
@@ -48,10 +49,7 @@ TROT = record_type(
         ("aside", "f8"),  # ... and by which a pair's line is moved from where balance wants it
         ("follow", "f8"),  # part of the ground's slope that the base takes over
         ("touchdown", "f8"),  # speed of a foot that comes down on terrain [m/s]
-        ("scan_x", "i8"),  # points of the height scan forward, 0 if there is none,
-        ("scan_y", "i8"),  # and sideways,
-        ("scan_spacing", "f8"),  # their distance [m]
-        ("scan_at", "i8"),  # first entry in the observation
+        *SCAN,
         ("lead", "f8"),  # by which a step turns the velocity ahead: it follows late [s]
         ("swing_damping", "f8"),  # of swinging feet, relative to the critical one
         ("sink", "f8"),  # speed of a foot that is late, more of it for each metre above [1/s]

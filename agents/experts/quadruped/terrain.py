@@ -12,9 +12,10 @@ import math
 from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.scan import ground_height
 from dynenvs.agents.experts.quadruped.records import PAIRS
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView
+from dynenvs.memory.layout import Floats, ModelView, Records
 
 UNSEEN = 0.004  # least height of a foot that does not touch: the scan may err so much [m]
 STEP = 0.03  # by which a foothold may be moved, and twice that, in x and y [m]
@@ -23,37 +24,6 @@ ALONG = 4  # parts of a swing's way at which the ground is looked at
 MOST = 120.0  # acceleration of a swinging foot [m/s^2]
 APEX = 0.4  # fraction of a swing after which a foot is as high as it gets
 CLEAR = 0.015  # ground this much higher than the foothold is in the way of coming down [m]
-
-
-@inlined
-def ground_height(g: Any, o: Floats, x: float, y: float) -> float:
-    """Height of the ground at (x, y) against the base's [m], between four points of the scan."""
-    u = min(max(x / g.scan_spacing + 0.5 * (g.scan_x - 1.0), 0.0), g.scan_x - 1.001)
-    v = min(max(y / g.scan_spacing + 0.5 * (g.scan_y - 1.0), 0.0), g.scan_y - 1.001)
-    i, j = int(u), int(v)
-    s, t = u - i, v - j
-    at = g.scan_at + i * g.scan_y + j
-    near = (1.0 - t) * o[at] + t * o[at + 1]
-    at += g.scan_y
-    return float((1.0 - s) * near + s * ((1.0 - t) * o[at] + t * o[at + 1]))
-
-
-@inlined
-def read_scan(g: Any, s: StateView, o: Floats, p: Any) -> None:
-    """The plane of the scanned ground: the base's height above it, and its slopes."""
-    mean = x_slope = y_slope = xx = yy = 0.0
-    for i in range(g.scan_x):
-        x = (i - 0.5 * (g.scan_x - 1.0)) * g.scan_spacing
-        for j in range(g.scan_y):
-            y = (j - 0.5 * (g.scan_y - 1.0)) * g.scan_spacing
-            z = o[g.scan_at + i * g.scan_y + j]
-            mean += z
-            x_slope += x * z
-            y_slope += y * z
-            xx += x * x
-            yy += y * y
-    p.rise[0], p.rise[1] = x_slope / xx, y_slope / yy
-    s.q[2] = -mean / (g.scan_x * g.scan_y)
 
 
 @kernel

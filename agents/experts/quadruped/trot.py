@@ -22,6 +22,7 @@ import numpy as np
 
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
+from dynenvs.agents.experts.common.scan import fit_plane
 from dynenvs.agents.experts.common.state import BASE, angular_momentum, read_state
 from dynenvs.agents.experts.quadruped.contacts import read_clock, read_contacts, share_load
 from dynenvs.agents.experts.quadruped.estimate import rest_feet, stand_on_feet
@@ -49,7 +50,6 @@ from dynenvs.agents.experts.quadruped.terrain import (
     MOVES,
     choose_footholds,
     estimate_terrain,
-    read_scan,
 )
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT
@@ -149,7 +149,7 @@ def _observe(
     read_contacts(g, p, legs, flags)
     p.rise[0] = p.rise[1] = 0.0
     if g.scan_x > 0:
-        read_scan(g, s, o, p)
+        s.q[2] = fit_plane(g, o, p)
     update_poses(m, s.q, w.pose)
     if g.scan_x == 0 and stand_on_feet(m, s, w, legs):
         update_poses(m, s.q, w.pose)

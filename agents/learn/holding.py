@@ -1,0 +1,173 @@
+"""Policies that begin by holding a pose.
+
+A robot of torques falls at once under a network with small random weights: PPO then learns from
+states of falling alone.  Here the mean action begins as a PD law that draws each joint to the
+robot's pose; the network adds to it, in units of the exploring noise.  Both the law and the noise
+are as strong as the joint's inertia allows within a control period: a foot in the air that is
+drawn with the stiffness of a leg would shake.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import MlpExtractor
+from torch import nn
+
+from dynenvs.agents.learn.network import Standardize
+from dynenvs.memory.layout import Floats
+from dynenvs.simulation.world import World
+
+# Of the stiffness times the control period's square, and of the damping times the period: at most
+# these shares of the inertia.  Sampled control of a free joint is then well damped.
+STIFF, DAMPED = 0.25, 0.5
+KICK = 2.0  # by which noise of one standard deviation changes a free joint's speed [rad/s]
+HIGH, MOMENT = 10.0, 1e-4  # where nothing is touched [m]; time in which a joint is tried out [s]
+
+
+def apparent_inertia(task: Any) -> Floats:
+    """Torque over acceleration of each motor's joint, all others free [kg m^2], shape (nu,).
+
+    Of the robot in its pose in the air, with rotors; 1 / (M^-1)_jj.
+
+    Args:
+        task: a walker's `Task`.
+    """
+    model = task.robot
+    world = World(model)
+    world.timestep = MOMENT
+    q = task.standing.copy()
+    q[1 if model.header.planar else 2] += HIGH
+    found = np.empty(model.nu)
+    for motor, joint in enumerate(model.actuated):
+        speeds = []
+        for sign in (1.0, -1.0):  # what gravity does cancels
+            world.reset(q)
+            tau = np.zeros(model.nu)
+            tau[motor] = sign
+            world.step(tau)
+            speeds.append(world.v[joint])
+        found[motor] = 2.0 * MOMENT / (speeds[0] - speeds[1])
+    return found
+
+
+def holding(task: Any, most: float) -> dict[str, Any]:
+    """Arguments of `HoldingPolicy`: the law's gains over torque limits, and the noise.
+
+    Args:
+        task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
+        most: greatest standard deviation of the noise, over torque limits.
+
+    Raises:
+        ValueError: a task without a pose to hold, or whose actions are targets already.
+    """
+    slices, model = task.observation_slices, task.robot
+    if not {"joint angles", "joint velocities"} <= slices.keys() or not hasattr(task, "standing"):
+        raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
+    if task.motors is not None:
+        raise ValueError('control="position" holds a pose by itself: leave hold_pose away')
+    limits, inertia, period = model.effort_limit[model.actuated], apparent_inertia(task), task.dt
+    stiffness, damping, _ = task.position_gains
+    stiff = np.minimum(stiffness, STIFF * inertia / period**2 / limits)
+    damped = np.minimum(damping, DAMPED * inertia / period / limits)
+    gains = np.zeros((model.nu, *task.observation_space.shape))
+    gains[:, slices["joint angles"]] = -np.diag(stiff)
+    gains[:, slices["joint velocities"]] = -np.diag(damped)
+    noise = np.minimum(most, KICK * inertia / period / limits)
+    return {"gains": gains, "offset": stiff * task.neutral(), "noise": noise}
+
+
+class Both(Standardize):
+    """Scaled observations, and behind them the observations as they are."""
+
+    def __init__(self, observation_space: gym.spaces.Box) -> None:
+        super().__init__(observation_space)
+        self._features_dim = 2 * observation_space.shape[0]
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Features, shape (n, 2 observations)."""
+        return torch.cat([super().forward(observations), observations], dim=1)
+
+
+class Passing(MlpExtractor):
+    """Hidden layers on scaled observations; to the actor the observations pass by, too."""
+
+    def __init__(self, features_dim: int, **options: Any) -> None:
+        super().__init__(features_dim // 2, **options)
+        self.seen = features_dim // 2
+
+    def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
+        """The last hidden layer, then the observations."""
+        hidden = super().forward_actor(features[:, : self.seen])
+        return torch.cat([hidden, features[:, self.seen :]], dim=1)
+
+    def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
+        """The value's last hidden layer."""
+        return super().forward_critic(features[:, : self.seen])
+
+
+class Held(nn.Module):
+    """Mean actions: the PD law, and what the network adds in units of the noise.
+
+    Args:
+        hidden: width of the last hidden layer.
+        gains, offset, noise: as `holding` gives them; they stay.
+    """
+
+    gains: torch.Tensor
+    offset: torch.Tensor
+    noise: torch.Tensor
+
+    def __init__(self, hidden: int, gains: Floats, offset: Floats, noise: Floats) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.added = nn.Linear(hidden, len(offset))
+        for name, array in (("gains", gains), ("offset", offset), ("noise", noise)):
+            self.register_buffer(name, torch.as_tensor(array, dtype=torch.float32))
+
+    def forward(self, latent: torch.Tensor) -> torch.Tensor:
+        """Means, shape (n, nu), from hidden layer and observations side by side."""
+        hidden, observations = latent[:, : self.hidden], latent[:, self.hidden :]
+        added: torch.Tensor = self.added(hidden)
+        return self.noise * added + observations @ self.gains.T + self.offset
+
+
+class HoldingPolicy(ActorCriticPolicy):
+    """stable-baselines3's policy whose mean action begins as a PD law; see the module.
+
+    Args:
+        gains, offset, noise: as `holding` gives them.
+        options: the policy's own; `features_extractor_class` is `Both`.
+    """
+
+    def __init__(
+        self, *args: Any, gains: Floats, offset: Floats, noise: Floats, **options: Any
+    ) -> None:
+        self.law = {"gains": gains, "offset": offset, "noise": noise}
+        super().__init__(*args, **{**options, "features_extractor_class": Both})
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), **self.law}
+
+    def _build_mlp_extractor(self) -> None:
+        self.mlp_extractor = Passing(
+            self.features_dim,
+            net_arch=self.net_arch,
+            activation_fn=self.activation_fn,
+            device=self.device,
+        )
+
+    def _build(self, lr_schedule: Any) -> None:
+        super()._build(lr_schedule)
+        if self.use_sde:
+            raise ValueError("hold_pose goes with white noise alone: leave use_sde away")
+        self.action_net = Held(self.mlp_extractor.latent_dim_pi, **self.law)
+        self.action_net.apply(lambda layer: self.init_weights(layer, gain=0.01))
+        with torch.no_grad():
+            self.log_std.copy_(self.action_net.noise.log())
+        make: Any = self.optimizer_class  # anew, for the new layer's weights
+        self.optimizer = make(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
