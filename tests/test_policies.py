@@ -143,7 +143,7 @@ def test_the_file_has_settings_for_every_environment(algorithm: str) -> None:
 
     for env_id in ENVIRONMENTS:
         for refine in (False, True):
-            options = constructor_options(load_settings(algorithm, env_id, refine=refine), 3)
+            options = constructor_options(load_settings(algorithm, env_id, refine=refine))
             assert options["policy_kwargs"]["features_extractor_class"] is Standardize
 
 

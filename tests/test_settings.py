@@ -58,7 +58,7 @@ def test_who_goes_on_from_a_policy_sees_rewards_as_they_are() -> None:
     changes = {"n_timesteps": 7}
     assert load_settings("ppo", PENDULUM, changes, refine=True)["n_timesteps"] == 7
     own = load_settings("ppo", "dynenvs/PlanarQuadruped-v0", refine=True)
-    assert own["least_spread"] > refined["least_spread"] == 0.0
+    assert own["least_spread"] > refined["least_spread"] > 0.0
     assert load_settings("sac", PENDULUM, refine=True) == load_settings("sac", PENDULUM)
 
 
