@@ -186,7 +186,8 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Give options other values from now on; what an episode has drawn already it keeps.
 
         So a curriculum makes a task harder: `change_options(push_impulse=10.0)`.  Make it with
-        the hardest values that it shall have: they decide what there is room for.
+        the hardest values that it shall have: they decide what there is room for.  Worlds of a
+        batch share their options: one changes them for all.
 
         Raises:
             TypeError: an option that does not exist.

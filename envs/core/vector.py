@@ -292,16 +292,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             setattr(env, name, value)
 
     def change_options(self, **options: Any) -> None:
-        """Give options other values from now on; what an episode has drawn already it keeps.
-
-        So a curriculum makes a task harder: `change_options(push_impulse=10.0)`.  Make it with
-        the hardest values that it shall have: they decide what there is room for.
-
-        Raises:
-            TypeError: an option that does not exist.
-            ValueError: a value out of its range, or an option that shapes the worlds (robot,
-                ground, observation, clock); nothing is changed then.
-        """
+        """As the single environment's `change_options`, in all worlds."""
         change_options(self.task, options)
 
     # State

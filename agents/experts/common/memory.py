@@ -1,8 +1,8 @@
 """What each thread of an expert computes in: one block of bytes, and how a kernel opens it.
 
 A block holds, one after the other: the model, the robot's state, the workspace, the desired
-velocities and the costs of contact impulses, and the records that an expert keeps for itself.  The
-model is a copy because the quadruped's expert puts the ground where its feet stand.
+velocities, and the records that an expert keeps for itself.  The model is a copy because the
+quadruped's expert puts the ground where its feet stand.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ class Memory(NamedTuple):
     s: StateView
     w: WorkspaceView
     v_des: Floats  # desired velocities [rad/s, m/s], shape (nv,)
-    cost: Floats  # of each contact feature's impulse (`inverse_world`), shape (nf,)
     room: Bytes  # for the expert's own records
 
 
@@ -65,7 +64,7 @@ def new_memory(model: Model, room: int, threads: int) -> NDArray[np.uint8]:
     sizes = model.header
     model_end = int(sizes.model_bytes)
     state_end = model_end + int(sizes.state_bytes)
-    size = state_end + int(sizes.workspace_bytes) + 8 * int(sizes.nv + sizes.nf) + room
+    size = state_end + int(sizes.workspace_bytes) + 8 * int(sizes.nv) + room
     blocks = np.zeros((threads, -(-size // LINE) * LINE), np.uint8)
     blocks[:, :model_end] = model.packed
     blocks[:, model_end:state_end] = model.states(1).view(np.uint8)
@@ -84,7 +83,5 @@ def open_memory(block: Bytes) -> Memory:
     at += sizes.workspace_bytes
     v_des = vector(block, at, sizes.nv, np.float64)
     at += 8 * sizes.nv
-    cost = vector(block, at, sizes.nf, np.float64)
-    at += 8 * sizes.nf
     room = vector(block, at, block.shape[0] - at, np.uint8)
-    return Memory(m, s, w, v_des, cost, room)
+    return Memory(m, s, w, v_des, room)

@@ -92,7 +92,7 @@ def act(
     leg_of_corner: leg of each contact feature that is a corner of its sole, else -1; the other
     arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    m, s, w, acc, _, room = open_memory(memory[thread])
+    m, s, w, acc, room = open_memory(memory[thread])
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     g, p = constants[0], plan[0]
     find_legs(m, leg_of_corner, legs, ROOT, JOINTS)

@@ -90,7 +90,7 @@ def act(
     load_cost: infinite for each contact feature, shape (nf,): none is asked to carry.  The other
     arguments are those of every expert (`BatchController`).  Returns how many had no solution.
     """
-    m, s, w, v_des, _, room = open_memory(memory[thread])
+    m, s, w, v_des, room = open_memory(memory[thread])
     n = m.header[0].nv
     p, q_ref, q = constants[0], vector(room, 0, n, np.float64), vector(room, 8 * n, n, np.float64)
     v, more = vector(room, 16 * n, n, np.float64), vector(room, 24 * n, n, np.float64)

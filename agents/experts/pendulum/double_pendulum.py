@@ -91,7 +91,7 @@ def act(
     points: the tube, or none with both motors; the other arguments are those of every expert
     (`BatchController`).  Returns 0: nothing is tracked that could be missed.
     """
-    m, s, w, _, _, room = open_memory(memory[thread])
+    m, s, w, _, room = open_memory(memory[thread])
     p, x = constants[0], vector(room, 0, 4, np.float64)
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:

@@ -43,7 +43,8 @@ def humanoid() -> NDArray[Any]:
 def balance(walker: NDArray[Any]) -> None:
     """What the humanoid does otherwise where its torso pitches; `walker`: one record of WALKER."""
     g = walker[0]
-    g["balances"], g["turned"] = 1, 1e-3
+    g["balances"] = 1
+    g["turned"] = 1e-3  # its height comes first: balance sees to the pitch
     g["duty"], g["ramp"], g["light"] = 0.59, 0.1, 0.06
     g["height"], g["reach"], g["longest"], g["ahead"] = 0.84, 0.79, 0.804, 0.0
     g["clearance"], g["below"], g["landing"] = 0.045, 0.004, 0.014

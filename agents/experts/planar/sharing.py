@@ -16,7 +16,8 @@ def level_force(g: Any, p: Any, legs: Records) -> None:
     """Forces whose moment holds the trunk level, too: the least ones, weighed by the shares.
 
     A W A^T y = F and f = W A^T y, where A adds up forces and their moments about the root.  Where
-    feet stand on one side only the moment is left aside, by as much as SOFT says.
+    feet stand on one side only the moment is left aside, by as much as SOFT says; then they carry
+    less, too.
     """
     xx = xm = zm = mm = 0.0
     for leg in range(g.legs):

@@ -77,7 +77,7 @@ def act(
     table: of no use; the other arguments, and what it returns, are those of every expert
     (`BatchController`).
     """
-    m, s, w, v_des, _, room = open_memory(memory[thread])
+    m, s, w, v_des, room = open_memory(memory[thread])
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     g, p = constants[0], plan[0]
     a = v_des  # desired accelerations, shape (nv,)

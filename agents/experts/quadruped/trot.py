@@ -91,7 +91,7 @@ def act(
     leg_of_feature: leg of each contact feature that is a foot, else a negative number; the other
     arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    m, s, w, _, _, room = open_memory(memory[thread])
+    m, s, w, _, room = open_memory(memory[thread])
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     dual = vector(room, DUAL_AT, 1, DUAL)
     costs = vector(room, COSTS_AT, COSTS, np.float64)
