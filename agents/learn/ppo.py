@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import stable_baselines3
 import torch
+from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.utils import explained_variance
 
 from dynenvs.envs.core.mirror import Mirror
@@ -31,8 +32,9 @@ class PPO(stable_baselines3.PPO):
     """PPO; arguments are stable-baselines3's but `target_kl`, and two of its own.
 
     Args:
-        desired_kl: KL distance that an update is to go [nat]; then `learning_rate` is the first
-            rate alone.  With None the rate is `learning_rate`, whatever it does.
+        desired_kl: KL distance that an update is to go [nat], a number or a schedule as
+            `learning_rate`; then `learning_rate` is the first rate alone.  With None the rate is
+            `learning_rate`, whatever it does.
         mirror: mirror images of the environment's observations and actions; None for none.
     """
 
@@ -41,7 +43,7 @@ class PPO(stable_baselines3.PPO):
     def __init__(
         self,
         *args: Any,
-        desired_kl: float | None = None,
+        desired_kl: float | Schedule | None = None,
         mirror: Mirror | None = None,
         **options: Any,
     ) -> None:
@@ -123,9 +125,12 @@ class PPO(stable_baselines3.PPO):
         """The next update's rate, by how far this one went in its last pass."""
         if self.desired_kl is None or self.rate is None:
             return
-        if distance > TOLERANCE * self.desired_kl:
+        desired = self.desired_kl
+        if callable(desired):
+            desired = desired(self._current_progress_remaining)
+        if distance > TOLERANCE * desired:
             self.rate = max(self.rate / FACTOR, SLOWEST)
-        elif distance < self.desired_kl / TOLERANCE:
+        elif distance < desired / TOLERANCE:
             self.rate = min(self.rate * FACTOR, FASTEST)
 
     def _log(self, means: dict[str, float]) -> None:

@@ -34,7 +34,7 @@ OWN = (
     "learner_threads",
 )
 WALKERS = ("hold_pose", "symmetric")  # PPO's, of walkers
-FALLING = ("learning_rate", "clip_range")  # may be "lin_..."
+FALLING = ("learning_rate", "clip_range", "desired_kl")  # may be "lin_..."
 
 
 def load_settings(
