@@ -17,7 +17,7 @@ import torch
 from dynenvs.agents.evaluation.rollout import make_batch
 from dynenvs.agents.learn.holding import KICK, HoldingPolicy, holding
 from dynenvs.agents.learn.ppo import FACTOR, PPO
-from dynenvs.agents.learn.settings import load_settings
+from dynenvs.agents.learn.settings import constructor_options, load_settings
 from dynenvs.agents.learn.train import train
 from dynenvs.agents.policy_file import load_model
 from dynenvs.agents.sb3 import make_sb3_vec_env
@@ -57,6 +57,10 @@ def test_the_rate_follows_the_distance() -> None:
     assert rates[1e-2] == pytest.approx(1e-2 / FACTOR**2)
     assert rates[1e-6] == pytest.approx(1e-6 * FACTOR**2)
     assert learned(PPO, learning_rate=1e-2, n_epochs=4).rate == 1e-2
+    chosen = constructor_options(load_settings("ppo", TROT, {"desired_kl": "lin_1e-3"}))
+    falls = chosen["desired_kl"]  # half of it at the first update; at the second, zero: no rise
+    shy = learned(PPO, learning_rate=1e-6, n_epochs=4, desired_kl=falls).rate
+    assert shy == pytest.approx(1e-6 * FACTOR)
 
 
 def test_samples_count_as_their_images() -> None:

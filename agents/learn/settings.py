@@ -4,10 +4,10 @@ Under each algorithm an entry an environment, `default` for all others, and unde
 for runs that go on from a policy.  Names are those of stable-baselines3's constructors, beside
 `n_envs`, `n_timesteps`, `reward_scale` and `reward_power`: the algorithm sees scale * reward **
 power, where the power rises from its setting to 1 in the first half of the run.  "lin_3e-4" is a
-rate that falls linearly to zero.  `learner_threads` is how many torch learns on: a setting, for the
-last bits of the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`), `hold_pose`
-(`holding.py`; the noise is then exp(`log_std_init`) at most) and `symmetric` (samples are mirrored,
-`mirror.py`).
+rate, or a distance, that falls linearly to zero.  `learner_threads` is how many torch learns on: a
+setting, for the last bits of the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`),
+`hold_pose` (`holding.py`; the noise is then exp(`log_std_init`) at most) and `symmetric` (samples
+are mirrored, `mirror.py`).
 """
 
 from __future__ import annotations
