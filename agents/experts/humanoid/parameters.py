@@ -32,8 +32,7 @@ def humanoid_biped() -> NDArray[Any]:
     b["phase_warp"] = 0.2
     b["clearance"], b["heel"] = 0.07, 0.15
     b["over"], b["apex"] = 0.1, 0.55
-    b["forward"], b["sink"], b["hover"], b["last"] = (0.0, 1.0), 5.0, 0.04, 0.0
-    b["aside"], b["stub"] = 1.0, 0.0
+    b["sink"] = 5.0
     b["edge"], b["keep"], b["margin"], b["least_room"] = 0.2, 0.3, 0.03, 0.5
     b["slow_frequency"], b["frequency_slope"] = env.GAIT
     b["height"], b["pace"] = 0.875, 1.053
