@@ -23,14 +23,14 @@ def humanoid_biped() -> NDArray[Any]:
     b["width"], b["width_slope"] = 0.18, 0.6
     b["least_width"], b["most_width"], b["reach"] = 0.07, 0.65, 0.6
     leg = robot.THIGH + robot.SHANK
-    b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.06, robot.HIP_Y
-    b["duty"], b["duty_slope"] = 0.6, 0.05
+    b["leg"], b["knee"], b["trail"], b["hip"] = 0.985 * leg, 0.955 * leg, 0.07, robot.HIP_Y
+    b["duty"], b["duty_slope"], b["early"] = 0.6, 0.025, 0.5
     b["landing"], b["landing_speed"] = 0.2, 0.2
     b["strongest"], b["most_turning"] = 25.0, 120.0
     b["most_swing"] = (1000.0, 1000.0, 100.0, 40.0, 40.0, 40.0)
     b["friction"], b["grip"] = (0.7, 0.22), (0.07, 0.02)
-    b["phase_warp"] = 0.2
-    b["clearance"], b["heel"] = 0.07, 0.15
+    b["phase_warp"] = 0.25
+    b["clearance"], b["heel"] = 0.065, 0.15
     b["over"], b["apex"] = 0.1, 0.55
     b["sink"] = 5.0
     b["edge"], b["keep"], b["margin"], b["least_room"] = 0.2, 0.3, 0.03, 0.5
@@ -38,7 +38,7 @@ def humanoid_biped() -> NDArray[Any]:
     b["height"], b["pace"] = 0.875, 1.053
     b["height_rate"], b["tilt_rate"], b["turn_rate"] = 7.0, 18.0, 55.0
     b["yaw_rate"], b["torso_rate"] = 2.5, 8.0
-    b["balance_rate"], b["swing_rate"], b["posture_rate"] = 4.0, 24.0, 8.0
+    b["balance_rate"], b["swing_rate"], b["posture_rate"] = 4.0, 25.5, 8.0
     b["hurry"] = (0.15, 0.6)
     b["quicker"] = (0.12, 0.3, 0.5)
     b["foot_rate"], b["flat_rate"], b["skew"] = 22.0, 22.0, 0.1

@@ -55,6 +55,7 @@ BIPED = record_type(
         ("hip", "f8"),  # hips from the middle [m]
         ("duty", "f8"),  # fraction of the cycle that a foot stands, at rest ...
         ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
+        ("early", "f8"),  # by how much faster than evenly the load begins to pass, with speed [s/m]
         ("landing", "f8"),  # part of a swing in which the foot takes up its landing speed,
         ("landing_speed", "f8"),  # and that speed [m/s]
         ("phase_warp", "f8"),  # by how much faster its way forward ends, and slower begins

@@ -27,7 +27,7 @@ from dynenvs.memory.layout import Floats, Records
 
 HANGING = 0.8  # part of the swing in which the toe hangs
 LAST = 0.15  # about the least part of the way that is divided by
-RAMP = 0.25  # of a swing's acceleration, in a part of it
+RAMP, RAMP_UP = 0.25, 0.18  # of a swing's acceleration, and upwards, in a part of it
 
 
 @inlined
@@ -109,8 +109,8 @@ def _rise(g: Any, elapsed: float, whole: float) -> tuple[float, float]:
     sinking = g.landing * whole  # in which it reaches its landing speed
     over = max(elapsed - whole + sinking, 0.0) / sinking
     hover = g.landing_speed * sinking / 3.0 * smooth_step(3.0 * elapsed / whole)
-    up = g.clearance * hop(elapsed / whole, RAMP) + hover
-    rate = g.clearance * hop_rate(elapsed / whole, RAMP) / whole
+    up = g.clearance * hop(elapsed / whole, RAMP_UP) + hover
+    rate = g.clearance * hop_rate(elapsed / whole, RAMP_UP) / whole
     down = g.landing_speed * over * over
     return up - down * over * sinking / 3.0, rate - down
 
