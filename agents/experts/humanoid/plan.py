@@ -132,27 +132,16 @@ def _remains(g: Any, p: Any, error: float, room: float) -> float:
 
 @inlined
 def place_pressure(g: Any, p: Any, legs: Records) -> None:
-    """The desired centre of pressure, within the soles that stand, and the feet's shares.
-
-    In double support its reference passes evenly from one sole to the other; the capture point's
-    reference is that of the instant change, corrected for the time that the passage takes.
-    """
+    """The desired centre of pressure, within the soles that stand, and the feet's shares."""
     main, other = legs[p.main], legs[1 - p.main]
     both = main.stands != 0 and other.stands != 0
-    near = min(p.since, p.left)
-    d = p.overlap
     x = y = 0.0  # from the main foot to the reference centre of pressure,
     u = v = 0.0  # and what it does to the capture point's reference
-    if both and near < d:
+    if both and min(p.since, p.left) < p.overlap:
         ox, oy = other.point[0] - main.point[0], other.point[1] - main.point[1]
         ox, oy = ox + other.seat[0] - main.seat[0], oy + other.seat[1] - main.seat[1]
-        part = 0.5 * (1.0 - near / d)
-        w = p.omega
+        part, lag = _passage(g, p)
         x, y = part * ox, part * oy
-        if p.since < p.left:
-            lag = 0.5 / d * (math.exp(-w * (d - near)) / w - 1.0 / w + (d - near))
-        else:
-            lag = 0.5 / d * ((d - near) + 1.0 / w - math.exp(w * (d - near)) / w)
         u, v = lag * ox, lag * oy
     shrink = math.exp(-p.omega * p.left)
     gain = 1.0 + g.balance_rate / p.omega
@@ -201,6 +190,24 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
         p.inside[2] = -u * p.inside[0] - v * p.inside[1]
         p.pressure[2] = main.share * (main.point[2] + main.seat[2]) + p.inside[2]
         p.pressure[2] += other.share * (other.point[2] + other.seat[2])
+
+
+@inlined
+def _passage(g: Any, p: Any) -> tuple[float, float]:
+    """Parts of the way to the other foot by which the references are moved: pressure's, capture's.
+
+    The centre of pressure passes evenly at rest.  At speed equal shares change the legs' torques
+    ever faster: there it begins faster and ends slower.  The capture point's reference is that of
+    an instant change, corrected for the time that an even passage takes.
+    """
+    d, w, near = p.overlap, p.omega, min(p.since, p.left)
+    part = 0.5 * (1.0 - near / d)
+    lead = g.early * abs(p.command[0]) * part * (1.0 - part)  # of the newer foot
+    if p.since < p.left:
+        lag = 0.5 / d * (math.exp(-w * (d - near)) / w - 1.0 / w + (d - near))
+        return part - lead, lag
+    lag = 0.5 / d * ((d - near) + 1.0 / w - math.exp(w * (d - near)) / w)
+    return part + lead, lag
 
 
 @inlined

@@ -55,19 +55,15 @@ BIPED = record_type(
         ("hip", "f8"),  # hips from the middle [m]
         ("duty", "f8"),  # fraction of the cycle that a foot stands, at rest ...
         ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
+        ("early", "f8"),  # by how much faster than evenly the load begins to pass, with speed [s/m]
         ("landing", "f8"),  # part of a swing in which the foot takes up its landing speed,
         ("landing_speed", "f8"),  # and that speed [m/s]
         ("phase_warp", "f8"),  # by how much faster its way forward ends, and slower begins
         ("clearance", "f8"),  # of a swinging foot [m]
         ("over", "f8"),  # ... over what is highest on its way on terrain [m],
         ("apex", "f8"),  # and the part of the swing after which it is there
-        ("hover", "f8"),  # height at which it waits there for its place [m],
-        ("last", "f8"),  # until this part of the swing
         ("sink", "f8"),  # speed of a late foot, more of it for each metre above ground [1/s]
-        ("forward", "f8", (2,)),  # parts of a swing from which to which it goes to its place
         ("edge", "f8"),  # metres that a foothold may move to have all of the sole on the ground,
-        ("aside", "f8"),  # how much dearer a move to the side is,
-        ("stub", "f8"),  # height by which a foot that meets something on its way rises [m]
         ("keep", "f8"),  # cost of moving it again, over that of moving it,
         ("margin", "f8"),  # and how far the sole is to keep from edges [m]
         ("least_room", "f8"),  # part of the sole's room that is left at edges

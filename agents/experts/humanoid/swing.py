@@ -27,7 +27,7 @@ from dynenvs.memory.layout import Floats, Records
 
 HANGING = 0.8  # part of the swing in which the toe hangs
 LAST = 0.15  # about the least part of the way that is divided by
-RAMP = 0.25  # of a swing's acceleration, in a part of it
+RAMP, RAMP_UP = 0.25, 0.18  # of a swing's acceleration, and upwards, in a part of it
 
 
 @inlined
@@ -73,12 +73,12 @@ def _swing(g: Any, o: Floats, p: Any, one: Any) -> None:
     f, h = p.frequency, g.period
     k = g.swing_rate * (1.0 + g.hurry[1] * smooth_step(p.moved / g.hurry[0]))
     elapsed, whole = (one.phase - p.duty) / f, (1.0 - p.duty) / f
-    gone, way = elapsed - g.forward[0] * whole, (g.forward[1] - g.forward[0]) * whole
-    rest = 1.0 - glide(phase_warp(gone / way, g.phase_warp), RAMP, RAMP)
+    done = elapsed / whole
+    rest = 1.0 - glide(phase_warp(done, g.phase_warp), RAMP, RAMP)
     rest = math.sqrt(rest * rest + LAST * LAST)
-    rate = _rate(gone / way, g.phase_warp) / way / rest
-    jerk = (_rate((gone + h) / way, g.phase_warp) / way / rest - rate) / h
-    pull = k * k * smooth_step(4.0 * gone / way - 2.5)  # in the end the place alone counts
+    rate = _rate(done, g.phase_warp) / whole / rest
+    jerk = (_rate((elapsed + h) / whole, g.phase_warp) / whole / rest - rate) / h
+    pull = k * k * smooth_step(4.0 * done - 2.5)  # in the end the place alone counts
     x, y = p.place[0] - one.point[0], p.place[1] - one.point[1]
     yaw = p.command[2] * (p.left + 0.5 * p.step) - one.yaw
     v = one.velocity
@@ -109,8 +109,8 @@ def _rise(g: Any, elapsed: float, whole: float) -> tuple[float, float]:
     sinking = g.landing * whole  # in which it reaches its landing speed
     over = max(elapsed - whole + sinking, 0.0) / sinking
     hover = g.landing_speed * sinking / 3.0 * smooth_step(3.0 * elapsed / whole)
-    up = g.clearance * hop(elapsed / whole, RAMP) + hover
-    rate = g.clearance * hop_rate(elapsed / whole, RAMP) / whole
+    up = g.clearance * hop(elapsed / whole, RAMP_UP) + hover
+    rate = g.clearance * hop_rate(elapsed / whole, RAMP_UP) / whole
     down = g.landing_speed * over * over
     return up - down * over * sinking / 3.0, rate - down
 

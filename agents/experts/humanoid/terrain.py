@@ -21,8 +21,6 @@ ALONG, ACROSS = 5, 3  # points of a sole below which the ground is looked at
 UNEVEN = 0.025  # range of heights about the plane under a sole from which on there is an edge [m]
 SEATS = 9  # along it, to tell which part of it is carried
 STEP = 0.06  # below what is highest, from which on ground does not carry [m]
-CLEAR = 0.015  # ground this much higher than the foothold is in the way of coming down [m] ...
-STUBBED = 0.2  # part of a swing from which on a foot that touches has met a step
 FREE = 0.3  # time left of a swing when moving its foothold costs as much as `keep` says [s]
 MOVE, MOVES_X, MOVES_Y = 0.02, 11, 5  # of footholds: distance [m], and how many of them
 STEEP = 0.32  # slope from which on there is one, too
@@ -162,7 +160,7 @@ def choose_foothold(g: Any, o: Floats, p: Any, legs: Records, old: Any, new: Any
     for k in range(MOVES_X * MOVES_Y):
         dx, dy = MOVE * (k // MOVES_Y - MOVES_X // 2), MOVE * (k % MOVES_Y - MOVES_Y // 2)
         lacks = g.edge * (1.0 - carried_share(g, o, p, p.place[0] + dx, p.place[1] + dy, yaw))
-        cost = lacks * lacks + dx * dx + g.aside * dy * dy
+        cost = lacks * lacks + dx * dx + dy * dy
         if old.swings > 0.0:
             cost += keep * ((dx - old.shift[0]) ** 2 + (dy - old.shift[1]) ** 2)
         if cost < best:
@@ -205,16 +203,8 @@ def rise_over(g: Any, o: Floats, p: Any, one: Any, elapsed: float, whole: float)
     down = one.ground
     top = max(highest(g, o, p, one, p.place[0], p.place[1]), down)
     z, speed, most = one.point[2], one.velocity[5], g.most_swing[5]
-    if one.touches and STUBBED < done < 0.75 and g.stub > 0.0:
-        k = g.swing_rate
-        one.goal[3] -= k * one.velocity[3]
-        one.goal[4] -= k * one.velocity[4]
-        return min(max(k * k * g.stub - 2.0 * k * speed, -most), most)
     if done < g.apex:
         time = max((g.apex - done) * whole, 0.05)
         return _toward(top + g.over - z, speed, 0.0, time, most)
-    if top > down + CLEAR and done < g.last:
-        k = g.swing_rate
-        return min(max(k * k * (top + g.hover - z) - 2.0 * k * speed, -most), most)
     time = max(left, 0.03)
     return _toward(down - z, speed, -g.landing_speed, time, most)
