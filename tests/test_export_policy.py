@@ -42,6 +42,7 @@ def run_file(file: Path, observations: Any) -> Any:
     [
         (PPO, {}),
         pytest.param(PPO, {"use_sde": True}, marks=pytest.mark.thorough),
+        (SAC, {"use_sde": True}),
         pytest.param(SAC, {}, marks=pytest.mark.thorough),
         pytest.param(TQC, {}, marks=pytest.mark.thorough),
         pytest.param(CrossQ, {}, marks=pytest.mark.thorough),
