@@ -59,8 +59,25 @@ def holding(task: Any, most: float) -> dict[str, Any]:
     """Arguments of `HoldingPolicy`: the law's gains over torque limits, and the noise.
 
     Args:
-        task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
+        task: as of `pose_law`.
         most: greatest standard deviation of the noise, over torque limits.
+
+    Raises:
+        ValueError: as of `pose_law`.
+    """
+    law = pose_law(task, STIFF, DAMPED)
+    limits = task.robot.effort_limit[task.robot.actuated]
+    noise = np.minimum(most, KICK * apparent_inertia(task) / task.dt / limits)
+    return {**law, "noise": noise}
+
+
+def pose_law(task: Any, most_stiff: float, most_damped: float) -> dict[str, Floats]:
+    """A PD law that draws joints to the pose: gains @ observation + offset, over torque limits.
+
+    Args:
+        task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
+        most_stiff: greatest stiffness times the control period's square, over a joint's inertia.
+        most_damped: greatest damping times the control period, over a joint's inertia.
 
     Raises:
         ValueError: a task without a pose to hold, or whose actions are targets already.
@@ -72,13 +89,12 @@ def holding(task: Any, most: float) -> dict[str, Any]:
         raise ValueError('control="position" holds a pose by itself: leave hold_pose away')
     limits, inertia, period = model.effort_limit[model.actuated], apparent_inertia(task), task.dt
     stiffness, damping, _ = task.position_gains
-    stiff = np.minimum(stiffness, STIFF * inertia / period**2 / limits)
-    damped = np.minimum(damping, DAMPED * inertia / period / limits)
+    stiff = np.minimum(stiffness, most_stiff * inertia / period**2 / limits)
+    damped = np.minimum(damping, most_damped * inertia / period / limits)
     gains = np.zeros((model.nu, *task.observation_space.shape))
     gains[:, slices["joint angles"]] = -np.diag(stiff)
     gains[:, slices["joint velocities"]] = -np.diag(damped)
-    noise = np.minimum(most, KICK * inertia / period / limits)
-    return {"gains": gains, "offset": stiff * task.neutral(), "noise": noise}
+    return {"gains": gains, "offset": stiff * task.neutral()}
 
 
 class Both(Standardize):
