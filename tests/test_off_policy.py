@@ -25,7 +25,7 @@ from dynenvs.envs.core.mirror import mirror_of
 
 pytestmark = pytest.mark.usefixtures("short_runs")
 
-TROT = "dynenvs/PlanarQuadruped-v0"
+TROT, CHAIN = "dynenvs/PlanarQuadruped-v0", "dynenvs/ChainPendulum-v0"
 SMALL = {
     "n_envs": 4,
     "n_timesteps": 400,
@@ -69,19 +69,22 @@ def test_walkers_stand_on_the_law(name: str) -> None:
         assert not fell.any()
 
 
-def test_an_answer_is_a_target() -> None:
+@pytest.mark.parametrize(("name", "joint"), [(TROT, "joint"), (CHAIN, "hinge")])
+def test_an_answer_is_a_target(name: str, joint: str) -> None:
     """At rest in the pose that an answer asks for, the law gives no torque."""
-    task = make_batch(TROT, 1, 1).task
+    task = make_batch(name, 1, 1).task
     law = Law(**reaching(task))
     seen = np.zeros((1, *task.observation_space.shape))
     answers = np.linspace(-1.0, 1.0, len(law.offset))
-    seen[0, task.observation_slices["joint angles"]] = (
-        task.neutral() + answers * task.position_gains[2]
-    )
+    at = task.observation_slices
+    seen[0, at[f"{joint} angles"]] = task.neutral() + answers * task.position_gains[2]
     torques = law(torch.as_tensor(seen), torch.as_tensor(answers)[None])
     np.testing.assert_allclose(torques, 0.0, atol=1e-6)
     more = law(torch.as_tensor(seen), torch.as_tensor(answers)[None] + 0.1)
-    np.testing.assert_allclose(more[0], 0.1 * law.reach, atol=1e-6)
+    np.testing.assert_allclose(more[0], 0.1 * law.reach, atol=1e-5)
+    assert law.reach.min() > 0.0
+    seen[0, at[f"{joint} velocities"]] = 1.0
+    assert (law(torch.as_tensor(seen), torch.as_tensor(answers)[None]) < -1e-3).all()
 
 
 def test_the_worlds_see_torques_and_the_buffer_answers() -> None:
@@ -146,6 +149,7 @@ def test_a_walker_goes_on_as_it_was(tmp_path: Path) -> None:
     train("sac", TROT, chosen, first, seed=3, threads=1)
     assert type(SAC.load(first / "best.zip", device="cpu").policy) is ReachingPolicy
     train("sac", TROT, {**chosen, "n_timesteps": 600}, first, resume=True, threads=1)
+    chosen["hold_pose"] = False  # which the zip knows better
     train("sac", TROT, chosen, other, begin_from=first / "best.zip", threads=1)
     for folder in (first, other):
         assert extract(folder / "last.zip", checkpoint.BUFFER, tmp_path / "buffer")
@@ -168,3 +172,5 @@ def test_what_holds_no_pose_is_refused(tmp_path: Path) -> None:
     name = "dynenvs/DoublePendulum-v0"
     with pytest.raises(ValueError, match="hold_pose is for walkers"):
         train("sac", name, load_settings("sac", name, {**SMALL, "symmetric": False}), tmp_path)
+    with pytest.raises(ValueError, match="holds a pose by itself"):
+        reaching(make_batch(CHAIN, 1, 1, control="position").task)

@@ -83,17 +83,29 @@ def pose_law(task: Any, most_stiff: float, most_damped: float) -> dict[str, Floa
         ValueError: a task without a pose to hold, or whose actions are targets already.
     """
     slices, model = task.observation_slices, task.robot
-    if not {"joint angles", "joint velocities"} <= slices.keys() or not hasattr(task, "standing"):
-        raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
     if task.motors is not None:
         raise ValueError('control="position" holds a pose by itself: leave hold_pose away')
+    if not {"joint angles", "joint velocities"} <= slices.keys() or not hasattr(task, "standing"):
+        raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
     limits, inertia, period = model.effort_limit[model.actuated], apparent_inertia(task), task.dt
     stiffness, damping, _ = task.position_gains
     stiff = np.minimum(stiffness, most_stiff * inertia / period**2 / limits)
     damped = np.minimum(damping, most_damped * inertia / period / limits)
-    gains = np.zeros((model.nu, *task.observation_space.shape))
-    gains[:, slices["joint angles"]] = -np.diag(stiff)
-    gains[:, slices["joint velocities"]] = -np.diag(damped)
+    return pd_law(task, "joint", stiff, damped)
+
+
+def pd_law(task: Any, joint: str, stiff: Floats, damped: Floats) -> dict[str, Floats]:
+    """Torques that draw joints to a task's pose: gains @ observation + offset.
+
+    Args:
+        task: any whose observation tells the angles and velocities of its motors' joints.
+        joint: what the observation calls one.
+        stiff, damped: of each joint, shape (nu,) [1/rad, s/rad].
+    """
+    at = task.observation_slices
+    gains = np.zeros((len(stiff), *task.observation_space.shape))
+    gains[:, at[f"{joint} angles"]] = -np.diag(stiff)
+    gains[:, at[f"{joint} velocities"]] = -np.diag(damped)
     return {"gains": gains, "offset": stiff * task.neutral()}
 
 

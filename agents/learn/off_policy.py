@@ -1,10 +1,10 @@
-"""How SAC learns walkers: a policy that holds a pose, and samples that are mirrored.
+"""How SAC learns torques: a policy that holds a pose, and samples that are mirrored.
 
-A robot of torques falls at once under a policy that knows nothing, and a replay buffer of falls
-teaches nothing else.  Here an actor's answer in [-1, 1] says where a joint's PD law draws it to, as
-far to either side of the pose as `reach` says.  The policy acts by the torques that come of it; the
-replay buffer turns them back, so that stable-baselines3's SAC, which is left as it is, learns from
-answers alone.
+A walker falls at once under a policy that knows nothing, and a replay buffer of falls teaches
+nothing else; white noise on torques hardly moves a chain.  Here an actor's answer in [-1, 1] says
+where a joint's PD law draws it to, as far to either side of the pose as `reach` says.  The policy
+acts by the torques that come of it; the replay buffer turns them back, so that stable-baselines3's
+SAC, which is left as it is, learns from answers alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from stable_baselines3.sac.policies import SACPolicy
 from torch import nn
 
-from dynenvs.agents.learn.holding import pose_law
+from dynenvs.agents.learn.holding import pd_law, pose_law
 from dynenvs.envs.core.mirror import Image, Mirror
 from dynenvs.memory.layout import Floats
 
@@ -31,14 +31,20 @@ def reaching(task: Any) -> dict[str, Floats]:
     """Arguments of `Law`: the answers reach as far as targets of control="position" do.
 
     Args:
-        task: a walker's `Task`.
+        task: a walker's `Task`, or the chain pendulum's.
 
     Raises:
         ValueError: a task without a pose to hold, or whose actions are targets already.
     """
-    law = pose_law(task, STIFF, DAMPED)
-    stiff = -np.diag(law["gains"][:, task.observation_slices["joint angles"]])
-    return {**law, "reach": stiff * task.position_gains[2]}
+    slices = task.observation_slices
+    joint = "hinge" if "hinge angles" in slices and task.motors is None else "joint"
+    stiffness, damping, reach = task.position_gains
+    if joint == "hinge":  # none so light that these were too stiff
+        ones = np.ones(task.model.nu)
+        law = pd_law(task, joint, stiffness * ones, damping * ones)
+    else:
+        law = pose_law(task, STIFF, DAMPED)
+    return {**law, "reach": -reach * np.diag(law["gains"][:, slices[f"{joint} angles"]])}
 
 
 class Law(nn.Module):
