@@ -32,6 +32,12 @@ ALGORITHMS = {
     "tqc": ("sb3_contrib", "TQC"),
     "crossq": ("sb3_contrib", "CrossQ"),
 }
+# A setting that an algorithm alone has, or none of those above it
+MARKS = {
+    "tqc": "top_quantiles_to_drop_per_net",
+    "crossq": "policy_delay",
+    "sac": "target_entropy",
+}
 NOTE = "dynenvs.json"
 # Of stable-baselines3's own data: where the worlds of its training stood
 LAST = ("_last_obs", "_last_original_obs", "_last_episode_starts", "ep_info_buffer")
@@ -160,9 +166,8 @@ def load_model(
 
 
 def _algorithm(data: dict[str, Any]) -> str:
-    """Whose policy a zip's data describe: PPO's class is the common one."""
-    module = data.get("policy_class", {}).get("__module__", "")
-    return next((name for name in ("sac", "tqc", "crossq") if f".{name}." in module), "ppo")
+    """Whose settings a zip's data hold."""
+    return next((name for name, own in MARKS.items() if own in data), "ppo")
 
 
 def extract(path: Path, name: str, target: Path) -> bool:

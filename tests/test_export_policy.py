@@ -23,9 +23,11 @@ from stable_baselines3 import PPO, SAC  # noqa: E402
 
 from dynenvs.agents import make_sb3_vec_env  # noqa: E402
 from dynenvs.agents.evaluation.actors import shipped_file  # noqa: E402
+from dynenvs.agents.evaluation.rollout import make_batch  # noqa: E402
 from dynenvs.agents.learn import export_policy as module  # noqa: E402
 from dynenvs.agents.learn.export_policy import export_policy  # noqa: E402
 from dynenvs.agents.learn.network import policy_options, set_moments  # noqa: E402
+from dynenvs.agents.learn.off_policy import ReachingPolicy, reaching  # noqa: E402
 from dynenvs.agents.policy_file import load_model, save_model  # noqa: E402
 
 ENV = "dynenvs/DoublePendulum-v0"
@@ -42,6 +44,7 @@ def run_file(file: Path, observations: Any) -> Any:
     [
         (PPO, {}),
         pytest.param(PPO, {"use_sde": True}, marks=pytest.mark.thorough),
+        (SAC, {"use_sde": True}),
         pytest.param(SAC, {}, marks=pytest.mark.thorough),
         pytest.param(TQC, {}, marks=pytest.mark.thorough),
         pytest.param(CrossQ, {}, marks=pytest.mark.thorough),
@@ -64,6 +67,24 @@ def test_the_same_actions(tmp_path: Path, algorithm: Any, options: Any) -> None:
     assert np.abs(wanted).max() > 0.01  # there is something to compare
     np.testing.assert_allclose(run_file(file, observations), wanted, atol=1e-6)
     np.testing.assert_allclose(run_file(file, observations[:1]), wanted[:1], atol=1e-6)
+
+
+def test_the_law_of_a_policy_that_holds_is_inside(tmp_path: Path) -> None:
+    """Torques, cut at the limits."""
+    name = "dynenvs/PlanarQuadruped-v0"
+    env = make_sb3_vec_env(name, 2)
+    law = reaching(make_batch(name, 1, 1).task)
+    net = {**policy_options((16,)), **law}
+    model = SAC(ReachingPolicy, env, policy_kwargs=net, device="cpu", seed=1, buffer_size=2)
+    save_model(model, tmp_path / "p.zip", name)
+    file, difference = export_policy(str(tmp_path / "p.zip"), tmp_path / "p.onnx")
+    assert difference <= 1e-5
+    begun = np.repeat(env.reset(), 50, axis=0)  # type: ignore[arg-type]
+    seen = begun + np.random.default_rng(0).normal(scale=0.3, size=begun.shape)
+    wanted = model.predict(seen, deterministic=True)[0]
+    assert np.abs(wanted).max() == 1.0
+    assert np.median(np.abs(wanted)) < 0.9
+    np.testing.assert_allclose(run_file(file, seen), wanted, atol=1e-5)
 
 
 @pytest.mark.thorough

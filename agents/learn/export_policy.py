@@ -44,16 +44,14 @@ class Actor(torch.nn.Module):
     """What a policy does without drawing: observations to actions in [-1, 1].
 
     Args:
-        policy: PPO's, SAC's, TQC's or CrossQ's with a plain network.
+        policy: PPO's, SAC's, TQC's or CrossQ's with a plain network; with a PD law around it, too.
     """
 
     def __init__(self, policy: Any) -> None:
         super().__init__()
         self.policy = policy
         self.plain = hasattr(self.policy, "action_net")  # PPO; the others have an actor
-        self.squashes = self.policy.squash_output and not isinstance(
-            getattr(getattr(self.policy, "actor", None), "mu", None), torch.nn.Sequential
-        )
+        self.pd_law = getattr(policy, "pd_law", None)  # of off_policy.py
 
     def forward(self, observation: torch.Tensor) -> torch.Tensor:
         """Actions, shape (n, nu)."""
@@ -65,7 +63,10 @@ class Actor(torch.nn.Module):
             actor = self.policy.actor
             features = actor.features_extractor(observation)
             mean = actor.mu(actor.latent_pi(features) if hasattr(actor, "latent_pi") else features)
-        return torch.clamp(torch.tanh(mean) if self.squashes else mean, -1.0, 1.0)
+        action = torch.tanh(mean) if self.policy.squash_output else mean
+        if self.pd_law is not None:
+            action = self.pd_law(observation, action)
+        return torch.clamp(action, -1.0, 1.0)
 
 
 def export_policy(
@@ -146,8 +147,8 @@ def _quiet() -> Iterator[None]:
 def _compare(source: Path, file: Path, place: str, options: dict[str, Any]) -> float:
     """Largest difference of the file's actions from the model's, over what the model comes to see.
 
-    It may be as large as SAME, or as the rounding of the model's own float32, which steep networks
-    make large: the distance of its actions from those that it gives in float64.
+    It may be as large as SAME, or as float32 rounds the graph's own actions, which it does by more
+    in steep networks: their distance from those in float64.
 
     Raises:
         RuntimeError: it is larger.
@@ -155,7 +156,7 @@ def _compare(source: Path, file: Path, place: str, options: dict[str, Any]) -> f
     session = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
     envs = make_batch(place, WORLDS, **options)
     model, other = (load_model(source, place, task=envs.task) for _ in range(2))
-    exact = Actor(other.policy).double().eval()
+    rounded, exact = Actor(model.policy).eval(), Actor(other.policy).double().eval()
     seen, _ = envs.reset(seed=0)
     difference = rounding = 0.0
     for _ in range(STEPS):
@@ -163,9 +164,10 @@ def _compare(source: Path, file: Path, place: str, options: dict[str, Any]) -> f
         wanted = model.predict(single, deterministic=True)[0]
         found = session.run([OUTPUT], {INPUT: single})[0]
         with torch.no_grad():
-            truth = exact(torch.as_tensor(single, dtype=torch.float64)).numpy()
+            input_ = torch.as_tensor(single)
+            error = (rounded(input_) - exact(input_.double())).abs().max()
         difference = max(difference, float(np.abs(found - wanted).max()))
-        rounding = max(rounding, float(np.abs(truth - wanted).max()))
+        rounding = max(rounding, float(error))
         seen = envs.step(wanted)[0]
     envs.close()
     if not difference <= max(SAME, 2.0 * rounding):

@@ -59,26 +59,54 @@ def holding(task: Any, most: float) -> dict[str, Any]:
     """Arguments of `HoldingPolicy`: the law's gains over torque limits, and the noise.
 
     Args:
-        task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
+        task: as of `pose_law`.
         most: greatest standard deviation of the noise, over torque limits.
+
+    Raises:
+        ValueError: as of `pose_law`.
+    """
+    law = pose_law(task, STIFF, DAMPED)
+    limits = task.robot.effort_limit[task.robot.actuated]
+    noise = np.minimum(most, KICK * apparent_inertia(task) / task.dt / limits)
+    return {**law, "noise": noise}
+
+
+def pose_law(task: Any, most_stiff: float, most_damped: float) -> dict[str, Floats]:
+    """A PD law that draws joints to the pose: gains @ observation + offset, over torque limits.
+
+    Args:
+        task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
+        most_stiff: greatest stiffness times the control period's square, over a joint's inertia.
+        most_damped: greatest damping times the control period, over a joint's inertia.
 
     Raises:
         ValueError: a task without a pose to hold, or whose actions are targets already.
     """
     slices, model = task.observation_slices, task.robot
-    if not {"joint angles", "joint velocities"} <= slices.keys() or not hasattr(task, "standing"):
-        raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
     if task.motors is not None:
         raise ValueError('control="position" holds a pose by itself: leave hold_pose away')
+    if not {"joint angles", "joint velocities"} <= slices.keys() or not hasattr(task, "standing"):
+        raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
     limits, inertia, period = model.effort_limit[model.actuated], apparent_inertia(task), task.dt
     stiffness, damping, _ = task.position_gains
-    stiff = np.minimum(stiffness, STIFF * inertia / period**2 / limits)
-    damped = np.minimum(damping, DAMPED * inertia / period / limits)
-    gains = np.zeros((model.nu, *task.observation_space.shape))
-    gains[:, slices["joint angles"]] = -np.diag(stiff)
-    gains[:, slices["joint velocities"]] = -np.diag(damped)
-    noise = np.minimum(most, KICK * inertia / period / limits)
-    return {"gains": gains, "offset": stiff * task.neutral(), "noise": noise}
+    stiff = np.minimum(stiffness, most_stiff * inertia / period**2 / limits)
+    damped = np.minimum(damping, most_damped * inertia / period / limits)
+    return pd_law(task, "joint", stiff, damped)
+
+
+def pd_law(task: Any, joint: str, stiff: Floats, damped: Floats) -> dict[str, Floats]:
+    """Torques that draw joints to a task's pose: gains @ observation + offset.
+
+    Args:
+        task: any whose observation tells the angles and velocities of its motors' joints.
+        joint: what the observation calls one.
+        stiff, damped: of each joint, shape (nu,) [1/rad, s/rad].
+    """
+    at = task.observation_slices
+    gains = np.zeros((len(stiff), *task.observation_space.shape))
+    gains[:, at[f"{joint} angles"]] = -np.diag(stiff)
+    gains[:, at[f"{joint} velocities"]] = -np.diag(damped)
+    return {"gains": gains, "offset": stiff * task.neutral()}
 
 
 class Both(Standardize):

@@ -5,9 +5,10 @@ for runs that go on from a policy.  Names are those of stable-baselines3's const
 `n_envs`, `n_timesteps`, `reward_scale` and `reward_power`: the algorithm sees scale * reward **
 power, where the power rises from its setting to 1 in the first half of the run.  "lin_3e-4" is a
 rate, or a distance, that falls linearly to zero.  `learner_threads` is how many torch learns on: a
-setting, for the last bits of the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`),
-`hold_pose` (`holding.py`; the noise is then exp(`log_std_init`) at most) and `symmetric` (samples
-are mirrored, `mirror.py`).
+setting, for the last bits of the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`).  Of
+PPO and SAC, for walkers: `hold_pose` (`holding.py`, `off_policy.py`; exp(`log_std_init`) is then
+the greatest noise over torque limits, or the first one over targets' reach) and `symmetric`
+(samples are mirrored, `mirror.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ OWN = (
     "policy_kwargs",
     "learner_threads",
 )
-WALKERS = ("hold_pose", "symmetric")  # PPO's, of walkers
+WALKERS = ("hold_pose", "symmetric")  # of walkers
 FALLING = ("learning_rate", "clip_range", "desired_kl")  # may be "lin_..."
 
 
@@ -76,7 +77,7 @@ def load_settings(
             settings["policy_kwargs"][tail] = value
         else:
             settings[name] = value
-    known = {*OWN, *_parameters(cls)} | set(WALKERS if algorithm == "ppo" else ())
+    known = {*OWN, *_parameters(cls)} | set(WALKERS if algorithm in ("ppo", "sac") else ())
     _check_names(settings, known, algorithm)
     _check_names(settings["policy_kwargs"], _policy_names(cls), f"the policy of {algorithm}")
     for name in ("n_envs", "n_timesteps", "learner_threads"):

@@ -25,6 +25,7 @@ from dynenvs.agents.learn.curriculum import Curriculum
 from dynenvs.agents.learn.holding import HoldingPolicy, holding
 from dynenvs.agents.learn.machine import learner_threads, machine
 from dynenvs.agents.learn.network import Moments
+from dynenvs.agents.learn.off_policy import Buffer, ReachingPolicy, reaching
 from dynenvs.agents.learn.resume import changed_settings, check_same, read_log
 from dynenvs.agents.learn.rewards import Rewards
 from dynenvs.agents.learn.settings import constructor_options
@@ -36,6 +37,8 @@ from dynenvs.agents.sb3 import make_sb3_vec_env
 from dynenvs.envs.core.mirror import mirror_of
 from dynenvs.files import folders_above
 
+# What a policy to go on from brings along: settings do not count there
+ZIPS_OWN = ("policy", "policy_kwargs", "use_sde", "replay_buffer_class", "replay_buffer_kwargs")
 FIRST_LOOK = 64  # episodes of random actions that the observations' scale is taken from
 
 
@@ -189,10 +192,10 @@ def _new_model(
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
     options = constructor_options(settings)
-    if settings.get("symmetric"):
-        options["mirror"] = mirror_of(make_batch(env_id, 1, **env_options).task)
+    first = make_batch(env_id, FIRST_LOOK, **env_options)
+    _tell_walker(options, algorithm, settings, first.task)
     if begin_from is not None:
-        for name in ("policy", "policy_kwargs", "use_sde"):  # the zip's own
+        for name in ZIPS_OWN:
             options.pop(name, None)
         model = load_model(begin_from, env_id, env=env, seed=seed, rate=None, **options)
         if type(model) is not algorithm_class(algorithm):
@@ -204,16 +207,34 @@ def _new_model(
             ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
             learn_value(model, env_id, ahead, seed, threads, **env_options)
         return model, None
-    first = make_batch(env_id, FIRST_LOOK, **env_options)
-    if settings.get("hold_pose"):
-        most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
-        options["policy_kwargs"] |= holding(first.task, most)
-        options["policy"] = HoldingPolicy
     model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
     moments = Moments(first.single_observation_space.shape[0])
     for run in run_all(first, None, range(seed, seed + FIRST_LOOK)):
         moments.add(run.observations)
     return model, moments
+
+
+def _tell_walker(
+    options: dict[str, Any], algorithm: str, settings: dict[str, Any], task: Any
+) -> None:
+    """Add to a constructor's options what `hold_pose` and `symmetric` say of a walker."""
+    mirror = mirror_of(task) if settings.get("symmetric") else None
+    hold = settings.get("hold_pose")
+    if algorithm == "ppo":
+        if mirror:
+            options["mirror"] = mirror
+        if hold:
+            most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
+            options["policy_kwargs"] |= holding(task, most)
+            options["policy"] = HoldingPolicy
+        return
+    law = reaching(task) if hold else None
+    if law:
+        options["policy_kwargs"] |= law
+        options["policy"] = ReachingPolicy
+    if law or mirror:
+        options["replay_buffer_class"] = Buffer
+        options["replay_buffer_kwargs"] = {"law": law, "mirror": mirror}
 
 
 def _new_log(
