@@ -249,12 +249,12 @@ def test_expert_on_terrain_over_many_seeds(kind: str, bar: float) -> None:
     [("slope", (0.6, 0, 0)), ("rough", (0.6, 0.1, 0.2)), ("stairs", (0.25, 0, 0))],
 )
 def test_humanoids_expert_walks_over_it(kind: str, command: tuple[float, float, float]) -> None:
-    """Eight episodes of fifteen seconds, up or down whole stairs: one may fall."""
-    batch = HumanoidVectorEnv(num_envs=8, num_threads=1, terrain=kind)
+    """Sixteen episodes of fifteen seconds, up or down whole stairs: two may fall."""
+    batch = HumanoidVectorEnv(num_envs=16, num_threads=1, terrain=kind)
     found = list(
         run_episodes(batch, reference_controller(batch), seed=0, command=command, max_steps=1000)
     )
-    assert sum(not episode.fell for episode in found) >= 7
+    assert sum(not episode.fell for episode in found) >= 14
     if kind != "rough":
         assert np.median([np.ptp(episode.q[:, 2]) for episode in found]) > 0.15
     assert np.median([measure_trot(batch, episode).speed_error for episode in found]) < 0.1
