@@ -20,7 +20,6 @@ Result = TypeVar("Result")
 EXTRAS = {
     "minari": "data",
     "h5py": "data",
-    "sb3_contrib": "train",
     "stable_baselines3": "train",
     "torch": "train",
     "yaml": "train",

@@ -29,14 +29,6 @@ from dynenvs.files import written_whole
 ALGORITHMS = {
     "ppo": ("dynenvs.agents.learn.ppo", "PPO"),  # which loads stable-baselines3's zips, too
     "sac": ("stable_baselines3", "SAC"),
-    "tqc": ("sb3_contrib", "TQC"),
-    "crossq": ("sb3_contrib", "CrossQ"),
-}
-# A setting that an algorithm alone has, or none of those above it
-MARKS = {
-    "tqc": "top_quantiles_to_drop_per_net",
-    "crossq": "policy_delay",
-    "sac": "target_entropy",
 }
 NOTE = "dynenvs.json"
 # Of stable-baselines3's own data: where the worlds of its training stood
@@ -55,11 +47,10 @@ BROKEN = (
 
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """stable-baselines3's class, that of its second package, sb3-contrib, or one of our own.
+    """stable-baselines3's class, or one of our own.
 
     Raises:
-        ValueError: none of the four.
-        ModuleNotFoundError: sb3-contrib is not installed.
+        ValueError: neither of the two.
     """
     if name not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {name!r}; choose from: {', '.join(ALGORITHMS)}")
@@ -167,7 +158,7 @@ def load_model(
 
 def _algorithm(data: dict[str, Any]) -> str:
     """Whose settings a zip's data hold."""
-    return next((name for name, own in MARKS.items() if own in data), "ppo")
+    return "sac" if "target_entropy" in data else "ppo"
 
 
 def extract(path: Path, name: str, target: Path) -> bool:

@@ -18,7 +18,6 @@ onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
 import torch  # noqa: E402
-from sb3_contrib import TQC, CrossQ  # noqa: E402
 from stable_baselines3 import PPO, SAC  # noqa: E402
 
 from dynenvs.agents import make_sb3_vec_env  # noqa: E402
@@ -46,8 +45,6 @@ def run_file(file: Path, observations: Any) -> Any:
         pytest.param(PPO, {"use_sde": True}, marks=pytest.mark.thorough),
         (SAC, {"use_sde": True}),
         pytest.param(SAC, {}, marks=pytest.mark.thorough),
-        pytest.param(TQC, {}, marks=pytest.mark.thorough),
-        pytest.param(CrossQ, {}, marks=pytest.mark.thorough),
     ],
 )
 def test_the_same_actions(tmp_path: Path, algorithm: Any, options: Any) -> None:

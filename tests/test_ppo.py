@@ -177,5 +177,5 @@ def test_what_cannot_hold_is_refused() -> None:
         holding(make_batch(TROT, 1, 1, control="position").task, 0.1)
     with pytest.raises(ValueError, match="ppo has no setting 'target_kl'"):
         load_settings("ppo", TROT, {"target_kl": 0.1})
-    with pytest.raises(ValueError, match="tqc has no setting 'symmetric'"):
-        load_settings("tqc", TROT, {"symmetric": True})
+    with pytest.raises(ValueError, match="sac has no setting 'desired_kl'"):
+        load_settings("sac", TROT, {"desired_kl": 0.1})

@@ -234,7 +234,7 @@ RunThreads = Annotated[
 
 @told_plainly
 def train(
-    algorithm: Annotated[str, typer.Argument(help="ppo, sac, tqc or crossq.")],
+    algorithm: Annotated[str, typer.Argument(help="ppo or sac.")],
     env: Env,
     set_: Set = None,
     config: Config = None,

@@ -44,7 +44,7 @@ class Actor(torch.nn.Module):
     """What a policy does without drawing: observations to actions in [-1, 1].
 
     Args:
-        policy: PPO's, SAC's, TQC's or CrossQ's with a plain network; with a PD law around it, too.
+        policy: PPO's or SAC's, with a PD law around it or none.
     """
 
     def __init__(self, policy: Any) -> None:

@@ -25,7 +25,7 @@ class Standardize(BaseFeaturesExtractor):
     """Observations less their mean, over their standard deviation.
 
     Both are buffers, saved with the policy and changed by `set_moments` alone.  Their names begin
-    with "running_" so that SAC's and TQC's target networks take them over.
+    with "running_" so that SAC's target networks take them over.
 
     Args:
         observation_space: of the environment.

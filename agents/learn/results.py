@@ -69,8 +69,6 @@ NAMES = {
     "dagger": "DAgger",
     "ppo": "PPO",
     "sac": "SAC",
-    "tqc": "TQC",
-    "crossq": "CrossQ",
 }
 PANEL = (9.6, 3.6)  # [inches]
 

@@ -14,7 +14,6 @@ from dynenvs.agents.evaluation.options import plain_options, spoken
 from dynenvs.agents.policy_file import read_note
 
 COMMON = ("batch_size", "gamma", "learning_rate", "n_timesteps")
-OFF_POLICY = (*COMMON, "gradient_steps", "tau")
 CHANGEABLE = {
     "ppo": (
         *COMMON,
@@ -26,9 +25,7 @@ CHANGEABLE = {
         "n_epochs",
         "vf_coef",
     ),
-    "sac": OFF_POLICY,
-    "tqc": OFF_POLICY,
-    "crossq": (*COMMON, "gradient_steps", "policy_delay"),
+    "sac": (*COMMON, "gradient_steps", "tau"),
 }
 
 

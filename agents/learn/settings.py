@@ -49,7 +49,7 @@ def load_settings(
     """What to train with.
 
     Args:
-        algorithm: "ppo", "sac", "tqc" or "crossq".
+        algorithm: "ppo" or "sac".
         env_id: which environment.
         changes: instead of the file's values; a key of policy_kwargs as "policy_kwargs.net_arch".
         file: another YAML file.
@@ -77,7 +77,7 @@ def load_settings(
             settings["policy_kwargs"][tail] = value
         else:
             settings[name] = value
-    known = {*OWN, *_parameters(cls)} | set(WALKERS if algorithm in ("ppo", "sac") else ())
+    known = {*OWN, *WALKERS, *_parameters(cls)}
     _check_names(settings, known, algorithm)
     _check_names(settings["policy_kwargs"], _policy_names(cls), f"the policy of {algorithm}")
     for name in ("n_envs", "n_timesteps", "learner_threads"):

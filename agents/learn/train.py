@@ -1,4 +1,4 @@
-"""`dynenvs train`: stable-baselines3's PPO, SAC, TQC and CrossQ on batched worlds.
+"""`dynenvs train`: stable-baselines3's PPO and SAC on batched worlds.
 
 Ctrl-C ends a run at its next checkpoint.  A run's folder holds `last.zip` (everything: `resume`
 goes on from it), `best.zip` (the policy with the best score so far), `log.json` (the learning
@@ -61,7 +61,7 @@ def train(
     """Train, or go on training.
 
     Args:
-        algorithm: "ppo", "sac", "tqc" or "crossq".
+        algorithm: "ppo" or "sac".
         env_id: which environment.
         settings: as `load_settings` gives them.  Of a run that is resumed its own hold; those
             given here change it where they differ, some or all (`resume.py`).

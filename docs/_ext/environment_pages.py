@@ -32,8 +32,6 @@ KINDS = {
     "dagger-ppo": "cloned, then PPO",
     "ppo": "PPO",
     "sac": "SAC",
-    "tqc": "TQC",
-    "crossq": "CrossQ",
 }
 COMMANDS = {
     "clone": "`dynenvs clone {name} --dataset {name}/expert-v0`",
@@ -41,8 +39,6 @@ COMMANDS = {
     "dagger-ppo": "`dynenvs train ppo {name} --from` DAgger's",
     "ppo": "`dynenvs train ppo {name}`",
     "sac": "`dynenvs train sac {name}`",
-    "tqc": "`dynenvs train tqc {name}`",
-    "crossq": "`dynenvs train crossq {name}`",
 }
 POLICIES = Path(dynenvs.agents.__file__).parent / "policies"
 
