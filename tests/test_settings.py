@@ -51,8 +51,8 @@ def test_the_power_rises_to_one() -> None:
 
 def test_who_goes_on_from_a_policy_sees_rewards_as_they_are() -> None:
     """`refine` stands over the environment's entry, and what the user says over that."""
-    fresh = load_settings("ppo", "dynenvs/Quadruped-v0")
-    refined = load_settings("ppo", "dynenvs/Quadruped-v0", refine=True)
+    fresh = load_settings("ppo", "dynenvs/Humanoid-v0")
+    refined = load_settings("ppo", "dynenvs/Humanoid-v0", refine=True)
     assert fresh["reward_power"] < 1.0 == refined["reward_power"]
     assert refined["n_timesteps"] < fresh["n_timesteps"]
     changes = {"n_timesteps": 7}
