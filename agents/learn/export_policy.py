@@ -50,7 +50,7 @@ class Actor(torch.nn.Module):
     def __init__(self, policy: Any) -> None:
         super().__init__()
         self.policy = policy
-        self.plain = hasattr(self.policy, "action_net")  # PPO; the others have an actor
+        self.plain = hasattr(self.policy, "action_net")  # PPO; SAC has an actor
         self.pd_law = getattr(policy, "pd_law", None)  # of off_policy.py
 
     def forward(self, observation: torch.Tensor) -> torch.Tensor:
