@@ -192,43 +192,49 @@ def _new_model(
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
     options = constructor_options(settings)
-    first = make_batch(env_id, FIRST_LOOK, **env_options)
-    _tell_walker(options, algorithm, settings, first.task)
-    if begin_from is not None:
-        for name in ZIPS_OWN:
-            options.pop(name, None)
-        model = load_model(begin_from, env_id, env=env, seed=seed, rate=None, **options)
-        if type(model) is not algorithm_class(algorithm):
-            raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
-        model.num_timesteps = 0
-        if isinstance(model, PPO) and (
-            widen(model.policy, settings["least_spread"]) or lacks_value(model)
-        ):
-            ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
-            learn_value(model, env_id, ahead, seed, threads, **env_options)
-        return model, None
-    model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
-    moments = Moments(first.single_observation_space.shape[0])
-    for run in run_all(first, None, range(seed, seed + FIRST_LOOK)):
+    add = _shape_ppo if algorithm == "ppo" else _shape_sac
+    worlds: Any = env.unwrapped
+    add(options, settings, worlds.envs.task)
+    if begin_from is None:
+        model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
+        return model, _first_moments(env_id, seed, env_options)
+    for name in ZIPS_OWN:
+        options.pop(name, None)
+    model = load_model(begin_from, env_id, env=env, seed=seed, rate=None, **options)
+    if type(model) is not algorithm_class(algorithm):
+        raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
+    model.num_timesteps = 0
+    if isinstance(model, PPO) and (
+        widen(model.policy, settings["least_spread"]) or lacks_value(model)
+    ):
+        ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
+        learn_value(model, env_id, ahead, seed, threads, **env_options)
+    return model, None
+
+
+def _first_moments(env_id: str, seed: int, env_options: dict[str, Any]) -> Moments:
+    """Mean and scale of observations under random actions."""
+    envs = make_batch(env_id, FIRST_LOOK, **env_options)
+    moments = Moments(envs.single_observation_space.shape[0])
+    for run in run_all(envs, None, range(seed, seed + FIRST_LOOK)):
         moments.add(run.observations)
-    return model, moments
+    return moments
 
 
-def _tell_walker(
-    options: dict[str, Any], algorithm: str, settings: dict[str, Any], task: Any
-) -> None:
-    """Add to a constructor's options what `hold_pose` and `symmetric` say of a walker."""
+def _shape_ppo(options: dict[str, Any], settings: dict[str, Any], task: Any) -> None:
+    """Add to PPO's arguments what `hold_pose` and `symmetric` say of a walker."""
+    if settings.get("symmetric"):
+        options["mirror"] = mirror_of(task)
+    if settings.get("hold_pose"):
+        most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
+        options["policy_kwargs"] |= holding(task, most)
+        options["policy"] = HoldingPolicy
+
+
+def _shape_sac(options: dict[str, Any], settings: dict[str, Any], task: Any) -> None:
+    """Add to SAC's arguments what `hold_pose` and `symmetric` say of a walker or a chain."""
     mirror = mirror_of(task) if settings.get("symmetric") else None
-    hold = settings.get("hold_pose")
-    if algorithm == "ppo":
-        if mirror:
-            options["mirror"] = mirror
-        if hold:
-            most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
-            options["policy_kwargs"] |= holding(task, most)
-            options["policy"] = HoldingPolicy
-        return
-    law = reaching(task) if hold else None
+    law = reaching(task) if settings.get("hold_pose") else None
     if law:
         options["policy_kwargs"] |= law
         options["policy"] = ReachingPolicy
