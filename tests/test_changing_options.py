@@ -43,6 +43,17 @@ def test_a_change_acts_within_an_episode() -> None:
     assert np.abs(after[1] - after[0]).max() > 0.1
 
 
+def test_noise_may_end_and_come_back() -> None:
+    env = make(QUADRUPED, observation_noise=1.0)
+    action = np.zeros(env.action_space.shape, np.float32)
+    env.reset(seed=2)
+    for scale in (0.0, 1.0, 0.0):
+        env.change_options(observation_noise=scale)
+        observation, *_, info = env.step(action)
+        assert (np.abs(observation - info["privileged"]).max() == 0.0) == (scale == 0.0)
+        assert info["privileged"].any()
+
+
 def test_rewards_and_what_the_shell_says_follow() -> None:
     env = make(PLANAR)
     env.reset(seed=0)

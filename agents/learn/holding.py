@@ -22,9 +22,9 @@ from dynenvs.agents.learn.network import Standardize
 from dynenvs.memory.layout import Floats
 from dynenvs.simulation.world import World
 
-# Of the stiffness times the control period's square, and of the damping times the period: at most
-# these shares of the inertia.  Sampled control of a free joint is then well damped.
-STIFF, DAMPED = 0.25, 0.5
+# Of the inertia, at most: stiffness times the control period's square, and damping times the
+# period.  A free joint is then at rest in its place two periods later; more would set it swinging.
+STIFF, DAMPED = 1.0, 1.0
 KICK = 2.0  # by which noise of one standard deviation changes a free joint's speed [rad/s]
 HIGH, MOMENT = 10.0, 1e-4  # where nothing is touched [m]; time in which a joint is tried out [s]
 
@@ -65,19 +65,17 @@ def holding(task: Any, most: float) -> dict[str, Any]:
     Raises:
         ValueError: as of `pose_law`.
     """
-    law = pose_law(task, STIFF, DAMPED)
+    law = pose_law(task)
     limits = task.robot.effort_limit[task.robot.actuated]
     noise = np.minimum(most, KICK * apparent_inertia(task) / task.dt / limits)
     return {**law, "noise": noise}
 
 
-def pose_law(task: Any, most_stiff: float, most_damped: float) -> dict[str, Floats]:
+def pose_law(task: Any) -> dict[str, Floats]:
     """A PD law that draws joints to the pose: gains @ observation + offset, over torque limits.
 
     Args:
         task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
-        most_stiff: greatest stiffness times the control period's square, over a joint's inertia.
-        most_damped: greatest damping times the control period, over a joint's inertia.
 
     Raises:
         ValueError: a task without a pose to hold, or whose actions are targets already.
@@ -89,8 +87,8 @@ def pose_law(task: Any, most_stiff: float, most_damped: float) -> dict[str, Floa
         raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
     limits, inertia, period = model.effort_limit[model.actuated], apparent_inertia(task), task.dt
     stiffness, damping, _ = task.position_gains
-    stiff = np.minimum(stiffness, most_stiff * inertia / period**2 / limits)
-    damped = np.minimum(damping, most_damped * inertia / period / limits)
+    stiff = np.minimum(stiffness, STIFF * inertia / period**2 / limits)
+    damped = np.minimum(damping, DAMPED * inertia / period / limits)
     return pd_law(task, "joint", stiff, damped)
 
 

@@ -23,9 +23,6 @@ from dynenvs.agents.learn.holding import pd_law, pose_law
 from dynenvs.envs.core.mirror import Image, Mirror
 from dynenvs.memory.layout import Floats
 
-# A free joint is then just not set swinging by sampled control, and a quadruped stands on the law
-STIFF, DAMPED = 1.0, 1.0
-
 
 def reaching(task: Any) -> dict[str, Floats]:
     """Arguments of `Law`: the answers reach as far as targets of control="position" do.
@@ -43,7 +40,7 @@ def reaching(task: Any) -> dict[str, Floats]:
         ones = np.ones(task.model.nu)
         law = pd_law(task, joint, stiffness * ones, damping * ones)
     else:
-        law = pose_law(task, STIFF, DAMPED)
+        law = pose_law(task)
     return {**law, "reach": -reach * np.diag(law["gains"][:, slices[f"{joint} angles"]])}
 
 

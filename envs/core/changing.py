@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from dynenvs.envs.checks import known_arguments
+from dynenvs.envs.core.disturbance_options import tell_clean
 from dynenvs.envs.core.task import Task
 
 CLOCK = ("timestep", "frame_skip", "max_episode_steps")  # fields of the task's constants
 IN_PLACE = ("options", "disturbance")  # arrays that kernels have the addresses of
 SPACES = ("observation_space", "observation_blocks", "observation_slices", "action_space")
-KEPT = ("model", "start_rows", "packed_disturbance", *IN_PLACE, *SPACES)
+KEPT = ("model", "start_rows", "packed_disturbance", "tells_clean", *IN_PLACE, *SPACES)
 
 
 def change_options(task: Task, options: dict[str, Any]) -> None:
@@ -39,6 +40,9 @@ def change_options(task: Task, options: dict[str, Any]) -> None:
     names = [field.name for field in fields(task) if field.init]
     known_arguments(options, names, "change_options")
     other = replace(task, **options)
+    if task.tells_clean:  # and goes on doing so, should there be no noise any more
+        other.tells_clean = True
+        tell_clean(other.packed_disturbance)
     if shape := _other_shape(task, other):
         raise ValueError(
             f"change_options cannot change {', '.join(options)}: {shape}; make the worlds anew"

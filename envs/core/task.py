@@ -87,6 +87,7 @@ class Task(ABC):
         options: one record of the constants; those that all tasks share are filled in here.
         motors: of `control="position"`, else None.
         disturbance: what disturbs the worlds, packed; empty if nothing does.
+        tells_clean: whether `info` has the observation without noise.
         start_rows: states in which episodes may begin, packed; empty without.
         observation_blocks: the parts of an observation, in their order.
         observation_slices: where they are, by their names.
@@ -141,6 +142,7 @@ class Task(ABC):
         self.observation_space = space_of(self.observation_blocks)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
         self.packed_disturbance = self._disturbance()
+        self.tells_clean = self.observation_noise > 0.0
         disturbed = disturbs(self.packed_disturbance)
         self.disturbance = self.packed_disturbance if disturbed else np.zeros(0, np.uint8)
         self.starts_share = number(self.starts_share, "starts_share", 0.0, 1.0)
@@ -251,7 +253,7 @@ class Task(ABC):
         """Everything in `info` about a world, in the order in which `run` writes it."""
         scalars = self.info_record.descr
         arrays = [(name, "<f8", shape) for name, shape in self.info_arrays().items()]
-        if self.observation_noise > 0.0:
+        if self.tells_clean:
             arrays.append(("privileged", "<f8", self.observation_space.shape))
         return np.dtype([*scalars, *arrays])
 
