@@ -32,7 +32,7 @@ SMALL = {
     "learning_starts": 0,
     "buffer_size": 1000,
     "batch_size": 32,
-    "hold_pose": True,
+    "hold_pose": 1.0,
     "symmetric": True,
     "use_sde": False,
     "policy_kwargs": {"net_arch": [8], "log_std_init": -1.0},
@@ -149,7 +149,7 @@ def test_a_walker_goes_on_as_it_was(tmp_path: Path) -> None:
     train("sac", TROT, chosen, first, seed=3, threads=1)
     assert type(SAC.load(first / "best.zip", device="cpu").policy) is ReachingPolicy
     train("sac", TROT, {**chosen, "n_timesteps": 600}, first, resume=True, threads=1)
-    chosen["hold_pose"] = False  # which the zip knows better
+    chosen["hold_pose"] = 0  # which the zip knows better
     train("sac", TROT, chosen, other, begin_from=first / "best.zip", threads=1)
     for folder in (first, other):
         assert extract(folder / "last.zip", checkpoint.BUFFER, tmp_path / "buffer")

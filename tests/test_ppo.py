@@ -15,7 +15,7 @@ import stable_baselines3
 import torch
 
 from dynenvs.agents.evaluation.rollout import make_batch
-from dynenvs.agents.learn.holding import KICK, HoldingPolicy, holding
+from dynenvs.agents.learn.holding import KICK, HoldingPolicy, holding, pose_law
 from dynenvs.agents.learn.ppo import FACTOR, PPO
 from dynenvs.agents.learn.settings import constructor_options, load_settings
 from dynenvs.agents.learn.train import train
@@ -26,6 +26,7 @@ from dynenvs.envs.core.mirror import mirror_of
 pytestmark = pytest.mark.usefixtures("short_runs")
 
 TROT, HUMANOID = "dynenvs/PlanarQuadruped-v0", "dynenvs/Humanoid-v0"
+QUADRUPED = "dynenvs/Quadruped-v0"
 NET = {"net_arch": [16]}
 
 
@@ -93,7 +94,7 @@ def test_a_walker_resumes_bitwise(tmp_path: Path) -> None:
         "batch_size": 32,
         "n_timesteps": 256,
         "desired_kl": 0.01,
-        "hold_pose": True,
+        "hold_pose": 1.0,
         "symmetric": True,
     }
     chosen = load_settings("ppo", TROT, changes)
@@ -122,7 +123,7 @@ def test_a_walker_resumes_bitwise(tmp_path: Path) -> None:
 def test_a_new_policy_holds_the_pose() -> None:
     """The humanoid falls after 0.3 s without torques, and after 1.7 s under the law alone."""
     envs = make_batch(HUMANOID, 8, 1)
-    law = holding(envs.task, 0.25)
+    law = holding(envs.task, 0.25, 0.25)
     venv = make_sb3_vec_env(HUMANOID, 8, seed=0)
     model = PPO(HoldingPolicy, venv, policy_kwargs={**NET, **law}, seed=0, device="cpu")
     lengths = []
@@ -151,10 +152,22 @@ def test_a_new_policy_holds_the_pose() -> None:
         )
 
 
+@pytest.mark.parametrize(("share", "stands"), [(1.0, True), (0.25, False)])
+def test_a_quadruped_stands_on_the_stiff_law_alone(share: float, stands: bool) -> None:
+    envs = make_batch(QUADRUPED, 4, 1)
+    law = pose_law(envs.task, share)
+    observation, _ = envs.reset(seed=0)
+    fell = np.zeros(4, bool)
+    for _ in range(200):
+        observation, _, terminated, _, _ = envs.step(observation @ law["gains"].T + law["offset"])
+        fell |= terminated
+    assert not fell.any() if stands else fell.all()
+
+
 def test_noise_is_as_strong_as_the_inertia_allows() -> None:
     """In the air, one standard deviation changes a joint's speed by KICK, if it is not `most`."""
     envs = make_batch(HUMANOID, 2, 1, reset_noise=0.0)
-    law = holding(envs.task, 0.1)
+    law = holding(envs.task, 0.25, 0.1)
     at = envs.task.observation_slices["joint velocities"]
     for joint, noise in enumerate(law["noise"]):
         envs.reset(seed=0)
@@ -172,9 +185,12 @@ def test_noise_is_as_strong_as_the_inertia_allows() -> None:
 
 def test_what_cannot_hold_is_refused() -> None:
     with pytest.raises(ValueError, match="hold_pose is for walkers"):
-        holding(make_batch(PENDULUM, 1, 1).task, 0.1)
+        holding(make_batch(PENDULUM, 1, 1).task, 1.0, 0.1)
     with pytest.raises(ValueError, match="holds a pose by itself"):
-        holding(make_batch(TROT, 1, 1, control="position").task, 0.1)
+        holding(make_batch(TROT, 1, 1, control="position").task, 1.0, 0.1)
+    for share in (True, -0.5, 2.0):
+        with pytest.raises(ValueError, match="hold_pose must be a number in"):
+            holding(make_batch(TROT, 1, 1).task, share, 0.1)
     with pytest.raises(ValueError, match="ppo has no setting 'target_kl'"):
         load_settings("ppo", TROT, {"target_kl": 0.1})
     with pytest.raises(ValueError, match="sac has no setting 'desired_kl'"):

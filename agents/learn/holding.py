@@ -19,12 +19,11 @@ from stable_baselines3.common.torch_layers import MlpExtractor
 from torch import nn
 
 from dynenvs.agents.learn.network import Standardize
+from dynenvs.envs.checks import number
 from dynenvs.memory.layout import Floats
 from dynenvs.simulation.world import World
 
-# Of the inertia, at most: stiffness times the control period's square, and damping times the
-# period.  A free joint is then at rest in its place two periods later; more would set it swinging.
-STIFF, DAMPED = 1.0, 1.0
+LEAST_SHARE = 0.01  # of the stiffness
 KICK = 2.0  # by which noise of one standard deviation changes a free joint's speed [rad/s]
 HIGH, MOMENT = 10.0, 1e-4  # where nothing is touched [m]; time in which a joint is tried out [s]
 
@@ -55,31 +54,35 @@ def apparent_inertia(task: Any) -> Floats:
     return found
 
 
-def holding(task: Any, most: float) -> dict[str, Any]:
+def holding(task: Any, share: float, most: float) -> dict[str, Any]:
     """Arguments of `HoldingPolicy`: the law's gains over torque limits, and the noise.
 
     Args:
-        task: as of `pose_law`.
+        task, share: as of `pose_law`.
         most: greatest standard deviation of the noise, over torque limits.
 
     Raises:
         ValueError: as of `pose_law`.
     """
-    law = pose_law(task)
+    law = pose_law(task, share)
     limits = task.robot.effort_limit[task.robot.actuated]
     noise = np.minimum(most, KICK * apparent_inertia(task) / task.dt / limits)
     return {**law, "noise": noise}
 
 
-def pose_law(task: Any) -> dict[str, Floats]:
+def pose_law(task: Any, share: float = 1.0) -> dict[str, Floats]:
     """A PD law that draws joints to the pose: gains @ observation + offset, over torque limits.
 
     Args:
         task: a walker's `Task`: its pose is `neutral`, its greatest gains are `position_gains`.
+        share: of the stiffness that brings a free joint to rest in its place within two control
+            periods, in (0, 1]; more would set it swinging.  Of such damping its square root.
 
     Raises:
-        ValueError: a task without a pose to hold, or whose actions are targets already.
+        ValueError: a task without a pose to hold, or whose actions are targets already; a share
+            out of its range.
     """
+    share = number(share, "hold_pose", LEAST_SHARE, 1.0)
     slices, model = task.observation_slices, task.robot
     if task.motors is not None:
         raise ValueError('control="position" holds a pose by itself: leave hold_pose away')
@@ -87,8 +90,8 @@ def pose_law(task: Any) -> dict[str, Floats]:
         raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
     limits, inertia, period = model.effort_limit[model.actuated], apparent_inertia(task), task.dt
     stiffness, damping, _ = task.position_gains
-    stiff = np.minimum(stiffness, STIFF * inertia / period**2 / limits)
-    damped = np.minimum(damping, DAMPED * inertia / period / limits)
+    stiff = np.minimum(stiffness, share * inertia / period**2 / limits)
+    damped = np.minimum(damping, np.sqrt(share) * inertia / period / limits)
     return pd_law(task, "joint", stiff, damped)
 
 

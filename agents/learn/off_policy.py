@@ -24,14 +24,15 @@ from dynenvs.envs.core.mirror import Image, Mirror
 from dynenvs.memory.layout import Floats
 
 
-def reaching(task: Any) -> dict[str, Floats]:
+def reaching(task: Any, share: float = 1.0) -> dict[str, Floats]:
     """Arguments of `Law`: the answers reach as far as targets of control="position" do.
 
     Args:
         task: a walker's `Task`, or the chain pendulum's.
+        share: of a walker's greatest stiffness, as of `pose_law`.
 
     Raises:
-        ValueError: a task without a pose to hold, or whose actions are targets already.
+        ValueError: as of `pose_law`.
     """
     slices = task.observation_slices
     joint = "hinge" if "hinge angles" in slices and task.motors is None else "joint"
@@ -40,7 +41,7 @@ def reaching(task: Any) -> dict[str, Floats]:
         ones = np.ones(task.model.nu)
         law = pd_law(task, joint, stiffness * ones, damping * ones)
     else:
-        law = pose_law(task)
+        law = pose_law(task, share)
     return {**law, "reach": -reach * np.diag(law["gains"][:, slices[f"{joint} angles"]])}
 
 

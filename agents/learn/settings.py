@@ -6,9 +6,9 @@ for runs that go on from a policy.  Names are those of stable-baselines3's const
 power, where the power rises from its setting to 1 in the first half of the run.  "lin_3e-4" is a
 rate, or a distance, that falls linearly to zero.  `learner_threads` is how many torch learns on: a
 setting, for the last bits of the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`).  Of
-PPO and SAC, for walkers: `hold_pose` (`holding.py`, `off_policy.py`; exp(`log_std_init`) is then
-the greatest noise over torque limits, or the first one over targets' reach) and `symmetric`
-(samples are mirrored, `mirror.py`).
+PPO and SAC, for walkers: `hold_pose`, a stiffness in (0, 1], or 0 for none (`holding.py`,
+`off_policy.py`; exp(`log_std_init`) is then the greatest noise over torque limits, or the first one
+over targets' reach), and `symmetric` (samples are mirrored, `mirror.py`).
 """
 
 from __future__ import annotations

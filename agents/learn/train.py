@@ -225,16 +225,17 @@ def _shape_ppo(options: dict[str, Any], settings: dict[str, Any], task: Any) -> 
     """Add to PPO's arguments what `hold_pose` and `symmetric` say of a walker."""
     if settings.get("symmetric"):
         options["mirror"] = mirror_of(task)
-    if settings.get("hold_pose"):
+    if share := settings.get("hold_pose"):
         most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
-        options["policy_kwargs"] |= holding(task, most)
+        options["policy_kwargs"] |= holding(task, share, most)
         options["policy"] = HoldingPolicy
 
 
 def _shape_sac(options: dict[str, Any], settings: dict[str, Any], task: Any) -> None:
     """Add to SAC's arguments what `hold_pose` and `symmetric` say of a walker or a chain."""
     mirror = mirror_of(task) if settings.get("symmetric") else None
-    law = reaching(task) if settings.get("hold_pose") else None
+    share = settings.get("hold_pose")
+    law = reaching(task, share) if share else None
     if law:
         options["policy_kwargs"] |= law
         options["policy"] = ReachingPolicy
