@@ -174,3 +174,18 @@ def test_what_holds_no_pose_is_refused(tmp_path: Path) -> None:
         train("sac", name, load_settings("sac", name, {**SMALL, "symmetric": False}), tmp_path)
     with pytest.raises(ValueError, match="holds a pose by itself"):
         reaching(make_batch(CHAIN, 1, 1, control="position").task)
+
+
+@pytest.mark.parametrize("name", [TROT, CHAIN])
+def test_a_softer_law_reaches_as_far(name: str) -> None:
+    task = make_batch(name, 1, 1).task
+    stiff, soft = (reaching(task, share) for share in (1.0, 0.25))
+    share = soft["reach"] / stiff["reach"]
+    assert np.all((share >= 0.25 - 1e-12) & (share <= 1.0))  # 1 where position_gains are the limit
+    assert (share < 1.0).any()
+    joint = "hinge" if name == CHAIN else "joint"
+    for law in (stiff, soft):
+        stiffness = -law["gains"][:, task.observation_slices[f"{joint} angles"]].diagonal()
+        np.testing.assert_allclose(law["reach"] / stiffness, task.position_gains[2], rtol=1e-12)
+    with pytest.raises(ValueError, match="hold_pose must be a number in"):
+        reaching(task, 2.0)

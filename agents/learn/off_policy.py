@@ -19,7 +19,8 @@ from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from stable_baselines3.sac.policies import SACPolicy
 from torch import nn
 
-from dynenvs.agents.learn.holding import pd_law, pose_law
+from dynenvs.agents.learn.holding import LEAST_SHARE, pd_law, pose_law
+from dynenvs.envs.checks import number
 from dynenvs.envs.core.mirror import Image, Mirror
 from dynenvs.memory.layout import Floats
 
@@ -29,7 +30,7 @@ def reaching(task: Any, share: float = 1.0) -> dict[str, Floats]:
 
     Args:
         task: a walker's `Task`, or the chain pendulum's.
-        share: of a walker's greatest stiffness, as of `pose_law`.
+        share: of the greatest stiffness, as of `pose_law`.
 
     Raises:
         ValueError: as of `pose_law`.
@@ -38,8 +39,9 @@ def reaching(task: Any, share: float = 1.0) -> dict[str, Floats]:
     joint = "hinge" if "hinge angles" in slices and task.motors is None else "joint"
     stiffness, damping, reach = task.position_gains
     if joint == "hinge":  # none so light that these were too stiff
+        share = number(share, "hold_pose", LEAST_SHARE, 1.0)
         ones = np.ones(task.model.nu)
-        law = pd_law(task, joint, stiffness * ones, damping * ones)
+        law = pd_law(task, joint, share * stiffness * ones, np.sqrt(share) * damping * ones)
     else:
         law = pose_law(task, share)
     return {**law, "reach": -reach * np.diag(law["gains"][:, slices[f"{joint} angles"]])}

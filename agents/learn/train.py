@@ -192,9 +192,9 @@ def _new_model(
 ) -> tuple[BaseAlgorithm, Moments | None]:
     """A model, and the moments of its observations; those of a policy to go on from stay."""
     options = constructor_options(settings)
-    add = _shape_ppo if algorithm == "ppo" else _shape_sac
+    shape = _shape_ppo if algorithm == "ppo" else _shape_sac
     worlds: Any = env.unwrapped
-    add(options, settings, worlds.envs.task)
+    shape(options, settings, worlds.envs.task)
     if begin_from is None:
         model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
         return model, _first_moments(env_id, seed, env_options)
