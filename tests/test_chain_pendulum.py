@@ -19,6 +19,7 @@ from rollouts import Depth, make
 import dynenvs
 from dynenvs.agents.evaluation.chain_measure import AT_TARGET, Press, measure_press
 from dynenvs.agents.evaluation.episodes import run_episodes
+from dynenvs.agents.experts.pendulum.chain_pendulum import BANDWIDTH, bend_arc
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
 from dynenvs.contact.detection.detect import measure_gaps
@@ -27,8 +28,9 @@ from dynenvs.envs.core.codes import END_WORDS
 from dynenvs.envs.pendulum.chain_kernel import PRESSED
 from dynenvs.envs.pendulum.chain_pendulum import FEWEST, MOST, ON_FLOOR, ON_WALL, ChainPendulumEnv
 from dynenvs.envs.robots import chain as robot
+from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats
+from dynenvs.memory.layout import Floats, Records
 
 NAME = "dynenvs/ChainPendulum-v0"
 WEIGHT = robot.MASS * robot.GRAVITY
@@ -188,6 +190,46 @@ def test_standing_holds_the_level_chain_for_next_to_nothing() -> None:
         total += reward
     assert np.hypot(*(info["tip"] - start)) < 0.02
     assert total < 1.0
+
+
+@pytest.mark.parametrize("links", [FEWEST, 5, MOST])
+def test_expert_damps_critically_in_the_air(links: int) -> None:
+    """Its pose to reach follows from where the hinges are, so other speeds change damping alone."""
+    env = chain(links)
+    policy = reference_controller(env)
+    env.reset(seed=7)
+    state = env.get_state()
+    means = []
+    for speed in np.random.default_rng(1).normal(0.0, 0.01, (2, links)):
+        state["world"]["v"][0] = speed
+        env.set_state(state)
+        action, _ = policy.predict(env.worlds.observations[0])
+        assert np.abs(action).max() < 1.0
+        env.step(action)
+        means.append((env.get_state()["world"]["v"][0] - speed) / env.dt + 2.0 * BANDWIDTH * speed)
+    assert np.abs(means[0]).max() > 1.0  # there is something to be tracked
+    np.testing.assert_allclose(means[0], means[1], atol=0.01)
+
+
+@kernel
+def bend(constants: Records, turn: float, reach: float, side: float, q: Floats) -> None:
+    bend_arc(constants[0], q.shape[0], turn, reach, side, q)
+
+
+@settings(max_examples=40, deadline=None)
+@given(links=st.integers(FEWEST, MOST), reach=st.floats(0.0, 1.0), turn=st.floats(-3.0, 3.0))
+def test_an_arc_ends_where_it_shall(links: int, reach: float, turn: float) -> None:
+    constants = reference_controller(chain(links)).constants
+    spacing = constants["spacing"][0]
+    length = links * spacing
+    q = np.zeros(links)
+    bend(constants, turn, reach * length, -1.0, q)
+    angle = np.cumsum(q)
+    ends = spacing * np.array([np.sin(angle).sum(), np.cos(angle).sum()])
+    wanted = reach * length * np.array([np.sin(turn), np.cos(turn)])
+    np.testing.assert_allclose(ends, wanted, atol=1e-9 * length)
+    assert len(set(q[1:])) == 1
+    assert -2.0 * np.pi / links <= q[1] <= 0.0
 
 
 @pytest.mark.parametrize("links", [2, 3, 5, 8, 12, 15])

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from dynenvs.jit.compiled import inlined
-from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
 from dynenvs.simulation.timestep import free_motion
 
@@ -55,7 +55,7 @@ def foretell_chain(
     for j in range(n):
         s.q[j], s.v[j] = q[j], v[j]
     for _ in range(p.substeps):
-        update_kinematics(m, s, w)
+        update_poses(m, s.q, w.pose)
         free_motion(m, s, w, w.tau, p.timestep)
         for j in range(n):
             v[j] = w.v_free[j]

@@ -7,11 +7,11 @@ It remembers what it foresees (`chain_estimate.py`), no more.  From an estimate:
    the further the tip is aside of its target, so that it comes down on the spot.
 2. The hinges' angles there.  All but the first are equal, so that the links lie on an arc, bent so
    that the last one points at the surface; that leaves one pose for each place of the tip.
-3. Torques by inverse dynamics (`dynenvs/simulation/inverse.py`) for joint accelerations of a
-   critically damped approach, contacts left out.  No coordinate is unactuated, and what runs into
-   the surface is stopped there; balls that lie on the ground are dragged off it.  So the torques
-   change smoothly with the observation: whoever asks what a contact allows gives other torques
-   for gaps of micrometres, which no learner can follow.
+3. Torques by inverse dynamics for joint accelerations a of a critically damped approach, contacts
+   left out: as no coordinate is unactuated, M a + bias.  What runs into the surface is stopped
+   there; balls that lie on the ground are dragged off it.  So the torques change smoothly with the
+   observation: whoever asks what a contact allows gives other torques for gaps of micrometres,
+   which no learner can follow.
 4. Close to the spot, J^T f of the press is added: hybrid control of position and force (Raibert &
    Craig, Hybrid position/force control of manipulators, J. Dynamic Systems, Measurement, and
    Control 103, 1981), with all of the force along the surface's normal.
@@ -34,8 +34,11 @@ from dynenvs.agents.experts.pendulum.estimate import (
     carry,
     set_filter,
 )
+from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import (
     Bytes,
     Floats,
@@ -43,10 +46,10 @@ from dynenvs.memory.layout import (
     ModelView,
     Records,
     StateView,
+    WorkspaceView,
 )
 from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
-from dynenvs.simulation.inverse import UNSOLVED, inverse_world
 from dynenvs.simulation.progress import claim, leave
 
 BANDWIDTH = 12.0  # of the approach to the reference [rad/s]
@@ -60,7 +63,8 @@ RISE = 2.0  # height over the surface for a distance further aside
 PRESS = 0.2  # force on the surface, in weights of the chain
 PRESS_HEIGHT = 0.003  # over the surface, from which it grows [m]
 PRESS_ASIDE = 0.02  # distance aside of the target that it needs [m]
-HALVINGS = 50  # of the interval in which the arc's bend is sought: to the last digit
+BENT = 1e-12  # of half an arc's bend: a step of Newton's method that is its last [rad]
+MOST_STEPS = 50  # of Newton's method; 6 or 7 are usual, more where the arc is nearly straight
 
 SETTINGS = record_type(
     [
@@ -79,7 +83,7 @@ SETTINGS = record_type(
 def act(
     memory: Bytes,
     constants: Records,
-    load_cost: Floats,
+    table: Floats,
     observations: Floats,
     actions: Floats,
     progress: Ints,
@@ -87,14 +91,13 @@ def act(
 ) -> int:
     """Actions for those of a batch of observations that no other thread has taken.
 
-    load_cost: infinite for each contact feature, shape (nf,): none is asked to carry.  The other
-    arguments are those of every expert (`BatchController`).  Returns how many had no solution.
+    table: empty; the arguments are those of every expert (`BatchController`).  Returns 0: nothing
+    is tracked that could be missed.
     """
-    m, s, w, v_des, room = open_memory(memory[thread])
+    m, s, w, wanted, room = open_memory(memory[thread])
     n = m.header[0].nv
     p, q_ref, q = constants[0], vector(room, 0, n, np.float64), vector(room, 8 * n, n, np.float64)
     v, more = vector(room, 16 * n, n, np.float64), vector(room, 24 * n, n, np.float64)
-    unsolved = 0
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         for j in range(n):
@@ -106,11 +109,8 @@ def act(
         force_x, force_z = _plan(m, s, p, observations[i], q_ref)
         for j in range(n):
             error = min(max(q_ref[j] - s.q[j], -MOST_ERROR), MOST_ERROR)
-            acceleration = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
-            v_des[j] = s.v[j] + p.period * acceleration
-        status, _ = inverse_world(m, s, w, v_des, p.period, p.lookahead, load_cost)
-        if status == UNSOLVED:
-            unsolved += 1
+            wanted[j] = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
+        _track(m, s, w, p, wanted)
         push(m, s, w.tau, p, force_x, force_z)
         for j in range(n):
             limit = m.dofs[j].effort
@@ -120,7 +120,29 @@ def act(
         carry(tail, q, v)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
-    return unsolved
+    return 0
+
+
+@inlined
+def _track(m: ModelView, s: StateView, w: WorkspaceView, p: Any, acceleration: Floats) -> None:
+    """Torques into `w.tau` that give the hinges an acceleration, touched by nothing.
+
+    They act for a whole period, so inertia and bias are those in its middle, where damping is the
+    mean of the physics steps' ends.
+    """
+    n = m.header[0].nv
+    for j in range(n):
+        w.v_next[j] = s.v[j] + p.lookahead * acceleration[j]
+    integrate(m, s.q, s.v, p.lookahead, w.q_new)
+    update_poses(m, w.q_new, w.pose)
+    equations_of_motion(m, s, w, w.v_next, 0.0, w.M)
+    for j in range(n):
+        damping = m.dofs[j].damping * (p.period - 2.0 * p.lookahead)
+        w.tau[j] = w.bias[j] + damping * acceleration[j]
+        for k in range(j):
+            w.tau[j] += w.M[j, k] * acceleration[k]
+            w.tau[k] += w.M[j, k] * acceleration[j]
+        w.tau[j] += w.M[j, j] * acceleration[j]
 
 
 @inlined
@@ -130,9 +152,6 @@ def _plan(m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple
     Returns the force to press with (x, z) [N].
     """
     n = m.header[0].nv
-    for f in range(m.header[0].nk):
-        s.memory[f].mode = 0  # a cold start: the answer depends on the observation alone
-    s.status[0].limits_active = 0
     x, z = tip(m, s, p)
     target_x, target_z = o[2 * n + 4], o[2 * n + 5]
     on_wall = target_z > p.radius + 1e-6
@@ -153,7 +172,7 @@ def _plan(m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple
         lead = LEAD if turn > now else -LEAD
         reach = _room(p, n, now + lead)
         turn = now + lead * min(max(1.0 - (out - reach) / BLOCKED, 0.0), 1.0)
-    _arc(p, n, turn, reach, side, q_ref)
+    bend_arc(p, n, turn, reach, side, q_ref)
     force = p.press * min(max(1.0 - height / PRESS_HEIGHT, 0.0), 1.0)
     if aside > PRESS_ASIDE:
         force = 0.0
@@ -175,19 +194,22 @@ def _room(p: Any, n: int, turn: float) -> float:
 
 
 @inlined
-def _arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) -> None:
+def bend_arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) -> None:
     """Hinge angles with the tip at a place given by direction [rad] and distance [m] of the pivot.
 
-    n links, each bent by b against the one before, span a chord of spacing sin(n b/2) / sin(b/2).
+    n links, each bent by 2 x against the one before, span a chord of spacing sin(n x) / sin(x).
+    Newton's method, from a full circle: sin(n x) - reach / spacing sin(x) bends downward as far as
+    its root, so that x falls to it without passing it.  Where the place is out of reach, x falls to
+    zero.
     """
-    low, high = 0.0, 2.0 * math.pi / n
-    for _ in range(HALVINGS):
-        bend = 0.5 * (low + high)
-        if p.spacing * math.sin(0.5 * n * bend) > reach * math.sin(0.5 * bend):
-            low = bend
-        else:
-            high = bend
-    bend = side * 0.5 * (low + high)
+    chord, x = reach / p.spacing, math.pi / n
+    for _ in range(MOST_STEPS):
+        slope = n * math.cos(n * x) - chord * math.cos(x)
+        step = (math.sin(n * x) - chord * math.sin(x)) / slope
+        x -= step
+        if abs(step) < BENT:
+            break
+    bend = side * 2.0 * x
     q[0] = turn - 0.5 * (n - 1) * bend
     for j in range(1, n):
         q[j] = bend
@@ -198,9 +220,10 @@ class ChainController(BatchController):
 
     task_type = ChainPendulumTask
     act = staticmethod(act)
+    inverse = False
 
     def know(self, task: ChainPendulumTask) -> Knowledge:
-        """The chain's sizes, and that no contact is asked to carry."""
+        """The chain's sizes, and how hard it presses."""
         self.carried = carried_by(task)
         settings = np.zeros(1, SETTINGS)
         set_filter(settings, task)
@@ -208,5 +231,4 @@ class ChainController(BatchController):
         for name in ("spacing", "radius", "pivot", "wall"):
             settings[name] = task.options[name]
         settings["press"] = PRESS * task.options["weight"]
-        load_cost = np.full(len(task.model.features), np.inf)
-        return Knowledge(task.model, settings, load_cost, 4 * 8 * task.links)
+        return Knowledge(task.model, settings, np.zeros(0), 4 * 8 * task.links)

@@ -20,7 +20,7 @@ from dynenvs.dynamics.crba import crba
 from dynenvs.envs.core.blocks import ANGLE_NOISE, RATE_NOISE
 from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import inlined
-from dynenvs.kinematics.poses import update_kinematics
+from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
 from dynenvs.simulation.timestep import free_motion
 
@@ -138,7 +138,7 @@ def foretell(m: ModelView, s: StateView, w: WorkspaceView, p: Any, q: Floats, v:
     for j in range(n):
         s.q[j], s.v[j] = q[j], v[j]
     for _ in range(p.substeps):
-        update_kinematics(m, s, w)
+        update_poses(m, s.q, w.pose)
         free_motion(m, s, w, w.tau, p.timestep)
         for j in range(n):
             s.v[j] = w.v_free[j]
