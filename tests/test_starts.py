@@ -83,6 +83,24 @@ def test_the_share_begins_so_and_the_others_as_ever(recorded: Any) -> None:
         assert (observations[~begun] == usual[~begun]).all()
 
 
+def test_the_share_changes_under_way(recorded: Any) -> None:
+    """Worlds whose share has changed begin as those that were made with it."""
+    path, _ = recorded["PlanarHumanoid"]
+    option = {"num_envs": 100, "starts": path}
+
+    def begun(share: float, then: float) -> Any:
+        envs = gym.make_vec(env_id("PlanarHumanoid"), starts_share=share, **option).unwrapped
+        envs.change_options(starts_share=then)
+        return envs.reset(seed=50)[0]
+
+    for share, then in ((0.0, 0.7), (0.7, 0.2), (0.7, 0.0)):
+        assert np.array_equal(begun(share, then), begun(then, then))
+    assert not np.array_equal(begun(0.7, 0.0), begun(0.7, 0.7))
+    bare = gym.make_vec(env_id("PlanarHumanoid"), num_envs=2).unwrapped
+    with pytest.raises(ValueError, match="begin in other states"):
+        bare.change_options(starts=path)
+
+
 def test_single_and_batched_worlds_have_the_same_bits(recorded: Any) -> None:
     """On any number of threads, through the ends of episodes, in both modes of beginning anew."""
     option = {"starts": recorded["Quadruped"][0], "starts_share": 0.7, "max_episode_steps": 15}

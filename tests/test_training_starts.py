@@ -70,12 +70,51 @@ def test_a_run_begins_in_a_datasets_states_and_resumes_without_it(
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.thorough
+def test_the_share_falls_as_the_score_rises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Levels rise by any score here; a run that goes on begins with the share that it had."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
+    collect(PENDULUM, 2)
+    for name in ("HARDER", "EASIER"):
+        monkeypatch.setattr(f"dynenvs.agents.learn.curriculum.{name}", -1e9)
+    tasks: list[Any] = []
+    make = training.make_sb3_vec_env
+
+    def noted(*args: Any, **options: Any) -> Any:
+        venv = make(*args, **options)
+        tasks.append(venv.unwrapped.envs.task)
+        return venv
+
+    monkeypatch.setattr(training, "make_sb3_vec_env", noted)
+    short: dict[str, Any] = {"max_episode_steps": 60, "starts": (NAME, 0.1)}
+    settings = load_settings("ppo", PENDULUM, {**SMALL, "n_timesteps": 2048})
+    log = train("ppo", PENDULUM, settings, tmp_path, curriculum={"starts_share": 0.6}, **short)
+    level = log["curve"][-1]["level"]
+    assert 0.0 < level < 1.0
+    assert tasks[0].starts_share == pytest.approx(0.6 - 0.5 * level)
+    train("ppo", PENDULUM, {"n_timesteps": 4096}, tmp_path, resume=True)
+    assert tasks[1].starts_share < tasks[0].starts_share
+
+
 def test_what_is_said_of_starts() -> None:
     assert parse_starts("humanoid/expert-v0:0.7") == ("humanoid/expert-v0", 0.7)
     assert parse_starts("humanoid") == ("humanoid", 0.5)
-    for wrong in ("humanoid:2", "humanoid:x", ":0.5", "humanoid:0"):
+    assert parse_starts("humanoid:0") == ("humanoid", 0.0)
+    for wrong in ("humanoid:2", "humanoid:x", ":0.5", "humanoid:-1"):
         with pytest.raises(ValueError, match="a dataset and a share"):
             parse_starts(wrong)
+
+
+def test_a_share_falls_to_something(tmp_path: Path) -> None:
+    """A share of 0 is where a curriculum goes to, and a curriculum of shares needs one to go to."""
+    chosen = load_settings("ppo", PENDULUM, SMALL)
+    with pytest.raises(ValueError, match="begins no episode there"):
+        train("ppo", PENDULUM, chosen, tmp_path / "run", starts=(NAME, 0.0))
+    with pytest.raises(ValueError, match="needs --starts DATASET:SHARE"):
+        train("ppo", PENDULUM, chosen, tmp_path / "run", curriculum={"starts_share": 0.7})
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_option_starts_is_refused(

@@ -21,7 +21,7 @@ def parse_starts(text: str) -> tuple[str, float]:
     """A dataset and a share, as "humanoid/expert-v0:0.7"; the share may be missing.
 
     Raises:
-        ValueError: no share between 0 and 1.
+        ValueError: no share from 0 to 1.
     """
     name, colon, share = text.rpartition(":")
     if not colon:
@@ -30,7 +30,7 @@ def parse_starts(text: str) -> tuple[str, float]:
         value = float(share)
     except ValueError:
         value = -1.0
-    if not (name and 0.0 < value <= 1.0):
+    if not (name and 0.0 <= value <= 1.0):
         raise ValueError(
             f"--starts takes a dataset and a share up to 1, as humanoid:0.5, got {text!r}"
         )

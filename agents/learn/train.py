@@ -69,7 +69,7 @@ def train(
         seed: of weights, worlds and noise; 0 if None.
         begin_from: zip of a policy to go on from, a cloned one, say.
         starts: a dataset in whose states episodes begin, and the share of them that do; of a run
-            that is resumed its own.
+            that is resumed its own.  The share falls to it where `curriculum` has `starts_share`.
         curriculum: options with the easy values that they begin with (`curriculum.py`); of a run
             that is resumed its own.
         resume: go on from the folder's `last.zip`.
@@ -95,6 +95,7 @@ def train(
         _refuse_beginnings(begin_from, starts, curriculum)
         log, changed = _told_anew(folder, algorithm, env_id, settings, seed, options)
     else:
+        _check_starts(starts, curriculum)
         log = _new_log(algorithm, env_id, settings, seed or 0, begin_from, options)
         log["starts"] = starts and {"dataset": starts[0], "share": starts[1]}
         log["curriculum"] = curriculum
@@ -265,6 +266,22 @@ def _new_log(
         **dict.fromkeys(("simulating", "learning", "evaluating"), 0.0),
         "curve": [],
     }
+
+
+def _check_starts(starts: tuple[str, float] | None, curriculum: dict[str, Any] | None) -> None:
+    """Whether starts, and a curriculum of their share, make sense.
+
+    Raises:
+        ValueError: one of them without the other.
+    """
+    falls = "starts_share" in (curriculum or {})
+    if falls and starts is None:
+        raise ValueError("--curriculum starts_share needs --starts DATASET:SHARE to go to")
+    if starts and starts[1] == 0.0 and not falls:
+        raise ValueError(
+            f"--starts {starts[0]}:0 begins no episode there: give a share above 0, or "
+            "--curriculum starts_share=0.7, from which the share falls to 0"
+        )
 
 
 def _refuse_beginnings(

@@ -1,7 +1,8 @@
 """Options of worlds that are running, given other values: what curricula stand on.
 
 Numbers that the kernel reads at each step or reset may change: commands' ranges, pushes, noise,
-delays, weights of rewards.  What shapes the worlds may not: robot, ground, observation, clock.
+delays, weights of rewards, the share of episodes that begin elsewhere.  What shapes the worlds may
+not: robot, ground, observation, clock.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from dynenvs.envs.checks import known_arguments
 from dynenvs.envs.core.disturbance_options import tell_clean
+from dynenvs.envs.core.starts import HEAD
 from dynenvs.envs.core.task import Task
 
 CLOCK = ("timestep", "frame_skip", "max_episode_steps")  # fields of the task's constants
@@ -49,6 +51,7 @@ def change_options(task: Task, options: dict[str, Any]) -> None:
         )
     task.options[:] = other.options
     task.disturbance[:] = other.packed_disturbance[: len(task.disturbance)]
+    task.start_rows[:HEAD] = other.start_rows[:HEAD]
     for name, value in vars(other).items():
         if name not in KEPT:
             setattr(task, name, value)
@@ -65,7 +68,7 @@ def _other_shape(task: Task, other: Task) -> str:
         return "another robot or ground"
     if task.info_dtype != other.info_dtype or not _within(other, task):
         return "they would be observed otherwise"
-    if not np.array_equal(task.start_rows, other.start_rows):
+    if not np.array_equal(task.start_rows[HEAD:], other.start_rows[HEAD:]):
         return "episodes would begin in other states"
     if len(other.disturbance) and not len(task.disturbance):
         return "there is no room for disturbances in worlds that were made without"

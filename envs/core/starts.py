@@ -60,7 +60,7 @@ def read_starts(path: Any, share: float, task: Any) -> Bytes:
     Raises:
         ValueError: no such file, none of this kind, or one of another robot, ground or version.
     """
-    if path is None or share == 0.0:
+    if path is None:
         return np.zeros(0, np.uint8)
     if not isinstance(path, str | Path):
         raise ValueError(f"starts must be the name of a file, got {path!r}")
