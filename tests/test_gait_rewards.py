@@ -1,4 +1,4 @@
-"""The reward terms for feet that do not slide and for torques that change little."""
+"""The reward terms for steps in rhythm, feet that do not slide and torques that change little."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ WALKERS = [
     "dynenvs/Quadruped-v0",
     "dynenvs/Humanoid-v0",
 ]
-WEIGHTS = {"slip": 2.0, "smoothness": 0.5}
+WEIGHTS = {"rhythm": 1.5, "slip": 2.0, "smoothness": 0.5}
+FIRST = ("left", "front_left", "rear_right")  # due to carry from phase 0 on
 INSTANT = 1e-6  # [s]
 
 
@@ -90,11 +91,44 @@ def test_smoothness_goes_by_what_acted_in_the_step_before(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WALKERS)
+def test_rhythm_goes_by_the_load_on_feet_that_are_due_to_swing(name: str) -> None:
+    env = made(name)
+    expert, task = reference_controller(env), env.task
+    observation, _ = env.reset(seed=4)
+    action, memory = expert.predict(observation)
+    kept = []
+    for _ in range(200):
+        observation, *_, info = env.step(action)
+        action, memory = expert.predict(observation, memory)
+        sine = np.sin(2.0 * np.pi * env.worlds.task_states["phase"][0])
+        touching = env.worlds.states[0]["memory"]
+        load = np.where(touching["listed"], touching["impulse"][:, 2], 0.0)
+        legs = [load[task.foot_of_feature == leg].sum() for leg in range(len(task.legs))]
+        swings = [(leg in FIRST) == (sine < 0.0) for leg in task.legs]
+        kept.append(1.0 - abs(sine) * np.dot(legs, swings) / max(sum(legs), 1e-9))
+        expected = 1.5 * follows(info) * kept[-1]
+        np.testing.assert_allclose(info["reward_rhythm"], expected, rtol=1e-9, atol=1e-12)
+    assert np.mean(kept[50:]) > 0.96  # experts walk by the clock ...
+    assert min(kept) < 0.95  # ... and nobody to the instant
+
+
+@pytest.mark.parametrize("name", WALKERS)
+def test_a_robot_in_the_air_keeps_no_rhythm(name: str) -> None:
+    env = made(name)
+    env.reset(seed=0)
+    state = env.get_state()
+    state["world"]["q"][0, 1 if "Planar" in name else 2] += 0.1
+    env.set_state(state)
+    *_, info = env.step(np.zeros(env.action_space.shape, np.float32))
+    assert info["reward_rhythm"] == 0.0
+
+
+@pytest.mark.parametrize("name", WALKERS)
 def test_they_are_worth_nothing_unless_asked_for(name: str) -> None:
     env = gym.make(name).unwrapped
     env.reset(seed=0)
     *_, info = env.step(env.action_space.sample())
-    assert info["reward_slip"] == info["reward_smoothness"] == 0.0
+    assert info["reward_rhythm"] == info["reward_slip"] == info["reward_smoothness"] == 0.0
 
 
 def test_a_restored_state_remembers_the_last_torques() -> None:

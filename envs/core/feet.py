@@ -24,6 +24,7 @@ SLIP_SCALE = 0.1  # speed of a standing foot over the ground that leaves exp(-1)
 SOLE = record_type(
     [
         ("leg", "i8"),  # negative: of no foot
+        ("pair", "i8"),  # 0: due to carry from phase 0 of the gait to 0.5; 1: from there on
         ("body", "i8"),
         ("center", "f8", (3,)),  # in the body's frame [m]
         ("radius", "f8"),  # by which the point is below its centre [m]
@@ -35,6 +36,7 @@ def soles(model: Model, foot_of_feature: NDArray[np.int64]) -> NDArray[Any]:
     """SOLE of each contact candidate, shape (nk,); the leg of each is given, shape (nk,)."""
     found: NDArray[Any] = np.zeros(len(foot_of_feature), SOLE)
     found["leg"] = foot_of_feature
+    found["pair"] = (foot_of_feature + foot_of_feature // 2) % 2  # left, right; or diagonals
     for f in np.flatnonzero(foot_of_feature >= 0):
         candidate = model.candidates[f]
         geom = model.geoms[candidate["geom_a"]]
@@ -49,19 +51,44 @@ def soles(model: Model, foot_of_feature: NDArray[np.int64]) -> NDArray[Any]:
 
 @inlined
 def reward_gait(w: TaskWorld, feet: Records, follows: float) -> float:
-    """The terms SLIP and SMOOTHNESS into the task, worked out where they count; their sum.
+    """The terms RHYTHM, SLIP and SMOOTHNESS into the task, worked out where they count; their sum.
 
     feet: SOLE of each contact candidate; follows: how well the command is followed, up to 1
     """
     t, o = w.task[0], w.options[0]
-    t.reward_slip = t.reward_smoothness = 0.0
+    t.reward_rhythm = t.reward_slip = t.reward_smoothness = 0.0
+    if o.weight_rhythm != 0.0:
+        t.reward_rhythm = o.weight_rhythm * follows * rhythm(w.s, feet, t.phase)
     if o.weight_slip != 0.0:
         speed = slip_speed(w.m, w.s, w.buffer, feet)
         t.reward_slip = o.weight_slip * follows * closeness(speed, SLIP_SCALE)
     if o.weight_smoothness != 0.0:
         smooth = smoothness(w.action, w.last_action)
         t.reward_smoothness = o.weight_smoothness * follows * smooth
-    return float(t.reward_slip + t.reward_smoothness)
+    return float(t.reward_rhythm + t.reward_slip + t.reward_smoothness)
+
+
+@inlined
+def rhythm(s: StateView, feet: Records, phase: float) -> float:
+    """1 where the feet that are due to carry do so alone, 0 where others do or none does.
+
+    It asks most in the middle of a swing and nothing where the pairs take over from each other
+    (after Siekmann et al., Sim-to-real learning of all common bipedal gaits via periodic reward
+    composition, ICRA 2021).
+
+    feet: SOLE of each contact candidate, shape (nk,); phase: of the gait's clock
+    """
+    load, wrong = 0.0, 0.0
+    due = 0 if phase < 0.5 else 1
+    for k in range(s.status[0].touched):
+        f = s.touched[k]
+        if feet[f].leg >= 0:
+            load += s.memory[f].impulse[2]
+            if feet[f].pair != due:
+                wrong += s.memory[f].impulse[2]
+    if load <= 0.0:
+        return 0.0
+    return 1.0 - abs(math.sin(2.0 * math.pi * phase)) * wrong / load
 
 
 @inlined

@@ -29,6 +29,7 @@ class RewardTerm(NamedTuple):
 
 
 # Of all walkers, and only where `reward_weights` asks for them
+RHYTHM = RewardTerm("rhythm", 0.0, "as commanded, and each foot unloaded while it is due to swing")
 SLIP = RewardTerm("slip", 0.0, "as commanded, on feet that do not slide")
 SMOOTHNESS = RewardTerm("smoothness", 0.0, "as commanded, with torques that change little")
 

@@ -18,6 +18,7 @@ from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_
 from dynenvs.envs.core.feet import reward_gait
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.records import (
+    RHYTHM,
     SLIP,
     SMOOTHNESS,
     RewardTerm,
@@ -68,6 +69,7 @@ TERMS = (
     RewardTerm("velocity", 0.8, "the pelvis moves and turns as commanded"),
     RewardTerm("ease", 0.1, "as commanded, and without effort"),
     RewardTerm("posture", 0.1, "as commanded, upright and at the standing height"),
+    RHYTHM,
     SLIP,
     SMOOTHNESS,
 )
@@ -104,7 +106,7 @@ def _begin(w: TaskWorld) -> None:
     begin_travel(w)
     t = w.task[0]
     t.reward_velocity = t.reward_ease = t.reward_posture = 0.0
-    t.reward_slip = t.reward_smoothness = 0.0
+    t.reward_rhythm = t.reward_slip = t.reward_smoothness = 0.0
 
 
 @inlined
@@ -155,7 +157,8 @@ def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
     r, t = vector(info, 0, 1, INFO)[0], w.task[0]
     r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
     r.reward_posture = t.reward_posture
-    r.reward_slip, r.reward_smoothness = t.reward_slip, t.reward_smoothness
+    r.reward_rhythm, r.reward_slip = t.reward_rhythm, t.reward_slip
+    r.reward_smoothness = t.reward_smoothness
     describe(w, r, info, INFO_BYTES)
 
 
@@ -288,12 +291,14 @@ class HumanoidEnv(LeggedRobot):
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)
 
+    - `reward_rhythm` = 0 f (1 - |sin 2 pi phase| times the share of the load on feet that are due
+      to swing), and 0 where no foot carries
     - `reward_slip` = 0 f exp(-(v / 0.1 m/s)^2), v the greatest speed over the ground of a foot's
       point that carries load
     - `reward_smoothness` = 0 f exp(-(c / 0.2)^2), c the root mean square of the torques' changes
       from the control step before, over their limits
 
-    The leading factors are weights: the option `reward_weights` has others, and lets the last two
+    The leading factors are weights: the option `reward_weights` has others, and lets the last three
     count.
 
     ## Starting State

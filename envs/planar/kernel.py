@@ -88,7 +88,7 @@ def _begin(w: TaskWorld) -> None:
     t.x = s.q[0]
     t.speed = 0.0
     t.reward_velocity = t.reward_ease = t.reward_height = 0.0
-    t.reward_slip = t.reward_smoothness = 0.0
+    t.reward_rhythm = t.reward_slip = t.reward_smoothness = 0.0
 
 
 @inlined
@@ -163,7 +163,8 @@ def _describe(w: TaskWorld, info: Bytes) -> None:
     r.x_position, r.x_velocity, r.command = s.q[0], t.speed, t.command
     r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
     r.reward_height = t.reward_height
-    r.reward_slip, r.reward_smoothness = t.reward_slip, t.reward_smoothness
+    r.reward_rhythm, r.reward_slip = t.reward_rhythm, t.reward_slip
+    r.reward_smoothness = t.reward_smoothness
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
     for i in range(nu):
         torques[i] = w.action[i] * m.dofs[o.root + i].effort

@@ -106,12 +106,14 @@ class PlanarHumanoidEnv(PlanarWalker):
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_height` = 0.1 f exp(-(relative error of the hip height / 0.15)^2)
 
+    - `reward_rhythm` = 0 f (1 - |sin 2 pi phase| times the share of the load on feet that are due
+      to swing), and 0 where no foot carries
     - `reward_slip` = 0 f exp(-(v / 0.1 m/s)^2), v the greatest speed over the ground of a foot's
       point that carries load
     - `reward_smoothness` = 0 f exp(-(c / 0.2)^2), c the root mean square of the torques' changes
       from the control step before, over their limits
 
-    The leading factors are weights: the option `reward_weights` has others, and lets the last two
+    The leading factors are weights: the option `reward_weights` has others, and lets the last three
     count.
 
     ## Starting State

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.envs.core.records import (
+    RHYTHM,
     SLIP,
     SMOOTHNESS,
     RewardTerm,
@@ -17,6 +18,7 @@ TERMS = (
     RewardTerm("velocity", 0.8, "the hip follows the command"),
     RewardTerm("ease", 0.1, "follows it without effort"),
     RewardTerm("height", 0.1, "follows it at its standing height"),
+    RHYTHM,
     SLIP,
     SMOOTHNESS,
 )
