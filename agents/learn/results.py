@@ -192,6 +192,8 @@ def _name(log: dict[str, Any]) -> str:
         name = f"{NAMES.get(log['from'], log['from'])}, then {name}"
     if log.get("starts"):
         name += " with starts"
+    if log.get("curriculum"):
+        name += ", by a curriculum"
     return name
 
 
