@@ -116,6 +116,13 @@ def test_weights_survive_copies_of_the_environment() -> None:
     assert weights == {"ease": 0.4}
     assert env.spec is not None
     again: Any = gym.make(env.spec).unwrapped
-    weights = {"velocity": 0.8, "ease": 0.4, "height": 0.1, "slip": 0.0, "smoothness": 0.0}
+    weights = {
+        "velocity": 0.8,
+        "ease": 0.4,
+        "height": 0.1,
+        "rhythm": 0.0,
+        "slip": 0.0,
+        "smoothness": 0.0,
+    }
     assert again.task.reward_weights == weights
     assert '"reward_weights": {"ease": 0.4}' in env.spec.to_json()
