@@ -63,13 +63,13 @@ def test_the_table_of_an_evaluation_fits_80_columns() -> None:
 
 @pytest.mark.thorough
 def test_who_shuffles_is_found_out() -> None:
-    """The shipped PPO outdoes the expert in return, and slides for metres; JSON says so, too."""
+    """The shipped PPO outdoes the expert in return, and slides for 0.4 m; JSON says so, too."""
     pytest.importorskip("stable_baselines3")
     results = {name: evaluate(HUMANOID, name, 2) for name in ("expert", "ppo")}
     expert, ppo = results["expert"], results["ppo"]
     assert ppo.mean_return > expert.mean_return
     assert max(expert.slips) < 0.01  # of ten seconds
-    assert min(ppo.slips) > 1.0
+    assert min(ppo.slips) > 0.3
     assert max(expert.torque_changes) < 0.2 < 0.5 < min(ppo.torque_changes)
     told = json.loads(json.dumps(as_json(HUMANOID, results, References(0.0, 1.0))))["agents"]
     assert told["ppo"]["slip"] == pytest.approx(sum(ppo.slips) / 2)
