@@ -174,6 +174,8 @@ def test_other_faults() -> None:
         gym.make("dynenvs/Legged-v0")
     with pytest.raises(ValueError, match="needs one, such as"):
         make_legged(quadruped())
+    with pytest.raises(ValueError, match="this package's own walkers"):
+        make_legged(quadruped(), "Rhythm-v0", reward_weights={"rhythm": 1.0})
     text = quadruped()
     loose = text[: text.index("<actuator>")] + "</mujoco>"
     with pytest.raises(ValueError, match="rear_right_hip' is revolute without a motor"):

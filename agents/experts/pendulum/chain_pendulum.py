@@ -64,7 +64,7 @@ PRESS = 0.2  # force on the surface, in weights of the chain
 PRESS_HEIGHT = 0.003  # over the surface, from which it grows [m]
 PRESS_ASIDE = 0.02  # distance aside of the target that it needs [m]
 BENT = 1e-12  # of half an arc's bend: a step of Newton's method that is its last [rad]
-MOST_STEPS = 50  # of Newton's method; 6 or 7 are usual, more where the arc is nearly straight
+MOST_STEPS = 50  # of Newton's method; 6 are usual, 9 the most with 2 to 15 links and STRETCH
 
 SETTINGS = record_type(
     [
@@ -125,10 +125,11 @@ def act(
 
 @inlined
 def _track(m: ModelView, s: StateView, w: WorkspaceView, p: Any, acceleration: Floats) -> None:
-    """Torques into `w.tau` that give the hinges an acceleration, touched by nothing.
+    """Torques into `w.tau` [N m] that give the hinges an acceleration, touched by nothing.
 
     They act for a whole period, so inertia and bias are those in its middle, where damping is the
-    mean of the physics steps' ends.
+    mean of the physics steps' ends (Featherstone 2008, equation 3.1).  acceleration: [rad/s^2],
+    shape (nv,)
     """
     n = m.header[0].nv
     for j in range(n):
@@ -198,9 +199,8 @@ def bend_arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) 
     """Hinge angles with the tip at a place given by direction [rad] and distance [m] of the pivot.
 
     n links, each bent by 2 x against the one before, span a chord of spacing sin(n x) / sin(x).
-    Newton's method, from a full circle: sin(n x) - reach / spacing sin(x) bends downward as far as
-    its root, so that x falls to it without passing it.  Where the place is out of reach, x falls to
-    zero.
+    Newton's method, from a full circle: sin(n x) - reach / spacing sin(x) bends downward around its
+    root, so that x comes down to it.  Where the place is out of reach, x falls to zero.
     """
     chord, x = reach / p.spacing, math.pi / n
     for _ in range(MOST_STEPS):
