@@ -159,10 +159,10 @@ class AnyLeggedTask(QuadrupedTask):
             ):
                 setattr(self, f"{name}_range", tuple(min(max(factor * x, -3.0), 3.0) for x in span))
         super().__post_init__()
-        if self.reward_weights["rhythm"] != 0.0:  # which feet the clock means, no file says
+        if self.options["weight_rhythm"][0] != 0.0:  # which feet the clock means, no file says
             raise ValueError(
-                "reward_weights: 'rhythm' is for this package's own walkers, whose clock says which "
-                "feet carry; leave it away for a robot from a file"
+                "reward_weights: 'rhythm' is for this package's own walkers, whose clock says "
+                "which feet carry; leave it away for a robot from a file"
             )
 
     def _feet(self) -> dict[str, tuple[str, ...]]:
