@@ -140,6 +140,25 @@ def test_friction_and_masses_are_the_episodes_own(recorded: Any) -> None:
     assert (scale.std(axis=0) > 0.02).all()
 
 
+def test_states_of_ones_own_making(tmp_path: Path) -> None:
+    """What `set_state` was given, and saved, is where episodes begin."""
+    kind, file = env_id("PlanarQuadruped"), tmp_path / "own.npz"
+    envs: Any = gym.make_vec(kind, num_envs=3)
+    envs.reset(seed=0)
+    states = envs.get_state()
+    states["world"]["q"][:, 1] += 0.2
+    states["world"]["v"][:, 0] = 0.1, 0.2, 0.3
+    states["task"]["phase"] = 0.25
+    envs.set_state(states)
+    envs.save_starts(file)
+    others: Any = gym.make_vec(kind, num_envs=30, starts=file)
+    others.reset(seed=1)
+    begun = others.get_state()
+    assert {float(v) for v in begun["world"]["v"][:, 0]} == {0.1, 0.2, 0.3}
+    assert {q.tobytes() for q in begun["world"]["q"]} == {q.tobytes() for q in states["world"]["q"]}
+    assert (begun["task"]["phase"] == 0.25).all()
+
+
 def test_what_does_not_fit_is_refused(recorded: Any, tmp_path: Path) -> None:
     path, _ = recorded["Quadruped"]
     make = gym.make

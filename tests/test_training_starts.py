@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from learning import PENDULUM, SMALL, run
@@ -68,6 +69,23 @@ def test_a_run_begins_in_a_datasets_states_and_resumes_without_it(
     with pytest.raises(FileNotFoundError, match="dynenvs collect"):
         train("ppo", PENDULUM, chosen, tmp_path / "none", starts=(NAME, 0.5))
     assert not (tmp_path / "none").exists()
+    file = str(tmp_path / "whole/starts.npz")
+    train("ppo", PENDULUM, chosen, tmp_path / "file", seed=1, starts=(file, 0.5))
+    assert weights(tmp_path / "file/last.zip") == weights(tmp_path / "whole/last.zip")
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    """By name, and nothing is left behind."""
+    chosen = load_settings("ppo", PENDULUM, SMALL)
+    broken, other = tmp_path / "broken.npz", tmp_path / "other.npz"
+    broken.write_bytes(b"no zip")
+    gym.make_vec("dynenvs/PlanarQuadruped-v0", num_envs=2).save_starts(other)  # type: ignore[attr-defined]
+    for file, words in ((broken, "no file of starts"), (other, "of another environment")):
+        with pytest.raises(ValueError, match=words):
+            train("ppo", PENDULUM, chosen, tmp_path / "run", starts=(str(file), 0.5))
+    with pytest.raises(FileNotFoundError, match="save_starts"):
+        train("ppo", PENDULUM, chosen, tmp_path / "run", starts=("none.npz", 0.5))
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.thorough
@@ -102,8 +120,10 @@ def test_what_is_said_of_starts() -> None:
     assert parse_starts("humanoid/expert-v0:0.7") == ("humanoid/expert-v0", 0.7)
     assert parse_starts("humanoid") == ("humanoid", 0.5)
     assert parse_starts("humanoid:0") == ("humanoid", 0.0)
+    assert parse_starts("own.npz:0.2") == ("own.npz", 0.2)
+    assert parse_starts(r"C:\own.npz") == (r"C:\own.npz", 0.5)
     for wrong in ("humanoid:2", "humanoid:x", ":0.5", "humanoid:-1"):
-        with pytest.raises(ValueError, match="a dataset and a share"):
+        with pytest.raises(ValueError, match="and a share up to 1"):
             parse_starts(wrong)
 
 

@@ -201,7 +201,8 @@ Starts = Annotated[
     typer.Option(
         "--starts",
         metavar="DATASET[:SHARE]",
-        help="Let this share of the episodes (0.5 if absent) begin in states of a dataset.",
+        help="Let this share of the episodes (0.5 if absent) begin in states of a dataset, or of "
+        "a file (.npz).",
     ),
 ]
 Resume = Annotated[

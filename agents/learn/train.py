@@ -68,8 +68,9 @@ def train(
         folder: the run's.
         seed: of weights, worlds and noise; 0 if None.
         begin_from: zip of a policy to go on from, a cloned one, say.
-        starts: a dataset in whose states episodes begin, and the share of them that do; of a run
-            that is resumed its own.  The share falls to it where `curriculum` has `starts_share`.
+        starts: a dataset, or a file of starts (.npz), in whose states episodes begin, and the share
+            of them that do; of a run that is resumed its own.  The share falls to it where
+            `curriculum` has `starts_share`.
         curriculum: options with the easy values that they begin with (`curriculum.py`); of a run
             that is resumed its own.
         resume: go on from the folder's `last.zip`.

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -31,6 +32,7 @@ from dynenvs.envs.core.codes import (
     TERMINATIONS,
     TRUNCATIONS,
 )
+from dynenvs.envs.core.starts import write_starts
 from dynenvs.envs.core.task import NO_LIMIT
 from dynenvs.envs.core.worlds import Flags, Worlds
 from dynenvs.simulation.threads import available_threads
@@ -311,6 +313,21 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             ValueError: not a state of as many worlds of this environment.
         """
         self.worlds.set_state(state)
+
+    def save_starts(self, path: str | Path) -> None:
+        """Write the worlds' states as starts, in which others' episodes can begin.
+
+        So states of your own making (`set_state`) serve as a demonstration's do, by
+        `gym.make_vec(..., starts=path)`.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        rows = {
+            name: records.view(np.uint8).reshape(self.num_envs, -1)
+            for name, records in self.get_state().items()
+        }
+        write_starts(Path(path), self.task, rows["world"], rows["task"])
 
     def __getstate__(self) -> dict[str, Any]:
         # The single environments are windows: made anew where they are asked for
