@@ -146,6 +146,28 @@ def test_clone_from_minari_reaches_its_teacher(
     assert example("clone_from_minari").main() > 0.85
 
 
+def test_starts_from_a_sketch(tmp_path: Path) -> None:
+    """Episodes begin in mid-walk: the standing foot is level and still, its pelvis as commanded."""
+    import gymnasium as gym
+
+    from dynenvs.envs.robots.humanoid import SHANK, THIGH
+
+    file = example("starts_from_a_sketch").main(str(tmp_path / "sketch.npz"), 50)
+    envs: Any = gym.make_vec("dynenvs/Humanoid-v0", num_envs=40, starts=file)
+    envs.reset(seed=3)
+    states = envs.get_state()
+    q, v, clock = states["world"]["q"], states["world"]["v"], states["task"]["phase"]
+    assert np.ptp(clock) > 0.5
+    assert v[:, 0] == pytest.approx(states["task"]["forward"])
+    for leg, stands in ((7, clock < 0.49), (13, (clock > 0.5) & (clock < 0.99))):
+        thigh, knee, ankle = q[stands, leg + 2 : leg + 5].T
+        thigh_speed, knee_speed, _ = v[stands, leg + 1 : leg + 4].T
+        assert thigh + knee + ankle == pytest.approx(0.0)
+        shank, shank_speed = thigh + knee, thigh_speed + knee_speed  # backward, from hanging
+        ahead = THIGH * np.cos(thigh) * thigh_speed + SHANK * np.cos(shank) * shank_speed
+        assert v[stands, 0] - ahead == pytest.approx(0.0, abs=1e-3)
+
+
 @pytest.mark.thorough
 def test_add_to_the_expert_begins_as_the_expert() -> None:
     """Untrained, it adds nothing; after a few steps it still walks."""

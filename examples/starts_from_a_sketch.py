@@ -1,0 +1,64 @@
+"""Starts without demonstrations: the humanoid in the middle of a walk that is only sketched.
+
+A learner finds a step sooner where episodes begin within one.  No expert is needed for that: here
+each foot goes along a line on the ground and back above it, the legs follow by their lengths alone,
+and nobody asks whether a body could move so.
+
+    python examples/starts_from_a_sketch.py sketch.npz
+    dynenvs train ppo humanoid --starts sketch.npz:0 --curriculum starts_share=0.7
+"""
+
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+
+import dynenvs  # noqa: F401  (registers the environments)
+from dynenvs.envs.robots.humanoid import ANKLE, SHANK, THIGH
+
+HALF = 0.5  # time that a foot stands, and that it swings [s]
+LIFT = 0.06  # of a foot in mid-swing [m]
+SWAY = 0.2  # speed of the pelvis to the side where one foot hands over to the other [m/s]
+LOWER = 0.02  # than standing, so that legs reach forward and back [m]
+TURN = 1e-4  # of the gait's clock, over which joint speeds are differences: a second a turn
+LEFT, RIGHT, PITCHES = 7, 13, slice(2, 5)  # legs in q; hip, knee and ankle within one
+
+
+def pitches(clock: np.ndarray, speed: np.ndarray, hip: np.ndarray) -> np.ndarray:
+    """Hip, knee and ankle of a leg whose foot touches down at clock 0 [rad], shape (n, 3)."""
+    clock = clock % 1.0
+    swing = np.clip(2.0 * clock - 1.0, 0.0, 1.0)
+    ahead = HALF * speed * np.where(clock < 0.5, 0.5 - 2.0 * clock, swing - 0.5)
+    below = hip - ANKLE - LIFT * np.sin(np.pi * swing)
+    reach = np.hypot(ahead, below)
+    bend = (THIGH**2 + SHANK**2 - reach**2) / (2.0 * THIGH * SHANK)  # law of cosines
+    inner = (THIGH**2 + reach**2 - SHANK**2) / (2.0 * THIGH * reach)
+    thigh = -np.arctan2(ahead, below) - np.arccos(np.clip(inner, -1.0, 1.0))
+    knee = np.pi - np.arccos(np.clip(bend, -1.0, 1.0))
+    return np.stack([thigh, knee, -thigh - knee], axis=1)  # the sole stays level
+
+
+def main(path: str = "sketch.npz", count: int = 2000, seed: int = 0) -> Path:
+    """Write so many starts, of drawn commands and moments of the gait's clock."""
+    envs = gym.make_vec("dynenvs/Humanoid-v0", num_envs=count)
+    envs.reset(seed=seed)
+    states = envs.get_state()
+    q, v, task = states["world"]["q"], states["world"]["v"], states["task"]
+    task["phase"] = np.random.default_rng(seed).uniform(size=count)
+    q[:, 2] -= LOWER
+    for leg, late in ((LEFT, 0.0), (RIGHT, 0.5)):
+        clock, joints = task["phase"] + late, np.arange(leg, leg + 6)[PITCHES]
+        q[:, joints] = now = pitches(clock, task["forward"], q[:, 2])
+        v[:, joints - 1] = (pitches(clock + TURN, task["forward"], q[:, 2]) - now) / TURN
+    v[:, 0] = task["forward"]
+    v[:, 1] = task["sideways"] + SWAY * np.cos(2.0 * np.pi * task["phase"])
+    v[:, 5] = task["turning"]
+    envs.set_state(states)
+    envs.save_starts(path)
+    print(f"{count} starts in {path}")
+    return Path(path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
