@@ -327,7 +327,7 @@ def test_a_peer_that_does_not_import_is_missing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "names", ["single", "threads,steps,scenes,dynamics,links,lcp,solves,pendulum,memory"]
+    "names", ["single", "threads,steps,scenes,dynamics,links,compliance,lcp,solves,pendulum,memory"]
 )
 def test_the_command(names: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All that is installed runs, and leaves its files."""

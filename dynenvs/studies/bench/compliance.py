@@ -157,7 +157,7 @@ def _system(model: Model, count: int, by: str, name: str) -> System:
     compiled: Any = _by_recursion if by == "recursion" else _by_factors
 
     def run(times: int) -> None:
-        compiled(model.packed, row, buffer, bodies, points, *arrays, times)
+        compiled(model.packed, row, buffer, bodies, points, arrays, times)
 
     run(1)
     nodes = [(model.body_names[i], point) for i, point in zip(bodies, points, strict=True)]
