@@ -271,13 +271,16 @@ def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
     (folder / "e.json").write_text(json.dumps(elsewhere))
     begun = {**log, "from": None, "starts": {"dataset": "double-pendulum/expert-v0", "share": 0.7}}
     (folder / "f.json").write_text(json.dumps(begun))
+    own = {**begun, "starts": {"dataset": "sketch.npz", "share": 0.7}}
+    (folder / "g.json").write_text(json.dumps(own))
     (folder / "notes.md").write_text("What did not learn.")
-    assert write_page(folder, page) == 4
+    assert write_page(folder, page) == 5
     text = page.read_text()
     assert text.index(f"## {PENDULUM}\n") < text.index(f"## {PENDULUM}, max_torque=2\n")
     assert page.with_name("results_DoublePendulum-max_torque-2.png").is_file()
     assert "| DAgger, then PPO | 2 | 0.600 (0.500 to 0.700) | 450.0 ± 3.0 | 400.0 | 2 |" in text
     assert "| PPO with starts | 1 | 0.500 |" in text
+    assert "| PPO with own starts | 1 | 0.500 |" in text
     assert f"| 5,000 | 2.0 | 25 % | {log['machine']['date'][:10]} |" in text
     assert "| expert |  | 0.500 |" in text
     assert text.endswith("What did not learn.")

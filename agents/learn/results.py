@@ -16,6 +16,7 @@ import numpy as np
 
 from dynenvs.agents.evaluation.options import spoken
 from dynenvs.agents.learn.aggregate import middle
+from dynenvs.agents.learn.starts import FILE_KIND
 from dynenvs.files import written_whole
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
@@ -190,8 +191,9 @@ def _name(log: dict[str, Any]) -> str:
         name += ", the expert's answers"
     if log.get("from"):
         name = f"{NAMES.get(log['from'], log['from'])}, then {name}"
-    if log.get("starts"):
-        name += " with starts"
+    if starts := log.get("starts"):
+        own = starts["dataset"].endswith(FILE_KIND)
+        name += " with own starts" if own else " with starts"
     if log.get("curriculum"):
         name += ", by a curriculum"
     return name
