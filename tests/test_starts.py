@@ -144,6 +144,8 @@ def test_states_of_ones_own_making(tmp_path: Path) -> None:
     """What `set_state` was given, and saved, is where episodes begin."""
     kind, file = env_id("PlanarQuadruped"), tmp_path / "own.npz"
     envs: Any = gym.make_vec(kind, num_envs=3)
+    with pytest.raises(gym.error.ResetNeeded, match="before save_starts"):
+        envs.save_starts(file)
     envs.reset(seed=0)
     states = envs.get_state()
     states["world"]["q"][:, 1] += 0.2

@@ -18,6 +18,7 @@ from dynenvs.agents.data.collect import collect
 from dynenvs.agents.learn import train as training
 from dynenvs.agents.learn.settings import load_settings
 from dynenvs.agents.learn.starts import parse_starts
+from dynenvs.agents.learn.sweep import Training, for_a_worker
 from dynenvs.agents.learn.train import train
 from dynenvs.agents.policy_file import load_model
 
@@ -79,7 +80,9 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     chosen = load_settings("ppo", PENDULUM, SMALL)
     broken, other = tmp_path / "broken.npz", tmp_path / "other.npz"
     broken.write_bytes(b"no zip")
-    gym.make_vec("dynenvs/PlanarQuadruped-v0", num_envs=2).save_starts(other)  # type: ignore[attr-defined]
+    envs: Any = gym.make_vec("dynenvs/PlanarQuadruped-v0", num_envs=2)
+    envs.reset(seed=0)
+    envs.save_starts(other)
     for file, words in ((broken, "no file of starts"), (other, "of another environment")):
         with pytest.raises(ValueError, match=words):
             train("ppo", PENDULUM, chosen, tmp_path / "run", starts=(str(file), 0.5))
@@ -114,6 +117,18 @@ def test_the_share_falls_as_the_score_rises(
     assert tasks[0].starts_share == pytest.approx(0.6 - 0.5 * level)
     train("ppo", PENDULUM, {"n_timesteps": 4096}, tmp_path, resume=True)
     assert tasks[1].starts_share < tasks[0].starts_share
+
+
+def test_a_worker_finds_files_from_wherever_it_runs() -> None:
+    more = {"begin_from": Path("a.zip"), "starts": ("own.npz", 0.2), "curriculum": None}
+    there = for_a_worker(Training("ppo", PENDULUM, {}, Path("run"), 1, False, more))
+    here = Path.cwd()
+    assert there.folder == here / "run"
+    assert there.more["begin_from"] == here / "a.zip"
+    assert there.more["starts"] == (str(here / "own.npz"), 0.2)
+    assert there.more["threads"] == 1
+    plain = there._replace(more={"begin_from": None, "starts": (NAME, 0.5)})
+    assert for_a_worker(plain).more["starts"] == (NAME, 0.5)
 
 
 def test_what_is_said_of_starts() -> None:

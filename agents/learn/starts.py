@@ -40,6 +40,11 @@ def parse_starts(text: str) -> tuple[str, float]:
     return name, value
 
 
+def located(source: str, share: float) -> tuple[str, float]:
+    """What `parse_starts` gives, a file with its whole path."""
+    return str(Path(source).resolve()) if source.endswith(FILE_KIND) else source, share
+
+
 @contextmanager
 def kept_starts(folder: Path, log: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The options of the worlds in which a run learns, beside the user's; {} without starts.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dynenvs.agents.learn.starts import located
 from dynenvs.agents.learn.train import train
 
 MOST_SEEDS = 1000
@@ -65,10 +66,18 @@ def sweep(trainings: list[Training], cluster: str | None) -> Iterator[tuple[Trai
     from dynenvs.agents.cluster import cluster as connected
     from dynenvs.agents.cluster import spread
 
-    whole = [one._replace(folder=one.folder.resolve()) for one in trainings]
-    alone = [one._replace(more={**one.more, "threads": 1}) for one in whole]
     with connected(cluster):
-        yield from spread(train_one, alone)
+        yield from spread(train_one, [for_a_worker(one) for one in trainings])
+
+
+def for_a_worker(one: Training) -> Training:
+    """The same on one processor, with whole paths: workers run in folders of their own."""
+    more = {**one.more, "threads": 1}
+    if more.get("begin_from"):
+        more["begin_from"] = more["begin_from"].resolve()
+    if more.get("starts"):
+        more["starts"] = located(*more["starts"])
+    return one._replace(folder=one.folder.resolve(), more=more)
 
 
 def train_one(one: Training) -> Any:

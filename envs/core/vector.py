@@ -321,8 +321,11 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         `gym.make_vec(..., starts=path)`.
 
         Raises:
+            gymnasium.error.ResetNeeded: a world has not begun.
             OSError: the file cannot be written.
         """
+        if not self.worlds.started.all():
+            raise gym.error.ResetNeeded("call reset() or set_state() before save_starts()")
         rows = {
             name: records.view(np.uint8).reshape(self.num_envs, -1)
             for name, records in self.get_state().items()
