@@ -1,11 +1,14 @@
-"""Starts without demonstrations: the humanoid in the middle of a walk that is only sketched.
+r"""Starts without demonstrations: the humanoid in the middle of a walk that is only sketched.
 
 A learner finds a step sooner where episodes begin within one.  No expert is needed for that: here
 each foot goes along a line on the ground and back above it, the legs follow by their lengths alone,
 and nobody asks whether a body could move so.
 
     python examples/starts_from_a_sketch.py sketch.npz
-    dynenvs train ppo humanoid --starts sketch.npz:0 --curriculum starts_share=0.7
+    dynenvs train ppo humanoid --starts sketch.npz:0 --curriculum starts_share=0.7 \
+        --option 'reward_weights={"rhythm": 1}'
+
+docs/learning.md tells what comes of it.
 """
 
 import sys
