@@ -119,6 +119,14 @@ def test_simulators_read_the_same_scene_alike(name: str) -> None:
         theirs.step(100)
 
 
+def test_mujoco_has_belts() -> None:
+    """Its `surfacevel` takes a box along, to within the softness of its contacts."""
+    pytest.importorskip("mujoco")
+    found = {r.quantity: r for r in conveyor.readings(families.SYSTEMS["MuJoCo"])}
+    assert found["slid / exact [1]"].error < 0.01
+    assert found["speed off the belt's as it rides [m/s]"].error < 1e-3
+
+
 @pytest.mark.parametrize("name", ["MuJoCo", "DART", "dynenvs"])
 def test_pins_hold_in_every_simulator(name: str) -> None:
     """A rod pinned to a hinged one: the points stay together, and a missing pin would show."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from dynenvs.studies.bench.peers import MissingPeer, peer
-from dynenvs.studies.verify.scene import NO_BELT, NO_MOMENTS, Plane, Scene, Solid, State
+from dynenvs.studies.verify.scene import NO_MOMENTS, Plane, Scene, Solid, State
 
 
 class InDart:
@@ -18,7 +18,7 @@ class InDart:
     def __init__(self, scene: Scene) -> None:
         self._dart = dart = peer("dartpy")
         if any(scene.belt):
-            raise MissingPeer(NO_BELT)
+            raise MissingPeer("it has no velocity of surfaces")
         if scene.torsional or scene.rolling:
             raise MissingPeer(NO_MOMENTS)
         self._world = world = dart.simulation.World()

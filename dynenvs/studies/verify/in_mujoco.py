@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.studies.bench.peers import MissingPeer, peer
-from dynenvs.studies.verify.scene import NO_BELT, Scene, Solid, State
+from dynenvs.studies.verify.scene import Scene, Solid, State
 
 SOFTER = 'impratio="10"'
 HARDER = 'impratio="100" noslip_iterations="50" noslip_tolerance="1e-12"'
@@ -27,9 +27,8 @@ class InMujoco:
         self._mujoco = peer("mujoco")
         if scene.restitution > 0.0:
             raise MissingPeer("it has no coefficient of restitution")
-        if any(scene.belt):
-            raise MissingPeer(NO_BELT)
-        ground = '<geom type="plane" size="100 100 1"/>' if scene.floor else ""
+        belt = f'surfacevel="{_words(scene.belt)}"' if any(scene.belt) else ""
+        ground = f'<geom type="plane" size="100 100 1" {belt}/>' if scene.floor else ""
         ground += "".join(
             f'<geom type="plane" size="100 100 1" pos="{_words(plane.point)}" '
             f'zaxis="{_words(plane.normal)}"/>'

@@ -11,7 +11,6 @@ from dynenvs.memory.layout import Floats
 
 G = 9.81  # [m/s^2]
 NO_MOMENTS = "it has no torsional or rolling friction"
-NO_BELT = "it has no velocity of surfaces"  # what a simulator says that cannot run a belt
 Triple = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
