@@ -16,7 +16,9 @@ from dynenvs.studies.bench import (
     identical,
     lcp,
     memory,
+    mjbatch,
     pendulum,
+    robots,
     scenes,
     single,
     solves,
@@ -42,6 +44,8 @@ FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "solves": solves.cases,
     "pendulum": pendulum.cases,
     "memory": memory.cases,
+    "robots": robots.cases,
+    "mjbatch": mjbatch.cases,
 }
 
 
