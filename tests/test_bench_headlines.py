@@ -30,7 +30,15 @@ GAIN = result(
 def test_a_headline_has_the_median_and_the_quartiles() -> None:
     """Of 4, 5, 6, 7, 8: median 6, quartiles 5 and 7; the name is the title's."""
     (line,) = [line for line in screen([ANT, GAIN]).splitlines() if "EnvPool" in line]
-    assert line.endswith("| EnvPool | Ant 6.0 (5.0 to 7.0) |")
+    assert line.endswith("four evaluations a step | Ant 6.0 (5.0 to 7.0) |")
+
+
+def test_robots_of_others_are_one_median_before_all_else() -> None:
+    """Of 0.1, 0.2 and 0.4 in two wheels: 0.2; what is slower here says so first."""
+    wheels = {"a": {"Go1": [0.1], "G1": [0.4]}, "b": {"Spot": [0.2]}}
+    found = [result("robots", f"Robots of others: {w}", rows, []) for w, rows in wheels.items()]
+    line = screen([ANT, *found]).splitlines()[4]
+    assert line.endswith("| MuJoCo's `mj_step` | 0.20 (0.15 to 0.30) |")
 
 
 def test_nothing_that_did_not_run_has_a_line() -> None:

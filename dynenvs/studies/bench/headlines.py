@@ -1,8 +1,9 @@
-"""The page's first screen: five ratios, each with its quartiles; the identical model first."""
+"""The page's first screen: ratios with their quartiles; what others made comes first."""
 
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,8 @@ class Headline(NamedTuple):
     peer: beside what
     family: of cases
     title: pattern of the cases' titles; its group, if it has one, names the ratio
-    system: pattern of the rows; the same, where the title's has none
+    system: pattern of the rows; the same, where the title's has none.  Rows of one name are one
+        ratio: the median of theirs.
     """
 
     what: str
@@ -29,18 +31,40 @@ class Headline(NamedTuple):
 
 HEADLINES = (
     Headline(
-        "**the identical model**: environment steps of 256 worlds, random actions, one thread",
-        "EnvPool",
+        "**robots of others**, from the wheels that ship them: one physics step of one world, "
+        "median of robots",
+        "MuJoCo's `mj_step`",
+        "robots",
+        "Robots of others: .*",
+        ".*",
+    ),
+    Headline(
+        "robots of others: physics steps of 64 worlds, one thread",
+        "mjbatch, which steps MuJoCo's worlds by Euler's rule",
+        "mjbatch",
+        r"Batches of others' robots: (\w+)",
+        "dynenvs",
+    ),
+    Headline(
+        "**the identical model**, Euler's rule in both: one physics step of one world",
+        "MuJoCo's `mj_step`",
+        "identical",
+        r"Identical model, bare step: (\w+)-v5",
+        "dynenvs",
+    ),
+    Headline(
+        "the identical model: environment steps of 256 worlds, random actions, one thread",
+        "EnvPool, which steps all but HalfCheetah by RK4: four evaluations a step",
         "identical",
         r"Identical model: (\w+)-v5",
         "dynenvs, 1 thread",
     ),
     Headline(
-        "the identical model: one physics step of one world",
-        "MuJoCo's `mj_step`, Euler",
+        "the identical model: environment steps of one world by `gym.make`",
+        "Gymnasium, which steps all but HalfCheetah by RK4",
         "identical",
-        r"Identical model, bare step: (\w+)-v5",
-        "dynenvs",
+        r"Identical model: (\w+)-v5",
+        "dynenvs, one world",
     ),
     Headline(
         "our own robots: steps of 1,024 worlds, random actions, one thread",
@@ -57,7 +81,7 @@ HEADLINES = (
         r"dynenvs (aba|mass matrix and LTDL), compiled loop",
     ),
     Headline(
-        "many loose boxes, where MuJoCo is the quicker one",
+        "many loose boxes",
         "MuJoCo",
         "scenes",
         ".*",
@@ -85,7 +109,10 @@ def screen(results: Sequence[Result]) -> str:
     """The table in Markdown; headlines of cases that did not run are left out."""
     lines = []
     for headline in HEADLINES:
-        ratios = [f"{name} {_ratio(row)}" for name, row in found(headline, results)]
+        named: dict[str, list[float]] = {}
+        for name, row in found(headline, results):
+            named.setdefault(name, []).extend(row.ratios)
+        ratios = [f"{name} {_ratio(each)}".lstrip() for name, each in named.items()]
         if ratios:
             lines.append(f"| {headline.what} | {headline.peer} | {', '.join(ratios)} |")
     if not lines:
@@ -94,10 +121,10 @@ def screen(results: Sequence[Result]) -> str:
     return "\n".join(["## On one screen", "", *head, *lines, ""])
 
 
-def _ratio(row: Row) -> str:
-    low, high = quartiles(row.ratios)
-    digits = 1 if row.ratio >= 1 else 2
-    return f"{row.ratio:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+def _ratio(ratios: Sequence[float]) -> str:
+    (low, high), middle = quartiles(ratios), statistics.median(ratios)
+    digits = 1 if middle >= 1 else 2
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def threads(results: Sequence[Result]) -> str:
@@ -108,7 +135,7 @@ def threads(results: Sequence[Result]) -> str:
         if result.family == "threads" and gains:
             busy = any(BUSY in note for note in result.notes)
             name = result.title.removeprefix("A second thread: ") + " (busy)" * busy
-            lines.append(f"| {name} | {' | '.join(_ratio(row) for row in gains)} |")
+            lines.append(f"| {name} | {' | '.join(_ratio(row.ratios) for row in gains)} |")
             heads = [row.name.removesuffix(", 2 threads") for row in gains]
     if not lines:
         return ""
