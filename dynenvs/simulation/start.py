@@ -24,7 +24,7 @@ def start(
         ValueError: no such keyframe; the message names those that there are.
     """
     if q is None and START not in model.keyframes:
-        q = model.neutral()
+        q = model.states(1)["q"][0]  # kept there, where `Model.neutral` asks each body
     still: ArrayLike = np.zeros(model.nv)
     if q is None or isinstance(q, str):
         name = START if q is None else str(q)
