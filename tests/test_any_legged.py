@@ -12,8 +12,9 @@ from gymnasium.envs.registration import registry
 from solids import read_gaps
 
 import dynenvs
-from dynenvs.agents.evaluation.episode import environment_id, make
+from dynenvs.agents.evaluation.episode import make
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.names import environment_id
 from dynenvs.envs import make_legged
 from dynenvs.envs.legged.stance import find_feet, standing_pose
 from dynenvs.envs.objects import box

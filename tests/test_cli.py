@@ -14,9 +14,8 @@ import pytest
 from PIL import Image
 
 from dynenvs import cli
-from dynenvs.agents import interrupt
+from dynenvs.agents import interrupt, listing
 from dynenvs.agents.evaluation import demo, film
-from dynenvs.agents.evaluation.episode import environment_id, short_name
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
 
@@ -39,24 +38,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(exit_.value.code or 0)
 
 
-def test_list_names_every_environment(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By id and by the short name that commands take, within 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
-    assert run(monkeypatch, "list") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    for env_id in ENVIRONMENTS:
-        (line,) = (line for line in lines if env_id in line)
-        assert line.split()[1] == short_name(env_id)
-        assert environment_id(short_name(env_id)) == env_id
-    assert sum("expert: " in line for line in lines) == len(ENVIRONMENTS)
-
-
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_every_environment_has_the_expert_that_the_list_names(env_id: str) -> None:
-    assert env_id in cli.EXPERTS
+    assert listing.OWN[env_id].expert
     assert hasattr(reference_controller(env_id), "predict")
 
 

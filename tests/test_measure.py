@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynenvs.agents.evaluation.episode import Episode, environment_id, make, run_episode, short_name
+from dynenvs.agents.evaluation.episode import Episode, make, run_episode
 from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up, trace_feet
+from dynenvs.agents.names import environment_id, short_name
 from dynenvs.envs.planar.walker import PlanarWalker
-from dynenvs.registration import ENVIRONMENTS
+from dynenvs.registration import ENVIRONMENTS, MUJOCO
 
 STEPS = 50
 
@@ -202,9 +203,15 @@ def test_names() -> None:
         bare = env_id.removeprefix("dynenvs/")
         for known in (name, env_id, bare, bare.removesuffix("-v0"), name.upper()):
             assert environment_id(known) == env_id
-    for unknown in ("cat", "pendulum", ""):
-        words = f"unknown environment {unknown!r}; choose from: {', '.join(short)}, "
-        words += r"or a robot's \.xml or \.urdf"
+    assert short_name("dynenvs/MujocoWalker2d-v5") == "mujoco-walker2d"
+    choices = ", ".join([*short, *map(short_name, MUJOCO)])
+    for unknown, meant in (
+        ("cat", ""),
+        ("pendulum", r"; did you mean 'chain-pendulum'\?"),
+        ("", ""),
+    ):
+        words = f"unknown environment {unknown!r}; choose from: {choices}, "
+        words += rf"or a robot's \.xml or \.urdf{meant}"
         with pytest.raises(ValueError, match=f"^{words}$"):
             environment_id(unknown)
     with pytest.raises(ValueError, match="no option 'command'"):

@@ -86,6 +86,26 @@ print(sorted(heavy), sorted(e for e in gymnasium.registry if e.startswith("dynen
     assert python(code, tmp_path).strip() == f"[] {sorted([*ENVIRONMENTS, *LEGGED, *MUJOCO])}"
 
 
+def test_an_environment_is_made_of_its_own_modules(tmp_path: Path) -> None:
+    """A pendulum without the other robots, the experts, the renderer, the command line."""
+    code = """
+import sys, dynenvs, gymnasium as gym
+print(*sorted(name for name in sys.modules if name.partition(".")[0] == "dynenvs"))
+gym.make("dynenvs/DoublePendulum-v0")
+print(*sys.modules)
+"""
+    imported, made = (line.split() for line in python(code, tmp_path).splitlines())
+    assert imported == ["dynenvs", "dynenvs.registration"]
+    foreign = {"PIL", "minari", "mujoco", "pygame", "rich", "stable_baselines3", "torch", "typer"}
+    assert foreign & {name.partition(".")[0] for name in made} == set()
+    rooms = {name.split(".")[1] for name in made if name.startswith("dynenvs.")}
+    assert rooms & {"agents", "cli", "studies", "viewer"} == set()
+    envs = {name.removeprefix("dynenvs.envs.") for name in made if name.startswith("dynenvs.envs.")}
+    shared = {name for name in envs if name.partition(".")[0] in ("checks", "core")}
+    own = {"pendulum", "pendulum.double_pendulum", "robots", "robots.pendulum"}
+    assert envs - shared == own
+
+
 @pytest.mark.thorough
 def test_the_core_and_the_environments_work_without_pygame_and_torch(tmp_path: Path) -> None:
     code = """

@@ -10,6 +10,7 @@ import numpy as np
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
+from dynenvs.agents.names import did_you_mean
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
@@ -43,8 +44,11 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
     if not path.is_file():
         if path.suffix == ".zip":
             raise FileNotFoundError(f"there is no file {what!r}")
-        known = ", ".join((*NAMES, *shipped(env_id)))
-        raise ValueError(f"unknown agent {what!r}; choose from: {known}, or a zip file")
+        known = (*NAMES, *shipped(env_id))
+        raise ValueError(
+            f"unknown agent {what!r}; choose from: {', '.join(known)}, or a zip file"
+            f"{did_you_mean(what, known)}"
+        )
     from dynenvs.agents.policy_file import load_model
 
     model: Any = load_model(path, env_id, task=env.task)

@@ -28,6 +28,7 @@ from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.envs.render import Renderer
+from dynenvs.registration import MUJOCO
 
 FRAME_TIME = 0.04  # between pictures [s]
 FILM_LENGTH = 6.0  # what is filmed of a longer episode: its beginning [s]
@@ -67,6 +68,11 @@ def play(
         options["max_episode_steps"] = steps
     if command is not None:
         options["command"] = command
+    if env_id in MUJOCO:
+        from dynenvs.agents.evaluation.mujoco import play_task
+
+        play_task(env_id, agent, seed, file, console, **options)
+        return
     env = make(env_id, **options, **(FILM_SIZE if file else {}))
     step_limit(env)  # an episode that never ends is refused before a window opens
     policy = actor(agent, env, env_id) or Chance(env, seed)

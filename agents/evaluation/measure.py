@@ -22,12 +22,13 @@ from rich.table import Table
 
 from dynenvs.agents.console import open_console
 from dynenvs.agents.evaluation.chain_measure import Press, measure_press, press_summary
-from dynenvs.agents.evaluation.episode import Episode, environment_id, make, run_episode, speeds_of
+from dynenvs.agents.evaluation.episode import Episode, make, run_episode
 from dynenvs.agents.evaluation.episodes import make_batch, run_episodes
 from dynenvs.agents.evaluation.footsteps import stances, worst_row
 from dynenvs.agents.evaluation.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.names import environment_id, speeds_of
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.legged.shells import LeggedRobot
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import dynenvs.agents
-from dynenvs.agents.evaluation.episode import make, short_name
+from dynenvs.agents.evaluation.episode import make
+from dynenvs.agents.names import short_name
 from dynenvs.registration import ENVIRONMENTS
 
 STEPS = 300  # control steps of the episode that a page shows
