@@ -6,14 +6,13 @@ Needs Chromium and the package playwright, which drives it; skipped where either
 from __future__ import annotations
 
 import io
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browsers import browser_path, user_flags
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -24,7 +23,6 @@ from dynenvs.viewer.page import Page
 
 pytestmark = pytest.mark.thorough
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 READY = "window.dynenvs && dynenvs.stage.frames > 1"
 SIZE = {"width": 800, "height": 700}
@@ -33,11 +31,7 @@ SIZE = {"width": 800, "height": 700}
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(f"no browser found: none of {', '.join(NAMES)} is on the path")
-    root = hasattr(os, "geteuid") and os.geteuid() == 0  # for whom Chromium has no sandbox
-    flags = [*FLAGS, *(["--no-sandbox"] if root else [])]
+    path, flags = browser_path(), [*FLAGS, *user_flags()]
     with driver.sync_playwright() as playing:
         opened = playing.chromium.launch(executable_path=path, args=flags)
         yield opened

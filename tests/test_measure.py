@@ -72,6 +72,16 @@ def test_sliding_feet_slip_by_what_they_slide(name: str) -> None:
     assert measure_gait(env, episode(env, q, impulses)).slip == pytest.approx(0.003)
 
 
+def test_a_distance_is_along_the_path() -> None:
+    """There and half of the way back."""
+    env = walker("planar-humanoid")
+    q, impulses = standing(env)
+    q[:, 0] = np.interp(np.arange(STEPS), (0, 20, STEPS - 1), (0.0, 0.5, 0.25))
+    gait = measure_gait(env, episode(env, q, impulses))
+    assert gait.distance == pytest.approx(0.75)
+    assert gait.mean_speed == pytest.approx(0.25 / (STEPS * env.dt))
+
+
 def test_sliding_back_and_forth_is_slip_too() -> None:
     env = walker("planar-humanoid")
     q, impulses = standing(env)

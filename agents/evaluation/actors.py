@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,9 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
         return reference_controller(env)
     if what == "standing":
         return StandingController(env)
-    path = shipped_file(env_id, what)
-    if not path.is_file():
-        path = Path(what)
-    if not path.is_file():
-        if path.suffix == ".zip":
+    path = policy_file(env_id, what)
+    if path is None:
+        if what.endswith(".zip"):
             raise FileNotFoundError(f"there is no file {what!r}")
         known = (*NAMES, *shipped(env_id))
         raise ValueError(
@@ -78,6 +77,18 @@ class Chance:
         """Actions, shape (nu,) or (n, nu)."""
         shape = (*np.shape(observation)[:-1], self.size)
         return self.generator.uniform(-1.0, 1.0, shape).astype(np.float32), state
+
+
+def policy_file(env_id: str, what: str) -> Path | None:
+    """The file of an agent: one that ships, or a zip; None if it has none."""
+    if what in NAMES:
+        return None
+    return next(filter(Path.is_file, (shipped_file(env_id, what), Path(what))), None)
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal: what a figure is kept with, to tell whose it is."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def shipped(env_id: str) -> list[str]:

@@ -104,7 +104,8 @@ def run_episode(
         seed: of the reset.
         command: commanded speed [m/s], or speeds; drawn by the environment if None.
         max_steps: stop after so many control steps; the environment's own limit if None.
-        after_step: called with the number of steps done; False stops the episode.
+        after_step: called with the number of steps done, 0 after the reset; False stops the
+            episode.
 
     Raises:
         ValueError: neither the environment nor `max_steps` sets a limit.
@@ -119,7 +120,8 @@ def run_episode(
     actions = np.empty((limit, env.model.nu))
     rewards = np.empty(limit)
     live_q, live_impulses = row["q"], row["memory"]["impulse"]
-    step, simulating, fell, over, going = 0, 0.0, False, False, True
+    step, simulating, fell, over = 0, 0.0, False, False
+    going = after_step is None or after_step(step)
     acting = Acting(policy)
     while step < limit and going and not over:
         action = acting.act(observation)

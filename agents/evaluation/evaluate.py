@@ -11,12 +11,13 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from dynenvs.agents.evaluation.actors import actor
+from dynenvs.agents.evaluation.actors import actor, digest, policy_file
 from dynenvs.agents.evaluation.options import plain_options, spoken
 from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
 from dynenvs.agents.evaluation.slip import FeetRecord
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.machine import describe
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import MUJOCO
 
@@ -184,15 +185,21 @@ def reference_agents(env_id: str, **options: Any) -> tuple[str, ...]:
 def as_json(
     env_id: str, results: dict[str, Evaluation], between: References, **options: Any
 ) -> dict[str, Any]:
-    """Everything that `table` shows, and each episode's return and length; no NaN."""
+    """Everything that `table` shows, and each episode's return and length; no NaN.
+
+    Of an agent that is a file its digest, too (`actors.digest`): the figures are that file's.
+    """
+    files = {name: policy_file(env_id, name) for name in results}
     return {
         "env": env_id,
         **({"options": plain_options(options)} if options else {}),
         "episodes": len(next(iter(results.values())).returns),
         "first_seed": FIRST_SEED,
+        "machine": describe(),
         "references": _numbers(between._asdict()),
         "agents": {
             name: {
+                **({"sha256": digest(file)} if (file := files[name]) else {}),
                 **_numbers({"score": between.score(result.mean_return), **summary(result)}),
                 "returns": result.returns,
                 "lengths": result.lengths,

@@ -52,7 +52,8 @@ class Gait(NamedTuple):
     steps: int  # control steps alive
     end: str  # why it ended
     fell: bool
-    distance: float  # [m]
+    distance: float  # along the path, back and forth [m]
+    mean_speed: float  # [m/s]
     speed: float  # mean after SETTLING [m/s]; NaN if the episode is not longer
     command: float  # [m/s]
     slip: float  # largest of a standing foot from touchdown to lift-off [m]; NaN without a stance
@@ -142,7 +143,8 @@ def measure_gait(env: PlanarWalker, episode: Episode) -> Gait:
         steps=episode.steps,
         end=episode.end,
         fell=episode.fell,
-        distance=float(x[-1] - x[0]),
+        distance=float(np.abs(np.diff(x)).sum()),
+        mean_speed=float(x[-1] - x[0]) / (episode.steps * env.dt),
         speed=float(x[-1] - x[settled]) / walking if walking > 0 else math.nan,
         command=episode.command,
         slip=max(slips, default=math.nan),

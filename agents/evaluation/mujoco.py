@@ -7,14 +7,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from dynenvs.agents.evaluation.acting import Acting
-from dynenvs.agents.evaluation.demo import FILM_LENGTH, FILM_SIZE, FRAME_TIME
+from dynenvs.agents.evaluation.demo import FILM_SIZE, FRAME_TIME
 from dynenvs.agents.evaluation.evaluate import Evaluation, torque_change
-from dynenvs.agents.evaluation.film import write_gif
+from dynenvs.agents.evaluation.film import Film
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.names import short_name
@@ -109,11 +108,11 @@ def play_task(
     try:
         policy = policy_for(agent, env, env_id, range(seed, seed + 1))
         every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
-        returned, count, end, pictures = _run(limited, policy, seed, every if file else 0)
+        returned, count, end, film = _run(limited, policy, seed, every if file else 0)
     finally:
         limited.close()
     if file:
-        write_gif(file, pictures, every * env.dt)
+        film.write(file, count * env.dt)
         console.print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)", highlight=False)
     table = Table("reading", "value", title=env_id)
     table.add_row("simulated", f"{count * env.dt:.2f} s, {end}")
@@ -123,25 +122,24 @@ def play_task(
 
 def _run(
     limited: gym.Env[Any, Any], policy: Policy, seed: int, every: int
-) -> tuple[float, int, str, list[NDArray[np.uint8]]]:
-    """Return, control steps, end and pictures of an episode; `every` 0 takes none."""
+) -> tuple[float, int, str, Film]:
+    """Return, control steps, end and film of an episode; `every` 0 takes no pictures."""
     env = limited.unwrapped
     assert isinstance(env, MujocoEnv)
-    filmed = round(FILM_LENGTH / env.dt)
-    pictures: list[NDArray[np.uint8]] = []
+    film = Film()
     observation, _ = limited.reset(seed=seed)
     returned, count, end, acting = 0.0, 0, "stopped", Acting(policy)
     while end == "stopped" and not env.window_closed:
+        if every and count % every == 0:
+            picture = env.render()
+            assert picture is not None
+            film.add(picture, count * env.dt)
         action = acting.act(observation)
         observation, reward, terminated, truncated, _ = limited.step(action)
         returned, count = returned + float(reward), count + 1
         acting.note(terminated or truncated)
         end = "terminated" if terminated else "time limit" if truncated else end
-        if every and count % every == 0 and count <= filmed:
-            picture = env.render()
-            assert picture is not None
-            pictures.append(picture)
-    return returned, count, end, pictures
+    return returned, count, end, film
 
 
 def evaluate_worlds(
