@@ -157,7 +157,7 @@ def test_an_interrupt_that_is_swallowed_comes_again(monkeypatch: pytest.MonkeyPa
         with suppress(KeyboardInterrupt):  # as a finalizer does
             signal.raise_signal(signal.SIGINT)
         done.append(1)
-        for _ in range(2000):  # the interrupt ends it
+        for _ in range(60_000):  # the interrupt ends it
             time.sleep(0.01)
         done.append(2)
 

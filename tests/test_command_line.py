@@ -159,7 +159,7 @@ from dynenvs.__main__ import main
 main()
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=1800, check=False
     )
     assert (done.returncode, done.stderr) == (130, "dynenvs: stopped\n")
 
@@ -170,7 +170,7 @@ def test_python_m_dynenvs_is_the_command_too() -> None:
         [sys.executable, "-m", "dynenvs", "--version"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1800,
         check=True,
     )
     assert done.stdout.startswith("dynenvs 0.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -26,7 +27,7 @@ def python(code: str, cwd: Path, **environment: str) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -67,6 +68,26 @@ def test_version_is_the_distribution_s() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         assert tomllib.load(file)["project"]["version"] == dynenvs.__version__
     assert importlib.metadata.version("dynenvs") == dynenvs.__version__
+
+
+def test_the_tests_of_the_readme_pull_no_torch() -> None:
+    """The extra `test`, with the extras that it takes in; `dev` has what they lack."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+
+    def packages(extra: str) -> set[str]:
+        found = set()
+        for line in extras[extra]:
+            name, others = re.match(r"([\w-]+)(?:\[([\w,]+)\])?", line).groups()  # type: ignore[union-attr]
+            if name == "dynenvs":
+                found |= set[str]().union(*map(packages, others.split(",")))
+            found.add(name)
+        return found
+
+    heavy = {"stable-baselines3", "ray", "onnxscript", "tianshou", "torchrl", "tensorboard"}
+    assert not heavy & packages("test")
+    assert heavy <= packages("dev")
+    assert packages("test") >= {"hypothesis", "minari", "mujoco", "pin", "pytest", "pytest-xdist"}
 
 
 def test_types_and_links_are_in_place() -> None:
