@@ -271,7 +271,7 @@ def bench_command(
         Path | None, typer.Option(help="Page to write, with the plot beside it.")
     ] = None,
 ) -> None:
-    """Measure speeds beside other systems' that are installed.
+    """Measure speeds, beside those of other installed systems.
 
     They take turns.
     """
