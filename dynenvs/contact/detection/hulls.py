@@ -212,9 +212,11 @@ def _over_blocks(
     window: Blocks = (i, i + count - 1, j, j + count - 1)
     size = pair.size_a[0]
     c0, c1, c2 = b.center[0], b.center[1], b.center[2]
+    met = 0
     for key in range(count * count):
         k, l = number_of(key // count, i, count), number_of(key % count, j, count)
-        if not is_covered(pair, heights, key, k, l, window, count):
+        if not is_covered(pair, heights, met, k, l, window, count):
+            met |= 1 << key
             slots = first + each * key
             blocks = widened(pair, heights, k, l, window)
             h = block_height(pair, heights, k, l)
