@@ -5,15 +5,18 @@ The blocks of `test_block_field.py`, met by boxes.
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from solids import Solid, distance, few_of, pose, read, slots
+from solids import Solid, add_solid, distance, few_of, pose, read, slots
 from test_block_field import BREADTH, blocks, over
 from trees import Array
 
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.parts import ModelError, free
+from dynenvs.model.parts import Joint, ModelError, free, prismatic
 from dynenvs.simulation.world import World
 
 FOOT = (0.11, 0.05, 0.022)
@@ -182,3 +185,110 @@ def test_blocks_too_fine_for_a_box_are_refused() -> None:
     builder.box("skin", "a", half_size=FOOT)
     with pytest.raises(ModelError, match="blocks of 'steps' side by side"):
         builder.build()
+
+
+# Blocks that are no straight stairs: against coal's distances from every block
+
+SIZES = {"box": (0.1, 0.15, 0.25), "hull": (0.1, 0.15, 0.25), "capsule": (0.1, 0.2)}
+SIDE, TALL = 0.4, 4.0  # of blocks [m]
+
+
+def tops(kind: str, rng: np.random.Generator) -> Array:
+    """Heights of 4 x 4 blocks [m]."""
+    if kind == "L":
+        heights = np.zeros((4, 4))
+        heights[[0, 0, 1], [0, 1, 1]] = 0.4
+        return np.rot90(heights, rng.integers(4)).copy()
+    if kind == "any":
+        return rng.uniform(0.0, 0.5, (4, 4))
+    return rng.integers(0, 2, (4, 4)) * 0.4 if kind == "two" else rng.integers(0, 4, (4, 4)) * 0.1
+
+
+def heap(coal: Any, heights: Array, solid: Solid) -> float:
+    """Signed distance [m] of a solid from the blocks, which go on beyond the border."""
+    size = solid.size
+    if solid.kind == "capsule":
+        ours = coal.Capsule(size[0], 2 * size[1])
+    else:
+        ours = coal.Box(*(2 * np.array(size)))
+    column, at = coal.Box(SIDE, SIDE, TALL), coal.Transform3s(solid.R, solid.p)
+    least = np.inf
+    for i, j in itertools.product(range(-1, 5), repeat=2):
+        top = heights[min(max(i, 0), 3), min(max(j, 0), 3)]
+        center = np.array([(i - 1.5) * SIDE, (j - 1.5) * SIDE, top - 0.5 * TALL])
+        there, request = coal.Transform3s(np.eye(3), center), coal.DistanceRequest()
+        result = coal.DistanceResult()
+        least = min(least, coal.distance(ours, at, column, there, request, result))
+    return least
+
+
+def above(heights: Array, kind: str, joint: Joint, R: Array) -> World:
+    """A solid over blocks, turned by R in its body."""
+    builder = ModelBuilder(timestep=0.005)
+    builder.block_field("ground", heights=heights, half_size=(2 * SIDE, 2 * SIDE))
+    builder.body("a", joint=joint, mass=1.0, inertia=(0.01, 0.01, 0.01))
+    size = SIZES[kind]
+    if kind == "capsule":
+        builder.capsule("a", "a", start=-size[1] * R[:, 2], end=size[1] * R[:, 2], radius=size[0])
+    elif kind == "hull":
+        corners = np.array(list(itertools.product((-1, 1), repeat=3))) * size
+        builder.convex("a", "a", points=corners @ R.T)
+    else:
+        builder.box("a", "a", half_size=size, rotation=R)
+    return World(builder.build())
+
+
+@pytest.mark.parametrize("pattern", ["L", "two", "four", "any"])
+@pytest.mark.parametrize("kind", sorted(SIZES))
+@pytest.mark.thorough
+def test_a_solid_let_down_upright_stops_on_the_blocks(kind: str, pattern: str) -> None:
+    """Wherever, and however it and the blocks are turned: it ends where it touches the first."""
+    coal: Any = pytest.importorskip("coal")
+    rng = np.random.default_rng(7)
+    for k in range(40):
+        heights = tops(pattern, rng)
+        R = Rotation.random(random_state=rng).as_matrix()
+        if k % 4 == 0:
+            R = Rotation.from_euler("z", rng.integers(4) * np.pi / 2).as_matrix()
+        x, y = rng.uniform(-0.4, 0.4, 2)
+        world = above(heights, kind, prismatic(position=(x, y, 0)), R)
+        world.q[0] = 1.0
+        world.step(steps=160)
+        here = Solid(kind, SIZES[kind], R, np.array([x, y, world.q[0]]))
+        assert abs(heap(coal, heights, here)) < 1e-6, k
+
+
+@pytest.mark.parametrize("pattern", ["L", "two", "four", "any"])
+@pytest.mark.parametrize("kind", sorted(SIZES))
+@pytest.mark.thorough
+def test_a_solid_that_falls_does_not_end_inside(kind: str, pattern: str) -> None:
+    """Thrown, it may come to rest in a pit or lean on a wall, but in no block."""
+    coal: Any = pytest.importorskip("coal")
+    rng = np.random.default_rng(8)
+    for k in range(15):
+        heights = tops(pattern, rng)
+        world = above(heights, kind, free(), np.eye(3))
+        turn = Rotation.random(random_state=rng).as_quat(scalar_first=True)
+        world.reset([*rng.uniform(-0.4, 0.4, 2), 1.0, *turn], rng.normal(size=6))
+        for _ in range(10):
+            world.step(steps=30)
+            R = Rotation.from_quat(world.q[3:7], scalar_first=True).as_matrix()
+            here = Solid(kind, SIZES[kind], R, np.array(world.q[:3]))
+            assert heap(coal, heights, here) > -1e-4, k
+        assert world.diagnostics.failed == 0
+
+
+def test_a_corner_in_a_pit_meets_both_walls() -> None:
+    """Where it is behind either, as deep in one as in the other, or deeper."""
+    heights = np.full((4, 4), 0.4)
+    heights[1, 1] = 0.0
+    for into in ((1e-3, 1e-3), (2e-3, 1e-3), (1e-3, 2e-3), (1e-9, -1e-9)):
+        p = np.array([-0.35 - into[0], -0.3 - into[1], 0.3])  # two walls at -0.4
+        solid = Solid("box", (0.05, 0.1, 0.05), np.eye(3), p)
+        builder = ModelBuilder()
+        builder.block_field("ground", heights=heights, half_size=(2 * SIDE, 2 * SIDE))
+        builder.body("a", joint=free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
+        add_solid(builder, "a", solid)
+        found = read(builder.build(), pose(np.eye(3), p))
+        deep = max(into)
+        assert found.least == pytest.approx(-deep, abs=1e-12)

@@ -308,12 +308,10 @@ def _touching(
     tree = np.array([names[trees[geom.body]] for geom in geoms], dtype=np.int64)
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     solid = np.array([geom.collide for geom in geoms], dtype=bool)
-    ground = np.isin(kinds, list(GROUND))
     first, second = np.triu_indices(len(geoms), 1)
     tested = solid[first] & solid[second] & (tree[first] != tree[second])
-    # A point has no volume: it touches the ground, and other shapes on request only.
-    tested &= ~((kinds[first] == POINT) & ~ground[second])
-    tested &= ~((kinds[second] == POINT) & ~ground[first])
+    # Two points have no volume, and so nothing to meet with, but on request.
+    tested &= (kinds[first] != POINT) | (kinds[second] != POINT)
     still = names["world"]
     for (i, j), rule in ruled.items():
         if rule.collide and tree[i] == still and tree[j] == still:

@@ -14,6 +14,7 @@ from dynenvs.contact.detection.geometry.box_blocks import (
     stand,
     widened,
 )
+from dynenvs.contact.detection.geometry.box_box import fineness, longest
 from dynenvs.contact.detection.geometry.height_field import ball_on
 from dynenvs.contact.detection.geometry.hull_hull import LOOK, hull_hull
 from dynenvs.contact.detection.geometry.polyhedron import (
@@ -98,7 +99,9 @@ def _both(
     place_a = placed(one, a, scale_a, origin, room)
     rest = room[one.corners.shape[0] + one.normals.shape[0] + one.levels.shape[0] :]
     place_b = placed(other, b, scale_b, origin, rest)
-    hull_hull(place_a, place_b, origin, spots, first)
+    size_a = longest(a.half) if pair.kind_a == BOX else pair.size_a[0]
+    size_b = pair.size_b[0] if pair.kind_b == CONVEX else longest(b.half)
+    hull_hull(place_a, place_b, fineness(size_a, size_b), origin, spots, first)
 
 
 @inlined
@@ -209,9 +212,11 @@ def _over_blocks(
     window: Blocks = (i, i + count - 1, j, j + count - 1)
     size = pair.size_a[0]
     c0, c1, c2 = b.center[0], b.center[1], b.center[2]
+    met = 0
     for key in range(count * count):
         k, l = number_of(key // count, i, count), number_of(key % count, j, count)
-        if not is_covered(pair, heights, key, k, l, window, count):
+        if not is_covered(pair, heights, met, k, l, window, count):
+            met |= 1 << key
             slots = first + each * key
             blocks = widened(pair, heights, k, l, window)
             h = block_height(pair, heights, k, l)

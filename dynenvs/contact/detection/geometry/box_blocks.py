@@ -64,11 +64,17 @@ def _solid(pair: Any, heights: Floats, left: int, right: int, j: int, h: float) 
 
 @kernel
 def is_covered(
-    pair: Any, heights: Floats, key: int, i: int, j: int, window: Blocks, count: int
+    pair: Any, heights: Floats, met: int, i: int, j: int, window: Blocks, count: int
 ) -> bool:
-    """Whether an earlier block of the same height has (i, j) in its box."""
+    """Whether a block of the same height has (i, j) in its box, out of those that are met.
+
+    met: a bit for each key.  A block that is covered itself has no box of its own, so that it
+    covers none.
+    """
     h = block_height(pair, heights, i, j)
-    for other in range(key):
+    for other in range(count * count):
+        if not (met >> other) & 1:
+            continue
         k = number_of(other // count, window[0], count)
         l = number_of(other % count, window[2], count)
         if block_height(pair, heights, k, l) == h:
@@ -89,9 +95,11 @@ def box_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first
     half = a.half
     size = math.sqrt(half[0] * half[0] + half[1] * half[1] + half[2] * half[2])
     c0, c1, c2 = b.center[0], b.center[1], b.center[2]
+    met = 0
     for key in range(count * count):
         k, l = number_of(key // count, i, count), number_of(key % count, j, count)
-        if not is_covered(pair, heights, key, k, l, window, count):
+        if not is_covered(pair, heights, met, k, l, window, count):
+            met |= 1 << key
             slots = first + BOX_SLOTS * key
             blocks = widened(pair, heights, k, l, window)
             h = block_height(pair, heights, k, l)
@@ -140,19 +148,26 @@ def drop_hidden(
 
 @inlined
 def _hidden(pair: Any, b: Any, heights: Floats, top: float, middle: Point, spot: Any) -> bool:
+    """Whether a side of b is met where a block stands behind it that is as high.
+
+    What is deep in the inner corner of a pit is behind both sides there: it still meets the one
+    that it is no further beyond than it is deep.
+    """
     n = back(b.R, point(spot.normal))
     if abs(n[0]) < STEEP and abs(n[1]) < STEEP:
         return False
-    p = into(b, along(point(spot.center), -spot.gap, point(spot.normal)))
-    found = False
-    if abs(n[0]) >= STEEP:
-        side = b.half[0] + BESIDE if n[0] > 0.0 else -b.half[0] - BESIDE
-        y = clamp(p[1], b.half[1] - BESIDE)
-        i, j = block_at(pair, middle[0] + side, middle[1] + y)
-        found = block_height(pair, heights, i, j) >= top
-    if not found and abs(n[1]) >= STEEP:
-        side = b.half[1] + BESIDE if n[1] > 0.0 else -b.half[1] - BESIDE
-        x = clamp(p[0], b.half[0] - BESIDE)
-        i, j = block_at(pair, middle[0] + x, middle[1] + side)
-        found = block_height(pair, heights, i, j) >= top
-    return found
+    x, y, _ = into(b, along(point(spot.center), -spot.gap, point(spot.normal)))
+    reach = BESIDE + max(0.0, -spot.gap)
+    wide, long = b.half[0] - BESIDE, b.half[1] - BESIDE
+    by_x, by_y = abs(n[0]) >= STEEP, abs(n[1]) >= STEEP
+    for k in range(3):
+        aside = (k - 1) * reach
+        if by_x:
+            side = b.half[0] + BESIDE if n[0] > 0.0 else -b.half[0] - BESIDE
+            i, j = block_at(pair, middle[0] + side, middle[1] + clamp(y + aside, long))
+            by_x = block_height(pair, heights, i, j) >= top
+        if by_y:
+            side = b.half[1] + BESIDE if n[1] > 0.0 else -b.half[1] - BESIDE
+            i, j = block_at(pair, middle[0] + clamp(x + aside, wide), middle[1] + side)
+            by_y = block_height(pair, heights, i, j) >= top
+    return by_x or by_y

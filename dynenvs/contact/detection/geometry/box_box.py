@@ -19,13 +19,27 @@ from typing import Any
 
 from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import Records
+from dynenvs.memory.layout import Floats, Records
 
+# Lengths for solids of a centimetre or more; below, they shrink with the smaller one (`fineness`)
 WITHIN = 1e-7  # a corner this far outside a face still stands on it [m]
 SAME = 1e-6  # corners this close to each other are one contact [m]
 BETTER = 1e-6  # by which A's face or an edge must part the boxes better than B's face [m]
+SMALL = 0.01  # [m]
 ASTRAY = 0.9  # cosine: a perpendicular further than this from the axis is no way apart
 FAR_APART = 0.5  # [m]
+
+
+@inlined
+def fineness(size_a: float, size_b: float) -> float:
+    """What the tolerances above are multiplied by for solids of these sizes [m]."""
+    return min(1.0, min(size_a, size_b) / SMALL)
+
+
+@inlined
+def longest(half: Floats) -> float:
+    """Half of a box's longest edge [m]."""
+    return max(half[0], max(half[1], half[2]))
 
 
 @inlined
@@ -46,7 +60,7 @@ def _toward(n: Point, d: Point) -> Point:
 
 
 @inlined
-def _face_axis(a: Any, b: Any, d: Point) -> tuple[float, Point]:
+def _face_axis(a: Any, b: Any, d: Point, better: float) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best face."""
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for k in range(3):
@@ -54,7 +68,7 @@ def _face_axis(a: Any, b: Any, d: Point) -> tuple[float, Point]:
         s = dot(n, d) - b.half[k] - _extent(a, n)
         if s > best:
             best, normal = s, n
-    others = best + BETTER
+    others = best + better
     for k in range(3):
         n = _toward(column(a.R, k), d)
         s = dot(n, d) - a.half[k] - _extent(b, n)
@@ -77,10 +91,10 @@ def _perpendicular(u: Point, v: Point, d: Point) -> tuple[bool, Point]:
 
 
 @inlined
-def _axis(a: Any, b: Any, d: Point) -> tuple[float, Point]:
+def _axis(a: Any, b: Any, d: Point, better: float) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best axis."""
-    best, normal = _face_axis(a, b, d)
-    others = best + BETTER
+    best, normal = _face_axis(a, b, d, better)
+    others = best + better
     for i in range(3):
         u = column(a.R, i)
         for j in range(3):
@@ -96,26 +110,28 @@ def _axis(a: Any, b: Any, d: Point) -> tuple[float, Point]:
 def box_box(a: Any, b: Any, spots: Records, first: int) -> None:
     """Thirty-two slots, see above; they come discarded."""
     d = (a.center[0] - b.center[0], a.center[1] - b.center[1], a.center[2] - b.center[2])
-    separation, n = _axis(a, b, d)
+    fine = fineness(longest(a.half), longest(b.half))
+    within = fine * WITHIN
+    separation, n = _axis(a, b, d, fine * BETTER)
     if separation > FAR_APART:
         return
     _choose_face(a, (-n[0], -n[1], -n[2]))
     _choose_face(b, n)
-    _cast_corners(a, b, n)
-    _cast_corners(b, a, n)
+    _cast_corners(a, b, n, within)
+    _cast_corners(b, a, n, within)
     normal_a, normal_b = point(a.normal), point(b.normal)
     inward = (-normal_a[0], -normal_a[1], -normal_a[2])
     for p in range(4):
         if a.inside[p]:
             spot = spots[first + a.numbers[p]]
             _fill(spot, point(a.corners[p]), normal_b, a.gaps[p] * dot(n, normal_b))
-        if b.inside[p] and not _stands_on_corner(a, b, p):
+        if b.inside[p] and not _stands_on_corner(a, b, p, fine * SAME):
             spot = spots[first + 8 + b.numbers[p]]
             gap = -b.gaps[p] * dot(n, inward)
             _fill(spot, along(point(b.corners[p]), gap, inward), inward, gap)
     for p in range(4):
         for q in range(4):
-            _cross(a, b, p, q, n, spots[first + 16 + 4 * p + q])
+            _cross(a, b, p, q, n, within, spots[first + 16 + 4 * p + q])
 
 
 @inlined
@@ -152,7 +168,7 @@ def _choose_face(shape: Any, n: Point) -> None:
 
 
 @inlined
-def _cast_corners(shape: Any, other: Any, n: Point) -> None:
+def _cast_corners(shape: Any, other: Any, n: Point, within: float) -> None:
     """Cast the face's corners along n on the other's face: gap along n, place, whether inside."""
     normal = point(other.normal)
     slant = dot(n, normal)
@@ -164,23 +180,23 @@ def _cast_corners(shape: Any, other: Any, n: Point) -> None:
         on_u, on_v = dot(foot, point(other.u)), dot(foot, point(other.v))
         shape.gaps[p] = gap
         shape.feet[p, 0], shape.feet[p, 1] = on_u, on_v
-        inside = abs(on_u) <= other.hu + WITHIN and abs(on_v) <= other.hv + WITHIN
+        inside = abs(on_u) <= other.hu + within and abs(on_v) <= other.hv + within
         shape.inside[p] = 1 if inside else 0
 
 
 @inlined
-def _stands_on_corner(a: Any, b: Any, p: int) -> bool:
+def _stands_on_corner(a: Any, b: Any, p: int, same: float) -> bool:
     """Whether corner p of B's face meets a corner of A that touches already."""
     x = -b.hu if p in (0, 3) else b.hu
     y = -b.hv if p < 2 else b.hv
     for k in range(4):
-        if a.inside[k] and abs(a.feet[k, 0] - x) < SAME and abs(a.feet[k, 1] - y) < SAME:
+        if a.inside[k] and abs(a.feet[k, 0] - x) < same and abs(a.feet[k, 1] - y) < same:
             return True
     return False
 
 
 @inlined
-def _cross(a: Any, b: Any, p: int, q: int, n: Point, spot: Any) -> None:
+def _cross(a: Any, b: Any, p: int, q: int, n: Point, within: float, spot: Any) -> None:
     """A's edge from corner p to the next, cast on B's face, across B's edge q: inside both."""
     r = (p + 1) % 4
     x0, y0, x1, y1 = a.feet[p, 0], a.feet[p, 1], a.feet[r, 0], a.feet[r, 1]
@@ -191,12 +207,12 @@ def _cross(a: Any, b: Any, p: int, q: int, n: Point, spot: Any) -> None:
     else:
         level = b.hu if q == 1 else -b.hu
         start, end, bound = x0, x1, b.hv
-    if not abs(end - start) > WITHIN:
+    if not abs(end - start) > within:
         return
     t = (level - start) / (end - start)
     place = x0 + t * (x1 - x0) if along_u else y0 + t * (y1 - y0)
     length = math.sqrt((x1 - x0) ** 2 + (y1 - y0) ** 2)
-    if not (min(t, 1.0 - t) * length > WITHIN and abs(place) < bound - WITHIN):
+    if not (min(t, 1.0 - t) * length > within and abs(place) < bound - within):
         return
     c, e = point(a.corners[p]), point(a.corners[r])
     edge = (e[0] - c[0], e[1] - c[1], e[2] - c[2])

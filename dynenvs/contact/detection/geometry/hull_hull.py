@@ -33,16 +33,21 @@ from dynenvs.memory.records import FAR, NEAR
 LOOK = 0.02  # hulls further apart than this show no slots: many of a robot are near others [m]
 SIGHT = 0.005  # edges further than this beyond the other's outermost point take no part [m]
 PARALLEL = 1e-6  # squared sine between edges
+OUTERMOST = 1e-9  # corners no further behind the outermost one, relative to the breadth, are so too
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
 
 
 @inlined
-def hull_hull(a: Polyhedron, b: Polyhedron, origin: Point, spots: Records, first: int) -> None:
+def hull_hull(
+    a: Polyhedron, b: Polyhedron, fine: float, origin: Point, spots: Records, first: int
+) -> None:
     """All slots, see above; they come discarded.
 
     a, b: placed in the world from `origin` on
+    fine: their `fineness`
     """
-    separation, n = _axis(a, b)
+    within = fine * WITHIN
+    separation, n = _axis(a, b, fine * BETTER)
     if separation > LOOK:
         return
     back = (-n[0], -n[1], -n[2])
@@ -56,16 +61,17 @@ def hull_hull(a: Polyhedron, b: Polyhedron, origin: Point, spots: Records, first
     for i in range(own):
         p = three(a.corners, i)
         gap = dot(normal_b, p) - b.levels[face_b]
-        if gap < NEAR * slant_b and within_face(b, face_b, p, n, WITHIN) and _looks(a, i, back):
+        if gap < NEAR * slant_b and within_face(b, face_b, p, n, within) and _looks(a, i, back):
             _fill(spots[first + i], p, normal_b, gap, origin)
     for j in range(others):
         p = three(b.corners, j)
         gap = dot(normal_a, p) - a.levels[face_a]
-        over = gap < NEAR * slant_a and within_face(a, face_a, p, back, WITHIN)
-        if over and _looks(b, j, n) and not _taken(a, spots, first, p, n):
+        over = gap < NEAR * slant_a and within_face(a, face_a, p, back, within)
+        if over and _looks(b, j, n) and not _taken(a, spots, first, p, n, fine * SAME):
             _fill(spots[first + own + j], along(p, gap, inward), inward, gap, origin)
     for side in range(sides(a, face_a)):
-        _cross(a, b, face_a, face_b, side, n, origin, spots, first + own + others + 2 * side)
+        place = first + own + others + 2 * side
+        _cross(a, b, face_a, face_b, side, n, within, origin, spots, place)
 
 
 @inlined
@@ -79,7 +85,7 @@ def _least(shape: Polyhedron, n: Point) -> float:
 
 
 @inlined
-def _axis(a: Polyhedron, b: Polyhedron) -> tuple[float, Point]:
+def _axis(a: Polyhedron, b: Polyhedron, better: float) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best axis, or of one that parts them by LOOK."""
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for f in range(b.levels.shape[0]):
@@ -89,7 +95,7 @@ def _axis(a: Polyhedron, b: Polyhedron) -> tuple[float, Point]:
             best, normal = s, n
             if best > LOOK:
                 return best, normal
-    others = best + BETTER
+    others = best + better
     for f in range(a.levels.shape[0]):
         n = three(a.normals, f)
         s = _least(b, n) - a.levels[f]
@@ -139,9 +145,12 @@ def _edge_axis(
             if dot(n, one) + dot(n, other) > 0.0:
                 length = -length
             n = (n[0] / length, n[1] / length, n[2] / length)
-            apart = dot(n, minus(p, r))
-            if apart > others:
-                best, others, normal = apart, apart, n
+            if dot(n, minus(p, r)) > others:
+                # Where faces are parallel the arcs cross by rounding alone, and other corners lie
+                # further out: only what parts all of them counts
+                apart = _least(a, n) + _least(b, (-n[0], -n[1], -n[2]))
+                if apart > others:
+                    best, others, normal = apart, apart, n
     return best, normal
 
 
@@ -154,19 +163,22 @@ def _same_side(a: Point, b: Point, left: Point, right: Point) -> bool:
 
 @inlined
 def _face(shape: Polyhedron, n: Point) -> int:
-    """The face whose lowest three corners are nearest to the outermost plane along n, or -1.
+    """A face with all that is outermost along n, or -1; of several that which lies closest to it.
 
-    Not the face that looks most along n: what is near the other solid counts, however steep.
+    How close, its three outermost corners tell, not how much it looks along n: what is near the
+    other solid counts, however steep.
     """
-    most = -_least(shape, (-n[0], -n[1], -n[2]))
-    best, found = math.inf, -1
+    most, least = -_least(shape, (-n[0], -n[1], -n[2])), _least(shape, n)
+    best, held, found = math.inf, 0, -1
     for f in range(shape.levels.shape[0]):
         cosine = dot(three(shape.normals, f), n)
         if cosine < FLAT:
             continue
-        first, second, third = math.inf, math.inf, math.inf
+        first, second, third, count = math.inf, math.inf, math.inf, 0
         for k in range(sides(shape, f)):
             depth = most - dot(three(shape.corners, corner_of(shape, f, k)), n)
+            if depth <= OUTERMOST * (most - least):
+                count += 1
             if depth < first:
                 first, second, third = depth, first, second
             elif depth < second:
@@ -174,8 +186,8 @@ def _face(shape: Polyhedron, n: Point) -> int:
             elif depth < third:
                 third = depth
         cost = first + second + third + 1e-9 * (1.0 - cosine)
-        if cost < best:
-            best, found = cost, f
+        if count > held or (count == held and cost < best):
+            best, held, found = cost, count, f
     return found
 
 
@@ -201,21 +213,21 @@ def _fill(spot: Any, center: Point, n: Point, gap: float, origin: Point) -> None
 
 
 @inlined
-def _taken(a: Polyhedron, spots: Records, first: int, p: Point, n: Point) -> bool:
+def _taken(a: Polyhedron, spots: Records, first: int, p: Point, n: Point, same: float) -> bool:
     """Whether a corner of A that touches already stands on B's corner p."""
     found = False
     for i in range(a.corners.shape[0] // 3):
         if spots[first + i].gap < FAR:
             d = minus(three(a.corners, i), p)
             d = along(d, -dot(d, n), n)
-            found = found or dot(d, d) < SAME * SAME
+            found = found or dot(d, d) < same * same
     return found
 
 
 @inlined
 def _cross(
-    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, side: int, n: Point, origin: Point,
-    spots: Records, first: int,
+    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, side: int, n: Point, within: float,
+    origin: Point, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """A side of A's face, cast along n on B's face: where it enters and where it leaves it."""
     i, j = corner_of(a, face_a, side), corner_of(a, face_a, side + 1)
@@ -227,7 +239,7 @@ def _cross(
         d = three(b.corners, corner_of(b, face_b, q + 1))
         inward = cross(n, minus(d, c))
         away, speed = dot(minus(start, c), inward), dot(edge, inward)
-        slack = WITHIN * math.sqrt(dot(inward, inward))
+        slack = within * math.sqrt(dot(inward, inward))
         if abs(speed) <= slack:
             if away < -slack:
                 return
@@ -241,28 +253,28 @@ def _cross(
     if enter > leave:
         return
     if at_enter >= 0:
-        _meet(a, b, face_b, i, j, enter, at_enter, n, origin, spots[first])
+        _meet(a, b, face_b, i, j, enter, at_enter, n, within, origin, spots[first])
     if at_leave >= 0:
-        _meet(a, b, face_b, i, j, leave, at_leave, n, origin, spots[first + 1])
+        _meet(a, b, face_b, i, j, leave, at_leave, n, within, origin, spots[first + 1])
 
 
 @inlined
 def _meet(
     a: Polyhedron, b: Polyhedron, face: int, i: int, j: int, t: float, q: int, n: Point,
-    origin: Point, spot: Any,
+    within: float, origin: Point, spot: Any,
 ) -> None:  # fmt: skip
     """The side from corner i to j of A at t, across side q of B's face, between their ends."""
     k, l = corner_of(b, face, q), corner_of(b, face, q + 1)
     start, c = three(a.corners, i), three(b.corners, k)
     u, v = minus(three(a.corners, j), start), minus(three(b.corners, l), c)
     length = math.sqrt(dot(u, u))
-    if min(t, 1.0 - t) * length <= WITHIN:
+    if min(t, 1.0 - t) * length <= within:
         return
     p = along(start, t, u)
     # Where along B's side: both cast on the plane across n
     flat_v = along(v, -dot(v, n), n)
     s = dot(minus(p, c), flat_v) / dot(flat_v, flat_v)
-    if min(s, 1.0 - s) * math.sqrt(dot(flat_v, flat_v)) <= WITHIN:
+    if min(s, 1.0 - s) * math.sqrt(dot(flat_v, flat_v)) <= within:
         return
     gap = dot(minus(p, along(c, s, v)), n)
     normal, cosine = n, 1.0

@@ -49,21 +49,18 @@ def _ball(spot: Any, p: Point, hull: Polyhedron, radius: float) -> None:
     Its nearest point lies within a face whose foot is there, or else on an edge.
     """
     best, face = -math.inf, 0
-    nearest, square = p, math.inf
+    over, square = -1, math.inf
     for f in range(hull.levels.shape[0]):
         n = three(hull.normals, f)
         away = dot(n, p) - hull.levels[f]
         if away > best:
             best, face = away, f
         if away > 0.0 and away * away < square and within_face(hull, f, p, n, 0.0):
-            nearest, square = along(p, -away, n), away * away
+            over, square = f, away * away
     if best <= 0.0:
-        spot.gap = best - radius
-        spot.radius = radius
-        for k in range(3):
-            spot.center[k] = p[k]
-            spot.normal[k] = hull.normals[3 * face + k]
+        _on_face(spot, p, hull, face, radius)
         return
+    nearest = p
     for e in range(0, hull.edges.shape[0], 4):
         c = three(hull.corners, int(hull.edges[e]))
         way = minus(three(hull.corners, int(hull.edges[e + 1])), c)
@@ -71,8 +68,21 @@ def _ball(spot: Any, p: Point, hull: Polyhedron, radius: float) -> None:
         foot = along(c, t, way)
         d = minus(p, foot)
         if dot(d, d) < square:
-            nearest, square = foot, dot(d, d)
-    part(spot, p, nearest, radius, 0.0, three(hull.normals, face))
+            over, nearest, square = -1, foot, dot(d, d)
+    if over >= 0:
+        _on_face(spot, p, hull, over, radius)
+    else:
+        part(spot, p, nearest, radius, 0.0, three(hull.normals, face))
+
+
+@inlined
+def _on_face(spot: Any, p: Point, hull: Polyhedron, f: int, radius: float) -> None:
+    """A ball at p over or below face f: its normal is exact however near p is, as a point's is."""
+    n = three(hull.normals, f)
+    spot.gap = dot(n, p) - hull.levels[f] - radius
+    spot.radius = radius
+    for k in range(3):
+        spot.center[k], spot.normal[k] = p[k], n[k]
 
 
 @inlined
