@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from typing import Any
 
 import gymnasium as gym
 import llvmlite.binding as llvm
@@ -14,9 +15,9 @@ import numba
 from rich.console import Console
 
 from dynenvs.agents.experts.reference import reference_controller
-from dynenvs.envs.core.base import DynEnv
 from dynenvs.jit.cache import cache_root, is_writable
 from dynenvs.jit.compiled import prepare
+from dynenvs.registration import MUJOCO
 from dynenvs.simulation.world import World
 
 WORLDS = 32  # enough for two threads
@@ -51,15 +52,21 @@ def _exercise(env_id: str) -> None:
     """One step of everything."""
     env = gym.make(env_id, render_mode="rgb_array")
     observation, _ = env.reset(seed=0)
-    action, _ = reference_controller(env).predict(observation)
+    acts = env_id not in MUJOCO
+    action = (
+        reference_controller(env).predict(observation)[0] if acts else env.action_space.sample()
+    )
     env.step(action)
     env.render()
-    assert isinstance(env.unwrapped, DynEnv)
-    world = World(env.unwrapped.model)
+    inner: Any = env.unwrapped
+    world = World(inner.task.model)
     world.step()
     env.close()
     envs = gym.make_vec(env_id, num_envs=WORLDS, num_threads=2)
     observations, _ = envs.reset(seed=0)
-    actions, _ = reference_controller(envs).predict(observations)
+    if acts:
+        actions, _ = reference_controller(envs).predict(observations)
+    else:
+        actions = envs.action_space.sample()
     envs.step(actions)
     envs.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 WIDE = 240  # columns where there is no terminal to fit into; rich's own choice of 80 cuts tables
 
@@ -14,6 +16,8 @@ def open_console() -> Console:
 
     The environment variable COLUMNS sets another width.
     """
+    from rich.console import Console  # here: what prints no table does without
+
     console = Console()
     if console.is_terminal or "COLUMNS" in os.environ:
         return console

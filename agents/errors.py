@@ -24,6 +24,7 @@ EXTRAS = {
     "torch": "train",
     "yaml": "train",
     "matplotlib": "bench",
+    "mujoco": "mjcf",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "onnxscript": "onnx",

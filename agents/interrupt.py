@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from dynenvs.jit.interrupts import interrupt_main_thread
-
 LATER = 3.0  # seconds after which an interrupt that nobody heard is sent again
 
 
@@ -25,7 +23,7 @@ def stopped_by_ctrl_c() -> Iterator[None]:
     over = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        retry = threading.Timer(LATER, lambda: None if over.is_set() else interrupt_main_thread())
+        retry = threading.Timer(LATER, _again, [over])
         retry.daemon = True
         retry.start()
         raise KeyboardInterrupt
@@ -36,3 +34,11 @@ def stopped_by_ctrl_c() -> Iterator[None]:
     finally:
         over.set()
         signal.signal(signal.SIGINT, before)
+
+
+def _again(over: threading.Event) -> None:
+    """Send the interrupt once more, unless what it was to end is over."""
+    from dynenvs.jit.interrupts import interrupt_main_thread  # here: it brings LLVM
+
+    if not over.is_set():
+        interrupt_main_thread()

@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import stable_baselines3
@@ -22,8 +22,11 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
-from dynenvs.envs.core.task import Task
 from dynenvs.files import written_whole
+
+if TYPE_CHECKING:
+    from dynenvs.envs.core.task import Task
+    from dynenvs.envs.mujoco.task import MujocoTask
 
 # Classes, and the packages that they come from
 ALGORITHMS = {
@@ -118,7 +121,7 @@ def read_note(path: Path) -> dict[str, Any]:
 
 
 def load_model(
-    path: Path, env_id: str, *, task: Task | None = None, **options: Any
+    path: Path, env_id: str, *, task: Task | MujocoTask | None = None, **options: Any
 ) -> BaseAlgorithm:
     """The model of a zip; loading runs code that the zip names: trust where it came from.
 

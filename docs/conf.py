@@ -24,13 +24,14 @@ extensions = [
     "sphinx_copybutton",
     "environment_pages",
     "links_outside",
+    "mathml",
     "properties",
 ]
 exclude_patterns = ["_ext", "_static", "_templates", "jupyter_execute"]
 templates_path = ["_templates"]
 nitpicky = True  # what a docstring refers to must be on the site; other packages' types are not
 nitpick_ignore_regex = [("py:class", r"(numpy|gymnasium|os|collections)\..*|[^.]*")]
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]  # the latter for notebooks
 myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_timeout = 3600  # of a cell; the first one compiles the core, on a busy machine slowly

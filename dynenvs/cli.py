@@ -1,45 +1,35 @@
 """The command `dynenvs`: `demo` shows an agent at work, `list` what there is, `bench` how fast,
-`verify` how right, `reproduce` what the sources report; data and learning have their own files."""
+`verify` how right, `reproduce` what the sources report; data and learning have their own files.
+
+What a command needs is imported when it runs: `--help`, `list` and a misspelt word answer at once.
+"""
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import gymnasium as gym
 import typer
-from rich.table import Table
 
 import dynenvs
 from dynenvs.agents.console import open_console
 from dynenvs.agents.data import commands as data
 from dynenvs.agents.errors import UserError, told_plainly
-from dynenvs.agents.evaluation.demo import play, writable
-from dynenvs.agents.evaluation.episode import (
-    environment_id,
-    is_from_file,
-    make,
-    short_name,
-    speeds_of,
-)
 from dynenvs.agents.evaluation.options import parse_options
 from dynenvs.agents.interrupt import stopped_by_ctrl_c
 from dynenvs.agents.learn import commands as learn
+from dynenvs.agents.names import (
+    default_agent,
+    environment_id,
+    is_dataset,
+    is_from_file,
+    short_name,
+    speeds_of,
+)
 from dynenvs.agents.streams import print_anything
-from dynenvs.registration import ENVIRONMENTS
-
-# What acts in each environment; every environment has its expert.
-EXPERTS = {
-    "dynenvs/DoublePendulum-v0": "energy shaping, LQR",
-    "dynenvs/ChainPendulum-v0": "arcs, inverse dynamics",
-    "dynenvs/PlanarHumanoid-v0": "gait, inverse dynamics",
-    "dynenvs/PlanarQuadruped-v0": "gait, inverse dynamics",
-    "dynenvs/Quadruped-v0": "trot, inverse dynamics",
-    "dynenvs/Humanoid-v0": "footsteps, inverse dynamics",
-}
+from dynenvs.registration import ENVIRONMENTS, MUJOCO
 
 # What `demo` tells the robots that may also be told to stand; others draw theirs.
 PACES = {
@@ -86,7 +76,7 @@ def demo(
         str,
         typer.Argument(
             help="humanoid, quadruped, planar-humanoid, planar-quadruped, double-pendulum, "
-            "chain-pendulum, an id, or a robot's file: go2.xml."
+            "chain-pendulum, mujoco-ant, ..., an id, or a robot's file: go2.xml."
         ),
     ] = ("humanoid"),
     seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
@@ -114,12 +104,21 @@ def demo(
         bool, typer.Option("--headless", help="Write a GIF even if there is a display.")
     ] = False,
     agent: Annotated[
-        str, typer.Option(help="expert, random, standing, a shipped policy as ppo, or a zip file.")
-    ] = "expert",
+        str | None,
+        typer.Option(
+            help="expert, random, standing, a shipped policy as ppo, or a zip file; the expert if "
+            "absent, random where there is none."
+        ),
+    ] = None,
     options: data.Options = None,
 ) -> None:
-    """Show an agent at work: in a window where there is a display, else as a GIF."""
+    """Show an agent at work.
+
+    In a window where there is a display, else as a GIF.
+    """
     env_id = environment_id(env)
+    from dynenvs.agents.evaluation.demo import play, writable
+
     chosen = parse_options(env_id, options)
     if terrain is not None:
         chosen["terrain"] = terrain
@@ -130,7 +129,7 @@ def demo(
     file = None if window else writable(output or Path(f"dynenvs-{short_name(env_id)}.gif"))
     play(
         env_id,
-        agent=agent,
+        agent=agent or default_agent(env_id),
         seed=seed,
         steps=steps,
         file=file,
@@ -164,11 +163,9 @@ def view(
     episode: Annotated[int, typer.Option(min=0, help="Which one of a dataset.")] = 0,
     output: Annotated[Path | None, typer.Option(help="HTML file to write.")] = None,
     agent: Annotated[
-        str,
-        typer.Option(
-            "--agent", "--policy", help="expert, random, standing, a shipped policy, or a zip file."
-        ),
-    ] = "expert",
+        str | None,
+        typer.Option("--agent", "--policy", help="As for demo."),
+    ] = None,
     plots: Annotated[
         str | None, typer.Option(help="Plots open at first, with commas: speed,torques.")
     ] = None,
@@ -178,24 +175,30 @@ def view(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live page.")] = 0,
     options: data.Options = None,
 ) -> None:
-    """Show an episode in the browser: one HTML file that needs no network, or live."""
+    """Show an episode in the browser.
+
+    As one HTML file that needs no network, or live while it runs.
+    """
+    dataset = is_dataset(what)
+    env_id = "" if dataset else environment_id(what)
     from dynenvs.viewer.command import show, show_live
-    from dynenvs.viewer.view import is_dataset
 
     wanted = None if plots is None else [name.strip() for name in plots.split(",")]
-    if is_dataset(what):
+    if dataset:
         if live or command or terrain or options:
             raise UserError(f"{what!r} is a dataset: it has its own command and options")
         show(what, output, open_console(), has_display(), episode=episode, plots=wanted)
         return
-    env_id = environment_id(what)
     chosen = parse_options(env_id, options)
     if terrain is not None:
         chosen["terrain"] = terrain
     chosen.setdefault("command", _command_of(env_id, command, chosen.get("terrain")))
     if chosen["command"] is None:
         del chosen["command"]
+    agent = agent or default_agent(env_id)
     common = {"agent": agent, "seed": seed, "steps": steps, "plots": wanted, **chosen}
+    if live and env_id in MUJOCO:
+        raise UserError(f"view: {short_name(env_id)} is not shown live; without --live it is")
     if live:
         show_live(env_id, open_console(), has_display(), port=port, **common)
     else:
@@ -212,18 +215,10 @@ def _command_of(env_id: str, command: str | None, terrain: Any) -> float | tuple
 
 @app.command("list")
 def list_environments() -> None:
-    """Show what environments there are, with the short names that all commands take."""
-    table = Table("environment and id; its expert", "obs", "act", "period", show_lines=True)
-    widest = max(len(short_name(env_id)) for env_id in ENVIRONMENTS)
-    for env_id in ENVIRONMENTS:
-        env = make(env_id)
-        what = (inspect.getdoc(type(env)) or "").partition("\n")[0]
-        sizes = (str(gym.spaces.flatdim(s)) for s in (env.observation_space, env.action_space))
-        names = f"[bold]{short_name(env_id):{widest}}[/bold]  {env_id}"
-        expert = f"expert: {EXPERTS[env_id]}"
-        table.add_row(f"{names}\n{what}\n{expert}", *sizes, f"{1e3 * env.dt:.0f} ms")
-        env.close()
-    open_console().print(table)
+    """List environments, with the short names of commands."""
+    from dynenvs.agents.listing import show
+
+    show(open_console())
 
 
 @app.command("compile")
@@ -231,20 +226,22 @@ def list_environments() -> None:
 def compile_command(
     envs: Annotated[
         list[str] | None,
-        typer.Argument(help="Environments, or all; all if absent.", show_default=False),
+        typer.Argument(
+            help="Environments; all if absent, or by that name, but for the MuJoCo tasks.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Compile ahead what environments and experts call: for images and clusters.
+    """Compile ahead what environments and experts call.
 
-    What is kept serves this version of dynenvs, numba and Python on processors of this kind.
+    For images and clusters.  What is kept serves this version of dynenvs, numba and Python on
+    processors of this kind.
     """
+    names = envs or ["all"]
+    ids = [*ENVIRONMENTS] if "all" in names else [environment_id(name) for name in names]
     from dynenvs.agents.compile import compile_all
 
-    names = envs or ["all"]
-    compile_all(
-        [*ENVIRONMENTS] if "all" in names else [environment_id(name) for name in names],
-        open_console(),
-    )
+    compile_all(ids, open_console())
 
 
 @app.command("bench")
@@ -254,7 +251,12 @@ def bench_command(
         str | None, typer.Option(help="Families of cases, with commas between; all if absent.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few sizes, short turns: to see that all works.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="Few sizes, two environments, short turns, to see that all works: within a minute "
+            "on two cores, once a first run has compiled what it needs.",
+        ),
     ] = False,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Turns of each system; 7, or 3 if quick.")
@@ -269,7 +271,10 @@ def bench_command(
         Path | None, typer.Option(help="Page to write, with the plot beside it.")
     ] = None,
 ) -> None:
-    """Measure speeds beside those of other systems that are installed, in alternation."""
+    """Measure speeds beside other systems' that are installed.
+
+    They take turns.
+    """
     from dynenvs.studies.bench.families import bench, chosen
     from dynenvs.studies.bench.race import Settings
 
@@ -290,9 +295,10 @@ def verify_command(
         Path | None, typer.Option(help="Page to write, with the plot beside it.")
     ] = None,
 ) -> None:
-    """Run scenes with known answers here and in other simulators that are installed.
+    """Run scenes with known answers, here and elsewhere.
 
-    The family "solvers" sets the LCP solvers side by side on a corpus of problems.
+    Elsewhere: in the other simulators that are installed.  The family "solvers" sets the LCP
+    solvers side by side on a corpus of problems.
     """
     from dynenvs.studies.verify import solvers
     from dynenvs.studies.verify.families import missed, verify
@@ -320,7 +326,12 @@ def reproduce_command(
         bool, typer.Option("--list", help="Say what experiments there are.")
     ] = False,
 ) -> None:
-    """Remake the sources' tables and figures, and set them beside what the sources say."""
+    """Remake the sources' tables and figures.
+
+    They are set beside what the sources say.
+    """
+    from rich.table import Table
+
     from dynenvs.studies.bench.peers import MissingPeer
     from dynenvs.studies.reproduce.run import chosen, reproduce
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from dynenvs.agents.data.collect import collect
-from dynenvs.agents.evaluation.episode import environment_id
 from dynenvs.agents.evaluation.evaluate import evaluate, references
+from dynenvs.agents.names import environment_id
 
 NAME = "example-v0"
 

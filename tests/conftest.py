@@ -6,18 +6,35 @@ import os
 import random
 import signal
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from trees import Tree, random_tree
 
 # A shell that starts the tests in the background has them ignore SIGINT, and all their children too
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Examples: the same ones in every run, or random ones by `pytest --hypothesis-profile=random`
+settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
+settings.register_profile("random", database=None, deadline=None, print_blob=True)
+settings.load_profile("fixed")
+
 TREES = 30
 CASES = 3  # of one test that the quick run takes
+LIBRARIES = (
+    "matplotlib",
+    "minari",
+    "mujoco",
+    "onnx",
+    "pinocchio",
+    "ray",
+    "stable_baselines3",
+    "torch",
+)
 NOT_QUICK = {  # files of which the quick run takes nothing, and why
     "test_browser_live.py": "a browser, or a server that others reach",
     "test_browser_playing.py": "a browser",
@@ -46,11 +63,17 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["whole"] = node.config.option.whole
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say what is left out."""
-    if config.option.whole:
-        return None
-    return f"quick run: {CASES} cases of each test, none marked thorough; `pytest --all` runs all"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what is left out; which tests a library's absence skips is told at the end."""
+    lines = []
+    if not config.option.whole:
+        lines.append(f"quick run: {CASES} cases of each test, none marked thorough; ")
+        lines[0] += "`pytest --all` runs all"
+    missing = [name for name in LIBRARIES if find_spec(name) is None]
+    if missing:
+        lines.append(f"not installed, so that their tests are skipped: {', '.join(missing)}; ")
+        lines[-1] += '`pip install -e ".[dev]"` has all'
+    return lines
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import Joint, free
@@ -48,3 +50,13 @@ def middle(mask: NDArray[np.bool_]) -> Array:
     assert len(rows) > 10
     height, width = mask.shape
     return np.array([columns.mean() + 0.5 - width / 2, rows.mean() + 0.5 - height / 2])
+
+
+def delays(gif: Path) -> list[float]:
+    """How long each picture of a GIF stays [s]."""
+    with Image.open(gif) as film:
+        found = []
+        for i in range(getattr(film, "n_frames", 1)):
+            film.seek(i)
+            found.append(1e-3 * film.info["duration"])
+    return found

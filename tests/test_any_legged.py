@@ -12,10 +12,12 @@ from gymnasium.envs.registration import registry
 from solids import read_gaps
 
 import dynenvs
-from dynenvs.agents.evaluation.episode import environment_id, make
+from dynenvs.agents.evaluation.episode import make
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.names import environment_id
 from dynenvs.envs import make_legged
 from dynenvs.envs.legged.stance import find_feet, standing_pose
+from dynenvs.envs.objects import box
 from dynenvs.model.importing import NotCarriedOver
 from dynenvs.model.parts import ModelError
 
@@ -111,6 +113,14 @@ def test_a_world_of_a_batch_is_the_single_environment() -> None:
         np.testing.assert_array_equal(one, many[1])
         action = expert.predict(many)[0]
         one, many = env.step(action[1])[0], envs.step(action)[0]
+
+
+def test_objects_may_lie_about_a_robot_with_keyframes() -> None:
+    """A robot from a file has one at least; in it, they are at zero."""
+    robot = dynenvs.load(quadruped())
+    env = make(make_legged(robot, "Among-v0"), objects=[box(half_size=0.1)])
+    q = robot.keyframes["qpos0"].q
+    np.testing.assert_array_equal(env.model.keyframes["qpos0"].q, [*q, 0, 0, 0, 1, 0, 0, 0])
 
 
 def test_a_file_names_its_environment(tmp_path: Path) -> None:

@@ -54,9 +54,9 @@ def test_fork_after_threads(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: forking with threads
         child.start()
-    assert here.poll(120), "the child hangs"
+    assert here.poll(1800), "the child hangs"
     found = here.recv()
-    child.join(30)
+    child.join(1800)
     assert child.exitcode == 0
     assert found == (bits(_run(name, 4)), bits(trace_batch(batch, actions)))
 
@@ -97,7 +97,7 @@ def test_two_python_threads(name: str) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(300)
+        worker.join(1800)
         assert not worker.is_alive()
     assert found == {seed: [trace] * 3 for seed, trace in expected.items()}
 
@@ -131,7 +131,7 @@ def test_the_interpreter_ends_while_threads_step(name: str) -> None:
         [sys.executable, "-c", STEPPING.format(name=name)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr

@@ -16,6 +16,7 @@ from rich.console import Console
 from dynenvs import cli
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.registration import ENVIRONMENTS
 from dynenvs.simulation.world import World
 from dynenvs.studies.bench import (
     batch,
@@ -163,6 +164,16 @@ def test_the_plot_draws_what_has_sizes(tmp_path: Path) -> None:
     result.x = None
     assert not plot(tmp_path / "none.png", [result])
     assert not (tmp_path / "none.png").exists()
+
+
+def test_a_quick_run_is_small() -> None:
+    """Within a minute on two cores: some hundred systems of a few tenths of a second each, and two
+    environments that must be compiled."""
+    cases: list[Any] = [case for make in families.FAMILIES.values() for case in make(QUICK)]
+    names = [name for case in cases for name, _ in getattr(case, "makers", [])]
+    assert len(names) <= 100
+    words = " ".join([*names, *(case.title for case in cases)])
+    assert {env_id for env_id in ENVIRONMENTS if env_id in words} == set(race.FEW)
 
 
 def test_chosen_cases() -> None:

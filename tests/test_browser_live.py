@@ -34,12 +34,12 @@ class Served:
         self.token = self.document["live"]["token"]
 
     def get(self, path: str, host: str = "127.0.0.1") -> HTTPResponse:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=1800)
         connection.request("GET", path, headers={"Host": f"{host}:{self.port}"})
         return connection.getresponse()
 
     def press(self, key: str, token: str | None = None) -> int:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=1800)
         headers = {"X-Token": self.token if token is None else token}
         connection.request("POST", "/key", body=key.encode(), headers=headers)
         return connection.getresponse().status
@@ -70,10 +70,10 @@ def served() -> Iterator[Served]:
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert ready.wait(300)
+    assert ready.wait(1800)
     yield Served(env, int(found[0].rstrip("/").rpartition(":")[2]))
     stop.set()
-    thread.join(30)
+    thread.join(1800)
     assert not thread.is_alive()
 
 
@@ -131,7 +131,7 @@ def test_nobody_else_on_the_network_can_reach_it(served: Served) -> None:
     if own.startswith("127."):
         pytest.skip("this machine has no address but the loopback's")
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection((own, served.port), timeout=5)
+        socket.create_connection((own, served.port), timeout=60)
 
 
 def test_a_port_that_is_taken_is_told() -> None:

@@ -306,7 +306,7 @@ vectors = st.tuples(numbers, numbers, numbers)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     mass=numbers,
     com=vectors,
@@ -356,7 +356,7 @@ def test_any_numbers_give_a_model_or_a_model_error(
     assert np.isfinite(model.features["friction"]).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(value=st.text(max_size=3) | st.lists(numbers, max_size=4))
 @pytest.mark.thorough
 def test_vectors_of_any_kind_give_a_model_error(value: Any) -> None:

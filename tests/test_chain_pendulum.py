@@ -96,7 +96,7 @@ def test_geometry_and_motors(links: int) -> None:
     np.testing.assert_allclose(env.model.effort_limit, robot.STRENGTH * holding, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(links=st.integers(FEWEST, MOST), seed=st.integers(0, 2**32), noise=st.floats(0.0, 0.2))
 def test_begins_in_the_air_with_a_target_that_only_touching_reaches(
     links: int, seed: int, noise: float
@@ -216,20 +216,48 @@ def bend(constants: Records, turn: float, reach: float, side: float, q: Floats) 
     bend_arc(constants[0], q.shape[0], turn, reach, side, q)
 
 
-@settings(max_examples=40, deadline=None)
+def arc(links: int, turn: float, reach: float, side: float) -> Floats:
+    """Hinge angles for a tip so far out, in lengths of the chain; and they are the same but one."""
+    constants = reference_controller(chain(links)).constants
+    q = np.full(links, np.nan)
+    bend(constants, turn, reach * links * constants["spacing"][0], side, q)
+    assert len(set(q[1:])) == 1
+    assert 0.0 <= side * q[1] <= 2.0 * np.pi / links + 1e-15
+    return q
+
+
+def end(q: Floats) -> Floats:
+    """Where an arc ends, as seen from the pivot [lengths of the chain]."""
+    angle = np.cumsum(q)
+    return np.array([np.sin(angle).mean(), np.cos(angle).mean()])
+
+
 @given(links=st.integers(FEWEST, MOST), reach=st.floats(0.0, 1.0), turn=st.floats(-3.0, 3.0))
 def test_an_arc_ends_where_it_shall(links: int, reach: float, turn: float) -> None:
-    constants = reference_controller(chain(links)).constants
-    spacing = constants["spacing"][0]
-    length = links * spacing
-    q = np.zeros(links)
-    bend(constants, turn, reach * length, -1.0, q)
-    angle = np.cumsum(q)
-    ends = spacing * np.array([np.sin(angle).sum(), np.cos(angle).sum()])
-    wanted = reach * length * np.array([np.sin(turn), np.cos(turn)])
-    np.testing.assert_allclose(ends, wanted, atol=1e-9 * length)
-    assert len(set(q[1:])) == 1
-    assert -2.0 * np.pi / links <= q[1] <= 0.0
+    wanted = reach * np.array([np.sin(turn), np.cos(turn)])
+    np.testing.assert_allclose(end(arc(links, turn, reach, -1.0)), wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("links", range(FEWEST, MOST + 1))
+def test_an_arc_around_full_stretch(links: int, side: float) -> None:
+    """From a full circle to beyond the chain's length.
+
+    Oracle: with so little lacking of n links, sin(n x) / sin(x) = n - n (n^2 - 1) x^2 / 6.
+    """
+    for reach in (0.0, 1e-300, 1e-9, 0.5, 0.9, 0.999):
+        q = arc(links, 0.3, reach, side)
+        wanted = reach * np.array([np.sin(0.3), np.cos(0.3)])
+        np.testing.assert_allclose(end(q), wanted, atol=1e-14)
+    for little in (1e-7, 1e-10, 1e-13):
+        q = arc(links, 0.3, 1.0 - little, side)
+        lacking = links - (1.0 - little) * links
+        bent = 2.0 * np.sqrt(6.0 * lacking / (links * (links**2 - 1)))
+        np.testing.assert_allclose(side * q[1], bent, rtol=max(1e-6, 1e-15 / little))
+    for beyond in (1.0, np.nextafter(1.0, 2.0), 1.5, 1e6):
+        straight = np.zeros(links)
+        straight[0] = 0.3
+        np.testing.assert_array_equal(arc(links, 0.3, beyond, side), straight)
 
 
 @pytest.mark.parametrize("links", [2, 3, 5, 8, 12, 15])

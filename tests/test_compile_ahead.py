@@ -30,7 +30,7 @@ def run(code: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "DYNENVS_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1800,
         check=False,
     )
 

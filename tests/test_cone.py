@@ -60,7 +60,7 @@ def coulomb(mu: float, p: Array, u: Array, slack: float) -> None:
             np.testing.assert_allclose(friction, expected, atol=slack * (1e4 + pn))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 10**6),
     contacts=st.integers(1, 6),

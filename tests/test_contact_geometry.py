@@ -96,7 +96,7 @@ def test_gaps_do_not_depend_on_the_frame_or_on_the_order(kinds: tuple[str, str])
 SPAN = st.floats(-0.3, 0.3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @example((0.0, 0.25, 0.25), 0.0, 0)  # so far apart that no slot is filled
 @given(
     st.tuples(SPAN, SPAN, SPAN), st.sampled_from([0.0, 1e-9, 1e-6, 1e-3, 0.5]), st.integers(0, 2)

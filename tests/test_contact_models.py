@@ -95,7 +95,7 @@ def test_penalty_friction_creeps_where_it_should_stick() -> None:
     assert done.v[-1, 0] == pytest.approx(5e-3 * np.tan(slope) / 0.5, rel=0.02)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), e=st.floats(0.0, 1.0))
 def test_a_frictionless_impact_is_newton_s(seed: int, e: float) -> None:
     """Poisson's hypothesis without friction: u_n+ = -e u_n."""
@@ -108,7 +108,7 @@ def test_a_frictionless_impact_is_newton_s(seed: int, e: float) -> None:
     assert impact.impulse[:2] == pytest.approx([0, 0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), e=st.floats(0.0, 1.0), friction=st.floats(0.0, 2.0))
 def test_impacts_obey_the_laws(seed: int, e: float, friction: float) -> None:
     """No approach after, impulse in the cone, p = (1 + e) p_c, no energy made."""

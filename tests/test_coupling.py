@@ -39,7 +39,7 @@ def test_vector_sums_are_those_of_the_plain_loops(high: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 14))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_coupling_is_that_of_the_mass_matrix(seed: int, nv: int, rows: int) -> None:
     """G = J W J^T, exactly symmetric; rows on random branches, some coordinates do not yield."""
     rng = np.random.default_rng(seed)

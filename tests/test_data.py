@@ -26,9 +26,9 @@ from dynenvs.agents.data.export import transitions  # noqa: E402
 from dynenvs.agents.data.replay import replay  # noqa: E402
 from dynenvs.agents.data.teaching import STANDARD  # noqa: E402
 from dynenvs.agents.errors import install_hint  # noqa: E402
-from dynenvs.agents.evaluation.episode import environment_id  # noqa: E402
 from dynenvs.agents.evaluation.rollout import make_batch  # noqa: E402
 from dynenvs.agents.experts.reference import reference_controller  # noqa: E402
+from dynenvs.agents.names import environment_id  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("root")
 

@@ -17,9 +17,7 @@ from rollouts import FREE, IDS, bits, every_env, every_walker, hold, idle, make,
 
 from dynenvs.envs.core.base import DynEnv
 
-quick = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 REFUSED = (ValueError, TypeError)
 

@@ -15,7 +15,6 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeAwareObservation
 from rollouts import every_env, every_walker, hold, idle, make
 
-from dynenvs.agents import make_sb3_vec_env
 from dynenvs.agents.evaluation.episode import make as make_counting
 from dynenvs.agents.evaluation.episode import run_episode
 from dynenvs.agents.evaluation.rollout import run_all
@@ -35,6 +34,8 @@ def _json_spec(**options: Any) -> EnvSpec:
 
 def _sb3(**options: Any) -> Any:
     pytest.importorskip("stable_baselines3")
+    from dynenvs.agents import make_sb3_vec_env
+
     return make_sb3_vec_env(PENDULUM, 2, **options)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from dynenvs.agents.errors import install_hint
 
 PROGRAM = """
@@ -36,6 +38,7 @@ def test_says_what_to_install() -> None:
 
 def test_training_and_cloning_need_no_minari() -> None:
     """The extra `train` alone: what learns without a dataset is there."""
+    pytest.importorskip("stable_baselines3")
     program = """
 import sys
 sys.modules["minari"] = sys.modules["h5py"] = None  # as if they were not there

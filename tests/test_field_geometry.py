@@ -147,7 +147,7 @@ def surface(heights: Array, half: float, x: Array, y: Array) -> Array:
     return np.asarray(np.einsum("...i,...ij,...j->...", a, around, b))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from([2, 3, 9]))
 def test_no_place_is_higher_or_steeper_than_the_top(seed: int, n: int) -> None:
     """Of the splines, which overshoot their points."""

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,9 @@ import pytest
 from dynenvs.envs.core import worlds
 from dynenvs.jit import compiled, compiling, interrupts
 from dynenvs.jit.compiled import apart, kernel
-from dynenvs.lcp.workspace import workspace_size
+from dynenvs.jit.estimate import Speed
 
+MINUTES = 600.0  # of which an interrupt is to leave nothing [s]
 UNIT = "dynenvs.contact.assembly.loops.hold_loops"  # small
 COMPILE = f"""
 import sys
@@ -49,7 +49,7 @@ def start(code: str, cache: Path | str, **environment: str) -> subprocess.Popen[
 
 def end(process: subprocess.Popen[str]) -> tuple[str, str]:
     """What it printed on stdout and stderr."""
-    out, err = process.communicate(timeout=600)
+    out, err = process.communicate(timeout=1800)
     assert process.returncode == 0, err
     return out, err
 
@@ -97,7 +97,7 @@ def test_the_message_says_what_how_long_and_where(tmp_path: Path) -> None:
     _, err = end(start(COMPILE, tmp_path, DYNENVS_COMPILERS="1"))
     lines = err.splitlines()
     assert lines[0] == (
-        f"dynenvs: compiling a test: one part, about 60 s on one idle core; kept in {tmp_path}"
+        f"dynenvs: compiling a test: one part, about 60 to 180 s on one core; kept in {tmp_path}"
     )
     assert lines[1].startswith("dynenvs: compiled in ")
     assert len(lines) == 2
@@ -129,34 +129,6 @@ IndexDataCacheFile._save_data = fail
     assert err.count("cannot keep machine code in") == 1
 
 
-def test_progress_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """After each part; what is quick is not worth a word."""
-
-    class Part:
-        py_func = workspace_size.py_func  # type: ignore[attr-defined]
-
-        def __init__(self) -> None:
-            self.ready = False
-
-        def is_compiled_for(self, _: Any) -> bool:
-            return self.ready
-
-        def compile(self, _: Any) -> None:
-            self.ready = True
-
-    monkeypatch.setattr(compiling, "start_helper", lambda _: None)
-    monkeypatch.setattr(compiling, "compiles_elsewhere", lambda _: False)
-    monkeypatch.setattr(compiling, "turn_to_compile", lambda *_: nullcontext(True))
-    for seconds, lines in ((10.0, 4), (0.1, 0)):
-        jobs: Any = [compiling.Job(Part(), (), seconds) for _ in range(3)]  # type: ignore[arg-type]
-        compiling.compile_jobs("a test", jobs)
-        told = capsys.readouterr().err.splitlines()
-        assert len(told) == lines
-        assert not lines or told[1].startswith("dynenvs: 1 of 3 parts after ")
-
-
 @kernel(seconds=60)
 def _called_by_a_function(x: float) -> float:
     return 3.0 * x
@@ -167,24 +139,14 @@ def test_what_a_function_calls_is_told_the_first_time(
 ) -> None:
     """No silent wait: as `solve_lcp`, `aba` and `inverse_dynamics` do."""
     monkeypatch.setattr(compiling, "compiles_elsewhere", lambda _: False)
+    monkeypatch.setattr(compiling, "_speed", Speed())
     compiled.prepare_once("a test", _called_by_a_function, (2.0,))
     first = capsys.readouterr().err
     assert first.startswith(
-        "dynenvs: compiling a test: one part, about 60 s on one idle core; kept"
+        "dynenvs: compiling a test: one part, about 60 to 180 s on one core; kept"
     )
     compiled.prepare_once("a test", _called_by_a_function, (2.0,))
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "alone", "helped"),
-    [((30.0, 2.0), 32.0, 30.0), ((10.0, 12.0, 9.0), 31.0, 15.5), ((8.0,), 8.0, 8.0)],
-)
-def test_two_processes_share_out_parts_and_divide_none(
-    seconds: tuple[float, ...], alone: float, helped: float
-) -> None:
-    assert compiling._about(seconds, 1) == alone
-    assert compiling._about(seconds, 2) == helped
 
 
 # Interrupted
@@ -218,13 +180,12 @@ def test_an_interrupt_waits_for_the_kernel_that_runs(monkeypatch: pytest.MonkeyP
 
     def work() -> None:
         answers.append(_calls_it(x))
-        threading.Event().wait(20.0)
+        threading.Event().wait(MINUTES)
+        answers.append(0)
 
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert time.monotonic() - begin < 15.0  # it wakes up who sleeps
-    assert answers == [7]
+    assert answers == [7]  # it wakes up who sleeps
     np.testing.assert_array_equal(x, [1.0, 5.0])
     assert signal.getsignal(signal.SIGINT) is before
     assert not interrupts._before
@@ -253,7 +214,7 @@ def test_an_interrupt_while_llvm_makes_machine_code_is_not_lost(
 
     def work() -> None:
         assert _compiled_late(3.0) == 6.0
-        time.sleep(10.0)  # it may come a moment after a compiling as short as this one
+        time.sleep(MINUTES)  # it may come a moment after a compiling as short as this one
 
     with pytest.raises(KeyboardInterrupt):
         work()
@@ -291,9 +252,9 @@ def test_an_interrupt_while_compiling_changes_nothing(
 STEP = """
 import os, signal, sys, threading
 import gymnasium as gym, dynenvs
+env = gym.make("dynenvs/PlanarHumanoid-v0").unwrapped
 if len(sys.argv) > 1:
     threading.Timer(float(sys.argv[1]), lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-env = gym.make("dynenvs/PlanarHumanoid-v0").unwrapped
 while True:
     try:
         env.reset(seed=0)
@@ -321,36 +282,29 @@ def test_first_steps_from_an_empty_cache_give_the_same_bits(tmp_path: Path) -> N
 
 
 WORKERS = """
-import time
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import SubprocVecEnv
 if __name__ == "__main__":
-    begin = time.monotonic()
-    envs = make_vec_env("dynenvs:dynenvs/Humanoid-v0", COUNT, vec_env_cls=SubprocVecEnv)
+    envs = make_vec_env("dynenvs:dynenvs/Humanoid-v0", 16, vec_env_cls=SubprocVecEnv)
     envs.reset()
     for _ in range(3):
-        envs.step([envs.action_space.sample() for _ in range(COUNT)])
-    print(time.monotonic() - begin)
+        envs.step([envs.action_space.sample() for _ in range(16)])
     envs.close()
 """
 
 
 @pytest.mark.slow
-def test_sixteen_processes_start_hardly_later_than_one(tmp_path: Path) -> None:
-    """stable-baselines3's own process a world, on an empty cache."""
-    seconds, told = {}, {}
-    for count in (1, 16):
-        script = tmp_path / f"{count}.py"
-        script.write_text(WORKERS.replace("COUNT", str(count)))
-        process = subprocess.Popen(
-            [sys.executable, str(script)],
-            env={**os.environ, "DYNENVS_CACHE_DIR": str(tmp_path / f"cache {count}")},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        out, told[count] = end(process)
-        seconds[count] = float(out)
-    print(seconds)
-    assert told[16].count("compiling the dynamics") == 1
-    assert seconds[16] < 2.0 * seconds[1]
+def test_of_sixteen_processes_one_compiles(tmp_path: Path) -> None:
+    """stable-baselines3's own process a world, on an empty cache: the others wait and load."""
+    pytest.importorskip("stable_baselines3")
+    script = tmp_path / "workers.py"
+    script.write_text(WORKERS)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        env={**os.environ, "DYNENVS_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _, told = end(process)
+    assert told.count("compiling the dynamics") == 1

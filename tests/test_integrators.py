@@ -160,7 +160,7 @@ def test_momentum_is_kept_in_free_flight() -> None:
     close(np.linalg.norm(end.q[-1][3:7]), 1.0, 1e-15)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rate_is_the_slope_of_plus(seed: int) -> None:
     """qdot of every joint type: d/dh q (+) h v at zero; and plus keeps quaternions' length."""

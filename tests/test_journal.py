@@ -73,7 +73,7 @@ def in_another_process(count: int, **options: Any) -> subprocess.Popen[str]:
 
 def wait_for(path: Path, size: int, process: subprocess.Popen[str]) -> None:
     """Until a file has so many bytes."""
-    deadline = time.time() + 300
+    deadline = time.time() + 1800
     while not (path.is_file() and path.stat().st_size >= size):
         assert process.poll() is None, process.communicate()
         assert time.time() < deadline

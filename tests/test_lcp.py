@@ -169,7 +169,7 @@ DRAWS = {"seed": st.integers(0, 2**32 - 1), "contacts": st.integers(1, 8)}
 DRAWS |= {"nv": st.integers(1, 8), "nd": st.sampled_from([2, 4, 8])}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(spread=st.floats(0, 2), **DRAWS)
 def test_any_contacts_are_certified(
     seed: int, contacts: int, nv: int, nd: int, spread: float

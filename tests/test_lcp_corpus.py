@@ -133,7 +133,7 @@ def test_newtons_method_takes_newtons_steps(n: int) -> None:
         assert result.iterations <= 20
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 20), degenerate=st.booleans())
 @example(seed=131233, n=5, degenerate=False)  # rounding once left nothing to end a step
 def test_p_matrices_by_all_methods(seed: int, n: int, degenerate: bool) -> None:
@@ -149,7 +149,7 @@ def test_p_matrices_by_all_methods(seed: int, n: int, degenerate: bool) -> None:
         np.testing.assert_allclose(result.z, first.z, atol=1e-8 * size)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30))
 def test_copositive_problems(seed: int, n: int) -> None:
     """Strictly copositive: there is an answer, and Lemke's method finds it (CPS 4.4.9)."""
@@ -158,7 +158,7 @@ def test_copositive_problems(seed: int, n: int) -> None:
         assert right(problem, solve_lcp(problem.A, problem.b, method=method).z)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 25))
 def test_redundant_and_unsolvable_problems(seed: int, n: int) -> None:
     """Half the rank is missing; or a row that cannot become positive."""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynenvs.agents.evaluation.episode import Episode, environment_id, make, run_episode, short_name
+from dynenvs.agents.evaluation.episode import Episode, make, run_episode
 from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up, trace_feet
+from dynenvs.agents.names import environment_id, short_name
 from dynenvs.envs.planar.walker import PlanarWalker
-from dynenvs.registration import ENVIRONMENTS
+from dynenvs.registration import ENVIRONMENTS, MUJOCO
 
 STEPS = 50
 
@@ -69,6 +70,16 @@ def test_sliding_feet_slip_by_what_they_slide(name: str) -> None:
     q, impulses = standing(env)
     q[:, 0] = np.linspace(0.0, 0.003, STEPS)
     assert measure_gait(env, episode(env, q, impulses)).slip == pytest.approx(0.003)
+
+
+def test_a_distance_is_along_the_path() -> None:
+    """There and half of the way back."""
+    env = walker("planar-humanoid")
+    q, impulses = standing(env)
+    q[:, 0] = np.interp(np.arange(STEPS), (0, 20, STEPS - 1), (0.0, 0.5, 0.25))
+    gait = measure_gait(env, episode(env, q, impulses))
+    assert gait.distance == pytest.approx(0.75)
+    assert gait.mean_speed == pytest.approx(0.25 / (STEPS * env.dt))
 
 
 def test_sliding_back_and_forth_is_slip_too() -> None:
@@ -202,9 +213,15 @@ def test_names() -> None:
         bare = env_id.removeprefix("dynenvs/")
         for known in (name, env_id, bare, bare.removesuffix("-v0"), name.upper()):
             assert environment_id(known) == env_id
-    for unknown in ("cat", "pendulum", ""):
-        words = f"unknown environment {unknown!r}; choose from: {', '.join(short)}, "
-        words += r"or a robot's \.xml or \.urdf"
+    assert short_name("dynenvs/MujocoWalker2d-v5") == "mujoco-walker2d"
+    choices = ", ".join([*short, *map(short_name, MUJOCO)])
+    for unknown, meant in (
+        ("cat", ""),
+        ("pendulum", r"; did you mean 'chain-pendulum'\?"),
+        ("", ""),
+    ):
+        words = f"unknown environment {unknown!r}; choose from: {choices}, "
+        words += rf"or a robot's \.xml or \.urdf{meant}"
         with pytest.raises(ValueError, match=f"^{words}$"):
             environment_id(unknown)
     with pytest.raises(ValueError, match="no option 'command'"):

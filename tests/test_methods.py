@@ -52,7 +52,7 @@ def serial_chain(
     return builder.build()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_all_methods_agree(seed: int) -> None:
     """1e-12 of the largest acceleration, all joint types, armature, damping, massless links.
@@ -70,7 +70,7 @@ def test_all_methods_agree(seed: int) -> None:
         assert np.abs(found - expected).max() <= bound * np.abs(expected).max(), method
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_body_frames_tell_what_world_frames_tell(seed: int) -> None:
     """M, h and M y of this layer are the core's, which works in world axes."""
@@ -86,7 +86,7 @@ def test_body_frames_tell_what_world_frames_tell(seed: int) -> None:
     np.testing.assert_allclose(bias_forces(here), h, atol=1e-11 * max(1.0, np.abs(h).max()))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_doubles_come_near_the_fifty_digit_answer(seed: int) -> None:
     """The reference runs the same passes in other numbers: well-conditioned trees show no error."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,6 +14,8 @@ from gymnasium.vector import AutoresetMode
 import dynenvs
 from dynenvs.envs.mujoco.view import View
 from dynenvs.registration import MUJOCO
+
+mujoco: Any = pytest.importorskip("mujoco")
 
 NAMES = [name.removeprefix("dynenvs/Mujoco") for name in MUJOCO]
 
@@ -166,7 +169,6 @@ def test_same_step_and_no_autoreset() -> None:
 
 def test_flight_converges_to_mujocos() -> None:
     """Without contact both solve one equation of motion: the error halves with the step."""
-    mujoco = pytest.importorskip("mujoco")
     ours, theirs = pair("Hopper-v5")
     ours.reset(seed=0)
     theirs.reset(seed=0)
@@ -223,7 +225,6 @@ def test_copies_and_pictures() -> None:
 
 def test_quantities_of_bodies_are_mujocos() -> None:
     """Inertias and velocities about the whole robot's centre of mass."""
-    pytest.importorskip("mujoco")
     theirs = gym.make("Humanoid-v5").unwrapped
     theirs.reset(seed=0)
     model, data = theirs.model, theirs.data
@@ -243,7 +244,6 @@ def test_quantities_of_bodies_are_mujocos() -> None:
 
 def test_contact_forces_are_moved_as_mujoco_moves_wrenches() -> None:
     """From each body's centre of mass to the robot's, once it has fallen to the ground."""
-    mujoco = pytest.importorskip("mujoco")
     theirs = gym.make("Humanoid-v5").unwrapped
     theirs.reset(seed=0)
     model, data = theirs.model, theirs.data

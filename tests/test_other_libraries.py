@@ -57,7 +57,7 @@ def test_block_runs_by_itself(title: str, block: str, tmp_path: Path) -> None:
         env={**os.environ, **here},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stderr

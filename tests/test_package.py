@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -26,7 +27,7 @@ def python(code: str, cwd: Path, **environment: str) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -69,6 +70,26 @@ def test_version_is_the_distribution_s() -> None:
     assert importlib.metadata.version("dynenvs") == dynenvs.__version__
 
 
+def test_the_tests_of_the_readme_pull_no_torch() -> None:
+    """The extra `test`, with the extras that it takes in; `dev` has what they lack."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+
+    def packages(extra: str) -> set[str]:
+        found = set()
+        for line in extras[extra]:
+            name, others = re.match(r"([\w-]+)(?:\[([\w,]+)\])?", line).groups()  # type: ignore[union-attr]
+            if name == "dynenvs":
+                found |= set[str]().union(*map(packages, others.split(",")))
+            found.add(name)
+        return found
+
+    heavy = {"stable-baselines3", "ray", "onnxscript", "tianshou", "torchrl", "tensorboard"}
+    assert not heavy & packages("test")
+    assert heavy <= packages("dev")
+    assert packages("test") >= {"hypothesis", "minari", "mujoco", "pin", "pytest", "pytest-xdist"}
+
+
 def test_types_and_links_are_in_place() -> None:
     package = Path(dynenvs.__file__).parent
     assert (package / "py.typed").is_file()
@@ -84,6 +105,26 @@ heavy = {"numba", "pygame", "torch", "scipy", "stable_baselines3", "matplotlib"}
 print(sorted(heavy), sorted(e for e in gymnasium.registry if e.startswith("dynenvs/")))
 """
     assert python(code, tmp_path).strip() == f"[] {sorted([*ENVIRONMENTS, *LEGGED, *MUJOCO])}"
+
+
+def test_an_environment_is_made_of_its_own_modules(tmp_path: Path) -> None:
+    """A pendulum without the other robots, the experts, the renderer, the command line."""
+    code = """
+import sys, dynenvs, gymnasium as gym
+print(*sorted(name for name in sys.modules if name.partition(".")[0] == "dynenvs"))
+gym.make("dynenvs/DoublePendulum-v0")
+print(*sys.modules)
+"""
+    imported, made = (line.split() for line in python(code, tmp_path).splitlines())
+    assert imported == ["dynenvs", "dynenvs.registration"]
+    foreign = {"PIL", "minari", "mujoco", "pygame", "rich", "stable_baselines3", "torch", "typer"}
+    assert foreign & {name.partition(".")[0] for name in made} == set()
+    rooms = {name.split(".")[1] for name in made if name.startswith("dynenvs.")}
+    assert rooms & {"agents", "cli", "studies", "viewer"} == set()
+    envs = {name.removeprefix("dynenvs.envs.") for name in made if name.startswith("dynenvs.envs.")}
+    shared = {name for name in envs if name.partition(".")[0] in ("checks", "core")}
+    own = {"pendulum", "pendulum.double_pendulum", "robots", "robots.pendulum"}
+    assert envs - shared == own
 
 
 @pytest.mark.thorough

@@ -45,6 +45,45 @@ def test_clean_sensors_are_taken_at_their_word(name: str) -> None:
     assert np.sqrt(state[:, 1]).max() < 0.05
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (DOUBLE, {"timestep": 0.02, "frame_skip": 50}),
+        (CHAIN, {"timestep": 0.02, "frame_skip": 50}),
+        (CHAIN, {"observation_noise": 100.0}),
+    ],
+)
+def test_what_runs_away_is_forgotten(name: str, options: dict[str, Any]) -> None:
+    """Of long steps, or from wild readings; the expert then acts as one that has just begun."""
+    envs = make_batch(name, 8, **options)
+    expert, state, forgot = reference_controller(envs), None, 0
+    seen, _ = envs.reset(seed=0)
+    for _ in range(30):
+        fresh, _ = expert.predict(seen)
+        action, after = expert.predict(seen, state)
+        assert np.isfinite(after).all()
+        if state is not None:
+            begun = state[:, 0] == 0.0
+            np.testing.assert_array_equal(action[begun], fresh[begun])
+            forgot += int(begun.sum())
+        state = after
+        seen, _, _, _, _ = envs.step(action)
+    assert forgot > 0
+
+
+def test_a_level_chain_in_the_wall_is_foreseen_too() -> None:
+    """All hinges lie right behind the tip: no force on the tip turns any (0 / 0 before)."""
+    envs = make_batch(CHAIN, 1, links=2, surface="wall", num_threads=1)
+    expert = reference_controller(envs)
+    for seed in range(8):
+        seen, _ = envs.reset(seed=seed)
+        seen[0, :2] = np.pi / 2, 0.0
+        seen[0, 2:4] = -np.random.default_rng(seed).uniform(0.1, 1.0, 2)
+        _, state = expert.predict(seen)
+        assert np.isfinite(state).all()
+        assert state[0, 0] == 1.0
+
+
 @pytest.mark.parametrize("name", [DOUBLE, CHAIN])
 def test_it_foresees_velocities_better_than_sensors_see_them(name: str) -> None:
     """Foretold for the next observation, from noise of 0.9 rad/s: to a fifth of that."""

@@ -34,7 +34,7 @@ def run(cache: Path, compiler: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "DYNENVS_CACHE_DIR": str(cache), "DYNENVS_COMPILER": compiler},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
 

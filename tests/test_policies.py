@@ -194,10 +194,9 @@ def test_commands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Train, then evaluate the zip, with a table, a file and a film; the page of results."""
-    monkeypatch.setattr(demo, "FILM_LENGTH", 0.4)
     small = [f"--set={name}={json.dumps(value)}" for name, value in SMALL.items()]
     assert run(monkeypatch, "train", "ppo", "double-pendulum", *small, "--out", "run") == 0
-    out = ("--json", "out.json", "--video", "film.gif")
+    out = ("--json", "out.json", "--video", "film.gif", "--option", "max_episode_steps=20")
     zip_ = "run/best.zip"
     assert (
         run(monkeypatch, "evaluate", "double-pendulum", "--agent", zip_, "--episodes", "2", *out)
@@ -215,7 +214,6 @@ def test_a_shipped_policy_is_shown_and_evaluated_by_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A file in the package's folder is all that it takes; scores are blank without an expert."""
-    monkeypatch.setattr(demo, "FILM_LENGTH", 0.1)
     monkeypatch.setattr(demo, "WARM_UP", 1)
     monkeypatch.setattr(actors, "SHIPPED", tmp_path)
     model = PPO("MlpPolicy", gym.make(PENDULUM), policy_kwargs={"net_arch": [4]})

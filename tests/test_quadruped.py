@@ -285,6 +285,16 @@ def _episode(env: LeggedRobot, q: Any, loaded: bool = True) -> Episode:
     return Episode(q[0], q, impulses, none, none[:, 0], command, "stopped", False, 0.0, 0, 0, 1.0)
 
 
+def test_a_distance_is_along_the_path() -> None:
+    """Of a robot that is carried once around a circle of 2 m."""
+    env = quadruped()
+    env.reset(seed=0)
+    q = np.tile(env.worlds.states["q"][0], (401, 1))
+    turn = np.linspace(0.0, 2.0 * np.pi, 401)
+    q[:, :2] += 2.0 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    assert measure_trot(env, _episode(env, q)).distance == pytest.approx(4.0 * np.pi, rel=1e-4)
+
+
 def test_measures_slip_and_velocity() -> None:
     """A robot that is dragged along slips as far as it goes, and has that velocity."""
     env = quadruped()

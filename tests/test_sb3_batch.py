@@ -11,10 +11,10 @@ from batches import assert_same
 from gymnasium.wrappers import TimeLimit
 from rollouts import IDS, every_env, make
 
+pytest.importorskip("stable_baselines3")
+
 from dynenvs.agents import make_sb3_vec_env
 from dynenvs.agents.sb3 import WorldsVecEnv
-
-pytest.importorskip("stable_baselines3")
 
 COUNT = 3
 

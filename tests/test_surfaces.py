@@ -52,7 +52,7 @@ def pair(name: str, seed: int) -> tuple[SlidingContact, Array, Array]:
     return contact, rng.uniform(0.2, 0.8, 5), rng.normal(size=5) * 0.3
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(name=st.sampled_from(sorted(SURFACES)), u=st.tuples(*[st.floats(0.1, 0.9)] * 2))
 def test_derivatives_of_surfaces(name: str, u: tuple[float, float]) -> None:
     """Every derivative is the difference of the one below it; out is where it should be."""

@@ -115,6 +115,7 @@ SLAB = CUBE * [0.3, 0.2, 0.1]
 
 
 def robot() -> Model:
+    pytest.importorskip("mujoco")
     text = MJCF.format(vertex=" ".join(str(x) for x in SLAB.ravel()))
     return dynenvs.load(text)
 
@@ -146,6 +147,7 @@ URDF = """
 
 def test_visuals_of_urdf_and_such_as_are_missing(tmp_path: Path) -> None:
     """A visual moves nothing: where its mesh is missing the robot loads without it."""
+    pytest.importorskip("mujoco")
     points, triangles = closed(SLAB)
     lines = [f"v {x} {y} {z}" for x, y, z in points]
     lines += [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in triangles]
@@ -208,6 +210,7 @@ def test_visuals_are_drawn_instead_of_what_touches_or_not() -> None:
 @pytest.mark.thorough
 def test_walkers_wear_their_visuals() -> None:
     """The environment's model has the robot's surfaces beside its ground."""
+    pytest.importorskip("mujoco")
     file = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCarriedOver)

@@ -205,7 +205,7 @@ assert not pygame.display.get_init()
         env={k: v for k, v in os.environ.items() if k not in hidden},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert done.stdout.strip().endswith("(48, 64, 3)"), done.stderr

@@ -20,7 +20,7 @@ from dynenvs.agents.data.origin import code_permalink
 from dynenvs.agents.data.teaching import EVERY, is_plain, shares, standard_noise
 from dynenvs.agents.evaluation.actors import actor, shipped_file
 from dynenvs.agents.evaluation.episode import step_limit
-from dynenvs.agents.evaluation.evaluate import evaluate, has_expert
+from dynenvs.agents.evaluation.evaluate import evaluate, reference_agents
 from dynenvs.agents.evaluation.options import plain_options, spec_with, spoken
 from dynenvs.agents.evaluation.rollout import Run, make_batch, rollout
 from dynenvs.files import folders_above
@@ -265,7 +265,7 @@ def _references(plan: Plan, threads: int | None, mean: float, count: int) -> dic
     for key, who in (("ref_min_score", "random"), ("ref_max_score", "expert")):
         if who == plan.agent and plan.noise == 0.0 and count >= REFERENCES:
             scores[key] = mean
-        elif who == "random" or has_expert(plan.env_id, **plan.options):
+        elif who == "random" or who in reference_agents(plan.env_id, **plan.options):
             result = evaluate(plan.env_id, who, REFERENCES, threads, first_seed=0, **plan.options)
             scores[key] = result.mean_return
     return {**scores, "num_episodes_average_score": REFERENCES}

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from dynenvs.agents.console import open_console
 from dynenvs.agents.errors import told_plainly
-from dynenvs.agents.evaluation.episode import environment_id
 from dynenvs.agents.evaluation.options import parse_options
+from dynenvs.agents.names import own_environment
 
 Env = Annotated[str, typer.Argument(help="humanoid, quadruped, double-pendulum, ..., or an id.")]
 Dataset = Annotated[str, typer.Argument(help='Its id, or short: "humanoid", "humanoid/expert-v0".')]
@@ -67,21 +66,19 @@ def collect(
     threads: Threads = None,
     ray: Ray = None,
 ) -> None:
-    """Write episodes as a Minari dataset; interrupted, it goes on where it stopped."""
+    """Write episodes as a Minari dataset.
+
+    Interrupted, it goes on where it stopped.
+    """
+    env_id = own_environment(
+        env, "collect", "has no expert, and keeps no states; minari.DataCollector records it"
+    )
+    from dynenvs.agents.bars import collecting
     from dynenvs.agents.data.collect import AUTHOR, collect
 
-    env_id = environment_id(env)
     chosen = parse_options(env_id, options)
     console = open_console()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("collecting")
-
-        def report(done: int, steps: int) -> None:
-            progress.update(task, description=f"{done} of {episodes} episodes, {steps:,} steps")
-
+    with collecting(episodes, console) as report:
         made = collect(
             env_id,
             episodes,
@@ -107,7 +104,7 @@ def collect(
 
 @told_plainly
 def replay(dataset: Dataset, threads: Threads = None) -> None:
-    """Replay a dataset's actions and compare everything bit for bit."""
+    """Replay a dataset's actions and compare every bit."""
     from dynenvs.agents.data.dataset import open_dataset
     from dynenvs.agents.data.replay import replay
 
@@ -139,7 +136,10 @@ def starts(
     count: Annotated[int, typer.Option(min=1, help="How many states, at most.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
 ) -> None:
-    """Write states of a dataset in which episodes can begin: the option `starts`."""
+    """Write states of a dataset in which episodes can begin.
+
+    They are for the environments' option `starts`.
+    """
     from dynenvs.agents.data.dataset import open_dataset
     from dynenvs.agents.data.starts import make_starts
     from dynenvs.agents.files import check_writable

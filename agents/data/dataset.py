@@ -27,9 +27,9 @@ from minari.storage import get_dataset_path
 from numpy.typing import NDArray
 
 from dynenvs.agents.data.card import FILE
-from dynenvs.agents.evaluation.episode import environment_id, short_name
 from dynenvs.agents.evaluation.rollout import Run
 from dynenvs.agents.files import check_space
+from dynenvs.agents.names import own_environment, short_name
 
 LARGEST = 32_000  # bytes of a state that is stored as it is
 PACKED = ".zlib"
@@ -182,12 +182,13 @@ def open_dataset(name: str) -> MinariDataset:
 
     Raises:
         FileNotFoundError: there is none; says how one is made.
-        ValueError: it cannot be read.
+        ValueError: it cannot be read; no such environment, or one of Gymnasium's MuJoCo tasks.
     """
     full = name
     if not name.startswith("dynenvs/"):
         env, _, rest = name.partition("/")
-        full = dataset_id(environment_id(env), rest or "expert-v0")
+        env_id = own_environment(env, f"dataset {name!r}", "has none: collect does not take it")
+        full = dataset_id(env_id, rest or "expert-v0")
     if not (get_dataset_path(full) / "data").is_dir():
         env = full.split("/")[1] if full.count("/") > 1 else "humanoid"
         raise FileNotFoundError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
+from dynenvs.agents.names import did_you_mean
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
@@ -37,14 +39,15 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
         return reference_controller(env)
     if what == "standing":
         return StandingController(env)
-    path = shipped_file(env_id, what)
-    if not path.is_file():
-        path = Path(what)
-    if not path.is_file():
-        if path.suffix == ".zip":
+    path = policy_file(env_id, what)
+    if path is None:
+        if what.endswith(".zip"):
             raise FileNotFoundError(f"there is no file {what!r}")
-        known = ", ".join((*NAMES, *shipped(env_id)))
-        raise ValueError(f"unknown agent {what!r}; choose from: {known}, or a zip file")
+        known = (*NAMES, *shipped(env_id))
+        raise ValueError(
+            f"unknown agent {what!r}; choose from: {', '.join(known)}, or a zip file"
+            f"{did_you_mean(what, known)}"
+        )
     from dynenvs.agents.policy_file import load_model
 
     model: Any = load_model(path, env_id, task=env.task)
@@ -74,6 +77,18 @@ class Chance:
         """Actions, shape (nu,) or (n, nu)."""
         shape = (*np.shape(observation)[:-1], self.size)
         return self.generator.uniform(-1.0, 1.0, shape).astype(np.float32), state
+
+
+def policy_file(env_id: str, what: str) -> Path | None:
+    """The file of an agent: one that ships, or a zip; None if it has none."""
+    if what in NAMES:
+        return None
+    return next(filter(Path.is_file, (shipped_file(env_id, what), Path(what))), None)
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal: what a figure is kept with, to tell whose it is."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def shipped(env_id: str) -> list[str]:

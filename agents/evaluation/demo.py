@@ -8,8 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
@@ -17,7 +15,7 @@ from rich.table import Table
 from dynenvs.agents.evaluation.actors import Chance, actor
 from dynenvs.agents.evaluation.chain_measure import measure_press
 from dynenvs.agents.evaluation.episode import Episode, make, run_episode, step_limit
-from dynenvs.agents.evaluation.film import write_gif
+from dynenvs.agents.evaluation.film import Film
 from dynenvs.agents.evaluation.legged_measure import measure_trot
 from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up
 from dynenvs.agents.experts.common.controller import Policy
@@ -28,10 +26,10 @@ from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.envs.render import Renderer
+from dynenvs.registration import MUJOCO
 
 FRAME_TIME = 0.04  # between pictures [s]
-FILM_LENGTH = 6.0  # what is filmed of a longer episode: its beginning [s]
-WARM_UP = 100  # control steps that are walked before the film begins
+WARM_UP = 100  # control steps that are walked before the episode begins
 FILM_SIZE = {"width": 640, "height": 360}  # [px]
 
 
@@ -67,17 +65,22 @@ def play(
         options["max_episode_steps"] = steps
     if command is not None:
         options["command"] = command
+    if env_id in MUJOCO:
+        from dynenvs.agents.evaluation.mujoco import play_task
+
+        play_task(env_id, agent, seed, file, console, **options)
+        return
     env = make(env_id, **options, **(FILM_SIZE if file else {}))
     step_limit(env)  # an episode that never ends is refused before a window opens
     policy = actor(agent, env, env_id) or Chance(env, seed)
     every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
     renderer = open_renderer(env, "rgb_array" if file else "human", fps=1.0 / (every * env.dt))
     try:
-        episode, pictures = _show(env, policy, renderer, every, seed, console)
+        episode, film = _show(env, policy, renderer, every, seed, console)
     finally:
         renderer.close()
     if file:
-        write_gif(file, pictures, every * env.dt)
+        film.write(file, episode.steps * env.dt)
         console.print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)", highlight=False)
     console.print(report(env, env_id, episode))
 
@@ -89,10 +92,9 @@ def _show(
     every: int,
     seed: int,
     console: Console,
-) -> tuple[Episode, list[NDArray[np.uint8]]]:
-    """Run the episode; returns it and the pictures of its beginning (none of a window)."""
-    pictures: list[NDArray[np.uint8]] = []
-    filmed = round(FILM_LENGTH / env.dt) if renderer.mode == "rgb_array" else math.inf
+) -> tuple[Episode, Film]:
+    """Run the episode; returns it and its film (without pictures if a window shows it)."""
+    film = Film()
     # Load or compile the machine code now, the rarely needed too: it is not the episode's time
     run_episode(env, policy, seed=seed, max_steps=WARM_UP)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
@@ -100,17 +102,17 @@ def _show(
         task = progress.add_task(env.title, total=step_limit(env))
 
         def after_step(step: int) -> bool:
-            if step % every == 0 and step <= filmed:
+            if step % every == 0:
                 picture = renderer.draw(frame(env))
                 if picture is not None:
-                    pictures.append(picture)
+                    film.add(picture, step * env.dt)
             if step % 10 == 0:
                 progress.update(task, completed=step)
             return not renderer.closed
 
         episode = run_episode(env, policy, seed=seed, after_step=after_step)
         progress.update(task, total=episode.steps, completed=episode.steps)
-    return episode, pictures
+    return episode, film
 
 
 def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
@@ -121,8 +123,8 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
         gait = measure_gait(env, episode)
         # Too short an episode has no settled speed: then the mean of all of it
         settled = math.isfinite(gait.speed)
-        speed = gait.speed if settled else gait.distance / (gait.steps * env.dt)
-        table.add_row("distance", f"{gait.distance:.2f} m")
+        speed = gait.speed if settled else gait.mean_speed
+        table.add_row("distance along the path", f"{gait.distance:.2f} m")
         table.add_row(
             "mean speed after 2 s" if settled else "mean speed",
             f"{speed:.3f} m/s, told {gait.command:.3f} m/s",
@@ -133,7 +135,7 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
     elif isinstance(env, LeggedRobot):
         trot = measure_trot(env, episode)
         told = ", ".join(f"{speed:.2f}" for speed in episode.command)
-        table.add_row("distance", f"{trot.distance:.2f} m")
+        table.add_row("distance along the path", f"{trot.distance:.2f} m")
         table.add_row("told (forward, sideways m/s, turning rad/s)", told)
         if math.isfinite(trot.speed_error):
             table.add_row("mean speed after 2 s, error", f"{trot.speed_error:.3f} m/s")

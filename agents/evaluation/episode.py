@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import load_env_creator, registry
+from gymnasium.envs.registration import load_env_creator
 
 from dynenvs.agents.evaluation.acting import Acting
+from dynenvs.agents.evaluation.options import no_option
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import END_WORDS
 from dynenvs.envs.core.task import NO_LIMIT
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
-from dynenvs.registration import ENVIRONMENTS, LEGGED
-
-ROBOT_FILES = (".xml", ".urdf", ".json")
-LEGGED_PLACE = LEGGED["dynenvs/Legged-v0"][0]
+from dynenvs.registration import MUJOCO
 
 
 class Episode(NamedTuple):
@@ -49,70 +45,23 @@ class Episode(NamedTuple):
         return len(self.q)
 
 
-def short_name(env_id: str) -> str:
-    """What people type for an id: "dynenvs/PlanarHumanoid-v0" is "planar-humanoid"."""
-    bare = env_id.removeprefix("dynenvs/").rsplit("-v", 1)[0]
-    return "-".join(re.findall("[A-Z][a-z]*|[a-z0-9]+", bare)).lower()
-
-
-def speeds_of(text: str) -> float | tuple[float, ...]:
-    """A command as people type it: one speed, or several with commas between.
-
-    Raises:
-        ValueError: not numbers.
-    """
-    try:
-        speeds = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"command must be numbers with commas between, got {text!r}") from None
-    return speeds[0] if len(speeds) == 1 else speeds
-
-
-def environment_id(name: str) -> str:
-    """The id of an environment given by its id, without or with version, or its short name.
-
-    A robot's file makes one (`make_legged`).
-
-    Raises:
-        ValueError: no such environment; lists those that there are.  Or no robot that walks.
-    """
-    if Path(name).suffix.lower() in ROBOT_FILES:
-        from dynenvs.envs.legged.make_legged import make_legged
-
-        return make_legged(name)
-    if is_from_file(name):
-        return name
-    for env_id in ENVIRONMENTS:
-        bare = env_id.removeprefix("dynenvs/")
-        known = (env_id, bare, bare.rsplit("-v", 1)[0], short_name(env_id))
-        if name.lower() in (word.lower() for word in known):
-            return env_id
-    choices = ", ".join(short_name(env_id) for env_id in ENVIRONMENTS)
-    raise ValueError(
-        f"unknown environment {name!r}; choose from: {choices}, or a robot's .xml or .urdf"
-    )
-
-
-def is_from_file(env_id: str) -> bool:
-    """Whether `make_legged` has made this environment."""
-    spec = registry.get(env_id)
-    return spec is not None and spec.entry_point == f"dynenvs.envs.{LEGGED_PLACE}Env"
-
-
 def make(env_id: str, **options: Any) -> DynEnv:
     """The environment without `gym.make`'s wrappers; it counts its control steps itself.
 
     Without `max_episode_steps` among the options it has the limit that it is registered with.
 
     Raises:
-        ValueError: an option that this environment does not have, or a value out of its range.
+        ValueError: an option that this environment does not have, or a value out of its range; one
+            of Gymnasium's MuJoCo tasks.
     """
+    if env_id in MUJOCO:
+        raise ValueError(f"{env_id} is one of Gymnasium's MuJoCo tasks: make it with gymnasium")
     spec = gym.spec(env_id)
     creator = load_env_creator(str(spec.entry_point))
     known = inspect.signature(creator).parameters
     for option in options:
         if option not in known:
-            raise ValueError(f"{env_id} has no option {option!r}; choose from: {', '.join(known)}")
+            raise no_option(env_id, option, known)
     env = creator(**{"max_episode_steps": None, **spec.kwargs, **options})
     assert isinstance(env, DynEnv)
     return env
@@ -155,7 +104,8 @@ def run_episode(
         seed: of the reset.
         command: commanded speed [m/s], or speeds; drawn by the environment if None.
         max_steps: stop after so many control steps; the environment's own limit if None.
-        after_step: called with the number of steps done; False stops the episode.
+        after_step: called with the number of steps done, 0 after the reset; False stops the
+            episode.
 
     Raises:
         ValueError: neither the environment nor `max_steps` sets a limit.
@@ -170,7 +120,8 @@ def run_episode(
     actions = np.empty((limit, env.model.nu))
     rewards = np.empty(limit)
     live_q, live_impulses = row["q"], row["memory"]["impulse"]
-    step, simulating, fell, over, going = 0, 0.0, False, False, True
+    step, simulating, fell, over = 0, 0.0, False, False
+    going = after_step is None or after_step(step)
     acting = Acting(policy)
     while step < limit and going and not over:
         action = acting.act(observation)

@@ -11,12 +11,15 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from dynenvs.agents.evaluation.actors import actor
+from dynenvs.agents.evaluation.actors import actor, digest, policy_file
 from dynenvs.agents.evaluation.options import plain_options, spoken
 from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
 from dynenvs.agents.evaluation.slip import FeetRecord
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.machine import describe
+from dynenvs.memory.layout import Floats
+from dynenvs.registration import MUJOCO
 
 FIRST_SEED = 1_000_000  # of the evaluation's episodes: no training begins there
 WATCHED_SEED = 2_000_000  # of evaluations by which a run chooses its best policy
@@ -62,11 +65,11 @@ class Evaluation(NamedTuple):
 class References(NamedTuple):
     """Mean returns between which a score is measured."""
 
-    standing: float
+    standing: float = math.nan
     expert: float = math.nan
 
     def score(self, mean_return: float) -> float:
-        """0 for one that merely stays, 1 for the expert; NaN where there is no expert."""
+        """0 for one that merely stays, 1 for the expert; NaN where there is none of either."""
         return (mean_return - self.standing) / (self.expert - self.standing)
 
 
@@ -102,6 +105,12 @@ def evaluate(
         return evaluate_on(
             cluster, env_id, policy, range(first_seed, first_seed + episodes), options
         )
+    if env_id in MUJOCO:
+        from dynenvs.agents.evaluation.mujoco import evaluate_worlds
+
+        return evaluate_worlds(
+            env_id, policy, range(first_seed, first_seed + episodes), threads, **options
+        )
     runs: list[Run] = []
     slips = []
     for first in range(0, episodes, WORLDS):
@@ -120,16 +129,17 @@ def evaluate(
         speed_errors=[run.speed_error for run in runs],
         efforts=[float(np.mean(run.actions.astype(np.float64) ** 2)) for run in runs],
         slips=slips,
-        torque_changes=[_torque_change(run) for run in runs],
+        torque_changes=[torque_change(run.actions.astype(np.float64)) for run in runs],
     )
 
 
-def _torque_change(run: Run) -> float:
+def torque_change(actions: Floats) -> float:
     """99th percentile of the torques' changes from one control step to the next, all joints.
 
-    As a share of their limits: from one limit to the other is 2.
+    Args:
+        actions: shares of their limits, shape (T, nu): from one limit to the other is 2.
     """
-    changes = np.abs(np.diff(run.actions.astype(np.float64), axis=0))
+    changes = np.abs(np.diff(actions, axis=0))
     return float(np.percentile(changes, 99)) if changes.size else 0.0
 
 
@@ -160,28 +170,36 @@ def _references(
     return References(standing, expert)
 
 
-def has_expert(env_id: str, **options: Any) -> bool:
-    """Whether an expert acts in the environment with these options."""
+def reference_agents(env_id: str, **options: Any) -> tuple[str, ...]:
+    """Which of "standing" and "expert" act in the environment with these options."""
+    if env_id in MUJOCO:
+        return ()
     envs = make_batch(env_id, 1, 1, **options)
     try:
         reference_controller(envs)
     except ValueError:
-        return False
-    return True
+        return ("standing",)
+    return "standing", "expert"
 
 
 def as_json(
     env_id: str, results: dict[str, Evaluation], between: References, **options: Any
 ) -> dict[str, Any]:
-    """Everything that `table` shows, and each episode's return and length; no NaN."""
+    """Everything that `table` shows, and each episode's return and length; no NaN.
+
+    Of an agent that is a file its digest, too (`actors.digest`): the figures are that file's.
+    """
+    files = {name: policy_file(env_id, name) for name in results}
     return {
         "env": env_id,
         **({"options": plain_options(options)} if options else {}),
         "episodes": len(next(iter(results.values())).returns),
         "first_seed": FIRST_SEED,
+        "machine": describe(),
         "references": _numbers(between._asdict()),
         "agents": {
             name: {
+                **({"sha256": digest(file)} if (file := files[name]) else {}),
                 **_numbers({"score": between.score(result.mean_return), **summary(result)}),
                 "returns": result.returns,
                 "lengths": result.lengths,

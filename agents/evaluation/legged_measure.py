@@ -27,7 +27,7 @@ class Trot(NamedTuple):
     steps: int  # control steps alive
     end: str  # why it ended
     fell: bool
-    distance: float  # over ground [m]
+    distance: float  # of the base over ground, along its path [m]
     speed_error: float  # of the mean velocity in the heading, after SETTLING [m/s]
     turn_error: float  # of the mean turning speed [rad/s]
     slip: float  # largest of a standing foot from touchdown to lift-off [m]; NaN without a stance
@@ -76,12 +76,12 @@ def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
     quiet = change[_away(landings, len(change))]
     speeds = _mean_velocity(episode, round(SETTLING / env.task.dt), env.task.dt)
     error = speeds - np.asarray(episode.command)
-    way = episode.q[-1, :2] - episode.start[:2]
+    steps = np.diff(np.vstack([episode.start[:2], episode.q[:, :2]]), axis=0)
     return Trot(
         steps=episode.steps,
         end=episode.end,
         fell=episode.fell,
-        distance=float(np.hypot(*way)),
+        distance=float(np.hypot(*steps.T).sum()),
         speed_error=float(np.hypot(error[0], error[1])),
         turn_error=float(abs(error[2])),
         slip=max(slips, default=math.nan),

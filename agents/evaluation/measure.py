@@ -22,12 +22,13 @@ from rich.table import Table
 
 from dynenvs.agents.console import open_console
 from dynenvs.agents.evaluation.chain_measure import Press, measure_press, press_summary
-from dynenvs.agents.evaluation.episode import Episode, environment_id, make, run_episode, speeds_of
+from dynenvs.agents.evaluation.episode import Episode, make, run_episode
 from dynenvs.agents.evaluation.episodes import make_batch, run_episodes
 from dynenvs.agents.evaluation.footsteps import stances, worst_row
 from dynenvs.agents.evaluation.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.names import environment_id, speeds_of
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.legged.shells import LeggedRobot
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv
@@ -51,7 +52,8 @@ class Gait(NamedTuple):
     steps: int  # control steps alive
     end: str  # why it ended
     fell: bool
-    distance: float  # [m]
+    distance: float  # along the path, back and forth [m]
+    mean_speed: float  # [m/s]
     speed: float  # mean after SETTLING [m/s]; NaN if the episode is not longer
     command: float  # [m/s]
     slip: float  # largest of a standing foot from touchdown to lift-off [m]; NaN without a stance
@@ -141,7 +143,8 @@ def measure_gait(env: PlanarWalker, episode: Episode) -> Gait:
         steps=episode.steps,
         end=episode.end,
         fell=episode.fell,
-        distance=float(x[-1] - x[0]),
+        distance=float(np.abs(np.diff(x)).sum()),
+        mean_speed=float(x[-1] - x[0]) / (episode.steps * env.dt),
         speed=float(x[-1] - x[settled]) / walking if walking > 0 else math.nan,
         command=episode.command,
         slip=max(slips, default=math.nan),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
-from dynenvs.envs.core.task import NO_LIMIT
+from dynenvs.agents.names import did_you_mean
 
 WORDS = {"true": True, "false": False, "none": None}
 
@@ -43,10 +43,17 @@ def check_options(env_id: str, options: Mapping[str, Any]) -> None:
         ValueError: an unknown name; says which there are.
     """
     env_type: Any = load_env_creator(str(gym.spec(env_id).entry_point))
-    known = inspect.signature(env_type.task_type).parameters
+    own = inspect.signature(env_type.task_type).parameters
+    known = dict.fromkeys((*own, "max_episode_steps"))  # which `gym.make` takes for all
     for name in options:
         if name not in known:
-            raise ValueError(f"{env_id} has no option {name!r}; choose from: {', '.join(known)}")
+            raise no_option(env_id, name, known)
+
+
+def no_option(env_id: str, name: str, known: Iterable[str]) -> ValueError:
+    """What to say of an option that an environment does not have."""
+    choices = f"choose from: {', '.join(known)}{did_you_mean(name, known)}"
+    return ValueError(f"{env_id} has no option {name!r}; {choices}")
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,6 +82,8 @@ def spec_with(env_id: str, options: Mapping[str, Any]) -> EnvSpec:
 
 def options_of(spec: EnvSpec) -> dict[str, Any]:
     """The options that lead to a spec: what `spec_with` was given."""
+    from dynenvs.envs.core.task import NO_LIMIT  # brings the core: here, where it is there anyway
+
     limit = spec.max_episode_steps
     if limit == gym.spec(spec.id).max_episode_steps:
         return dict(spec.kwargs)

@@ -16,6 +16,7 @@ from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.envs.core.codes import END_WORDS, RUNNING, TERMINATIONS
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
+from dynenvs.registration import MUJOCO
 
 BLOCK = 256  # steps for which random numbers are drawn at once
 ANSWER = "expert_action"  # among a run's infos: what the policy itself would have done
@@ -51,8 +52,11 @@ def make_batch(env_id: str, count: int, threads: int | None = None, **options: A
     """The vector environment in which episodes are run.
 
     Raises:
-        ValueError: an option that the environment does not have, or a value out of its range.
+        ValueError: an option that the environment does not have, or a value out of its range; one
+            of Gymnasium's MuJoCo tasks.
     """
+    if env_id in MUJOCO:
+        raise ValueError(f"{env_id} is one of Gymnasium's MuJoCo tasks: make it with gymnasium")
     check_options(env_id, options)
     envs = gym.make_vec(env_id, num_envs=count, num_threads=threads, **options).unwrapped
     assert isinstance(envs, DynVectorEnv)

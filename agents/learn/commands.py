@@ -5,29 +5,20 @@ from __future__ import annotations
 import importlib.util
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from dynenvs.agents.console import open_console
 from dynenvs.agents.data.commands import Env, Options, Ray, Threads
 from dynenvs.agents.errors import install_hint, told_plainly
-from dynenvs.agents.evaluation.actors import shipped
-from dynenvs.agents.evaluation.episode import environment_id, short_name
 from dynenvs.agents.evaluation.options import parse_options
+from dynenvs.agents.names import environment_id, own_environment, short_name
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dynenvs.agents.learn.sweep import Training
 
 Seed = Annotated[int, typer.Option(min=0, help="Of weights, worlds and noise.")]
@@ -51,21 +42,24 @@ def evaluate(
     threads: Threads = None,
     ray: Ray = None,
 ) -> None:
-    """How good agents are: return, score, falls, effort, how far their feet slip."""
+    """Measure how good agents are.
+
+    Return, score between standing and the expert, falls, effort, how far their feet slip.
+    """
+    env_id = environment_id(env)
     from dynenvs.agents.evaluation import evaluate as measure
     from dynenvs.agents.evaluation.actors import NAMES
     from dynenvs.agents.evaluation.demo import play, writable
     from dynenvs.agents.files import check_writable, write_json
 
-    env_id = environment_id(env)
     chosen = parse_options(env_id, options)
     file = None if video is None else writable(video)
     if json is not None:
         check_writable(json)
     console = open_console()
-    missing = () if measure.has_expert(env_id, **chosen) else ("expert",)
-    agents = agent or [name for name in (*NAMES, *_shipped(env_id, console)) if name not in missing]
-    ends = [name for name in ("standing", "expert") if name not in missing]
+    ends = measure.reference_agents(env_id, **chosen)
+    acting = [name for name in NAMES if name == "random" or name in ends]
+    agents = agent or [*acting, *_shipped(env_id, console)]
     known = {}
     for name in dict.fromkeys((*ends, *agents)):
         with console.status(name, spinner="line"):
@@ -88,6 +82,8 @@ def evaluate(
 
 def _shipped(env_id: str, console: Console) -> list[str]:
     """Shipped policies, or none and what to install for them: without it the others still act."""
+    from dynenvs.agents.evaluation.actors import shipped
+
     names = shipped(env_id)
     if not names or importlib.util.find_spec("stable_baselines3") is not None:
         return names
@@ -125,20 +121,22 @@ def clone(
     options: Options = None,
     threads: Threads = None,
 ) -> None:
-    """Clone a dataset, or the expert by DAgger, into a policy that `PPO.load` loads.
+    """Clone the expert, or a dataset, into a policy.
 
-    A draft is written every minute, and when Ctrl-C ends the work.
+    Into a zip that `PPO.load` loads; the expert by DAgger.  A draft is written every minute, and
+    when Ctrl-C ends the work.
     """
+    env_id = own_environment(env, "clone", "has no expert to clone, and no datasets of collect's")
+    from dynenvs.agents.bars import cloning
     from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.cloning import Source, clone_to_file, told_settings
 
-    env_id = environment_id(env)
     chosen = parse_options(env_id, options)
     path = out or Path(f"{short_name(env_id)}_{'clone' if dataset else 'dagger'}.zip")
     check_writable(path)
     console = open_console()
     try:
-        with _cloning(console) as report:
+        with cloning(console) as report:
             log = clone_to_file(
                 env_id,
                 path,
@@ -160,23 +158,6 @@ def clone(
         highlight=False,
         soft_wrap=True,
     )
-
-
-@contextmanager
-def _cloning(console: Console) -> Iterator[Callable[[int, int, float], None]]:
-    """A bar of how far cloning has come: to be called with its gradient steps and its loss."""
-    bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    hidden = not console.is_terminal
-    with Progress(
-        *bar, TimeRemainingColumn(), console=console, transient=True, disable=hidden
-    ) as progress:
-        task = progress.add_task("cloning", total=None)
-
-        def report(done: int, total: int, loss: float) -> None:
-            words = "evaluating" if done == total else f"cloning, loss {loss:.4f}"
-            progress.update(task, completed=done, total=total, description=words)
-
-        yield report
 
 
 # What `train` takes
@@ -251,13 +232,21 @@ def train(
     threads: RunThreads = None,
     ray: Ray = None,
 ) -> None:
-    """Train a policy with stable-baselines3; Ctrl-C leaves a run that can be resumed."""
+    """Train a policy with stable-baselines3.
+
+    Ctrl-C leaves a run that can be resumed.
+    """
+    env_id = own_environment(
+        env,
+        "train",
+        "has no expert by which a run is scored; stable-baselines3 trains it by itself: "
+        "PPO('MlpPolicy', 'dynenvs/...').learn(...)",
+    )
     from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.settings import chosen_settings
     from dynenvs.agents.learn.starts import parse_starts
     from dynenvs.agents.learn.sweep import Training, parse_seeds
 
-    env_id = environment_id(env)
     more: dict[str, Any] = {"begin_from": from_, "minutes": minutes, "threads": threads}
     more["starts"] = None if starts is None else parse_starts(starts)
     more["curriculum"] = parse_options(env_id, curriculum)
@@ -295,11 +284,12 @@ def _train_all(trainings: list[Training], ray: str | None) -> None:
 
 def _train_one(one: Training, env: str) -> None:
     """Train with a bar that shows how far it has come."""
+    from dynenvs.agents.bars import training
     from dynenvs.agents.learn.train import train
 
     console = open_console()
     try:
-        with _training(one.algorithm, console) as report:
+        with training(one.algorithm, console) as report:
             log = train(
                 one.algorithm,
                 one.env_id,
@@ -340,34 +330,6 @@ def _how_to_go_on(algorithm: str, env: str, folder: Path, threads: int | None) -
     return f"dynenvs: {last} holds {steps:,} steps; to go on:\n{shlex.join(command)}"
 
 
-@contextmanager
-def _training(name: str, console: Console) -> Iterator[Callable[[int, dict[str, Any]], None]]:
-    """A bar of how far a run has come: to be called with its steps and its log.
-
-    It stands from the first report on: what is refused shows none.
-    """
-    bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    progress = Progress(*bar, TimeRemainingColumn(), console=console)
-    task = progress.add_task(name, total=None)
-
-    def report(steps: int, log: dict[str, Any]) -> None:
-        score = f", score {log['curve'][-1]['score']:.3f}" if log["curve"] else ""
-        total = log["settings"]["n_timesteps"]
-        progress.update(
-            task,
-            completed=min(steps, total),
-            total=total,
-            description=f"{name}, {steps:,} steps{score}",
-        )
-        progress.start()
-
-    try:
-        yield report
-    finally:
-        if progress.live.is_started:
-            progress.stop()
-
-
 @told_plainly
 def export_policy(
     policy: Annotated[
@@ -382,11 +344,18 @@ def export_policy(
     ] = None,
     options: Options = None,
 ) -> None:
-    """Write a policy as an ONNX file that runs without torch and dynenvs, with a card beside it."""
+    """Write a policy as an ONNX file.
+
+    It runs without torch and dynenvs; a card beside it says what each number is.
+    """
+    env_id = None
+    if env is not None:
+        env_id = own_environment(
+            env, "export-policy", "does not say what each number is, which the file's card needs"
+        )
     from dynenvs.agents.files import check_writable
     from dynenvs.agents.learn.export_policy import export_policy
 
-    env_id = None if env is None else environment_id(env)
     chosen = {} if env_id is None else parse_options(env_id, options)
     if options and env_id is None:
         raise ValueError("--option needs --env, whose options they are")

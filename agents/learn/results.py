@@ -53,7 +53,8 @@ score in brackets; so are the lines and bands of the plots.  "Effort" is the mea
 actions, "slip" how far standing feet slide in an episode, "torque change" the 99th percentile from
 one control step to the next, of the limits, "minutes" the wall-clock time with evaluations, "in the
 simulator" the simulator's share of it, "run on" the day: what is older than today's code compares
-with the expert of its own day.
+with the expert of its own day. A row "as it ships" is an evaluation of the package's own file,
+whose digest is in the log.
 """
 TOGETHER = """\
 ## All environments
@@ -71,6 +72,7 @@ NAMES = {
     "ppo": "PPO",
     "sac": "SAC",
 }
+REFERENCES = {"random": 0, "standing": 1, "expert": 2}  # and their places in a table
 PANEL = (9.6, 3.6)  # [inches]
 
 
@@ -86,7 +88,7 @@ def write_page(folder: Path, page: Path) -> int:
         ValueError: a file that is no log.
         OSError: the page cannot be written.
     """
-    logs = [_read(path) for path in sorted(folder.glob("*.json"))]
+    logs = [read_log(path) for path in sorted(folder.glob("*.json"))]
     if not logs:
         raise FileNotFoundError(f"there is no log (*.json) in {str(folder)!r}")
     text = [HEAD, _together(logs)]
@@ -110,7 +112,12 @@ def write_page(folder: Path, page: Path) -> int:
     return sum("kind" in log for log in logs)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_log(path: Path) -> dict[str, Any]:
+    """A run's log, or an evaluation's.
+
+    Raises:
+        ValueError: the file is neither.
+    """
     try:
         log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if "agents" not in log and "final" not in log:
@@ -140,7 +147,7 @@ def _groups(logs: Logs) -> dict[str, Logs]:
     for log in sorted(
         logs, key=lambda log: (bool(log.get("from")), list(NAMES).index(log["kind"]))
     ):
-        groups[_name(log)].append(log)
+        groups[run_name(log)].append(log)
     return groups
 
 
@@ -149,9 +156,12 @@ def _table(logs: Logs) -> str:
     rows: list[tuple[str, ...]] = [COLUMNS]
     for log in logs:
         agents = log.get("agents", {})
-        for name in ("random", "standing", "expert"):
-            if name in agents:
-                rows.append(_row(name, [agents[name]], "", "", "", ""))
+        when = log.get("machine", {}).get("date", "")[:10]
+        for name in sorted(agents, key=lambda name: REFERENCES.get(name, len(REFERENCES))):
+            ships = "sha256" in agents[name] and not name.endswith(".zip")
+            rows.append(
+                _row(f"`{name}`, as it ships" if ships else name, [agents[name]], when=when)
+            )
     for name, runs in _groups([log for log in logs if "final" in log]).items():
         minutes = float(np.mean([run["minutes"] for run in runs]))
         last = [(run.get("curve") or run["losses"])[-1]["steps"] for run in runs]
@@ -185,7 +195,8 @@ def _together(logs: Logs) -> str:
     return TOGETHER + "".join(rows)
 
 
-def _name(log: dict[str, Any]) -> str:
+def run_name(log: dict[str, Any]) -> str:
+    """What learned in a run, and how."""
     name = NAMES[log["kind"]]
     if log.get("relabelled"):
         name += ", the expert's answers"
@@ -200,7 +211,12 @@ def _name(log: dict[str, Any]) -> str:
 
 
 def _row(
-    name: str, finals: list[dict[str, Any]], steps: str, minutes: str, share: str, when: str
+    name: str,
+    finals: list[dict[str, Any]],
+    steps: str = "",
+    minutes: str = "",
+    share: str = "",
+    when: str = "",
 ) -> tuple[str, ...]:
     def mean(key: str) -> float:
         return float(np.mean([final.get(key, np.nan) for final in finals]))
@@ -235,8 +251,13 @@ def _machines(logs: Logs) -> str:
             versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
             what = f"{m['processor']}, {m['cores']} cores, {m['system']}; {versions}"
             env = log["env"].removeprefix("dynenvs/")
+            if "kind" not in log:
+                found[what].append(f"the evaluation of what ships in {env} ({m['date']})")
+                continue
             load = "unknown" if m["load"] is None else f"{m['load']:.1f}"
-            found[what].append(f"{_name(log)} in {env} (seed {log['seed']}, {m['date']}, {load})")
+            found[what].append(
+                f"{run_name(log)} in {env} (seed {log['seed']}, {m['date']}, {load})"
+            )
     return "".join(
         f"{what}; in brackets the date, and the load of the machine before the run: "
         f"{'; '.join(runs)}.\n\n"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import json
 from pathlib import Path
 from typing import Any
 
+from scores import scores
+
 import dynenvs.agents
-from dynenvs.agents.evaluation.episode import make, short_name
+from dynenvs.agents.evaluation.episode import make
+from dynenvs.agents.names import short_name
 from dynenvs.registration import ENVIRONMENTS
 
 STEPS = 300  # control steps of the episode that a page shows
@@ -26,21 +28,6 @@ FILMS = {
     "dynenvs/PlanarHumanoid-v0": "planar-humanoid.gif",
     "dynenvs/PlanarQuadruped-v0": "planar-quadruped.gif",
 }
-KINDS = {
-    "clone": "cloned from a dataset",
-    "dagger": "cloned by DAgger",
-    "dagger-ppo": "cloned, then PPO",
-    "ppo": "PPO",
-    "sac": "SAC",
-}
-COMMANDS = {
-    "clone": "`dynenvs clone {name} --dataset {name}/expert-v0`",
-    "dagger": "`dynenvs clone {name}`",
-    "dagger-ppo": "`dynenvs train ppo {name} --from` DAgger's",
-    "ppo": "`dynenvs train ppo {name}`",
-    "sac": "`dynenvs train sac {name}`",
-}
-POLICIES = Path(dynenvs.agents.__file__).parent / "policies"
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -134,51 +121,6 @@ def terms(env: Any) -> str:
     for term in env.task.reward_terms:
         rows.append(f"| `{term.name}` | {term.weight:g} | {term.meaning} |")
     return "\n".join(rows)
-
-
-def scores(env_id: str, results: Path) -> str:
-    """Final scores of all runs on record: 0 is standing still, 1 is the expert."""
-    stem = env_id.removeprefix("dynenvs/").rsplit("-v", 1)[0]
-    found: dict[str, list[dict[str, float]]] = {}
-    days = set()
-    for path in sorted(results.glob(f"{stem}_*.json")):
-        log = json.loads(path.read_text(encoding="utf-8"))
-        kind = path.stem.removeprefix(f"{stem}_").rstrip("0123456789").rstrip("_")
-        if kind in KINDS and "final" in log:
-            found.setdefault(kind, []).append(log["final"])
-            days.add(log["machine"]["date"][:10])
-    if not found:
-        return ""
-    name = short_name(env_id)
-    rows = [
-        "## Agents",
-        "",
-        "Scores between standing still (0) and the expert (1), mean over 100 episodes by which no",
-        "policy was chosen; of several seeds the mean, the least and the greatest. Made by the",
-        f"commands beside them, {span(days)}; [results](../results.md) has all figures and curves.",
-        f"`dynenvs evaluate {name}` measures those that ship again.",
-        "",
-        "| agent | ships as | seeds | score | falls of 100 | made by |",
-        "| --- | --- | ---: | ---: | ---: | --- |",
-    ]
-    for kind in [kind for kind in KINDS if kind in found]:
-        runs = found[kind]
-        falls = sum(run["falls"] for run in runs) / len(runs)
-        values = [run["score"] for run in runs]
-        score = f"{sum(values) / len(values):.2f}"
-        if len(values) > 1:
-            score += f" ({min(values):.2f} to {max(values):.2f})"
-        ships = f"`{kind}`" if (POLICIES / f"{env_id[8:]}_{kind}.zip").is_file() else ""
-        command = COMMANDS[kind].format(name=name)
-        rows.append(
-            f"| {KINDS[kind]} | {ships} | {len(runs)} | {score} | {falls:.0f} | {command} |"
-        )
-    return "\n".join(rows)
-
-
-def span(days: set[str]) -> str:
-    """One day, or the first and the last."""
-    return min(days) if len(days) == 1 else f"{min(days)} to {max(days)}"
 
 
 def card(env: Any, env_id: str) -> str:

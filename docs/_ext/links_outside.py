@@ -39,9 +39,14 @@ def rewrite_included(app: Any, path: Path, parent: str, source: list[str]) -> No
 
 
 def github_to_myst(text: str) -> str:
-    """What GitHub writes otherwise: blocks of formulas, and links to anchors set in HTML."""
+    """What GitHub writes otherwise: formulas, and links to anchors set in HTML.
+
+    Formulas are $`x^2`$ within a line and blocks of "math"; GitHub reads $x^2$ too, but takes
+    backslashes before signs away first, as if it were prose.
+    """
     for anchor in re.findall(r'<a id="([^"]+)">', text):
         text = re.sub(rf"\[([^\]]*)\]\(#{anchor}\)", rf'<a href="#{anchor}">\1</a>', text)
+    text = re.sub(r"\$(`[^`]+`)\$", r"{math}\1", text)
     return re.sub(r"^( *)```math$", r"\1```{math}", text, flags=re.MULTILINE)
 
 

@@ -51,7 +51,7 @@ PARTS = 4  # ... those of each of so many parts of the step happen together, at 
 STILL = 1e-9  # slowest approach that is an impact, where there is no gravity [m/s]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, float64)", "impacts", seconds=12)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, float64)", "impacts", seconds=27)
 def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, part: float) -> int:
     """Change the velocities by the impacts of parts that touch and approach each other now.
 

@@ -59,7 +59,7 @@ LEVER = 0.05  # ... and what the largest error asks for at this distance from an
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact", seconds=4)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact", seconds=8)
 def correct_positions(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
     m = open_model(packed)

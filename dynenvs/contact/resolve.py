@@ -58,7 +58,7 @@ ROUNDS = 5  # of adding candidates that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a candidate counts [m]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)", "contact", seconds=19)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, int64, float64)", "contact", seconds=30)
 def resolve_contacts(
     packed: Bytes, row: Bytes, buffer: Bytes, dt: float, unactuated: int, ahead: float
 ) -> int:

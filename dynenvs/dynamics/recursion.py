@@ -22,7 +22,7 @@ from dynenvs.memory.layout import Bytes, Floats, open_model, open_state, open_wo
 PASSED, SINGULAR = 0, 1
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "recursive", seconds=4)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "recursive", seconds=6)
 def free_by_recursion(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
     """The velocity without contacts after dt into `w.v_free`; needs the poses.
 

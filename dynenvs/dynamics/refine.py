@@ -42,7 +42,7 @@ REFINED = 0  # what the kernels return, unless they could not be compiled
 TWIST, WRENCH, ARM = range(3)  # rows of IA
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "refined", seconds=4)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "refined", seconds=3.5)
 def refine_free(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
     """Correct `w.v_free` by what the equations of motion miss.  Needs what made it."""
     m = open_model(packed)
@@ -64,7 +64,7 @@ def refine_free(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float
     return REFINED
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "refined", seconds=1)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "refined", seconds=2)
 def refine_biases(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float) -> int:
     """Right-hand sides of the contacts' rows from `w.v_free`, body by body."""
     m = open_model(packed)
@@ -85,7 +85,7 @@ def refine_biases(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: floa
     return REFINED
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "refined", seconds=1.5)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "refined", seconds=3)
 def refine_response(
     packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
 ) -> int:

@@ -52,19 +52,23 @@ class Helper:
         with suppress(BrokenPipeError):  # it has ended already
             while told:
                 told = told[os.write(self._process.stdin.fileno(), told) :]
-        self._at = ""
+        self._at, self._since = "", time.monotonic()
         threading.Thread(target=self._listen, name="dynenvs compiler", daemon=True).start()
         atexit.register(self.stop)
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._at = line.strip()
+            self._at, self._since = line.strip(), time.monotonic()
         self._process.wait()
 
     def is_at(self, name: str) -> bool:
         """Whether it compiles this kernel now."""
         return self._at == name and self._process.poll() is None
+
+    def at(self) -> tuple[str, float] | None:
+        """The kernel that it compiles now, and for how many seconds; None if there is none."""
+        return (self._at, time.monotonic() - self._since) if self.is_at(self._at) else None
 
     def has(self, names: set[str]) -> bool:
         """Whether it still runs, and has all of these among what it compiles."""

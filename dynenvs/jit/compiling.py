@@ -8,14 +8,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-import time
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numba
 
 from dynenvs.jit.ahead import Helper, start_helper
 from dynenvs.jit.cache import WORLDS, cache_root, compiles_elsewhere, is_writable, turn_to_compile
+from dynenvs.jit.estimate import DOUBT, Speed, left, rounded, shared
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.plain import KNOWN, is_known
 
@@ -40,6 +41,7 @@ class Job(NamedTuple):
         return bool(self.kernel.is_compiled_for(self.arguments))
 
 
+_speed = Speed()
 _helpers: list[Helper] = []  # that this process has started: the last one may still run
 _later: dict[str, Job] = {}  # what a helper goes on with
 if hasattr(os, "register_at_fork"):
@@ -85,9 +87,10 @@ def _helper_is_at(name: str) -> bool:
 
 
 def _compile(what: str, jobs: Sequence[Job]) -> None:
-    begin = time.monotonic()
+    begin = monotonic()
     _start_helper(jobs)
-    about = _about([job.seconds for job in jobs], 2 if _helpers else 1)
+    seconds = [job.seconds for job in jobs]
+    about = _speed.factor * shared(seconds, 2 if _helpers else 1)
     told = about >= TOLD
     if told:
         _say(_announcement(what, len(jobs), about))
@@ -95,23 +98,34 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
             known = ".".join(str(part) for part in KNOWN)
             _say(f"numba {numba.__version__} compiles in its own way, slower than {known} here")
     waiting = list(jobs)
+    if not _speed.is_measured:  # the quickest part tells soonest how fast this machine is
+        quickest = min(jobs, key=lambda job: job.seconds)
+        waiting.sort(key=lambda job: job is not quickest)
     while waiting:
-        if told and len(waiting) < len(jobs):
-            done = len(jobs) - len(waiting)
-            _say(f"{done} of {len(jobs)} parts after {time.monotonic() - begin:.0f} s")
         job = next((job for job in waiting if not _helper_is_at(job.name)), waiting[0])
         waiting.remove(job)
         wait_for_helper(job.name)
         if not job.is_ready:
-            with interrupts_kept():  # LLVM calls Python back when it has made machine code
-                job.kernel.compile(job.arguments)
+            _compile_here(job)
+        waiting = [job for job in waiting if not job.is_ready]  # others are the helper's
+        if told and waiting:
+            done = f"{len(jobs) - len(waiting)} of {len(jobs)} parts"
+            _say(f"{done} after {monotonic() - begin:.0f} s, about {_left(waiting)} s left")
     if told:
-        _say(f"compiled in {time.monotonic() - begin:.0f} s")
+        _say(f"compiled in {monotonic() - begin:.0f} s")
 
 
-def _about(seconds: Sequence[float], processes: int) -> float:
-    """How long processes need that share out parts, and cannot divide one."""
-    return max(sum(seconds) / processes, max(seconds))
+def _compile_here(job: Job) -> None:
+    begin = monotonic()
+    with interrupts_kept():  # LLVM calls Python back when it has made machine code
+        job.kernel.compile(job.arguments)
+    _speed.measure(job.seconds, monotonic() - begin)
+
+
+def _left(waiting: Sequence[Job]) -> str:
+    """Seconds until all of them are compiled."""
+    at = next((found for helper in _helpers if (found := helper.at())), None)
+    return rounded(left({job.name: job.seconds for job in waiting}, _speed.factor, at))
 
 
 def _start_helper(jobs: Sequence[Job]) -> None:
@@ -135,8 +149,11 @@ def _announcement(what: str, count: int, seconds: float) -> str:
         else f"{root} is not writable, so this will happen at every start: "
         "set DYNENVS_CACHE_DIR to a folder that is"
     )
-    cores = "two idle cores" if _helpers and count > 1 else "one idle core"
-    return f"compiling {what}: {parts}, about {seconds:.0f} s on {cores}; {kept}"
+    span = rounded(seconds)
+    if not _speed.is_measured:
+        span = f"{span} to {rounded(DOUBT * seconds)}"
+    cores = "two cores" if _helpers and count > 1 else "one core"
+    return f"compiling {what}: {parts}, about {span} s on {cores}; {kept}"
 
 
 def _say(text: str) -> None:

@@ -18,6 +18,7 @@ from dynenvs.model.parts import ModelError, Vector, number, rotation3, vector3
 
 Floats = NDArray[np.float64]
 NO_END = (-math.inf, math.inf)
+START = "qpos0"  # the keyframe at which worlds begin: MuJoCo's name of the pose of a file
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class AnnotationBuilder:
     ) -> Self:
         """Add a named state: q of shape (nq,), v of (nv,) and control of (actuators,).
 
-        What is None is zero.
+        What is None is zero.  Worlds begin at the one that is called "qpos0", and at another by
+        `reset(name)`.
         """
         _new(name, self._keyframes, "keyframe")
         self._keyframes[name] = Keyframe(

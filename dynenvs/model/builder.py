@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.model.annotations import AnnotationBuilder
+from dynenvs.model.annotations import AnnotationBuilder, Keyframe
 from dynenvs.model.closures import Closures, LoopBuilder
 from dynenvs.model.contact_options import contact_options, friction_rule
-from dynenvs.model.description import Description, Rule, checked
+from dynenvs.model.description import Description, Rule, checked, extended
 from dynenvs.model.geoms import GeomBuilder
 from dynenvs.model.inertia import weighed
 from dynenvs.model.mobility import check_inertia, check_kinematic, check_plane
@@ -115,12 +115,15 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         self._bodies: dict[str, Body] = {}
         self._rules: dict[frozenset[str], PairRule] = {}
         self._selves: list[tuple[str, ...]] = []
+        self._held = 0, 0  # how many bodies and actuators a model had that it began with
+        self._held_keyframes: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, described: Description) -> ModelBuilder:
         """A builder that holds all that a model was built from (`model.description`).
 
-        More can be added to it: ground under a loaded robot, or things beside it.
+        More can be added to it: ground under a loaded robot, or things beside it.  In the
+        keyframes of the model, these are at zero.
 
         Raises:
             ModelError: a part cannot be.
@@ -139,6 +142,8 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         builder._add_annotations(described.sites, described.keyframes, described.actuators)
         for visual in described.visuals:
             builder.visual(**vars(visual))
+        builder._held = len(described.bodies), len(described.actuators)
+        builder._held_keyframes = frozenset(builder._keyframes)
         return builder
 
     # Bodies and joints
@@ -364,10 +369,19 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
                 tuple(Rule(min(pair), max(pair), rule) for pair, rule in self._rules.items()),
                 tuple(self._selves),
                 tuple(self._sites.values()),
-                tuple(self._keyframes.values()),
+                self._all_keyframes(),
                 tuple(self._actuators.values()),
                 tuple(self._visuals.values()),
             )
+        )
+
+    def _all_keyframes(self) -> tuple[Keyframe, ...]:
+        """Those of a model that this builder began with know of what has been added, too."""
+        bodies = list(self._bodies.values())[self._held[0] :]
+        motors = len(self._actuators) - self._held[1]
+        return tuple(
+            extended(frame, bodies, motors) if name in self._held_keyframes else frame
+            for name, frame in self._keyframes.items()
         )
 
     def sorted_parts(self) -> tuple[list[Body], list[Geom], Contacts]:

@@ -6,7 +6,7 @@ A model's packed buffer is for kernels.  This is what a reader, or a file
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,14 @@ from dynenvs.model.closures import Loop
 from dynenvs.model.pairs import PairRule
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError
 from dynenvs.model.visuals import Visual
+
+ZEROS = {  # of each joint's positions
+    "fixed": (),
+    "revolute": (0.0,),
+    "prismatic": (0.0,),
+    "spherical": (1.0, 0.0, 0.0, 0.0),
+    "free": (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+}
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,22 @@ def _check_gear(what: str, name: str, gear: tuple[float, ...], joints: dict[str,
         raise ModelError(f"{what}: joint {name!r} needs {count} gears, got {len(gear)}")
     if not joints[name].actuated:
         raise ModelError(f"{what}: joint {name!r} has actuated=False, so that nothing drives it")
+
+
+def extended(frame: Keyframe, bodies: Sequence[Body], motors: int) -> Keyframe:
+    """A model's keyframe after these bodies, and so many actuators, were added to the model.
+
+    They are at zero: without a turn, at rest, without control.  What the keyframe leaves out, it
+    still leaves out.
+    """
+    zeros = [ZEROS[body.joint.type] for body in bodies]
+    speeds = sum(JOINT_NV[JOINT_TYPES[body.joint.type]] for body in bodies)
+    return replace(
+        frame,
+        q=np.concatenate([frame.q, *zeros]),
+        v=np.pad(frame.v, (0, speeds if len(frame.v) else 0)),
+        control=np.pad(frame.control, (0, motors if len(frame.control) else 0)),
+    )
 
 
 def _filled(frame: Keyframe, nq: int, nv: int, count: int) -> Keyframe:

@@ -88,7 +88,7 @@ def inverse_world(
 @apart(
     "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])",
     "inverse",
-    seconds=14,
+    seconds=21,
 )
 def solve_inverse(
     packed: Bytes,

@@ -60,7 +60,7 @@ HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or whic
 PLACED, SUNK, ASTRAY, ANEW = 0, 1, 2, 3
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "step", seconds=14)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "step", seconds=17)
 def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 

@@ -21,6 +21,7 @@ from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
 from dynenvs.simulation.controls import check_alone, idle, put, take
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
 from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
+from dynenvs.simulation.start import start
 from dynenvs.simulation.timestep import DONE, STEP_FULL, step
 
 TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
@@ -50,6 +51,8 @@ class Contact(NamedTuple):
 
 class World:
     """A world that holds one model and steps it with hard contact.
+
+    It begins where `reset()` takes it back to: at the model's keyframe "qpos0" if there is one.
 
     Args:
         model: what to simulate.
@@ -86,6 +89,7 @@ class World:
         self.model = model if integrator is None else model.with_integrator(integrator)
         self.timestep = self.model.timestep if timestep is None else timestep
         self._hold(self.model.states(1))
+        self.q, self.v = start(self.model, None, None)
         if cone is not None:
             self.cone = cone
         if directions is not None:
@@ -252,19 +256,27 @@ class World:
         view: Floats = self._rows["mass_scale"][0]
         return view
 
-    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
-        """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
+    def reset(self, q: ArrayLike | str | None = None, v: ArrayLike | None = None) -> None:
+        """Back to time zero at a keyframe of the model, or at `q` and `v`.
 
-        Nothing is kept but the cone and its directions, and the budget.
+        Nothing is kept but the cone and its directions, and the budget.  A keyframe's control is
+        not held: give it to `step`, `world.step(control=model.keyframes["home"].control)`.
+
+        Args:
+            q: positions, shape (nq,), or the name of a keyframe; if None, of "qpos0", which models
+                from files have, or neutral in a model without (`Model.neutral`).
+            v: velocities, shape (nv,); if None, the keyframe's, or at rest where `q` is given.
+
+        Raises:
+            ValueError: no such keyframe, wrong shape, or not finite; the world stays as it is.
         """
+        q, v = start(self.model, q, v)
+        q, v = finite_vector(q, self.model.nq, "q"), finite_vector(v, self.model.nv, "v")
         status = self._rows["status"]
         kept = [int(status[name][0]) for name in ("cone", "polygon", "budget")]
         self._rows[:] = self.model.states(1)
         status["cone"], status["polygon"], status["budget"] = kept
-        if q is not None:
-            self.q = q
-        if v is not None:
-            self.v = v
+        self.q[:], self.v[:] = q, v
 
     @property
     def tau(self) -> Floats:

@@ -19,6 +19,7 @@ from dynenvs.simulation.controls import check_alone, idle, take
 from dynenvs.simulation.diagnostics import COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
+from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import share
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
 from dynenvs.simulation.world import SimulationError, World
@@ -42,7 +43,8 @@ class Worlds:
     """`count` worlds of one model, stepped together.
 
     A world's future depends on its own entries alone, bit for bit as `World` has it: not on the
-    batch, its place in it, or threads.
+    batch, its place in it, or threads.  They begin where `reset()` takes them back to: at the
+    model's keyframe "qpos0" if there is one.
 
     Args:
         model: what they all are.
@@ -350,30 +352,32 @@ class Worlds:
 
     def reset(
         self,
-        q: ArrayLike | None = None,
+        q: ArrayLike | str | None = None,
         v: ArrayLike | None = None,
         *,
         mask: ArrayLike | None = None,
     ) -> None:
-        """Back to time zero at `q` (neutral if None) and `v` (at rest if None).
+        """Back to time zero at a keyframe of the model, or at `q` and `v`, as `World.reset`.
 
         Friction, restitution, masses and wrenches are the model's again, too.
 
         Args:
-            q: shape (nq,) for all alike, or (count, nq), of which those of the chosen are read.
-            v: shape (nv,) or (count, nv), the same.
+            q: shape (nq,) for all alike, or (count, nq), of which those of the chosen are read, or
+                the name of a keyframe; if None, of "qpos0", or neutral in a model without.
+            v: shape (nv,) or (count, nv), the same; if None, the keyframe's, or at rest where `q`
+                is given.
             mask: which worlds, shape (count,); all if None.
+
+        Raises:
+            ValueError: no such keyframe, wrong shape, or not finite; the worlds stay as they are.
         """
         who = self._flags(mask)
-        given = [
-            None if value is None else self._spread(value, size, name, who)
-            for value, size, name in ((q, self.model.nq, "q"), (v, self.model.nv, "v"))
-        ]
+        q, v = start(self.model, q, v)
+        q = self._spread(q, self.model.nq, "q", who)
+        v = self._spread(v, self.model.nv, "v", who)
         _records(self._rows)[who] = _records(self._fresh)
         self._tau[who] = 0.0
-        for name, value in zip(("q", "v"), given, strict=True):
-            if value is not None:
-                self._rows[name][who] = value[who]
+        self._rows["q"][who], self._rows["v"][who] = q[who], v[who]
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dynenvs.agents.console import open_console
-from dynenvs.agents.evaluation.episode import environment_id, short_name
 from dynenvs.agents.machine import describe, load
+from dynenvs.agents.names import environment_id, short_name
 from dynenvs.simulation.threads import available_threads
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.report import draft

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from dynenvs.agents.console import open_console
 from dynenvs.agents.evaluation.acting import Acting
-from dynenvs.agents.evaluation.episode import environment_id
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.agents.names import environment_id
 from dynenvs.envs.legged.shells import LeggedVectorEnv
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.report import draft

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.console import Console
 
-from dynenvs.agents.evaluation.episode import short_name
 from dynenvs.agents.files import check_writable
+from dynenvs.agents.names import is_dataset, short_name
 from dynenvs.viewer.episode import open_env
 from dynenvs.viewer.live import serve
 from dynenvs.viewer.page import html_file
-from dynenvs.viewer.view import is_dataset, view
+from dynenvs.viewer.view import view
 
 
 def show(name: str, output: Path | None, console: Console, browser: bool, **what: Any) -> Path:

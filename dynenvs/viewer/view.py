@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dynenvs.agents.evaluation.episode import environment_id
+from dynenvs.agents.names import default_agent, environment_id, is_dataset
 from dynenvs.envs.checks import MOST_SEED, whole
 from dynenvs.envs.core.base import DynEnv
+from dynenvs.registration import MUJOCO
 from dynenvs.simulation.world import World
 from dynenvs.viewer.episode import open_env, record_dataset, record_episode
 from dynenvs.viewer.page import Page
 from dynenvs.viewer.recording import Recorder, Recording
+from dynenvs.viewer.task_episode import record_task
 
 MOST_STEPS = 1_000_000
 
@@ -19,7 +21,7 @@ MOST_STEPS = 1_000_000
 def view(
     what: Any,
     *,
-    agent: str = "expert",
+    agent: str | None = None,
     seed: int = 0,
     steps: int | None = None,
     episode: int = 0,
@@ -38,7 +40,7 @@ def view(
             same, without its wrappers.  A dataset's name ("humanoid/expert-v0"): one of its
             episodes.  A `Recorder`: what it recorded.  A `World`: as it is now.
         agent: what acts: "expert", "random", "standing", a policy that ships with the package, or
-            a stable-baselines3 zip file.
+            a stable-baselines3 zip file; the expert if None, random where there is none.
         seed: of the start and the drawn command.
         steps: control steps; one whole episode if None.
         episode: which one of a dataset.
@@ -64,19 +66,14 @@ def view(
     elif options:
         raise ValueError(f"options need an environment's name: {', '.join(options)}")
     else:
-        recording = _given(what, agent, seed, steps, plots)
+        recording = _given(what, agent or "expert", seed, steps, plots)
     recording.title = recording.title if title is None else title
     return Page(recording.document())
 
 
-def is_dataset(name: str) -> bool:
-    """Whether a name is a dataset's: "humanoid/expert-v0", also with "dynenvs/" before it."""
-    return "/" in name.removeprefix("dynenvs/") and "." not in name
-
-
 def _named(
     name: str,
-    agent: str,
+    agent: str | None,
     seed: int,
     steps: int | None,
     episode: int,
@@ -87,7 +84,11 @@ def _named(
         if options:
             raise ValueError(f"a dataset has its own options: {', '.join(options)} cannot be given")
         return record_dataset(name, whole(episode, "episode", 0, MOST_STEPS), plots)
-    env, policy = open_env(environment_id(name), agent, seed, steps, options)
+    env_id = environment_id(name)
+    agent = agent or default_agent(env_id)
+    if env_id in MUJOCO:
+        return record_task(env_id, agent, seed, steps, plots, options)
+    env, policy = open_env(env_id, agent, seed, steps, options)
     try:
         return record_episode(env, policy, seed=seed, steps=steps, plots=plots)
     finally:

@@ -82,7 +82,7 @@ INFO_BYTES = INFO.itemsize
 # The compiled part: one control step, or the start of an episode, of one world
 
 
-@kernel(seconds=9)
+@kernel(seconds=28)
 def run(
     packed: Bytes,
     options: Records,

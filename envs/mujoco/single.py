@@ -75,6 +75,11 @@ class MujocoEnv(gym.Env[Floats, NDArray[np.float32]]):
         """Control period [s]."""
         return self.task.dt
 
+    @property
+    def window_closed(self) -> bool:
+        """Whether there was a window that its user has closed."""
+        return self._renderer is not None and self._renderer.closed
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Floats, dict[str, Any]]:

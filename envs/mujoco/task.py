@@ -64,9 +64,7 @@ class MujocoTask(ABC):
         ranges = np.array([motor.control_range for motor in self.model.actuators])
         low, high = ranges.astype(np.float32).T
         self.action_space = gym.spaces.Box(low, high, dtype=np.float32)
-        first = Worlds(self.model, 1)
-        first.reset(self.home)
-        size = self.observe(View(first)).shape[1]
+        size = self.observe(View(Worlds(self.model, 1))).shape[1]
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float64)
         # A servo's force follows its joint from step to step, a torque motor's does not
         laws = [(*motor.gain[1:], *motor.bias) for motor in self.model.actuators]

@@ -75,7 +75,7 @@ INFO = info_record(
 INFO_BYTES = INFO.itemsize
 
 
-@kernel(seconds=3)
+@kernel(seconds=10)
 def run(
     packed: Bytes,
     options: Records,

@@ -55,7 +55,7 @@ INFO_BYTES = INFO.itemsize  # the torques, shape (nu,), follow
 # The compiled part: one control step, or the start of an episode, of one world
 
 
-@kernel(seconds=3)
+@kernel(seconds=9)
 def run(
     packed: Bytes,
     options: Records,

@@ -36,7 +36,7 @@ FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
 INFO_BYTES = INFO.itemsize
 
 
-@kernel(seconds=4)
+@kernel(seconds=18)
 def run(
     packed: Bytes,
     options: Records,

@@ -31,6 +31,7 @@ FADE = 0.99  # what a call leaves of the sums that tell a delay
 DOUBT = 2.0  # squares of changes of velocity that are needed to believe in one [rad^2/s^2]
 CLEAR = 0.3  # shares of a delay below this, or as near to one, are none, or one
 MOST_CHANGE = 2.0  # of a velocity from which on it counts less and less [rad/s]
+FASTEST = 100.0  # change of a velocity in a call that is carried on, at most [m/s], [rad/s]
 LEG_TRUST = 8.0  # of what legs say of the tilt and the height, against the observation
 ARMS = JOINTS * LEGS + 3  # first joint of the arms
 SLIP = (0.01, 0.04)  # speed of a sole that carries, from which on and to which it slides [m/s]
@@ -150,7 +151,7 @@ def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> 
         stand_level(g, one)
         one.trust = LEG_TRUST * sure * one.flat
         sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
-    size = math.sqrt(sx * sx + sy * sy + sz * sz)
+    size = max(math.sqrt(sx * sx + sy * sy + sz * sz), 1e-9)  # zeros say nothing, and stay
     x, y, z = sx / size, sy / size, sz / size
     total, height = 1.0, o[0]
     for leg in range(LEGS):
@@ -234,8 +235,10 @@ def foretell(
     nu, out = m.header[0].nv - ROOT, new.seen
     new.valid, new.noise, new.delay = 1.0, p.noise, p.delay
     for j in range(m.header[0].nv):
-        new.asked[0, j] = acc[j]
-        change = h * (acc[j] + p.delay * (old.asked[0, j] - acc[j]))
+        # It answers to what was asked before, where that acts late: without bound it may grow
+        asked = min(max(acc[j], -FASTEST / h), FASTEST / h)
+        new.asked[0, j] = asked
+        change = h * (asked + p.delay * (old.asked[0, j] - asked))
         w.v_next[j] = p.v[j] + ALIKE * change
         s.v[j] = p.v[j] + change
     for i in range(m.header[0].nq):

@@ -103,6 +103,8 @@ def _stop(
     for j in range(n):
         w.tau[j] -= change[j]
         eases += change[j] * (w.v_free[j] - v[j])
+    if not eases > 0.0:  # nothing but rounding: all hinges lie right behind the tip
+        return False
     for j in range(n):
         v[j] += (least - speed) / eases * (w.v_free[j] - v[j])
     return True

@@ -63,8 +63,8 @@ RISE = 2.0  # height over the surface for a distance further aside
 PRESS = 0.2  # force on the surface, in weights of the chain
 PRESS_HEIGHT = 0.003  # over the surface, from which it grows [m]
 PRESS_ASIDE = 0.02  # distance aside of the target that it needs [m]
-BENT = 1e-12  # of half an arc's bend: a step of Newton's method that is its last [rad]
-MOST_STEPS = 50  # of Newton's method; 6 are usual, 9 the most with 2 to 15 links and STRETCH
+BENT = 1e-8  # of 1 - cos of an arc's half bend: a step of Newton's method that is its last
+MOST_STEPS = 50  # of Newton's method; 6 are the most with 2 to 15 links
 
 SETTINGS = record_type(
     [
@@ -199,20 +199,37 @@ def bend_arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) 
     """Hinge angles with the tip at a place given by direction [rad] and distance [m] of the pivot.
 
     n links, each bent by 2 x against the one before, span a chord of spacing sin(n x) / sin(x).
-    Newton's method, from a full circle: sin(n x) - reach / spacing sin(x) bends downward around its
-    root, so that x comes down to it.  Where the place is out of reach, x falls to zero.
+    That is spacing U(cos x), U Chebyshev's polynomial of the second kind of degree n - 1.  Newton's
+    method for t = 1 - cos x, from a straight chain: what the chord lacks of n links, n - U(1 - t),
+    is steepest there and rises up to a full circle, so t grows to its root and no further.  Where
+    the place is out of reach, the chain is straight.
     """
-    chord, x = reach / p.spacing, math.pi / n
+    lacking, t = max(n - reach / p.spacing, 0.0), 0.0
     for _ in range(MOST_STEPS):
-        slope = n * math.cos(n * x) - chord * math.cos(x)
-        step = (math.sin(n * x) - chord * math.sin(x)) / slope
-        x -= step
-        if abs(step) < BENT:
+        lacks, slope = _shortened(n, t)
+        step = (lacking - lacks) / slope
+        t += step
+        if step <= BENT * t:
             break
-    bend = side * 2.0 * x
+    bend = side * 4.0 * math.asin(math.sqrt(0.5 * t))
     q[0] = turn - 0.5 * (n - 1) * bend
     for j in range(1, n):
         q[j] = bend
+
+
+@inlined
+def _shortened(n: int, t: float) -> tuple[float, float]:
+    """By how many links an arc's chord is shorter than n of them, and its slope over t = 1 - cos x.
+
+    U(k) = 2 (1 - t) U(k - 1) - U(k - 2), written for what each lacks, so that little is exact too.
+    """
+    before, lacks, slope_before, slope = 0.0, 0.0, 0.0, 0.0
+    for k in range(1, n):
+        chord = k - lacks
+        further = 2.0 * lacks - before + 2.0 * t * chord
+        steeper = 2.0 * (1.0 - t) * slope - slope_before + 2.0 * chord
+        before, lacks, slope_before, slope = lacks, further, slope, steeper
+    return lacks, slope
 
 
 class ChainController(BatchController):

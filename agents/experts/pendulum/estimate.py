@@ -30,6 +30,7 @@ LOUDEST = 4.0  # the last one, in scales of `observation_noise`
 FORGET = 0.05  # of what is felt of the noise, a control step
 SUDDEN = 9.0  # times what was felt, that counts at most: a blow looks like noise for a step
 LEAST = 1e-3  # scale of the noise below which nothing is felt
+RUNAWAY = 1e4  # no hinge turns so far or so fast: foreseen by too long steps [rad], [rad/s]
 
 # Fields of an expert's constants, beside TIMES
 FILTER: list[Any] = [
@@ -149,7 +150,11 @@ def foretell(m: ModelView, s: StateView, w: WorkspaceView, p: Any, q: Floats, v:
 
 @inlined
 def carry(tail: Floats, q: Floats, v: Floats) -> None:
-    """Hand on what is foretold."""
-    n = q.shape[0]
+    """Hand on what is foretold; where that has run away, the next call begins anew."""
+    n, sound = q.shape[0], True
     for j in range(n):
         tail[HEAD + j], tail[HEAD + n + j] = q[j], v[j]
+        sound = sound and abs(q[j]) <= RUNAWAY and abs(v[j]) <= RUNAWAY
+    if not sound:
+        for k in range(tail.shape[0]):
+            tail[k] = 0.0

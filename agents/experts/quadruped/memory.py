@@ -54,7 +54,7 @@ def level(g: Any, o: Floats, old: Any, nu: int) -> None:
         c + dc + 0.5 * (da * y - db * x),
     )
     a, b, c = a + LEVEL * (o[1] - a), b + LEVEL * (o[2] - b), c + LEVEL * (o[3] - c)
-    length = math.sqrt(a * a + b * b + c * c)
+    length = max(math.sqrt(a * a + b * b + c * c), 1e-9)  # zeros say nothing, and stay
     o[1], o[2], o[3] = a / length, b / length, c / length
 
 

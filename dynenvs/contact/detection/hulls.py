@@ -51,7 +51,7 @@ FOUND = 0
 TURNS = 6  # planes that are looked at to tell a pair that is far apart
 
 
-@apart("int64(uint8[::1], uint8[::1], int64, int64)", "hulls", seconds=8)
+@apart("int64(uint8[::1], uint8[::1], int64, int64)", "hulls", seconds=10)
 def find_hull_spots(packed: Bytes, buffer: Bytes, number: int, first: int) -> int:
     """Fill the slots of pair `number`, from `first` on, which come discarded.  Returns FOUND."""
     m = open_model(packed)

@@ -35,7 +35,7 @@ from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, FAR, HEIGH
 FOUND = 0
 
 
-@apart("int64(uint8[::1], uint8[::1], int64[::1], int64)", "solids", seconds=9)
+@apart("int64(uint8[::1], uint8[::1], int64[::1], int64)", "solids", seconds=14)
 def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
     """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 

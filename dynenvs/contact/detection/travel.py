@@ -73,7 +73,7 @@ def _point_velocity(v: Any, x: float, y: float, z: float) -> tuple[float, float,
     )
 
 
-@apart("int64(uint8[::1], uint8[::1], float64)", "contact", seconds=4)
+@apart("int64(uint8[::1], uint8[::1], float64)", "contact", seconds=2.5)
 def find_safe_part(packed: Bytes, buffer: Bytes, dt: float) -> int:
     """`safe_part` into `w.answer.until`, by a look at all pairs.  Returns LOOKED."""
     m = open_model(packed)

@@ -9,7 +9,7 @@ from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_
 from dynenvs.memory.layout import Bytes, open_model, open_polygon, open_state, open_workspace
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "cones", seconds=4)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "cones", seconds=11)
 def solve_on_cones(
     packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, scale: float
 ) -> int:

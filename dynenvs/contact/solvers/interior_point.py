@@ -29,7 +29,7 @@ CHANGES = 4  # of modes
 KEPT = 8  # row of the scratch vectors for the impulses at the path's end
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=7)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=12)
 def solve_from_inside(
     packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, scale: float
 ) -> int:

@@ -31,7 +31,7 @@ RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no er
 USELESS = 0.1  # residual above which an answer is none
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64)", "sparse", seconds=18)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64)", "sparse", seconds=29)
 def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     """Island k from the impulses `p`, whose residual is known, to an answer with the certificate.
 

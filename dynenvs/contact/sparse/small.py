@@ -29,7 +29,7 @@ from dynenvs.memory.sparse_view import SparseView, open_sparse
 DONE, NOT_DONE = 0, 1
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64)", "sparse", seconds=5)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64)", "sparse", seconds=19)
 def solve_small(packed: Bytes, row: Bytes, buffer: Bytes, number: int, rungs: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 

@@ -33,7 +33,7 @@ from dynenvs.memory.records import LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView, open_sparse
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=9)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=15)
 def pose_islands(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float) -> int:
     """The problem of `count` contacts and of the limits in reach, sorted into islands.
 
@@ -63,7 +63,7 @@ def pose_islands(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     return int(n)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=4)
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=6)
 def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float) -> int:
     """From `w.v_free` and `w.L` to `w.v_new` and the impulses of `count` contacts.
 

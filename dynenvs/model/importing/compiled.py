@@ -38,7 +38,8 @@ def mujoco_package() -> Any:
         import mujoco
     except ImportError as error:
         raise ImportError(
-            "reading MJCF and URDF needs the mujoco package: pip install 'dynenvs[mjcf]'"
+            "reading MJCF and URDF needs the mujoco package: pip install 'dynenvs[mjcf]'",
+            name="mujoco",
         ) from error
     return mujoco
 

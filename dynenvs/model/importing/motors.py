@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from dynenvs.model.annotations import NO_END
+from dynenvs.model.annotations import NO_END, START
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.bodies import BALL, FREE, HINGE, SLIDE, Bodies
 from dynenvs.model.importing.compiled import (
@@ -147,8 +147,8 @@ def add_keyframes(builder: ModelBuilder, source: Source) -> None:
     called = names(m, "key", m.nkey)
     # Controls of the actuators that were added, in their order
     kept = [i for i in range(m.nu) if _gears(m, i)]
-    if "qpos0" not in called:
-        builder.keyframe("qpos0", m.qpos0)
+    if START not in called:
+        builder.keyframe(START, m.qpos0)
     for k, name in enumerate(called):
         builder.keyframe(name, m.key_qpos[k], m.key_qvel[k], m.key_ctrl[k][kept])
 

@@ -21,7 +21,7 @@ from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.simulation.threads import available_threads
 from dynenvs.studies.bench.peers import peer
-from dynenvs.studies.bench.race import Case, Maker, Race, Row, Settings, System
+from dynenvs.studies.bench.race import FEW, Case, Maker, Race, Row, Settings, System
 
 SIZES = tuple(4**k for k in range(7))  # worlds: 1 to 4,096
 DRAWN = 16  # batches of actions, used again and again
@@ -67,7 +67,9 @@ def cases(settings: Settings) -> list[Case]:
 def peer_cases(settings: Settings) -> list[Case]:
     """A race beside each of EnvPool's environments."""
     counts = sorted({1, available_threads()})
-    plans = list(PEERS.items())[: 1 if settings.quick else None]
+    plans = list(PEERS.items())
+    if settings.quick:
+        plans = [(pool, tuple(name for name in names if name in FEW)) for pool, names in plans[:1]]
     size = 64 if settings.quick else PEER_WORLDS
     return [_peer_race(pool, names, size, counts) for pool, names in plans]
 
@@ -122,7 +124,7 @@ def _simulated(rows: list[Row]) -> list[str]:
 def thread_cases(settings: Settings) -> list[Case]:
     """What a second thread is worth beside what it gives a pure compute loop."""
     sizes = (256,) if settings.quick else (256, 1024, 4096)
-    names = ENVIRONMENTS if not settings.quick else list(ENVIRONMENTS)[:1]
+    names = FEW[:1] if settings.quick else ENVIRONMENTS
     many = min(2, available_threads())
     if many < 2:
         return []

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dynenvs.agents.machine import describe, load
+from dynenvs.agents.names import did_you_mean
 from dynenvs.studies.bench import (
     batch,
     compliance,
@@ -65,7 +66,8 @@ def chosen_from(families: Collection[str], names: str | None, kind: str) -> list
     words = [word.strip() for word in names.split(",") if word.strip()]
     for word in words:
         if word not in families:
-            raise ValueError(f"unknown {kind} {word!r}; choose from: {', '.join(families)}")
+            choices = f"choose from: {', '.join(families)}{did_you_mean(word, families)}"
+            raise ValueError(f"unknown {kind} {word!r}; {choices}")
     if not words:
         raise ValueError(f"no {kind} named; choose from: {', '.join(families)}")
     return list(dict.fromkeys(words))

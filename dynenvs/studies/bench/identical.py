@@ -189,7 +189,7 @@ def _bare(name: str) -> System:
         nonlocal at
         for _ in range(count):
             if at % CALLS == 0:
-                worlds.reset(task.home)
+                worlds.reset()
             worlds.step(forces[at % DRAWN], HELD)
             at += 1
 

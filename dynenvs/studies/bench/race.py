@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, Protocol
 from dynenvs.studies.bench.peers import MissingPeer
 
 FEWEST_SECONDS = 1e-9  # a turn is never thought shorter: clocks have a grain [s]
+# Environments of a quick run: what must be compiled for all of them would take minutes
+FEW = ("dynenvs/DoublePendulum-v0", "dynenvs/PlanarHumanoid-v0")
 MOST_CALLS = 10**9  # in a turn, of what takes no time
 UNITS = {"us": 1e6, "ms": 1e3}  # of an operation's time, in a second
 CALIBRATIONS = 3  # how often the length of a turn is adjusted

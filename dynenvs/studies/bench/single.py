@@ -18,7 +18,7 @@ from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.studies.bench.peers import peer
-from dynenvs.studies.bench.race import Case, Maker, Race, Settings, System
+from dynenvs.studies.bench.race import FEW, Case, Maker, Race, Settings, System
 
 DRAWN = 2000  # actions, used again and again
 SEED = 0
@@ -34,7 +34,7 @@ def cases(settings: Settings) -> list[Case]:
         if name in EULER:
             euler = partial(make_peer, name, EULER[name])
             makers.append((f"{name}, Euler", partial(_random, euler)))
-    for name in ENVIRONMENTS:
+    for name in FEW if settings.quick else ENVIRONMENTS:
         ours = partial(gym.make, name)
         makers.append((name, partial(_random, ours)))
         makers.append((name + ", expert's actions", partial(_replay, ours)))

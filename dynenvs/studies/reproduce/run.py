@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
+from dynenvs.agents.names import did_you_mean
 from dynenvs.files import written_whole
 from dynenvs.studies.reproduce.experiment import Experiment, Outcome
 from dynenvs.studies.reproduce.output import ready, save, section, write_picture
@@ -70,7 +71,8 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
     known = all_experiments()
     for name in names:
         if name != "all" and name not in known:
-            raise ValueError(f"unknown experiment {name!r}; choose from: all, {', '.join(known)}")
+            choices = f"choose from: all, {', '.join(known)}{did_you_mean(name, known)}"
+            raise ValueError(f"unknown experiment {name!r}; {choices}")
     if not names or "all" in names:
         return list(known.values())
     return [known[name] for name in dict.fromkeys(names)]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from dynenvs.agents.console import open_console
 from dynenvs.agents.evaluation.actors import shipped
-from dynenvs.agents.evaluation.episode import environment_id, short_name
 from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.names import environment_id, short_name
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.robustness.cases import cases, curves

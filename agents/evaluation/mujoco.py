@@ -1,0 +1,182 @@
+"""Gymnasium's MuJoCo tasks under random actions or a policy from a file: watched, or measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from dynenvs.agents.evaluation.acting import Acting
+from dynenvs.agents.evaluation.demo import FILM_SIZE, FRAME_TIME
+from dynenvs.agents.evaluation.evaluate import Evaluation, torque_change
+from dynenvs.agents.evaluation.film import Film
+from dynenvs.agents.evaluation.options import check_options
+from dynenvs.agents.experts.common.controller import Action, Policy
+from dynenvs.agents.names import short_name
+from dynenvs.envs.checks import whole
+from dynenvs.envs.mujoco.single import MujocoEnv
+from dynenvs.envs.mujoco.vector import MOST_STEPS, MujocoVectorEnv
+from dynenvs.memory.layout import Floats
+
+
+class Chance:
+    """Uniform random actions within the motors' ranges.
+
+    Args:
+        space: of one world's actions.
+        seeds: of the random numbers, one a world.
+    """
+
+    def __init__(self, space: gym.spaces.Box, seeds: range) -> None:
+        self._space = space
+        self._generators = [np.random.default_rng(seed) for seed in seeds]
+
+    def predict(
+        self,
+        observation: Floats,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Action, Any]:
+        """Actions, shape (nu,) for a single observation, else (n, nu)."""
+        low, high = self._space.low, self._space.high
+        drawn = np.array([one.uniform(low, high) for one in self._generators], np.float32)
+        return (drawn if np.ndim(observation) > 1 else drawn[0]), state
+
+
+def policy_for(agent: str, env: MujocoEnv | MujocoVectorEnv, env_id: str, seeds: range) -> Policy:
+    """What acts: "random", or a stable-baselines3 zip.
+
+    Raises:
+        ValueError: no such agent, or a policy of another environment.
+        FileNotFoundError: no such file.
+    """
+    if agent == "random":
+        return Chance(env.task.action_space, seeds)
+    path = Path(agent)
+    if not path.is_file():
+        if path.suffix == ".zip":
+            raise FileNotFoundError(f"there is no file {agent!r}")
+        raise ValueError(
+            f"{short_name(env_id)} has no agent {agent!r}; choose from: random, or a zip file of "
+            "stable-baselines3"
+        )
+    from dynenvs.agents.policy_file import load_model
+
+    model: Any = load_model(path, env_id, task=env.task)
+    policy: Policy = model
+    return policy
+
+
+def make_task(
+    env_id: str, shown: dict[str, Any] | None = None, **options: Any
+) -> tuple[gym.Env[Any, Any], MujocoEnv]:
+    """A task with the limit of its episodes, and without.
+
+    Args:
+        env_id: which.
+        shown: how it is drawn.
+        options: of the task, and `max_episode_steps`; Gymnasium's own limit if absent.
+
+    Raises:
+        ValueError: an option that the task does not have, or a value out of its range.
+    """
+    check_options(env_id, options)
+    if "max_episode_steps" in options:
+        whole(options["max_episode_steps"], "max_episode_steps", 1, MOST_STEPS)
+    limited = gym.make(env_id, **(shown or {}), **options)
+    env = limited.unwrapped
+    assert isinstance(env, MujocoEnv)
+    return limited, env
+
+
+def play_task(
+    env_id: str, agent: str, seed: int, file: Path | None, console: Console, **options: Any
+) -> None:
+    """Run an agent for one episode before somebody's eyes: `demo.play`, whose arguments these are.
+
+    Raises:
+        ValueError: an option that the task does not have; no such agent.
+        RuntimeError: no window could be opened.
+    """
+    shown = {"render_mode": "rgb_array", **FILM_SIZE} if file else {"render_mode": "human"}
+    limited, env = make_task(env_id, shown, **options)
+    try:
+        policy = policy_for(agent, env, env_id, range(seed, seed + 1))
+        every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
+        returned, count, end, film = _run(limited, policy, seed, every if file else 0)
+    finally:
+        limited.close()
+    if file:
+        film.write(file, count * env.dt)
+        console.print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)", highlight=False)
+    table = Table("reading", "value", title=env_id)
+    table.add_row("simulated", f"{count * env.dt:.2f} s, {end}")
+    table.add_row("return", f"{returned:.1f} in {count} steps")
+    console.print(table)
+
+
+def _run(
+    limited: gym.Env[Any, Any], policy: Policy, seed: int, every: int
+) -> tuple[float, int, str, Film]:
+    """Return, control steps, end and film of an episode; `every` 0 takes no pictures."""
+    env = limited.unwrapped
+    assert isinstance(env, MujocoEnv)
+    film = Film()
+    observation, _ = limited.reset(seed=seed)
+    returned, count, end, acting = 0.0, 0, "stopped", Acting(policy)
+    while end == "stopped" and not env.window_closed:
+        if every and count % every == 0:
+            picture = env.render()
+            assert picture is not None
+            film.add(picture, count * env.dt)
+        action = acting.act(observation)
+        observation, reward, terminated, truncated, _ = limited.step(action)
+        returned, count = returned + float(reward), count + 1
+        acting.note(terminated or truncated)
+        end = "terminated" if terminated else "time limit" if truncated else end
+    return returned, count, end, film
+
+
+def evaluate_worlds(
+    env_id: str, agent: str | Policy | None, seeds: range, threads: int | None, **options: Any
+) -> Evaluation:
+    """One episode a seed, side by side; as `evaluate`, whose arguments these are."""
+    check_options(env_id, options)
+    envs = gym.make_vec(env_id, num_envs=len(seeds), num_threads=threads, **options).unwrapped
+    assert isinstance(envs, MujocoVectorEnv)
+    agent = "random" if agent is None else agent
+    policy = policy_for(agent, envs, env_id, seeds) if isinstance(agent, str) else agent
+    space = envs.task.action_space
+    reach = np.maximum(np.abs(space.low), np.abs(space.high))
+    returns, lengths = np.zeros(len(seeds)), np.zeros(len(seeds), np.int64)
+    falls, going = np.zeros(len(seeds), np.bool_), np.ones(len(seeds), np.bool_)
+    shares: list[Floats] = []  # actions as shares of their limits, of each step
+    observations, _ = envs.reset(seed=list(seeds))
+    acting = Acting(policy, len(seeds))
+    while going.any():
+        actions = acting.act(observations)
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        shares.append(np.clip(actions / reach, -1.0, 1.0))
+        returns[going] += rewards[going]
+        lengths += going
+        falls |= going & terminated
+        acting.note(terminated | truncated)
+        going &= ~(terminated | truncated)
+    envs.close()
+    told = np.array(shares)
+    own = [told[:length, i] for i, length in enumerate(lengths.tolist())]
+    unknown = [np.nan] * len(seeds)  # no task commands a speed, or says what its feet are
+    return Evaluation(
+        returns=returns.tolist(),
+        lengths=lengths.tolist(),
+        falls=falls.tolist(),
+        speed_errors=unknown,
+        efforts=[float(np.mean(one**2)) for one in own],
+        slips=unknown,
+        torque_changes=[torque_change(one) for one in own],
+    )
