@@ -6,10 +6,24 @@ mark is gone.
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
+
+import gymnasium as gym
 import numpy as np
 import pytest
 
-from dynenvs import ModelBuilder, SimulationError, World, free, prismatic, revolute, spherical
+from dynenvs import (
+    ModelBuilder,
+    SimulationError,
+    World,
+    free,
+    load,
+    prismatic,
+    revolute,
+    spherical,
+)
+from dynenvs.memory.records import STOPS
 from dynenvs.model.model import Model
 
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
@@ -58,6 +72,46 @@ def test_no_impact_carries_a_joint_beyond_its_stop(speed: float, range_: float) 
         world.step()
         assert abs(world.q[1]) <= range_ + 1e-9
     assert world.diagnostics.degraded == 0
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["ant", "humanoid", "humanoidstandup", "walker2d"])
+@pytest.mark.parametrize("rub", [0.0, 0.01])
+def test_robots_that_are_thrown_down_keep_their_stops(name: str, rub: float) -> None:
+    """Gymnasium's, at 8 m/s, in both contact engines: dry friction chooses the sparse one.
+
+    The humanoids' limbs lie in each other at the start, and correcting that bends joints, too.
+    """
+    pytest.importorskip("mujoco")
+    world = World(rubbing(name, rub), timestep=0.005)
+    dofs = [dof for dof in world.model.dofs if dof["limited"] == STOPS]
+    at = np.array([dof["q_at"] for dof in dofs])
+    low, high = (np.array([dof[side] for dof in dofs]) for side in ("lower", "upper"))
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        world.reset()
+        v = rng.normal(size=world.model.nv)
+        if name == "walker2d":
+            world.q[1], v[1] = world.q[1] + 0.5, -8.0
+        else:
+            world.q[2], v[2] = world.q[2] + 0.5, -8.0
+        world.q[at] = np.clip(world.q[at], low, high)
+        world.v[:] = v
+        for _ in range(60):
+            world.step()
+            assert np.all(world.q[at] >= low - 1e-9)
+            assert np.all(world.q[at] <= high + 1e-9)
+
+
+def rubbing(name: str, friction: float) -> Model:
+    """A robot of Gymnasium's, with dry friction in its hinges [N m]."""
+    file = Path(gym.__file__).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
+    text = file.read_text()
+    if friction > 0.0:
+        text = text.replace("<joint ", f'<joint frictionloss="{friction}" ', 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load(text)
 
 
 # Fast bodies
