@@ -41,7 +41,7 @@ BEFORE, COMPRESSED = range(2)
 def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met."""
     rows = contact_rows(moving_tree(m, w), w.contacts, count, s.v, 0.0, rows_to_fill(w))
-    return int(limit_rows(m.dofs, s.q, rows, s.v, 0.0, w.active, w.block, w.J, w.bias_row))
+    return int(limit_rows(m.dofs, s.q, rows, s.v, s.v, 0.0, w.active, w.block, w.J, w.bias_row))
 
 
 @kernel

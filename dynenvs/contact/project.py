@@ -56,6 +56,7 @@ PROXIMAL = 1e-10  # relative diagonal that makes redundant rows solvable
 FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
+AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
@@ -113,6 +114,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
             dq[j] = 0.0
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         last = shorten(dq, worst) or last
+        stay_within_stops(m.dofs, w.q_new, dq)
         # Near a joint's axis a small error takes a far turn, which may end anywhere
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
@@ -159,6 +161,24 @@ def shorten(dq: Floats, worst: float) -> bool:
             dq[k] *= allowed / most
         return True
     return False
+
+
+@inlined
+def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
+    """End a correction `dq` of hinges and slides at the stops that it would pass.
+
+    Contacts that are deep in each other, or in the ground, may ask for more than a joint can give;
+    stops that do not bear have no row there.
+    """
+    for j in range(dofs.shape[0]):
+        dof = dofs[j]
+        if dof.limited == 0 or dof.limited == SWING:
+            continue
+        at = q[dof.q_at]
+        if at <= dof.upper < at + dq[j] - AT_STOP:
+            dq[j] = dof.upper - at
+        elif at >= dof.lower > at + dq[j] + AT_STOP:
+            dq[j] = dof.lower - at
 
 
 @inlined

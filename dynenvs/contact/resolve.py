@@ -5,13 +5,16 @@ from __future__ import annotations
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.assembly.rows import (
+    angle_left,
     contact_rows,
     couple,
     first_limited,
+    is_limit_near,
     limit_rows,
     limited_coordinate,
     moving_tree,
     rows_to_fill,
+    stop_ahead,
 )
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import (
@@ -61,9 +64,9 @@ def resolve_contacts(
 ) -> int:
     """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
 
-    Features that were left out and that the answer would carry below ground are added, and the
-    problem is solved again.  `w.answer` tells the worst residual, all pivots, and the numbers of
-    contacts and rows.  Returns the status.
+    Features that were left out and that the answer would carry below ground are added, and so are
+    joint stops that it would pass; the problem is solved again.  `w.answer` tells the worst
+    residual, all pivots, and the numbers of contacts and rows.  Returns the status.
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
@@ -79,6 +82,7 @@ def resolve_contacts(
         look_ahead(m, s, w, count, ahead)
     for j in range(nv):
         w.free_dof_mask[j] = 0.0 if unactuated and m.dofs[j].actuated else 1.0
+        w.expected[j] = w.v_free[j]
     closed = m.header[0].ne > 0
     if closed and hold_loops(packed, buffer, s.q) != HELD:
         return FAILED
@@ -102,7 +106,8 @@ def resolve_contacts(
         if look_for_spots(m, s, w, packed, buffer, 1) != FOUND:
             return FAILED
         found = add_missed(m, s, w, packed, buffer, count)
-        if found == count:
+        stops = add_missed_stops(m, s, w, dt)
+        if found == count and stops == 0:
             break
         count = found
     answer = w.answer[0]
@@ -126,7 +131,9 @@ def _solve_densely(
     if count > m.header[0].nd:  # prescribed motion among many bodies
         return FAILED
     rows = contact_rows(moving_tree(m, w), w.contacts, count, w.v_free, dt, rows_to_fill(w))
-    rows = limit_rows(m.dofs, s.q, rows, w.v_free, dt, w.active, w.block, w.J, w.bias_row)
+    rows = limit_rows(
+        m.dofs, s.q, rows, w.v_free, w.expected, dt, w.active, w.block, w.J, w.bias_row
+    )
     w.answer[0].rows = rows
     if w.answer[0].recursive == 0:
         couple(m.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
@@ -244,3 +251,31 @@ def add_missed(
         add_contact(m, s, w.pose, w.gaps[k], deepest, f, k, contact)
         count += 1
     return count
+
+
+@inlined
+def add_missed_stops(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
+    """Expect the answer's velocities where they lead beyond a stop that had no row.
+
+    The next problem then has a row for that stop; one of a coordinate's two stops is enough, since
+    at most one of them can bear.  Returns how many stops there are of this kind.
+    """
+    missed = 0
+    for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
+        dof = m.dofs[j]
+        if dof.limited == 0:
+            continue
+        if dof.limited == SWING:
+            before = min(angle_left(dof, s.q), 0.0)
+            if angle_left(dof, w.q_new) < before - MISSED:
+                missed += 1
+                for k in range(j, j + 3):
+                    w.expected[k] = w.v_new[k]
+            continue
+        left, passed = stop_ahead(dof, w.q_new, 0.0, 0.0)
+        gap, sign = stop_ahead(dof, s.q, w.expected[j], dt)
+        has_row = sign == passed and is_limit_near(gap, sign * w.expected[j], dt)
+        if left < -MISSED and not has_row:
+            missed += 1
+            w.expected[j] = w.v_new[j]
+    return missed

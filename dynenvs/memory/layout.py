@@ -68,7 +68,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Records = NDArray[Any]
 
-VECTORS = 7  # nv-vectors of the workspace
+VECTORS = 8  # nv-vectors of the workspace
 POLYGON_SIZE = POLYGON.itemsize
 
 
@@ -153,6 +153,7 @@ class WorkspaceView(NamedTuple):
     v_new: Floats
     rhs: Floats
     v_next: Floats
+    expected: Floats  # velocities at which joint stops are looked for
     free_dof_mask: Floats  # 1 where a coordinate gives way to impulses, 0 where it is prescribed
     q_new: Floats  # shape (nq,)
     q_posed: Floats  # shape (nq,)
@@ -511,6 +512,7 @@ def open_workspace(m: ModelView, buffer: Bytes) -> WorkspaceView:
         vector(buffer, at + 16 * step, nv, np.float64),
         vector(buffer, at + 17 * step, nv, np.float64),
         vector(buffer, at + 18 * step, nv, np.float64),
+        vector(buffer, at + 19 * step, nv, np.float64),
         vector(buffer, h.q_new_at, h.nq, np.float64),
         vector(buffer, h.q_new_at + 8 * h.nq, h.nq, np.float64),
         matrix(buffer, h.J_at, nr, nv, np.float64),

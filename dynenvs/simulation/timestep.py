@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.loops import bend_velocity, close_loops
-from dynenvs.contact.assembly.rows import angle_left
+from dynenvs.contact.assembly.rows import angle_left, stop_ahead
 from dynenvs.contact.detection.travel import safe_part
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
@@ -54,7 +54,7 @@ from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, tu
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
-OVERTURNED = 1e-3  # of a ball, beyond its limit [rad]
+OVERTURNED = 1e-3  # of a joint, beyond its limit [rad, m]
 HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
 # What positions are at the end of a part; ANEW: servos reach or leave their limits within it
 PLACED, SUNK, ASTRAY, ANEW = 0, 1, 2, 3
@@ -211,10 +211,11 @@ def move_freely(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
 
 @inlined
 def _overturned(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
-    """Whether a ball ends further beyond its limit than it was before.
+    """Whether a joint ends further beyond its limit than it was before.
 
-    Its row knows one axis.  Where a ball turns about the others by as much as it may turn in all,
-    what that leaves out is as large as the limit.
+    A ball's row knows one axis.  Where it turns about the others by as much as it may turn in all,
+    what that leaves out is as large as the limit.  Hinges and slides only where the rounds in which
+    missed stops are added did not suffice.
     """
     overturned = False
     for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
@@ -222,6 +223,10 @@ def _overturned(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
         if dof.limited == SWING:
             before = min(angle_left(dof, s.q), 0.0)
             overturned = overturned or angle_left(dof, w.q_new) < before - OVERTURNED
+        elif dof.limited != 0:
+            before = min(stop_ahead(dof, s.q, 0.0, 0.0)[0], 0.0)
+            left = stop_ahead(dof, w.q_new, 0.0, 0.0)[0]
+            overturned = overturned or left < before - OVERTURNED
     return overturned
 
 

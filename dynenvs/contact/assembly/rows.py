@@ -250,6 +250,7 @@ def limit_rows(
     q: Floats,
     r: int,
     v: Floats,
+    expected: Floats,
     dt: float,
     first: Ints,
     after: Ints,
@@ -258,8 +259,10 @@ def limit_rows(
 ) -> int:
     """Rows of the joint limits in reach (frictionless, gap/dt like a contact's normal).
 
-    +-e_i of hinges and slides; of a ball, which its angle limits, the axis about which it will be
-    turned at the end, moving with v: the angle's rate there is the angular velocity along it.
+    +-e_i of hinges and slides, for the stop that is nearer at the end of the step; of a ball, which
+    its angle limits, the axis about which it will be turned then: the angle's rate there is the
+    angular velocity along it.  Both are looked for with the velocities `expected`; v: of free
+    motion.
     """
     nv = dofs.shape[0]
     for i in range(nv):
@@ -267,21 +270,20 @@ def limit_rows(
         if dof.limited == 0:
             continue
         if dof.limited == SWING:
-            gap, x, y, z = swing(dof, q, v[i], v[i + 1], v[i + 2], dt)
-            speed = x * v[i] + y * v[i + 1] + z * v[i + 2]
-            if has_axis(x, y, z) and is_limit_near(gap, speed, dt):
+            e = expected[i : i + 3]
+            gap, x, y, z = swing(dof, q, e[0], e[1], e[2], dt)
+            if has_axis(x, y, z) and is_limit_near(gap, x * e[0] + y * e[1] + z * e[2], dt):
                 for j in range(nv):
                     J[r, j] = 0.0
                 J[r, i], J[r, i + 1], J[r, i + 2] = x, y, z
                 for j in range(i, i + 3):
                     first[j], after[j] = min(first[j], r), r + 1
+                speed = x * v[i] + y * v[i + 1] + z * v[i + 2]
                 bias[r] = speed + closing_speed(max(gap, 0.0), dt)
                 r += 1
             continue
-        low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
-        sign = 1.0 if low < high else -1.0
-        gap = min(low, high)
-        if is_limit_near(gap, sign * v[i], dt):
+        gap, sign = stop_ahead(dof, q, expected[i], dt)
+        if is_limit_near(gap, sign * expected[i], dt):
             for j in range(nv):
                 J[r, j] = 0.0
             J[r, i] = sign
@@ -289,6 +291,18 @@ def limit_rows(
             bias[r] = sign * v[i] + closing_speed(max(gap, 0.0), dt)
             r += 1
     return r
+
+
+@inlined
+def stop_ahead(dof: Any, q: Floats, v: float, dt: float) -> tuple[float, float]:
+    """The stop of a hinge or slide that is nearer after dt [s] at the rate v [rad/s, m/s].
+
+    Returns how far away it is now [rad, m], and the direction that leads back from it, 1 or -1.
+    """
+    low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
+    if low + dt * v < high - dt * v:
+        return low, 1.0
+    return high, -1.0
 
 
 @inlined

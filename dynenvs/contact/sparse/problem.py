@@ -15,6 +15,7 @@ from dynenvs.contact.assembly.rows import (
     has_axis,
     is_limit_near,
     reference_tangents,
+    stop_ahead,
     swing,
 )
 from dynenvs.contact.solvers.modes import strongest
@@ -99,7 +100,8 @@ def pose_problem(
         offset = closing_speed(gap, dt) if gap > SNUG else 0.0
         _keep_offset(x, i, open_polygon(m, s), w.contacts[i], offset)
         _recall(s.memory, w.contacts[i], part, x.p[i])
-    return _pose_limits(m.dofs, s.q, w.v_free, x, count, dt)
+    expected = w.expected if dt > 0.0 else w.v_free
+    return _pose_limits(m.dofs, s.q, w.v_free, expected, x, count, dt)
 
 
 @inlined
@@ -318,22 +320,28 @@ def _recall(memory: Records, contact: Any, part: float, p: Floats) -> None:
 
 
 @inlined
-def _pose_limits(dofs: Records, q: Floats, v: Floats, x: SparseView, n: int, dt: float) -> int:
-    """Constraints of the joint limits in reach, after n others; returns the number of all."""
+def _pose_limits(
+    dofs: Records, q: Floats, v: Floats, expected: Floats, x: SparseView, n: int, dt: float
+) -> int:
+    """Constraints of the joint limits in reach, after n others, as `limit_rows` makes them.
+
+    Returns the number of all.
+    """
     for j in range(dofs.shape[0]):
         dof = dofs[j]
         if dof.limited == 0:
             continue
         a, b = 0.0, 0.0  # rates of a ball's other two coordinates
         if dof.limited == SWING:
-            gap, sign, a, b = swing(dof, q, v[j], v[j + 1], v[j + 2], dt)
+            e = expected[j : j + 3]
+            gap, sign, a, b = swing(dof, q, e[0], e[1], e[2], dt)
+            near = has_axis(sign, a, b) and is_limit_near(
+                gap, sign * e[0] + a * e[1] + b * e[2], dt
+            )
             speed = sign * v[j] + a * v[j + 1] + b * v[j + 2]
-            near = has_axis(sign, a, b) and is_limit_near(gap, speed, dt)
         else:
-            low, high = q[dof.q_at] - dof.lower, dof.upper - q[dof.q_at]
-            sign = 1.0 if low < high else -1.0
-            gap, speed = min(low, high), sign * v[j]
-            near = is_limit_near(gap, speed, dt)
+            gap, sign = stop_ahead(dof, q, expected[j], dt)
+            near, speed = is_limit_near(gap, sign * expected[j], dt), sign * v[j]
         if near:
             c = x.constraints[n]
             c.contact, c.coordinate, c.rows, c.friction = LIMIT, j, 1, 0.0

@@ -23,6 +23,7 @@ from dynenvs.contact.project import (
     largest,
     shorten,
     sound,
+    stay_within_stops,
     tangential_errors,
 )
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
@@ -80,6 +81,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
             break
         corrected = True
         last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt > 0
+        stay_within_stops(m.dofs, w.q_new, dq)
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
         update_poses(m, w.q_new, w.pose_new)
