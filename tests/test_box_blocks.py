@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from solids import Solid, add_solid, distance, few_of, pose, read, slots
+from solids import Solid, distance, few_of, pose, read, slots
 from test_block_field import BREADTH, blocks, over
 from trees import Array
 
 from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.hulls import prism
 from dynenvs.model.parts import Joint, ModelError, free, prismatic
 from dynenvs.simulation.world import World
 
@@ -278,17 +279,18 @@ def test_a_solid_that_falls_does_not_end_inside(kind: str, pattern: str) -> None
         assert world.diagnostics.failed == 0
 
 
-def test_a_corner_in_a_pit_meets_both_walls() -> None:
-    """Where it is behind either, as deep in one as in the other, or deeper."""
+def test_an_edge_in_a_pits_corner_meets_a_wall() -> None:
+    """Behind both walls it meets the one in which it is deeper."""
     heights = np.full((4, 4), 0.4)
     heights[1, 1] = 0.0
-    for into in ((1e-3, 1e-3), (2e-3, 1e-3), (1e-3, 2e-3), (1e-9, -1e-9)):
-        p = np.array([-0.35 - into[0], -0.3 - into[1], 0.3])  # two walls at -0.4
-        solid = Solid("box", (0.05, 0.1, 0.05), np.eye(3), p)
-        builder = ModelBuilder()
-        builder.block_field("ground", heights=heights, half_size=(2 * SIDE, 2 * SIDE))
-        builder.body("a", joint=free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
-        add_solid(builder, "a", solid)
-        found = read(builder.build(), pose(np.eye(3), p))
-        deep = max(into)
-        assert found.least == pytest.approx(-deep, abs=1e-12)
+    edge = 0.05 * np.array([-1.0, -1.0]) / np.sqrt(2)  # of the wedge, upright
+    turn = Rotation.from_euler("z", 225, degrees=True).as_matrix()
+    builder = ModelBuilder()
+    builder.block_field("ground", heights=heights, half_size=(2 * SIDE, 2 * SIDE))
+    builder.body("a", joint=free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
+    builder.convex("a", "a", points=prism(0.05, 0.05, 3) @ turn.T)
+    model = builder.build()
+    for deep in ((1e-3, 1e-3), (2e-3, 1e-3), (1e-3, 2e-3)):
+        p = np.array([*(-SIDE - np.array(deep) - edge), 0.3])  # the walls are at -SIDE
+        found = read(model, pose(np.eye(3), p))
+        assert found.least == pytest.approx(-max(deep), abs=1e-9)

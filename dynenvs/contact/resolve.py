@@ -31,6 +31,7 @@ from dynenvs.contact.detection.detect import (
     set_drift,
 )
 from dynenvs.contact.detection.manifold import FOUND, carry, hold, open_pair, pull_back
+from dynenvs.contact.detection.seams import foresee
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
@@ -73,6 +74,8 @@ def resolve_contacts(
     nv = m.header[0].nv
     w.answer[0].poses_valid = 0  # `pose_new` is about to change
     if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
+        return FAILED
+    if foresee(m, w, packed, row, buffer, dt) != FOUND:
         return FAILED
     count = select_contacts(m, s, w, dt)
     if count > m.header[0].nc:  # the step is repeated with more room

@@ -427,7 +427,14 @@ def _reaches(m: ModelView, w: WorkspaceView, dt: float, f: int, k: int, contact:
     gap = w.gaps[k]
     if gap < MARGIN:
         return True
+    speed = separating_speed(m, w, feature, contact)
+    return bool(gap + dt * min(speed, 0.0) < MARGIN)
+
+
+@inlined
+def separating_speed(m: ModelView, w: WorkspaceView, feature: Any, contact: Any) -> float:
+    """How fast A moves away from B where a candidate has been placed [m/s]."""
     speed = _speed(m.bodies, w.body, w.pose, feature.body_a, contact.point, contact.normal)
     if feature.body_b > 0:
         speed -= _speed(m.bodies, w.body, w.pose, feature.body_b, contact.point, contact.normal)
-    return bool(gap + dt * min(speed, 0.0) < MARGIN)
+    return speed

@@ -1,0 +1,170 @@
+"""Seams between solids that stand flush: which of their faces is met, asked where the step ends.
+
+A gap and normal of the pose now, linearised, forbid what is beyond a plane through the nearest
+part of a solid.  Short of a seam that part is an edge or a side that the neighbour hides: a box
+would run into the side of the next tile, a ball up its edge.  So where a solid is near two that are
+fixed to each other, and its velocity would carry it through such a plane, the pair is looked at
+again in the pose to which this velocity leads.  The slots there take the place of those of now if
+they part the two better at the end and do not overlap now: with their gaps of now, along the
+normals of the end, so that what is of second order is foreseen.  (For polyhedra: the farthest of
+all faces at the end, as in polyhedral exact geometry, Nguyen and Trinkle 2010, chosen before the
+step is solved.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.contact.detection.broad_phase import entry_of
+from dynenvs.contact.detection.detect import look_for_spots, place, separating_speed
+from dynenvs.contact.detection.manifold import FOUND, pull_back
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import (
+    Bytes,
+    ModelView,
+    Records,
+    WorkspaceView,
+    open_broad,
+    open_model,
+    open_pairs,
+    open_solids,
+    open_state,
+    open_workspace,
+)
+from dynenvs.memory.records import FAR, MIDPOINT, SEEN
+
+STEP = 1e-5  # of a seam that is none: so far solids may overlap there [m] ...
+SMALL = 0.01  # ... if they are larger than this; less, if they are smaller [m]
+THROUGH = 1e-9  # depth to which a velocity may lead without another look [m]
+
+
+@inlined
+def foresee(
+    m: ModelView, w: WorkspaceView, packed: Bytes, row: Bytes, buffer: Bytes, dt: float
+) -> int:
+    """Put slots of the end of the step in the place of those that trip over seams; FOUND if so."""
+    if w.answer[0].near < 2 or m.header[0].integrator == MIDPOINT:  # that knows no pose of now
+        return FOUND
+    return int(find_seams(packed, row, buffer, dt))
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact", seconds=4)
+def find_seams(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """`foresee`, where at least two pairs are near."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    pairs, _ = open_pairs(m, packed)
+    solids, _ = open_solids(m, packed, buffer)
+    if not _trips(m, w, pairs, solids, dt):
+        return FOUND
+    integrate(m, s.q, s.v, dt, w.q_new)
+    update_poses(m, w.q_new, w.pose_new)
+    if look_for_spots(m, s, w, packed, buffer, 1) != FOUND:
+        return FOUND + 1
+    after = open_broad(m, packed, buffer).entry_after
+    h, answer = m.header[0], w.answer[0]
+    for i in range(answer.near):
+        if _is_beside_another(w, pairs, solids, answer.near, i):
+            entry = w.near[i]
+            pair = pairs[entry.pair]
+            small = min(solids[pair.solid_a].radius, solids[pair.solid_b].radius)
+            at = entry_of(w.near, h.nnear, answer.near_after, after, entry.pair)
+            _choose(m, w, entry, at >= 0, dt, STEP * min(1.0, small / SMALL))
+    return FOUND
+
+
+@inlined
+def _trips(m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, dt: float) -> bool:
+    """Whether a velocity of now leads through the plane of a slot that may be a seam's."""
+    count = w.answer[0].near
+    for i in range(count):
+        entry = w.near[i]
+        end = FAR
+        for k in range(entry.first, entry.first + entry.slots):
+            end = min(end, _linear_end(m, w, entry.pair, k, dt))
+        if end < _deepest(w, entry) - THROUGH and _is_beside_another(w, pairs, solids, count, i):
+            return True
+    return False
+
+
+@inlined
+def _deepest(w: WorkspaceView, entry: Any) -> float:
+    """The least gap of a pair's slots, or 0 [m]."""
+    deepest = 0.0
+    for k in range(entry.first, entry.first + entry.slots):
+        deepest = min(deepest, w.spots[k].gap)
+    return deepest
+
+
+@inlined
+def _linear_end(m: ModelView, w: WorkspaceView, pair: int, k: int, dt: float) -> float:
+    """The gap to which the velocities of now lead slot k, along its normal of now [m]."""
+    gap = w.spots[k].gap
+    if not gap < SEEN:
+        return FAR
+    f, contact = m.header[0].npoints + pair, w.contacts[0]
+    place(m.features, w.spots, w.pose, f, k, contact)
+    return float(gap + dt * separating_speed(m, w, m.features[f], contact))
+
+
+@inlined
+def _is_beside_another(
+    w: WorkspaceView, pairs: Records, solids: Records, count: int, i: int
+) -> bool:
+    """Whether one solid of a near pair is near another one, too, that the other is fixed to."""
+    own = pairs[w.near[i].pair]
+    a, b = own.solid_a, own.solid_b
+    found = False
+    for j in range(count):
+        if j == i:
+            continue
+        pair = pairs[w.near[j].pair]
+        for one, other in ((pair.solid_a, pair.solid_b), (pair.solid_b, pair.solid_a)):
+            found = found or (one == a and solids[other].body == solids[b].body)
+            found = found or (one == b and solids[other].body == solids[a].body)
+    return found
+
+
+@inlined
+def _choose(m: ModelView, w: WorkspaceView, entry: Any, near: bool, dt: float, step: float) -> None:
+    """Take over the end's slots of a pair, if they part it better there than those of now do.
+
+    Slots that do not part it now, but for a `step` in a seam [m], though it is apart at the end
+    (past a corner, off an edge), are left out: what the answer reaches all the same is added later.
+    If it overlaps then, too, those of now stay.
+    """
+    deepest = _deepest(w, entry)
+    least = deepest - step
+    first, last, after = entry.first, entry.first + entry.slots, m.header[0].ns
+    ends, foreseen, better = FAR, FAR, False
+    for k in range(first, last):
+        linear = _linear_end(m, w, entry.pair, k, dt)
+        ends = min(ends, linear)
+        gap = w.spots[after + k].gap if near else FAR
+        if gap < SEEN:
+            foreseen = min(foreseen, gap)
+            better = better or (linear < FAR and gap > linear + THROUGH)
+            if gap < least and _pull_back(m, w, entry.pair, w.spots[after + k]) < least:
+                return
+    if not better and not foreseen > ends + THROUGH:
+        return
+    for k in range(first, last):
+        spot, then = w.spots[k], w.spots[after + k]
+        spot.gap, spot.edges = FAR, 0
+        if near and then.gap < SEEN:
+            gap = _pull_back(m, w, entry.pair, then)
+            if gap >= least and gap >= min(then.gap, deepest) - THROUGH:
+                spot.gap, spot.radius, spot.edges = gap, then.radius, then.edges
+                for j in range(3):
+                    spot.center[j] = w.contacts[0].center[j]
+                    spot.normal[j] = w.contacts[0].normal[j]
+
+
+@inlined
+def _pull_back(m: ModelView, w: WorkspaceView, pair: int, spot: Any) -> float:
+    """The gap now of a slot of the end [m]; its place and normal into `w.contacts[0]`."""
+    feature = m.features[m.header[0].npoints + pair]
+    a, b = feature.body_a, feature.body_b
+    return pull_back(spot, w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], w.contacts[0])

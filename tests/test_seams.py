@@ -1,0 +1,138 @@
+"""Flush tiles are one plane for what slides over them, and a curb is still a curb."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from trees import Array
+
+from dynenvs.model.builder import ModelBuilder
+from dynenvs.model.hulls import prism
+from dynenvs.model.parts import free
+from dynenvs.simulation.world import World
+
+CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+BLOCK = np.array([0.2, 0.15, 0.1])  # half edges [m]
+HIGH = 0.1  # of every shape's centre above the ground it lies on [m]
+SHAPES = ("box", "hull", "prism", "sphere", "capsule")
+
+
+def slider(shape: str, tiles: str, friction: float, steps: Array | None = None) -> World:
+    """A solid over 8 x 2 tiles of 1 m x 4 m, or over one plate of the same size.
+
+    steps: depths of the tiles' tops below 0, shape (8, 2) [m]; None for the plate
+    """
+    builder = ModelBuilder()
+    if steps is None:
+        builder.box("plate", "world", half_size=(4, 4, 0.5), position=(0, 0, -0.5),
+                    friction=friction)  # fmt: skip
+    for i, j in itertools.product(range(8), range(2)) if steps is not None else ():
+        half = np.array([0.5, 2.0, 0.5])
+        center = np.array([i - 3.5, 4.0 * j - 2.0, -0.5 - steps[i, j]])
+        if tiles == "hull":
+            points = CUBE * half + center
+            builder.convex(f"tile {i} {j}", "world", points=points, friction=friction)
+        else:
+            builder.box(f"tile {i} {j}", "world", half_size=half, position=center,
+                        friction=friction)  # fmt: skip
+    builder.body("a", joint=free(), mass=1.0, inertia=(0.006, 0.01, 0.012))
+    if shape == "box":
+        builder.box("a", "a", half_size=BLOCK, friction=friction)
+    elif shape == "sphere":
+        builder.sphere("a", "a", radius=HIGH, friction=friction)
+    elif shape == "capsule":
+        ends = {"start": (-0.2, 0, 0), "end": (0.2, 0, 0)}
+        builder.capsule("a", "a", radius=HIGH, **ends, friction=friction)
+    else:
+        points = CUBE * BLOCK if shape == "hull" else prism(0.15, HIGH, 12)
+        builder.convex("a", "a", points=points, friction=friction)
+    return World(builder.build())
+
+
+def push(worlds: list[World], seed: int) -> None:
+    """The same random start for all: anywhere, anyhow turned about z, up to 10 m/s."""
+    rng = np.random.default_rng(seed)
+    turn, way, speed = rng.uniform(0, np.pi), rng.uniform(0, 2 * np.pi), rng.uniform(0.5, 10.0)
+    x, y = rng.uniform(-1, 1, 2)
+    timestep = rng.choice([0.002, 0.005, 1 / 60])
+    for world in worlds:
+        world.reset([x, y, HIGH, np.cos(turn / 2), 0, 0, np.sin(turn / 2)])
+        world.v[:2] = speed * np.cos(way), speed * np.sin(way)
+        world.timestep = timestep
+
+
+def is_over(world: World) -> bool:
+    """Whether the whole solid is over the tiles."""
+    return bool(np.abs(world.q[:2]).max() < 3.7)
+
+
+@pytest.mark.parametrize("tiles", ["box", "hull"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_without_friction_nothing_changes_at_a_seam(shape: str, tiles: str) -> None:
+    """Neither speed nor height, turned as it may be and at any step length."""
+    world = slider(shape, tiles, 0.0, np.zeros((8, 2)))
+    for seed in range(12):
+        push([world], seed)
+        v = np.array(world.v)
+        for _ in range(400):
+            if not is_over(world):
+                break
+            world.step()
+            np.testing.assert_allclose(world.v, v, atol=1e-9)
+            assert world.q[2] == pytest.approx(HIGH, abs=1e-9)
+        assert world.diagnostics.degraded == 0
+
+
+@pytest.mark.parametrize("tiles", ["box", "hull"])
+@pytest.mark.parametrize("shape", ["box", "hull", "prism"])
+@pytest.mark.parametrize("step", [1e-9, 1e-7, 1e-6])
+@pytest.mark.thorough
+def test_a_seam_that_rounding_has_made_does_not_show(step: float, shape: str, tiles: str) -> None:
+    """Tops that differ by up to a micrometre: it rises by no more, and is not slowed down.
+
+    Where it stands on the seam alone it may tilt by a ten-millionth.
+    """
+    world = slider(shape, tiles, 0.0, np.random.default_rng(1).uniform(0, step, (8, 2)))
+    for seed in range(8):
+        push([world], seed)
+        v = np.array(world.v)
+        while is_over(world) and world.time < 3.0:
+            world.step()
+            assert -step - 1e-7 < world.q[2] - HIGH < 1e-7
+            # A slope of step / length for so long, and a lift of step a timestep
+            slack = 1e-9 + step * (1e3 + 2.0 / world.timestep)
+            np.testing.assert_allclose(world.v[:2], v[:2], atol=slack)
+
+
+@pytest.mark.parametrize("shape", ["box", "hull"])
+def test_a_box_slides_as_far_as_on_one_plane(shape: str) -> None:
+    """Straight over a seam, rubbing: v^2 / 2 mu g, less what the step's length takes."""
+    ends = []
+    for steps in (np.zeros((8, 2)), None):
+        world = slider(shape, "box", 0.3, steps)
+        world.timestep = 0.002
+        world.reset([-0.5, 1.0, HIGH, 1, 0, 0, 0])
+        world.v[0] = 4.0
+        for _ in range(750):
+            world.step()
+            assert world.q[2] == pytest.approx(HIGH, abs=1e-9)
+        ends.append(np.array(world.q))
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
+    assert ends[0][0] + 0.5 == pytest.approx(2.714, abs=1e-3)
+
+
+@pytest.mark.parametrize("shape", ["box", "hull", "prism"])
+def test_a_curb_stops(shape: str) -> None:
+    """A millimetre that the next tile is higher is no seam."""
+    steps = np.full((8, 2), 1e-3)
+    steps[5:] = 0.0
+    world = slider(shape, "box", 0.0, steps)
+    world.timestep = 0.002
+    for place in np.linspace(-0.004, 0.0, 5):
+        world.reset([place, 1.0, HIGH - 1e-3, 1, 0, 0, 0])
+        world.v[0] = 1.0
+        world.step(steps=1000)
+        reach = BLOCK[0] if shape != "prism" else 0.15
+        assert world.q[0] < 1.0 - reach + 1e-6
