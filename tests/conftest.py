@@ -20,7 +20,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Examples: the same ones in every run, or random ones by `pytest --hypothesis-profile=random`
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
-settings.register_profile("random", database=None, deadline=None, print_blob=True)
+settings.register_profile(
+    "random", derandomize=False, database=None, deadline=None, print_blob=True
+)
 settings.load_profile("fixed")
 
 TREES = 30

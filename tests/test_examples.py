@@ -31,6 +31,7 @@ def test_every_example_has_a_test() -> None:
 
 def test_own_controller() -> None:
     """It stands to the end of the episode, and bobs by centimetres."""
+    pytest.importorskip("stable_baselines3")
     assert example("own_controller").main() > 0.02
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dynenvs.agents.evaluation.actors import digest, shipped, shipped_file
-from dynenvs.agents.evaluation.episode import short_name
 from dynenvs.agents.evaluation.options import spoken
 from dynenvs.agents.learn.results import NAMES, read_log, run_name
+from dynenvs.agents.names import short_name
 
 Log = dict[str, Any]
 

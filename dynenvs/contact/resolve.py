@@ -5,7 +5,6 @@ from __future__ import annotations
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.assembly.rows import (
-    angle_left,
     contact_rows,
     couple,
     first_limited,
@@ -53,7 +52,7 @@ from dynenvs.memory.layout import (
     open_stops,
     open_workspace,
 )
-from dynenvs.memory.records import PYRAMID, SWING
+from dynenvs.memory.records import PYRAMID, STOPS, SWING
 
 ROUNDS = 5  # of adding candidates that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a candidate counts [m]
@@ -266,14 +265,7 @@ def add_missed_stops(m: ModelView, s: StateView, w: WorkspaceView, dt: float) ->
     missed = 0
     for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
         dof = m.dofs[j]
-        if dof.limited == 0:
-            continue
-        if dof.limited == SWING:
-            before = min(angle_left(dof, s.q), 0.0)
-            if angle_left(dof, w.q_new) < before - MISSED:
-                missed += 1
-                for k in range(j, j + 3):
-                    w.expected[k] = w.v_new[k]
+        if dof.limited != STOPS:
             continue
         left, passed = stop_ahead(dof, w.q_new, 0.0, 0.0)
         gap, sign = stop_ahead(dof, s.q, w.expected[j], dt)

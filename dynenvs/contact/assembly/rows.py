@@ -259,10 +259,9 @@ def limit_rows(
 ) -> int:
     """Rows of the joint limits in reach (frictionless, gap/dt like a contact's normal).
 
-    +-e_i of hinges and slides, for the stop that is nearer at the end of the step; of a ball, which
-    its angle limits, the axis about which it will be turned then: the angle's rate there is the
-    angular velocity along it.  Both are looked for with the velocities `expected`; v: of free
-    motion.
+    +-e_i of hinges and slides, for the stop that is nearer at the end of the step, moving with the
+    velocities `expected`; of a ball, which its angle limits, the axis about which it will be turned
+    then, moving with v: the angle's rate there is the angular velocity along it.  v: of free motion
     """
     nv = dofs.shape[0]
     for i in range(nv):
@@ -270,15 +269,14 @@ def limit_rows(
         if dof.limited == 0:
             continue
         if dof.limited == SWING:
-            e = expected[i : i + 3]
-            gap, x, y, z = swing(dof, q, e[0], e[1], e[2], dt)
-            if has_axis(x, y, z) and is_limit_near(gap, x * e[0] + y * e[1] + z * e[2], dt):
+            gap, x, y, z = swing(dof, q, v[i], v[i + 1], v[i + 2], dt)
+            speed = x * v[i] + y * v[i + 1] + z * v[i + 2]
+            if has_axis(x, y, z) and is_limit_near(gap, speed, dt):
                 for j in range(nv):
                     J[r, j] = 0.0
                 J[r, i], J[r, i + 1], J[r, i + 2] = x, y, z
                 for j in range(i, i + 3):
                     first[j], after[j] = min(first[j], r), r + 1
-                speed = x * v[i] + y * v[i + 1] + z * v[i + 2]
                 bias[r] = speed + closing_speed(max(gap, 0.0), dt)
                 r += 1
             continue

@@ -333,12 +333,9 @@ def _pose_limits(
             continue
         a, b = 0.0, 0.0  # rates of a ball's other two coordinates
         if dof.limited == SWING:
-            e = expected[j : j + 3]
-            gap, sign, a, b = swing(dof, q, e[0], e[1], e[2], dt)
-            near = has_axis(sign, a, b) and is_limit_near(
-                gap, sign * e[0] + a * e[1] + b * e[2], dt
-            )
+            gap, sign, a, b = swing(dof, q, v[j], v[j + 1], v[j + 2], dt)
             speed = sign * v[j] + a * v[j + 1] + b * v[j + 2]
+            near = has_axis(sign, a, b) and is_limit_near(gap, speed, dt)
         else:
             gap, sign = stop_ahead(dof, q, expected[j], dt)
             near, speed = is_limit_near(gap, sign * expected[j], dt), sign * v[j]
