@@ -43,7 +43,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
-    "nservos", "ngears",
+    "nservos", "ngears", "nbeside",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
@@ -209,6 +209,8 @@ PAIR = record_type(
         # Of a box over a height field: points along its edges.  Over blocks: how many along x a box
         # can touch; how many lines between them, and nodes, a capsule
         ("parts", "i8", (3,)),
+        # Whether one of them may meet another solid, too, that the other one is fixed to
+        ("beside", "i8"),
         ("size_a", "f8", (3,)),  # as `dynenvs.model.parts.Geom.size`
         ("size_b", "f8", (3,)),
         ("hull_a", "i8"),  # where the numbers of its polyhedra begin (of a box or block: a cube's)

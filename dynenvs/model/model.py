@@ -132,6 +132,7 @@ class Model:
         index = body_index(bodies)
         hulls = self.packed[h.hulls_at : h.hulls_at + 8 * h.nhulls].view(np.float64)
         fill_pairs(self.pairs, self.solids, heights, hulls, contacts.pairs, plan, self.geoms, index)
+        h.nbeside = int(self.pairs["beside"].sum())
         self.packed[h.own_at : h.own_at + 8 * h.nown].view(np.int64)[:] = plan.own
         polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
         fill_polygons(h, polygons.view(POLYGON))

@@ -100,9 +100,24 @@ def fill_pairs(
     records["first"], records["slots"] = plan.first, pairs.slots
     records["parts"] = pairs.parts
     records["size_a"], records["size_b"] = solids["extent"][a], solids["extent"][b]
+    _fill_beside(records, solids)
     _fill_reach(records, pairs, geoms)
     _fill_hulls(records, hulls, pairs, geoms)
     _fill_fields(records, heights, pairs, geoms)
+
+
+def _fill_beside(records: Records, solids: Records) -> None:
+    """Which pairs may be at a seam: where a solid meets two of one body.
+
+    But for what meets a field: a robot's foot and shank do, on stairs.
+    """
+    over_field, bodies = np.isin(records["kind_b"], FIELDS), int(solids["body"].max()) + 1
+    a, b, body = records["solid_a"], records["solid_b"], solids["body"]
+    of_a, of_b = a * bodies + body[b], b * bodies + body[a]
+    meets = np.concatenate([of_a, np.where(over_field, -1, of_b)])
+    _, which, counts = np.unique(meets, return_inverse=True, return_counts=True)
+    several = (counts[which] > 1) & (meets >= 0)
+    records["beside"] = several[: len(records)] | several[len(records) :]
 
 
 def _fill_reach(records: Records, pairs: SolidPairs, geoms: tuple[Geom, ...]) -> None:

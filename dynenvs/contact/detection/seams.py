@@ -33,7 +33,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import FAR, MIDPOINT, SEEN
+from dynenvs.memory.records import BLOCK_FIELD, FAR, HEIGHT_FIELD, MIDPOINT, SEEN
 
 STEP = 1e-5  # of a seam that is none: so far solids may overlap there [m] ...
 SMALL = 0.01  # ... if they are larger than this; less, if they are smaller [m]
@@ -45,7 +45,10 @@ def foresee(
     m: ModelView, w: WorkspaceView, packed: Bytes, row: Bytes, buffer: Bytes, dt: float
 ) -> int:
     """Put slots of the end of the step in the place of those that trip over seams; FOUND if so."""
-    if w.answer[0].near < 2 or m.header[0].integrator == MIDPOINT:  # that knows no pose of now
+    h = m.header[0]
+    if h.integrator == MIDPOINT:  # its poses are those of the middle
+        return FOUND
+    if h.nbeside == 0 or w.answer[0].near < 2:
         return FOUND
     return int(find_seams(packed, row, buffer, dt))
 
@@ -66,9 +69,9 @@ def find_seams(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     after = open_broad(m, packed, buffer).entry_after
     h, answer = m.header[0], w.answer[0]
     for i in range(answer.near):
-        if _is_beside_another(w, pairs, solids, answer.near, i):
-            entry = w.near[i]
-            pair = pairs[entry.pair]
+        entry = w.near[i]
+        pair = pairs[entry.pair]
+        if pair.beside != 0 and _is_beside_another(w, pairs, solids, answer.near, i):
             small = min(solids[pair.solid_a].radius, solids[pair.solid_b].radius)
             at = entry_of(w.near, h.nnear, answer.near_after, after, entry.pair)
             _choose(m, w, entry, at >= 0, dt, STEP * min(1.0, small / SMALL))
@@ -81,6 +84,8 @@ def _trips(m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, dt: 
     count = w.answer[0].near
     for i in range(count):
         entry = w.near[i]
+        if pairs[entry.pair].beside == 0:
+            continue
         end = FAR
         for k in range(entry.first, entry.first + entry.slots):
             end = min(end, _linear_end(m, w, entry.pair, k, dt))
@@ -116,6 +121,7 @@ def _is_beside_another(
     """Whether one solid of a near pair is near another one, too, that the other is fixed to."""
     own = pairs[w.near[i].pair]
     a, b = own.solid_a, own.solid_b
+    over_field = own.kind_b == HEIGHT_FIELD or own.kind_b == BLOCK_FIELD
     found = False
     for j in range(count):
         if j == i:
@@ -123,7 +129,8 @@ def _is_beside_another(
         pair = pairs[w.near[j].pair]
         for one, other in ((pair.solid_a, pair.solid_b), (pair.solid_b, pair.solid_a)):
             found = found or (one == a and solids[other].body == solids[b].body)
-            found = found or (one == b and solids[other].body == solids[a].body)
+            beside = one == b and solids[other].body == solids[a].body
+            found = found or (beside and not over_field)
     return found
 
 
