@@ -61,13 +61,13 @@ def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Los
     content = path.read_text(encoding="utf-8", errors="replace") if path else text or ""
     urdf = "<robot" in content and "<mujoco>" not in content.split("<robot")[0]
     try:
-        m = _parsed(path, None if path else content, urdf, floating, losses).compile()
+        m = parsed(path, None if path else content, urdf, floating, losses).compile()
     except (ValueError, TypeError, OSError) as error:
         raise ModelError(f"{label}: {one_line(error)}{_advice(str(error))}") from None
     return Source(m, label, urdf, _looks(path, content, floating) if urdf else m)
 
 
-def _parsed(
+def parsed(
     path: Path | None, content: str | None, urdf: bool, floating: bool, losses: Losses
 ) -> Any:
     """mujoco.MjSpec of XML, mended if it is a URDF; raises what mujoco does.
@@ -98,7 +98,7 @@ def _looks(path: Path | None, content: str, floating: bool) -> Any:
     if "<mujoco" not in content:
         content = ROBOT.sub(lambda tag: tag.group() + WITH_VISUALS, content, count=1)
     try:
-        spec = _parsed(path, content, True, floating, Losses())
+        spec = parsed(path, content, True, floating, Losses())
         drop_missing(spec)
         return spec.compile()
     except (ValueError, TypeError, OSError):

@@ -4,8 +4,10 @@
 
 Each robot is stepped as its file has it: from its first keyframe (else from the file's pose), half
 of the steps with that keyframe's controls and half with random ones.  What a file lacks is added in
-both simulators alike: Euler's rule instead of RK4, a ground plane, position servos of 40 N m/rad
-and 1 N m s/rad where it has no actuators (MuJoCo steps these by `implicitfast`, as it recommends).
+both simulators alike: Euler's rule instead of RK4, a ground plane where something is free to fall
+on it, position servos of 40 N m/rad and 1 N m s/rad where it has no actuators (MuJoCo steps these
+by `implicitfast`, as it recommends).  A URDF is mended as `load` does it, and stands fixed, as in
+its file; an actuator that is left out here (docs/robots.md) gets no controls.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from dynenvs.memory.layout import Floats
+from dynenvs.model.importing.compiled import names, parsed
+from dynenvs.model.importing.losses import Losses
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.race import Case, Result, Row, Settings, Tick
 
@@ -145,15 +149,16 @@ def _row(file: Path, settings: Settings) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # docs/robots.md lists what is left out of a file
         worlds = Worlds(load(spec.to_xml()), 1)
-    data, sizes = mujoco.MjData(model), (HELD, 2 if settings.quick else STEPS // HELD)
+    data, parts = mujoco.MjData(model), 2 if settings.quick else STEPS // HELD
+    given = _shared(model, worlds)
     spent: tuple[list[float], list[float]] = ([], [])
     for controls in (_kept(model), drawn(model, STEPS // HELD)):
         _begin(mujoco, model, data, worlds)
-        for part in range(sizes[1]):
-            control = controls[part % len(controls)]
-            data.ctrl[:] = control
+        for part in range(parts):
+            data.ctrl[given] = controls[part % len(controls)][given]
+            ours = {"control": data.ctrl[None, given]} if given else {}
             spent[0].append(_timed(partial(mujoco.mj_step, model, data, HELD)))
-            spent[1].append(_timed(partial(worlds.step, control=control[None], steps=HELD)))
+            spent[1].append(_timed(partial(worlds.step, steps=HELD, **ours)))
             if sum(spent[0]) + sum(spent[1]) > LONGEST:
                 break
     means = [statistics.fmean(each) / HELD for each in spent]
@@ -162,7 +167,13 @@ def _row(file: Path, settings: Settings) -> Row:
         "has": _kinds(mujoco, model),
         "mj_step [us]": f"{1e6 * means[0]:.3g}",
     }
-    return Row(file.stem, [1.0 / means[1]], [means[0] / means[1]], None, facts, [1.0])
+    return Row(_name(file), [1.0 / means[1]], [means[0] / means[1]], None, facts, [1.0])
+
+
+def _shared(model: Any, worlds: Any) -> list[int]:
+    """Numbers of the actuators that both have; the importer leaves some kinds out."""
+    here = [actuator.name for actuator in worlds.model.actuators]
+    return [names(model, "actuator", model.nu).index(name) for name in here]
 
 
 def _name(file: Path) -> str:
@@ -180,13 +191,12 @@ def _timed(call: Any) -> float:
 def completed(file: Path) -> Any:
     """mujoco.MjSpec of a robot with all that its file lacks for a race."""
     mujoco = peer("mujoco")
-    spec = mujoco.MjSpec.from_file(str(file))
-    if file.suffix == ".urdf":
-        spec.compiler.discardvisual = True
+    spec = parsed(file, None, file.suffix == ".urdf", False, Losses())
     spec.meshdir = str(file.parent / spec.meshdir)
     spec.texturedir = str(file.parent / spec.texturedir)
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
-    if not any(geom.type == mujoco.mjtGeom.mjGEOM_PLANE for geom in spec.worldbody.geoms):
+    free = any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in spec.joints)
+    if free and not any(g.type == mujoco.mjtGeom.mjGEOM_PLANE for g in spec.worldbody.geoms):
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0, 0, 1))
     if not spec.actuators:
         _add_servos(mujoco, spec)
@@ -233,7 +243,7 @@ def _begin(mujoco: Any, model: Any, data: Any, worlds: Any) -> None:
     else:
         mujoco.mj_resetData(model, data)
     worlds.reset(np.array(data.qpos)[None])
-    worlds.step(control=np.zeros((1, model.nu)))
+    worlds.step()
     worlds.reset(np.array(data.qpos)[None], np.array(data.qvel)[None])
 
 
