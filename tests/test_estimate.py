@@ -165,3 +165,12 @@ def test_a_helper_counts_while_it_makes_progress() -> None:
     assert left(parts, 2.0, ("c", 25.0)) == 12.0  # b alone takes as long
     assert left(parts, 2.0, ("c", 20.0 * LOST + 1.0)) == 40.0
     assert left(parts, 2.0, ("d", 0.0)) == 40.0
+
+
+def test_a_small_part_that_took_long_is_no_measure_of_the_machine() -> None:
+    """0.2 declared seconds took 4, since much else ran: others do not take twenty times as long."""
+    speed = Speed()
+    speed.measure(0.2, 4.0)
+    assert speed.factor == 1.0
+    speed.measure(30.0, 60.0)
+    assert 1.9 < speed.factor < 2.2

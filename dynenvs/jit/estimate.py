@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 LOST = 3.0  # a helper at a part for so many times as long as it should take is not counted on
+LEAST = 1.0  # declared seconds that must have been compiled: smaller parts tell little
 DOUBT = 3.0  # before anything is measured: from as declared to so many times as long
 
 
@@ -16,12 +17,12 @@ class Speed:
 
     @property
     def is_measured(self) -> bool:
-        """Whether a part has been compiled."""
-        return self._declared > 0.0
+        """Whether parts have been compiled that are large enough to tell."""
+        return self._declared >= LEAST
 
     @property
     def factor(self) -> float:
-        """1 on the machine of the declared seconds, and until a part has been compiled."""
+        """1 on the machine of the declared seconds, and until that is measured."""
         return self._passed / self._declared if self.is_measured else 1.0
 
     def measure(self, declared: float, passed: float) -> None:
