@@ -93,6 +93,8 @@ BODY = record_type(
         ("com", "f8", (3,)),  # in the body frame [m]
         ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]
         ("around", "f8"),  # of a ball around its origin that holds all that can touch [m]
+        # How much further than the ball within it a solid of its reaches [m]: none of balls
+        ("uneven", "f8"),
     ]
 )
 

@@ -190,11 +190,11 @@ def _fill_solids(records: Records, geoms: list[Geom], body_index: dict[str, int]
         record.extent[:] = geom.size
         field = geom.kind in FIELDS
         record.radius = math.inf if field else geom.bounding_radius
-        record.inside = 0.0 if field else _inside(geom)
+        record.inside = 0.0 if field else inner_ball(geom)
         record.position[:], record.rotation[:] = geom.position, geom.rotation
 
 
-def _inside(geom: Geom) -> float:
+def inner_ball(geom: Geom) -> float:
     """Radius of the ball about a solid's centre that is in it [m]."""
     if geom.kind == CONVEX:
         return inner_radius(geom)
