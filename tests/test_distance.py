@@ -1,4 +1,4 @@
-"""Distances and depths of convex solids: against coal, by symmetry, and by the slots of contacts."""
+"""Distances of convex solids, and how deep they are in each other, against coal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 from solids import few_of, pose
 from test_parallel_faces import KINDS, Placed, shape, turns
 from trees import Array

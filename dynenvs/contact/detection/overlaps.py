@@ -42,7 +42,6 @@ def measure_overlaps(packed: Bytes, row: Bytes, buffer: Bytes, depths: Floats) -
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     h = m.header[0]
-    w.answer[0].poses_valid = 0
     update_poses(m, s.q, w.pose)
     measure_own_gaps(packed, row, buffer)  # places the shapes, too
     for f in range(h.npoints):
