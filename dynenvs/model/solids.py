@@ -19,7 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.memory.layout import Floats, Ints, Records
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX, HEIGHT_FIELD, NEAR, POINT, SEEN, SPHERE
+from dynenvs.memory.records import (
+    BLOCK_FIELD,
+    BOX,
+    CONVEX,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    NEAR,
+    POINT,
+    SEEN,
+    SPHERE,
+)
 from dynenvs.model.pairs import SolidPairs
 from dynenvs.model.parts import Geom
 from dynenvs.model.polyhedra import inner_radius, polyhedra
@@ -104,6 +114,16 @@ def fill_pairs(
     _fill_reach(records, pairs, geoms)
     _fill_hulls(records, hulls, pairs, geoms)
     _fill_fields(records, heights, pairs, geoms)
+
+
+def thinnest(pairs: Records, solids: Records, features: Records) -> float:
+    """HEADER's."""
+    inside, rounds = solids["inside"], features[features["kind"] != HALF_SPACE]
+    sums = [
+        inside[pairs["solid_a"]] + inside[pairs["solid_b"]],
+        rounds["radius"] + rounds["target_radius"],
+    ]
+    return float(np.concatenate(sums).min(initial=math.inf))
 
 
 def _fill_beside(records: Records, solids: Records) -> None:
