@@ -51,6 +51,7 @@ from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
 from dynenvs.memory.servo_view import open_driven
 from dynenvs.memory.views import raw, unowned
 from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
+from dynenvs.simulation.totals import add_totals
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
@@ -378,30 +379,3 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     for i in range(m.header[0].nq):
         s.q[i] = w.q_posed[i] = w.q_new[i]
     return True
-
-
-@inlined
-def add_totals(s: StateView, w: WorkspaceView) -> None:
-    """Add the impulses of a part's contacts to their sums over the step."""
-    for i in range(w.answer[0].contacts):  # all others carry nothing
-        memory = s.memory[w.contacts[i].candidate]
-        for k in range(3):
-            memory.total[k] += memory.impulse[k]
-
-
-@inlined
-def clear_totals(s: StateView) -> None:
-    """Start a new sum of contact impulses; candidates that carry nothing leave the list."""
-    kept = 0
-    for i in range(s.status[0].touched):
-        f = s.touched[i]
-        memory = s.memory[f]
-        p = memory.impulse
-        for k in range(3):
-            memory.total[k] = 0.0
-        if memory.mode != 0 or p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
-            s.touched[kept] = f
-            kept += 1
-        else:
-            memory.listed = 0
-    s.status[0].touched = kept
