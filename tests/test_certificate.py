@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dynenvs import ModelBuilder, World, free, revolute, spherical
+from dynenvs import ModelBuilder, World, Worlds, free, revolute, spherical
 from dynenvs.model.hulls import prism
 
 CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
@@ -118,3 +118,14 @@ def test_a_heap_is_well_and_asking_changes_nothing() -> None:
                 assert world.certificate().deepest < 1e-7
         worlds.append(world)
     np.testing.assert_array_equal(worlds[0].q, worlds[1].q)
+
+
+def test_each_of_many_worlds_has_its_own() -> None:
+    """Of three balls one is 3 mm in the ground; there is no fourth."""
+    builder = ModelBuilder().half_space("ground")
+    solid(builder, "it", "ball")
+    worlds = Worlds(builder.build(), 3)
+    worlds.reset(np.array([at(0.2), at(0.097), at(0.1)]))
+    assert [worlds.certificate(k).deepest for k in range(3)] == pytest.approx([0.0, 0.003, 0.0])
+    with pytest.raises(ValueError, match="number must be below 3, got 3"):
+        worlds.certificate(3)
