@@ -60,7 +60,12 @@ _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffe
     "loop_vectors_at", "loop_v_at", "sparse_at", "servo_work_at", "driven_at", "workspace_bytes",
 ]
 # fmt: on
-HEADER = record_type([(name, "i8") for name in (*_COUNTS, *_PLACES)] + [("gravity", "f8", (3,))])
+_NUMBERS = [
+    ("gravity", "f8", (3,)),
+    # The least sum of the radii of the balls within two things that may meet, no half spaces [m]
+    ("thinnest", "f8"),
+]
+HEADER = record_type([*((name, "i8") for name in (*_COUNTS, *_PLACES)), *_NUMBERS])
 
 BODY = record_type(
     [
@@ -93,6 +98,8 @@ BODY = record_type(
         ("com", "f8", (3,)),  # in the body frame [m]
         ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]
         ("around", "f8"),  # of a ball around its origin that holds all that can touch [m]
+        # How much further than the ball within it a solid of its reaches [m]: none of balls
+        ("uneven", "f8"),
     ]
 )
 

@@ -43,7 +43,7 @@ from dynenvs.model.packing import (
 from dynenvs.model.pairs import Contacts
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
 from dynenvs.model.servos import fill_servos
-from dynenvs.model.solids import fill_pairs, plan_slots
+from dynenvs.model.solids import fill_pairs, plan_slots, thinnest
 from dynenvs.model.visuals import Visual
 
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
@@ -132,6 +132,8 @@ class Model:
         index = body_index(bodies)
         hulls = self.packed[h.hulls_at : h.hulls_at + 8 * h.nhulls].view(np.float64)
         fill_pairs(self.pairs, self.solids, heights, hulls, contacts.pairs, plan, self.geoms, index)
+        points = self.features[: int(h.npoints)]
+        h.thinnest = thinnest(self.pairs, self.solids, points)
         h.nbeside = int(self.pairs["beside"].sum())
         self.packed[h.own_at : h.own_at + 8 * h.nown].view(np.int64)[:] = plan.own
         polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]

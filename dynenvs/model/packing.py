@@ -41,7 +41,14 @@ from dynenvs.model.joint_constants import (
 from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.model.servos import count_servos
-from dynenvs.model.solids import far, field_numbers, pack_hulls, plan_slots, solid_numbers
+from dynenvs.model.solids import (
+    far,
+    field_numbers,
+    inner_ball,
+    pack_hulls,
+    plan_slots,
+    solid_numbers,
+)
 from dynenvs.simd.vectors import WIDTH
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
@@ -244,6 +251,7 @@ def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -
             record = records[index[geom.body]]
             reach = float(np.linalg.norm(geom.position)) + geom.bounding_radius
             record.around = max(record.around, reach)
+            record.uneven = max(record.uneven, geom.bounding_radius - inner_ball(geom))
 
 
 def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) -> None:

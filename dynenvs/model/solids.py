@@ -19,7 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.memory.layout import Floats, Ints, Records
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX, HEIGHT_FIELD, NEAR, POINT, SEEN, SPHERE
+from dynenvs.memory.records import (
+    BLOCK_FIELD,
+    BOX,
+    CONVEX,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    NEAR,
+    POINT,
+    SEEN,
+    SPHERE,
+)
 from dynenvs.model.pairs import SolidPairs
 from dynenvs.model.parts import Geom
 from dynenvs.model.polyhedra import inner_radius, polyhedra
@@ -106,6 +116,16 @@ def fill_pairs(
     _fill_fields(records, heights, pairs, geoms)
 
 
+def thinnest(pairs: Records, solids: Records, features: Records) -> float:
+    """HEADER's."""
+    inside, rounds = solids["inside"], features[features["kind"] != HALF_SPACE]
+    sums = [
+        inside[pairs["solid_a"]] + inside[pairs["solid_b"]],
+        rounds["radius"] + rounds["target_radius"],
+    ]
+    return float(np.concatenate(sums).min(initial=math.inf))
+
+
 def _fill_beside(records: Records, solids: Records) -> None:
     """Which pairs may be at a seam: where a solid meets two of one body.
 
@@ -190,11 +210,11 @@ def _fill_solids(records: Records, geoms: list[Geom], body_index: dict[str, int]
         record.extent[:] = geom.size
         field = geom.kind in FIELDS
         record.radius = math.inf if field else geom.bounding_radius
-        record.inside = 0.0 if field else _inside(geom)
+        record.inside = 0.0 if field else inner_ball(geom)
         record.position[:], record.rotation[:] = geom.position, geom.rotation
 
 
-def _inside(geom: Geom) -> float:
+def inner_ball(geom: Geom) -> float:
     """Radius of the ball about a solid's centre that is in it [m]."""
     if geom.kind == CONVEX:
         return inner_radius(geom)

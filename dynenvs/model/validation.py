@@ -151,7 +151,7 @@ def refuse_kinematic(model: Model) -> None:
 def start_totals(rows: NDArray[Any], model: Model) -> None:
     """In large scenes, start new sums of impulses: pairs that have parted then give back slots.
 
-    As `timestep.clear_totals` does in environments before each control step.
+    As `totals.clear_totals` does in environments before each control step.
     """
     if not model.header.nblocks:
         return

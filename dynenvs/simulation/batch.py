@@ -26,7 +26,8 @@ from dynenvs.memory.layout import (
 from dynenvs.memory.servo_view import open_driven, open_servos
 from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.progress import APART, claim, leave
-from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, clear_totals, step_apart
+from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_apart
+from dynenvs.simulation.totals import clear_totals
 from dynenvs.simulation.undo import keep_state, may_fill, restore_state
 
 LEAST_SHARE = 16  # worlds that are worth waking up another thread

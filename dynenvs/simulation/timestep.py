@@ -20,7 +20,7 @@ import math
 
 from dynenvs.contact.assembly.loops import bend_velocity, close_loops
 from dynenvs.contact.assembly.rows import angle_left, stop_ahead
-from dynenvs.contact.detection.travel import safe_part
+from dynenvs.contact.detection.travel import has_moved_far, is_fast, safe_part
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
@@ -33,7 +33,7 @@ from dynenvs.dynamics.servos import DRIVEN, SETTLED, drive, settle
 from dynenvs.dynamics.springs import add_stretch
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.kinematics.joints import integrate
-from dynenvs.kinematics.poses import copy_poses, update_poses
+from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import (
     Bytes,
@@ -51,13 +51,16 @@ from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
 from dynenvs.memory.servo_view import open_driven
 from dynenvs.memory.views import raw, unowned
 from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
+from dynenvs.simulation.totals import add_totals
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
 OVERTURNED = 1e-3  # of a joint, beyond its limit [rad, m]
 HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
 # What positions are at the end of a part; ANEW: servos reach or leave their limits within it
-PLACED, SUNK, ASTRAY, ANEW = 0, 1, 2, 3
+# LATE: what was hit moves so far that it could pass through something; a shorter part shows it
+PLACED, SUNK, ASTRAY, ANEW, LATE = 0, 1, 2, 3, 4
+SHORTENED = 8  # how often in turn a part is shortened for that
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "step", seconds=17)
@@ -70,14 +73,20 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
-    remaining, part, halvings, trials = dt, dt, 0, 0
+    remaining, whole, safe, halvings, trials, shortened = dt, dt, dt, 0, 0, 0
     while remaining > 1e-9 * dt:
-        part = min(part, remaining)
+        part = min(whole, min(safe, remaining))
         _bounce(packed, row, buffer, m, s, w, dt, part)
         piece = _set_out(packed, row, buffer, m, s, w, tau, part)
         placed = ASTRAY
+        safe = dt
         if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
-            if m.header[0].nservos > 0 and settle(packed, row, buffer, trials) != SETTLED:
+            if shortened < SHORTENED and has_moved_far(m, w):
+                update_velocities(m, w.v_new, w)
+                safe = safe_part(packed, buffer, w, piece)
+            if safe < piece:
+                placed = LATE
+            elif m.header[0].nservos > 0 and settle(packed, row, buffer, trials) != SETTLED:
                 placed = ANEW
             else:
                 placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
@@ -93,12 +102,15 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
             add_totals(s, w)
             s.status[0].time += piece
             remaining -= piece
-            trials = 0
+            trials = shortened = 0
+            safe = dt
         elif placed == ANEW:
             trials += 1
+        elif placed == LATE:
+            shortened += 1
         elif halvings < HALVINGS:
             halvings += 1
-            part *= 0.5
+            whole = 0.5 * part
             s.status[0].degraded += 0 if placed == SUNK else 1
         else:
             s.status[0].failed += 1
@@ -148,13 +160,17 @@ def _set_out(
         done = free_motion(m, s, w, tau, part)
     if not done:
         return 0.0
-    piece = safe_part(m, w, packed, buffer, part)  # fast bodies pass through nothing
-    if piece < part:
+    piece = part
+    if is_fast(m, w, part):  # fast bodies pass through nothing
         if middle:
             turn_back(m, s, buffer)
+            update_poses(m, s.q, w.pose)
+            # Contacts are looked for up to the middle of the next part, half a part further on
+            piece = safe_part(packed, buffer, w, 1.5 * part) / 1.5
             done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
         else:
-            done = free_motion(m, s, w, tau, piece)
+            piece = safe_part(packed, buffer, w, part)
+            done = piece == part or free_motion(m, s, w, tau, piece)
     if done and m.header[0].restitution != INELASTIC:
         done = find_impact(packed, row, buffer, piece) == CERTIFIED
         if done and w.answer[0].until < piece:
@@ -363,30 +379,3 @@ def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
     for i in range(m.header[0].nq):
         s.q[i] = w.q_posed[i] = w.q_new[i]
     return True
-
-
-@inlined
-def add_totals(s: StateView, w: WorkspaceView) -> None:
-    """Add the impulses of a part's contacts to their sums over the step."""
-    for i in range(w.answer[0].contacts):  # all others carry nothing
-        memory = s.memory[w.contacts[i].candidate]
-        for k in range(3):
-            memory.total[k] += memory.impulse[k]
-
-
-@inlined
-def clear_totals(s: StateView) -> None:
-    """Start a new sum of contact impulses; candidates that carry nothing leave the list."""
-    kept = 0
-    for i in range(s.status[0].touched):
-        f = s.touched[i]
-        memory = s.memory[f]
-        p = memory.impulse
-        for k in range(3):
-            memory.total[k] = 0.0
-        if memory.mode != 0 or p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
-            s.touched[kept] = f
-            kept += 1
-        else:
-            memory.listed = 0
-    s.status[0].touched = kept

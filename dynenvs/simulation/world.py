@@ -18,6 +18,7 @@ from dynenvs.model.contact_options import cone_code, cone_name, direction_counts
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
+from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, put, take
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
 from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
@@ -443,6 +444,14 @@ class World:
     def diagnostics(self) -> Diagnostics:
         """Solver's counters since the world was made or reset."""
         return read_diagnostics(self._rows["status"][0])
+
+    def certificate(self) -> Certificate:
+        """What of the positions is wrong now: overlaps, joints beyond their stops, open loops.
+
+        Measured by other means than the steps' own (`dynenvs.simulation.certificate`), whenever it
+        is asked for; it changes nothing.
+        """
+        return certify(self.model, self._row, self._buffer)
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: one record of `model.state_dtype`."""

@@ -15,6 +15,7 @@ from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, read_wrenches, step_worlds
+from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, take
 from dynenvs.simulation.diagnostics import COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
@@ -244,6 +245,16 @@ class Worlds:
         """Counters and worst residual of each world (`Diagnostics`), shape (count,)."""
         status = self._rows["status"]
         return {name: status[name].copy() for name in ("residual", *COUNTERS)}
+
+    def certificate(self, number: int) -> Certificate:
+        """`World.certificate` of one world.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        if _number(number, "number", 0) >= self.count:
+            raise ValueError(f"number must be below {self.count}, got {number}")
+        return certify(self.model, _records(self._rows)[number], self._workspace)
 
     def step(
         self,

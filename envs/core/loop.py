@@ -47,7 +47,8 @@ from dynenvs.memory.layout import (
 from dynenvs.memory.views import copy_words, unowned, vector
 from dynenvs.simulation.batch import hold_torques
 from dynenvs.simulation.progress import APART, claim, leave
-from dynenvs.simulation.timestep import DONE, STEP_FULL, clear_totals
+from dynenvs.simulation.timestep import DONE, STEP_FULL
+from dynenvs.simulation.totals import clear_totals
 from dynenvs.simulation.undo import keep_state, may_fill, restore_state
 
 

@@ -21,6 +21,7 @@ from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
     minus,
     open_polyhedron,
+    outermost,
     placed,
     three,
 )
@@ -29,7 +30,6 @@ from dynenvs.contact.detection.geometry.spot import (
     COINCIDENT,
     Point,
     along,
-    back,
     column,
     dot,
     into,
@@ -118,8 +118,8 @@ def _are_far(
     way = minus(point(a.center), point(b.center))
     for _ in range(TURNS):
         n = _unit(way)
-        p = _outermost(one, a, scale_a, (-n[0], -n[1], -n[2]))
-        gap, way = _turned(n, minus(p, _outermost(other, b, scale_b, n)), LOOK)
+        p = outermost(one, a, scale_a, (-n[0], -n[1], -n[2]))
+        gap, way = _turned(n, minus(p, outermost(other, b, scale_b, n)), LOOK)
         if gap > LOOK:
             return True
     return False
@@ -134,7 +134,7 @@ def _is_far_from_ball(pair: Any, a: Any, b: Any, hull: Polyhedron) -> bool:
     for _ in range(TURNS):
         n = _unit(way)
         p = along(point(a.center), -length if dot(u, n) > 0.0 else length, u)
-        gap, way = _turned(n, minus(p, _outermost(hull, b, (1.0, 1.0, 1.0), n)), apart_)
+        gap, way = _turned(n, minus(p, outermost(hull, b, (1.0, 1.0, 1.0), n)), apart_)
         if gap > apart_:
             return True
     return False
@@ -160,26 +160,6 @@ def _turned(n: Point, between: Point, apart_: float) -> tuple[float, Point]:
     if not square > COINCIDENT * COINCIDENT:
         return gap, n
     return gap, along(n, -2.0 * dot(short, n) / square, short)
-
-
-@inlined
-def _outermost(own: Polyhedron, shape: Any, scale: Point, n: Point) -> Point:
-    """The corner of a polyhedron that is outermost along n."""
-    x, y, z = back(shape.R, n)
-    x, y, z = scale[0] * x, scale[1] * y, scale[2] * z
-    most, best = -math.inf, 0
-    for i in range(0, own.corners.shape[0], 3):
-        c = own.corners
-        reach = x * c[i] + y * c[i + 1] + z * c[i + 2]
-        if reach > most:
-            most, best = reach, i
-    c, R, o = own.corners, shape.R, shape.center
-    x, y, z = scale[0] * c[best], scale[1] * c[best + 1], scale[2] * c[best + 2]
-    return (
-        o[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
-        o[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
-        o[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
-    )
 
 
 @inlined

@@ -2,14 +2,17 @@
 
 Contacts are looked for where bodies are at the start and at the end of a part.  A body that moves
 by more than the thickness of what stands in its way would be seen before it and behind it, never
-in it.  Pairs that are nearer than NEAR at the start (above fields: SEEN) are seen in time.  So a
-body is dangerous that comes from further away and still goes half of its thickness into another.
-Where it is about to meet something, the part is cut: within one, two solids move by no more than
-half of what they are thick together, and are seen, at the latest, where they overlap by as much:
-then the direction that parts them is still the right one.  Slow bodies, and fast ones with nothing
-ahead, cost no more than a look at their velocities.
+in it.  Pairs that are near at the start (hulls: LOOK; above fields: SEEN; others: NEAR) are seen in
+time.  So a body is dangerous that comes from further away and still goes half of its thickness into
+another.  A plane that parts the two (`geometry/distance.py`) tells how long they may move: as long
+as they do not close in, along its normal, by more than their distance and half of what they are
+thick together (conservative advancement; Mirtich, Impulse-based dynamic simulation of rigid body
+systems, 1996, section 2.3).  There they are seen, at the latest, where they overlap by as much:
+then the direction that parts them is still the right one.  What may bounce is to be seen before it
+touches, so that its impact has a time.
 
-Half spaces have no other side: what is below them is brought back (`resolve.add_missed`).
+Slow bodies, and fast ones with nothing ahead, cost no more than a look at their velocities.  Half
+spaces have no other side: what is below them is brought back (`resolve.add_missed`).
 """
 
 from __future__ import annotations
@@ -17,49 +20,98 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.contact.detection.geometry.distance import distance
+from dynenvs.contact.detection.geometry.hull_hull import LOOK
+from dynenvs.contact.detection.geometry.polyhedron import minus
 from dynenvs.contact.detection.geometry.segment import clamp
-from dynenvs.contact.detection.geometry.spot import back
+from dynenvs.contact.detection.geometry.spot import back, column, dot, point
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import (
     Bytes,
+    Floats,
     ModelView,
     Records,
     WorkspaceView,
+    open_hulls,
     open_model,
     open_pairs,
     open_solids,
     open_workspace,
 )
-from dynenvs.memory.records import BLOCK_FIELD, BOX, HALF_SPACE, HEIGHT_FIELD, NEAR, SEEN
+from dynenvs.memory.records import (
+    BLOCK_FIELD,
+    BOX,
+    CONVEX,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    INELASTIC,
+    MIDPOINT,
+    NEAR,
+    SEEN,
+)
 
-THIN = 0.005  # way that two solids may always move, however thin they are [m]
-MOST_PARTS = 200  # into which one part is cut
+THIN = 1e-4  # way that two solids may always close in, however thin they are [m]
+# A solid that turns by more within a part is not where its linearised gaps say [rad]; the trace of
+# that rotation
+TURN = 0.5
+TURNED = 1.0 + 2.0 * math.cos(TURN)
 LOOKED = 0
 
 
 @inlined
-def safe_part(m: ModelView, w: WorkspaceView, packed: Bytes, buffer: Bytes, dt: float) -> float:
-    """The longest part of dt, from `w.pose` with the velocities `w.body.v`, that may be taken."""
+def is_fast(m: ModelView, w: WorkspaceView, dt: float) -> bool:
+    """Whether a body may move far in dt, with the velocities `w.body.v`: it may be dangerous."""
     h = m.header[0]
-    if h.np + h.nround == 0:
-        return dt
-    fastest = 0.0
+    if h.np + h.nround == 0 and not (h.restitution != INELASTIC and h.npoints > 0):
+        return False
+    fastest, turns = 0.0, False
     for i in range(1, h.nb):
-        fastest = max(fastest, _fastest_point(m, w, i))
-    if not 2.0 * dt * fastest > NEAR:
-        return dt
+        v = w.body[i].v
+        spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+        fastest = max(fastest, _fastest_point(m, w, i, spin))
+        turns = turns or (spin * dt > TURN and m.bodies[i].uneven > 0.0)
+    far = LOOK if h.nhulls > 0 else NEAR
+    if h.integrator == MIDPOINT:
+        far = min(far, h.thinnest)
+    return bool(turns or 2.0 * dt * fastest > far)
+
+
+@inlined
+def safe_part(packed: Bytes, buffer: Bytes, w: WorkspaceView, dt: float) -> float:
+    """The longest part of dt, from `w.pose` with the velocities `w.body.v`, that may be taken."""
     w.answer[0].until = dt
     find_safe_part(packed, buffer, dt)
     return float(w.answer[0].until)
 
 
 @inlined
-def _fastest_point(m: ModelView, w: WorkspaceView, i: int) -> float:
-    """Bound on the speed of all points of a body's geoms [m/s]."""
+def has_moved_far(m: ModelView, w: WorkspaceView) -> bool:
+    """Whether a point of a body moves so far from `w.pose` to `w.pose_new` that it may be seen too
+    late: what hits a thing may throw it faster than anything was before."""
+    h = m.header[0]
+    far = LOOK if h.nhulls > 0 else NEAR
+    found = False
+    for i in range(1, h.nb if h.np + h.nround > 0 else 0):
+        a, b = w.pose[i], w.pose_new[i]
+        x, y, z = b.p[0] - a.p[0], b.p[1] - a.p[1], b.p[2] - a.p[2]
+        alike = 0.0
+        for k in range(3):
+            for l in range(3):
+                alike += a.R[k, l] * b.R[k, l]
+        # |R - S|^2 = 6 - 2 trace(R^T S) = 4 - 4 cos(angle), of which no point of a unit ball moves
+        # by more than the square root
+        turn = math.sqrt(max(6.0 - 2.0 * alike, 0.0)) * m.bodies[i].around
+        found = found or 2.0 * (math.sqrt(x * x + y * y + z * z) + turn) > far
+        found = found or (alike < TURNED and m.bodies[i].uneven > 0.0)
+    return found
+
+
+@inlined
+def _fastest_point(m: ModelView, w: WorkspaceView, i: int, spin: float) -> float:
+    """Bound on the speed of all points of a body's geoms [m/s]; spin: its turn rate [rad/s]."""
     v, p, o = w.body[i].v, w.pose[i].p, w.pose[m.bodies[i].root].p
     x, y, z = _point_velocity(v, p[0] - o[0], p[1] - o[1], p[2] - o[2])
-    spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     return math.sqrt(x * x + y * y + z * z) + spin * m.bodies[i].around
 
 
@@ -73,7 +125,7 @@ def _point_velocity(v: Any, x: float, y: float, z: float) -> tuple[float, float,
     )
 
 
-@apart("int64(uint8[::1], uint8[::1], float64)", "contact", seconds=2.5)
+@apart("int64(uint8[::1], uint8[::1], float64)", seconds=5)
 def find_safe_part(packed: Bytes, buffer: Bytes, dt: float) -> int:
     """`safe_part` into `w.answer.until`, by a look at all pairs.  Returns LOOKED."""
     m = open_model(packed)
@@ -81,34 +133,41 @@ def find_safe_part(packed: Bytes, buffer: Bytes, dt: float) -> int:
     h = m.header[0]
     pairs, _ = open_pairs(m, packed)
     solids, shapes = open_solids(m, packed, buffer)
+    hulls, _ = open_hulls(m, packed, buffer)
+    bounces, middle = h.restitution != INELASTIC, h.integrator == MIDPOINT
     for k in range(solids.shape[0]):
-        _move(m, w, solids[k], shapes[k])
-    parts = 1.0
+        _move(m, w, solids[k], shapes[k], dt)
+    until = dt
     for k in range(h.np):
-        pair = pairs[k]
-        parts = max(parts, _parts_of_pair(pair, solids, shapes, dt))
+        until = min(until, _time_of_pair(pairs[k], solids, shapes, hulls, bounces, middle, dt))
     for f in range(h.npoints):
         if m.features[f].kind != HALF_SPACE:
-            parts = max(parts, _parts_of_points(m, w, m.features[f], dt))
-    w.answer[0].until = dt / min(parts, 1.0 * MOST_PARTS)
+            until = min(until, _time_of_points(m, w, m.features[f], bounces, middle, dt))
+        elif bounces:
+            until = min(until, _time_above_ground(m, w, m.features[f], dt))
+    w.answer[0].until = until
     return LOOKED
 
 
 @inlined
-def _move(m: ModelView, w: WorkspaceView, solid: Any, shape: Any) -> None:
-    """A solid's centre and axes, the velocity of its centre (`normal`), and how fast its other
-    points move about it (`hu`)."""
+def _move(m: ModelView, w: WorkspaceView, solid: Any, shape: Any, dt: float) -> None:
+    """A solid's centre and axes, the velocity of its centre (`normal`), and how much faster than
+    that a point of it may come to move within dt, along any axis (`hu`), and its turn (`hv`)."""
     pose, v = w.pose[solid.body], w.body[solid.body].v
     o = w.pose[m.bodies[solid.body].root].p
     x, y, z = rotate(pose.R, solid.position)
     c, n = shape.center, shape.normal
     c[0], c[1], c[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
-    n[0] = n[1] = n[2] = shape.hu = 0.0
+    n[0] = n[1] = n[2] = shape.hu = shape.hv = 0.0
     if solid.body > 0:
-        n[0], n[1], n[2] = _point_velocity(v, c[0] - o[0], c[1] - o[1], c[2] - o[2])
+        x, y, z = c[0] - o[0], c[1] - o[1], c[2] - o[2]
+        n[0], n[1], n[2] = _point_velocity(v, x, y, z)
+        spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+        # A centre that goes round changes its direction
+        shape.hu = min(spin * dt, 2.0) * spin * math.sqrt(x * x + y * y + z * z)
         if solid.radius > solid.inside:  # a sphere turns in its own place
-            spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-            shape.hu = spin * (solid.radius - solid.inside)
+            shape.hu += spin * (solid.radius - solid.inside)
+            shape.hv = spin * dt
     own = solid.rotation
     for i in range(3):
         x, y, z = pose.R[i, 0], pose.R[i, 1], pose.R[i, 2]
@@ -117,26 +176,39 @@ def _move(m: ModelView, w: WorkspaceView, solid: Any, shape: Any) -> None:
 
 
 @inlined
-def _parts_of_pair(pair: Any, solids: Records, shapes: Records, dt: float) -> float:
-    """Into how many parts dt must be cut for a pair of solids."""
+def _time_of_pair(
+    pair: Any, solids: Records, shapes: Records, hulls: Floats, bounces: bool, middle: bool,
+    dt: float,
+) -> float:  # fmt: skip
+    """How long a pair of solids may move, dt at most."""
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
     one, other = solids[pair.solid_a], solids[pair.solid_b]
-    u, v = a.normal, b.normal
-    x, y, z = u[0] - v[0], u[1] - v[1], u[2] - v[2]
-    way = dt * (math.sqrt(x * x + y * y + z * z) + a.hu + b.hu)
-    thick, reach = one.inside + other.inside, one.radius + way
+    u = minus(point(a.normal), point(b.normal))
+    speed, turning = math.sqrt(dot(u, u)), a.hu + b.hu
     over_field = pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD
-    if not way > (SEEN if over_field else NEAR) + 0.5 * thick:  # from where pairs are near
-        return 1.0
-    p, q = a.center, b.center
-    x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    thick = one.inside + other.inside
+    seen = SEEN if over_field else NEAR
+    if pair.kind_a == CONVEX or pair.kind_b == CONVEX:
+        seen = min(seen, LOOK)
+    way = dt * (speed + turning)
+    turns = max(a.hv, b.hv) > TURN
+    if not (turns or way > _blind(seen, thick, bounces, middle)):
+        return dt
+    deep = max(0.5 * thick, THIN)
+    p = minus(point(a.center), point(b.center))
     if over_field:
-        _, _, z = back(b.R, (x, y, z))
-        if z - pair.top > reach:
-            return 1.0
+        _, _, z = back(b.R, p)
+        if z - pair.top > one.radius + way:
+            return dt
+        x, y, z = back(b.R, p)
+        gap, normal = z - pair.top - one.radius, column(b.R, 2)
+        if not gap > 0.0:
+            normal = (0.0, 0.0, 0.0)
     else:
+        x, y, z = p
+        reach = one.radius + way
         if pair.kind_b == BOX:
-            x, y, z = back(b.R, (x, y, z))
+            x, y, z = back(b.R, p)
             half = pair.size_b
             x -= clamp(x, half[0])
             y -= clamp(y, half[1])
@@ -144,21 +216,69 @@ def _parts_of_pair(pair: Any, solids: Records, shapes: Records, dt: float) -> fl
         else:
             reach += other.radius
         if x * x + y * y + z * z > reach * reach:
-            return 1.0
-    return math.ceil(way / max(0.5 * thick, THIN))
+            return dt
+        for k in range(3):
+            a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
+        gap, normal = distance(pair, a, b, hulls)
+    if dot(normal, normal) == 0.0:  # nothing parts them: they are in each other, or in a field
+        return min(dt, deep / (speed + turning))
+    return _time_to_close(gap, turning - dot(normal, u), deep, seen, bounces, dt)
 
 
 @inlined
-def _parts_of_points(m: ModelView, w: WorkspaceView, feature: Any, dt: float) -> float:
+def _blind(seen: float, thick: float, bounces: bool, middle: bool) -> float:
+    """The way that two things may move whatever is ahead [m].
+
+    The midpoint rule does not look where its first half leads, a third of the way.
+    """
+    far = 0.5 * seen if bounces else seen + 0.5 * thick
+    return min(far, 1.5 * thick) if middle else far
+
+
+@inlined
+def _time_to_close(
+    gap: float, speed: float, deep: float, seen: float, bounces: bool, dt: float
+) -> float:
+    """Until two things that close in at that speed may meet; once that is near, be `deep` inside.
+
+    So what flies past is looked at again where it is nearest, with a plane that is right there.
+    Those that bounce: until they are seen, if they are not yet.
+    """
+    room = gap if gap > deep else max(gap, 0.0) + deep
+    if bounces and gap > 0.75 * seen:
+        room = gap - 0.5 * seen
+    return room / speed if speed * dt > room else dt
+
+
+@inlined
+def _time_of_points(
+    m: ModelView, w: WorkspaceView, feature: Any, bounces: bool, middle: bool, dt: float
+) -> float:
     """The same for a point feature of two round geoms."""
     x, y, z, ux, uy, uz = _center(m, w, feature.body_a, feature.center)
     tx, ty, tz, vx, vy, vz = _center(m, w, feature.body_b, feature.target)
-    way = dt * math.sqrt((ux - vx) ** 2 + (uy - vy) ** 2 + (uz - vz) ** 2)
+    d, u = (x - tx, y - ty, z - tz), (ux - vx, uy - vy, uz - vz)
+    way, length = dt * math.sqrt(dot(u, u)), math.sqrt(dot(d, d))
     thick = feature.radius + feature.target_radius
-    distance = math.sqrt((x - tx) ** 2 + (y - ty) ** 2 + (z - tz) ** 2)
-    if not way > NEAR + 0.5 * thick or distance > thick + way:
-        return 1.0
-    return math.ceil(way / max(0.5 * thick, THIN))
+    if not way > _blind(NEAR, thick, bounces, middle) or length > thick + way:
+        return dt
+    deep = max(0.5 * thick, THIN)
+    if not length > thick:
+        return min(dt, deep * dt / way)
+    return _time_to_close(length - thick, -dot(d, u) / length, deep, NEAR, bounces, dt)
+
+
+@inlined
+def _time_above_ground(m: ModelView, w: WorkspaceView, feature: Any, dt: float) -> float:
+    """The same for one that may bounce off a half space."""
+    x, y, z, ux, uy, uz = _center(m, w, feature.body_a, feature.center)
+    tx, ty, tz, vx, vy, vz = _center(m, w, feature.body_b, feature.target)
+    n = rotate(w.pose[feature.body_b].R, feature.target_normal)
+    gap = dot((x - tx, y - ty, z - tz), n) - feature.radius
+    speed = -dot((ux - vx, uy - vy, uz - vz), n)
+    if not gap > 0.75 * SEEN:
+        return dt
+    return _time_to_close(gap, speed, THIN, SEEN, True, dt)
 
 
 @inlined

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-from dynenvs.contact.detection.geometry.spot import Point, dot
+from dynenvs.contact.detection.geometry.spot import Point, back, dot
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
 
@@ -68,6 +69,26 @@ def placed(own: Polyhedron, shape: Any, scale: Point, origin: Point, room: Float
         outermost = int(own.loops[int(own.firsts[i // 3])])
         levels[i // 3] = dot(three(normals, i // 3), three(corners, outermost))
     return Polyhedron(corners, normals, levels, own.firsts, own.loops, own.edges)
+
+
+@inlined
+def outermost(own: Polyhedron, shape: Any, scale: Point, n: Point) -> Point:
+    """The corner of a polyhedron, placed in the world, that is outermost along n."""
+    x, y, z = back(shape.R, n)
+    x, y, z = scale[0] * x, scale[1] * y, scale[2] * z
+    most, best = -math.inf, 0
+    for i in range(0, own.corners.shape[0], 3):
+        c = own.corners
+        reach = x * c[i] + y * c[i + 1] + z * c[i + 2]
+        if reach > most:
+            most, best = reach, i
+    c, R, o = own.corners, shape.R, shape.center
+    x, y, z = scale[0] * c[best], scale[1] * c[best + 1], scale[2] * c[best + 2]
+    return (
+        o[0] + R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+        o[1] + R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+        o[2] + R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+    )
 
 
 @inlined

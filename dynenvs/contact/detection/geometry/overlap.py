@@ -1,0 +1,83 @@
+"""How deep two convex solids are in each other: an upper bound, and as a rule the depth itself.
+
+Along any direction n they overlap by max_B n . p - min_A n . p: moved apart by as much, they do not
+overlap.  The least of it over all directions is the depth.  The best normal of a face is where the
+search begins.  Then A is moved out along the best direction so far, a little further than it takes,
+and what now parts the two most (`distance.py`) is tried in turn: across two edges, or from a corner
+or a round part, it asks for less.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.contact.detection.geometry.distance import distance, separation
+from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
+from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX
+
+ROUNDS = 8
+BEYOND = 0.01  # of the depth, by which A is moved further out than it takes
+
+
+@kernel
+def overlap(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
+    """How deep two solids are in each other, and the unit direction in which A would have to leave.
+
+    Args:
+        pair: a PAIR; of a block field's blocks that at hand.
+        a, b: its SHAPEs, placed in the world, with their `half` sizes; A is moved and put back.
+        hulls: the numbers of all polyhedra.
+
+    Returns:
+        (depth [m], direction): what is apart has a negative depth, its distance.
+    """
+    gap, normal = distance(pair, a, b, hulls)
+    if dot(normal, normal) > 0.0:
+        return -gap, normal
+    depth, normal = _along_faces(pair, a, b, hulls)
+    x, y, z = point(a.center)
+    for _ in range(ROUNDS):
+        out = along((x, y, z), depth * (1.0 + BEYOND), normal)
+        a.center[0], a.center[1], a.center[2] = out
+        _, turned = distance(pair, a, b, hulls)
+        a.center[0], a.center[1], a.center[2] = x, y, z
+        if not dot(turned, turned) > 0.0:
+            break
+        other = -separation(pair, a, b, hulls, turned)
+        if not other < depth:
+            break
+        depth, normal = other, turned
+    return depth, normal
+
+
+@inlined
+def _along_faces(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
+    """The best of the line between their centres and the normals of all faces."""
+    n = minus(point(a.center), point(b.center))
+    length = math.sqrt(dot(n, n))
+    normal = (n[0] / length, n[1] / length, n[2] / length) if length > 0.0 else (0.0, 0.0, 1.0)
+    depth = -separation(pair, a, b, hulls, normal)
+    for side in range(2):
+        kind, at = (pair.kind_a, pair.hull_a) if side == 0 else (pair.kind_b, pair.hull_b)
+        shape = a if side == 0 else b
+        faces = 0
+        if kind in (BOX, BLOCK_FIELD):
+            faces = 6
+        elif kind == CONVEX:
+            faces = open_polyhedron(hulls, at).levels.shape[0]
+        for f in range(faces):
+            if kind in (BOX, BLOCK_FIELD):
+                sign = 1.0 - 2.0 * (f % 2)
+                n = along((0.0, 0.0, 0.0), sign, column(shape.R, f // 2))
+            else:
+                x, y, z = three(open_polyhedron(hulls, at).normals, f)
+                n = along((0.0, 0.0, 0.0), x, column(shape.R, 0))
+                n = along(along(n, y, column(shape.R, 1)), z, column(shape.R, 2))
+            other = -separation(pair, a, b, hulls, n)
+            if other < depth:
+                depth, normal = other, n
+    return depth, normal

@@ -1,0 +1,91 @@
+"""A certificate of the world: what of its positions is wrong, whatever its equations say.
+
+A step certifies its contact problem.  Whether that was the right problem, with every contact, stop
+and loop in it, only the positions tell in which it ends.  They are measured here by other means
+than the step's own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynenvs.contact.assembly.loops import closure
+from dynenvs.contact.detection.overlaps import measure_overlaps
+from dynenvs.jit.compiled import prepare_once
+from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.records import SWING
+from dynenvs.model.model import Model
+
+
+class Certificate(NamedTuple):
+    """The worst of each kind, and where it is; zero and "" where there is nothing wrong."""
+
+    deepest: float  # of all pairs, how deep one thing is in another [m]
+    pair: str  # the geoms that are so deep in each other
+    overrun: float  # of all limited joints, how far one is beyond its stop [rad, m]
+    joint: str
+    opened: float  # of all loops, by how much one is open [m; of angles rad]
+    loop: str
+
+
+def certify(model: Model, row: Bytes, buffer: Bytes) -> Certificate:
+    """The certificate of a world at its positions.
+
+    Args:
+        model: of the world.
+        row: the world's state.
+        buffer: a workspace of the model, which is written to.
+    """
+    return Certificate(
+        *_deepest(model, row, buffer), *_overrun(model, row), *_opened(model, row, buffer)
+    )
+
+
+def _deepest(model: Model, row: Bytes, buffer: Bytes) -> tuple[float, str]:
+    """The deepest pair: by distances of its solids, which know nothing of the contacts' slots."""
+    points, pairs = int(model.header.npoints), int(model.header.np)
+    depths = np.zeros(points + pairs)
+    call = model.packed, row, buffer, depths
+    prepare_once("the certificate of worlds", measure_overlaps, call)
+    measure_overlaps(*call)
+    worst = int(np.argmax(depths)) if len(depths) else 0
+    if not len(depths) or not depths[worst] > 0.0:
+        return 0.0, ""
+    feature: Any = model.features[worst]
+    geoms = model.geoms[feature.geom_a].name, model.geoms[feature.geom_b].name
+    return float(depths[worst]), " and ".join(geoms)
+
+
+def _overrun(model: Model, row: Bytes) -> tuple[float, str]:
+    """The joint that is furthest beyond its limits."""
+    q: Floats = row.view(model.state_dtype)[0]["q"]
+    worst, joint = 0.0, ""
+    for dof in model.dofs:
+        if dof.limited == 0:
+            continue
+        at = int(dof.q_at)
+        if dof.limited == SWING:
+            beyond = 2.0 * math.atan2(float(np.linalg.norm(q[at + 1 : at + 4])), abs(q[at]))
+            beyond -= float(dof.upper)
+        else:
+            beyond = float(max(dof.lower - q[at], q[at] - dof.upper))
+        if beyond > worst:
+            body = model.description.bodies[int(dof.body) - 1]
+            worst, joint = beyond, body.joint.name or body.name
+    return worst, joint
+
+
+def _opened(model: Model, row: Bytes, buffer: Bytes) -> tuple[float, str]:
+    """The loop that is open furthest."""
+    errors = np.abs(closure(model, row, buffer))
+    if not errors.any():
+        return 0.0, ""
+    worst, end = int(np.argmax(errors)), 0
+    for loop in model.closures.loops:
+        end += loop.rows
+        if worst < end:
+            return float(errors[worst]), loop.name
+    return float(errors[worst]), ""

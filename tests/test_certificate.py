@@ -1,0 +1,131 @@
+"""The certificate of a world tells what is wrong with positions, where, and nothing where all is
+well."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dynenvs import ModelBuilder, World, Worlds, free, revolute, spherical
+from dynenvs.model.hulls import prism
+
+CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+
+
+def at(z: float) -> list[float]:
+    """Position and orientation of what stands straight at a height."""
+    return [0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0]
+
+
+def solid(builder: ModelBuilder, name: str, kind: str) -> None:
+    """A free solid of half height 0.1 m."""
+    builder.body(name, joint=free(), mass=1.0, inertia=(0.01,) * 3)
+    if kind == "hull":
+        builder.convex(name, name, points=0.1 * CUBE)
+    elif kind == "disc":
+        builder.convex(name, name, points=prism(0.2, 0.1, 16))
+    elif kind == "box":
+        builder.box(name, name, half_size=(0.1, 0.1, 0.1))
+    else:
+        builder.sphere(name, name, radius=0.1)
+
+
+@pytest.mark.parametrize(
+    "kinds", list(itertools.product(("hull", "disc", "box", "ball"), repeat=2))
+)
+def test_how_deep_and_who(kinds: tuple[str, str]) -> None:
+    """Two solids that overlap by 3 mm, and two that touch."""
+    builder = ModelBuilder()
+    for name, kind in zip(("lower", "upper"), kinds, strict=True):
+        solid(builder, name, kind)
+    world = World(builder.build())
+    world.reset([*at(0.0), *at(0.197)])
+    found = world.certificate()
+    assert found.deepest == pytest.approx(0.003, abs=1e-9)
+    assert set(found.pair.split(" and ")) == {"lower", "upper"}
+    world.reset([*at(0.0), *at(0.2)])
+    assert world.certificate().deepest < 1e-12
+
+
+@pytest.mark.parametrize("ground", ["half space", "blocks", "hills"])
+@pytest.mark.parametrize("kind", ["hull", "box", "ball"])
+def test_how_deep_in_the_ground(ground: str, kind: str) -> None:
+    """At 4 cm: blocks of 0.3 m, flat hills."""
+    builder = ModelBuilder()
+    if ground == "half space":
+        builder.half_space("ground")
+    elif ground == "blocks":
+        builder.block_field("ground", heights=np.zeros((9, 9)), half_size=(1.35, 1.35))
+    else:
+        builder.height_field("ground", heights=np.zeros((9, 9)), half_size=(1.35, 1.35))
+    solid(builder, "it", kind)
+    world = World(builder.build())
+    world.reset(at(0.06))
+    found = world.certificate()
+    assert found.deepest == pytest.approx(0.04, abs=1e-9)
+    assert "ground" in found.pair
+    world.reset(at(0.3))
+    assert world.certificate()[:2] == (0.0, "")
+
+
+def test_joints_beyond_their_stops() -> None:
+    """A hinge by 0.25 rad, a ball that may lean by 0.5 by 0.1."""
+    builder = ModelBuilder()
+    hinge = revolute("hinge", axis=(0, 1, 0), limits=(-0.5, 0.5))
+    builder.body("a", joint=hinge, mass=1.0, inertia=(0.01,) * 3)
+    builder.body("b", joint=spherical("ball", limits=(0, 0.5)), mass=1.0, inertia=(0.01,) * 3)
+    world = World(builder.build())
+    world.reset([-0.75, np.cos(0.3), 0.0, np.sin(0.3), 0.0])
+    found = world.certificate()
+    assert found.overrun == pytest.approx(0.25)
+    assert found.joint == "hinge"
+    world.reset([0.5, np.cos(0.3), 0.0, np.sin(0.3), 0.0])
+    found = world.certificate()
+    assert found.overrun == pytest.approx(0.1)
+    assert found.joint == "ball"
+
+
+def test_loops_that_are_open() -> None:
+    """Two bars of a metre whose tips are to meet, 3 m from pivot to pivot."""
+    builder = ModelBuilder()
+    for name, x in (("left", 0.0), ("right", 3.0)):
+        joint = revolute(name, axis=(0, 1, 0), position=(x, 0, 0))
+        builder.body(name, joint=joint, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.08, 0.08))
+    builder.close("tips", "left", "right", position_a=(1, 0, 0), position_b=(1, 0, 0))
+    world = World(builder.build())
+    world.q[1] = np.pi
+    found = world.certificate()
+    assert found.opened == pytest.approx(1.0)
+    assert found.loop == "tips"
+
+
+def test_a_heap_is_well_and_asking_changes_nothing() -> None:
+    """Six hulls that are dropped on each other: certified at every step, the same bits."""
+    worlds = []
+    for asked in (False, True):
+        builder = ModelBuilder(timestep=0.002).half_space("floor")
+        for k in range(6):
+            solid(builder, f"{k}", ("hull", "disc", "box")[k % 3])
+        world = World(builder.build())
+        world.reset(
+            np.concatenate([[0.02 * k, 0.01 * k, *at(0.1 + 0.21 * k)[2:]] for k in range(6)])
+        )
+        for _ in range(200):
+            world.step()
+            if asked:
+                assert world.certificate().deepest < 1e-7
+        worlds.append(world)
+    np.testing.assert_array_equal(worlds[0].q, worlds[1].q)
+
+
+def test_each_of_many_worlds_has_its_own() -> None:
+    """Of three balls one is 3 mm in the ground; there is no fourth."""
+    builder = ModelBuilder().half_space("ground")
+    solid(builder, "it", "ball")
+    worlds = Worlds(builder.build(), 3)
+    worlds.reset(np.array([at(0.2), at(0.097), at(0.1)]))
+    assert [worlds.certificate(k).deepest for k in range(3)] == pytest.approx([0.0, 0.003, 0.0])
+    with pytest.raises(ValueError, match="number must be below 3, got 3"):
+        worlds.certificate(3)
