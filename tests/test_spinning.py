@@ -99,7 +99,7 @@ def test_the_momentum_of_a_tumbling_rod_errs_by_the_order_of_the_step() -> None:
                 worst[second] = max(worst[second], off / np.linalg.norm(start[:3]))
         assert worst[1] < 1.1 * worst[0]
         errors.append(worst[0])
-    assert errors[0] < 0.02
+    assert errors[0] < 2e-3 * np.linalg.norm((11, 7, -5))  # what it turns in a step
     for long, short in itertools.pairwise(errors):
         assert long / short == pytest.approx(2.0, rel=0.1)
 
@@ -147,11 +147,11 @@ def test_steps_converge_by_their_order(rule: str, order: int, make: Any) -> None
     """Towards the explicit equations of motion, by an integrator of order five."""
     model = make()
     v = np.array([0.3, -0.2, 0.5, 9.0, -7.0, 8.0])[-model.nv :]
-    exact, errors = reference(model, model.neutral(), v, 0.4), []
+    exact, errors = reference(model, model.neutral(), v, 0.2), []
     for step in (2e-3, 1e-3, 5e-4):
         world = World(model, timestep=step, integrator=rule)
         world.v[:] = v
-        world.step(steps=round(0.4 / step))
+        world.step(steps=round(0.2 / step))
         errors.append(np.linalg.norm(np.concatenate([world.q, world.v]) - exact))
     for long, short in itertools.pairwise(errors):
         assert math.log2(long / short) == pytest.approx(order, abs=0.15)
@@ -220,7 +220,7 @@ def rods_on_a_floor(rule: str) -> Model:
     builder.half_space("floor")
     for i in range(3):
         builder.body(f"rod{i}", joint=free(), density=1000.0)
-        builder.capsule(f"rod{i}", f"rod{i}", radius=0.02, half_length=0.2)
+        builder.capsule(f"rod{i}", f"rod{i}", radius=0.02, start=(-0.2, 0, 0), end=(0.2, 0, 0))
     builder.body("box", joint=free(), density=1000.0)
     builder.box("box", "box", half_size=(0.2, 0.1, 0.02))
     return builder.build()
