@@ -114,7 +114,6 @@ def rubbing(name: str, friction: float) -> Model:
         return load(text)
 
 
-@pytest.mark.xfail(strict=True, reason="a ball's row knows one axis at a time")
 def test_a_ball_that_spins_about_two_axes_keeps_its_limit() -> None:
     """A pendulum on a ball that may lean by 0.5 rad, swung and spun at some 10 rad/s."""
     builder = ModelBuilder()
@@ -190,7 +189,6 @@ def test_a_loop_that_cannot_close_is_told() -> None:
 # Gyroscopic terms
 
 
-@pytest.mark.xfail(strict=True, reason="the gyroscopic term is explicit")
 @pytest.mark.parametrize(("rule", "step"), [("euler", 5e-3), ("midpoint", 5e-3), ("euler", 1e-3)])
 def test_a_fast_top_keeps_its_rate(rule: str, step: float) -> None:
     """300 rad/s about its axis, leaning by 0.2 rad: it precesses for 2 s."""

@@ -238,7 +238,7 @@ def test_experts_act_as_if_there_were_nothing(name: str) -> None:
 
 
 def test_a_tumbling_brick_keeps_its_energy() -> None:
-    """At 100 rad/s, in steps of 7.5 ms; semi-implicit Euler makes it spin ever faster."""
+    """At 100 rad/s, in steps of 7.5 ms."""
     env = make(ROBOTS[0], objects=[box(half_size=BRICK, position=(2.0, 0.0, 50.0))])
     env.reset(seed=0)
     spin = env.worlds.states["v"][0, -3:]

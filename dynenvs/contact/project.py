@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.implied import leave_out_implied
 from dynenvs.contact.assembly.impulses import apply_impulses
-from dynenvs.contact.assembly.rows import angle_left, first_limited, limited_coordinate
+from dynenvs.contact.assembly.rows import first_limited, limited_coordinate
+from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import (
     feature_gap,
     is_contact,

@@ -15,6 +15,7 @@ from dynenvs.contact.assembly.rows import (
     rows_to_fill,
     stop_ahead,
 )
+from dynenvs.contact.assembly.swing import is_beyond
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import (
     add_contact,
@@ -257,14 +258,19 @@ def add_missed(
 
 @inlined
 def add_missed_stops(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
-    """Expect the answer's velocities where they lead beyond a stop that had no row.
+    """Expect the answer's velocities where they lead beyond a stop that had no row, or a ball's.
 
     The next problem then has a row for that stop; one of a coordinate's two stops is enough, since
-    at most one of them can bear.  Returns how many stops there are of this kind.
+    at most one of them can bear.  A ball's row is made anew about where the answer ends.  Returns
+    how many stops there are of these kinds.
     """
     missed = 0
     for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
         dof = m.dofs[j]
+        if dof.limited == SWING and is_beyond(dof, s.q, w.q_new):
+            missed += 1
+            for k in range(j, j + 3):
+                w.expected[k] = w.v_new[k]
         if dof.limited != STOPS:
             continue
         left, passed = stop_ahead(dof, w.q_new, 0.0, 0.0)

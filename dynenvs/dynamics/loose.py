@@ -1,4 +1,6 @@
-"""Free rigid bodies in the midpoint rule: energy and momentum kept to rounding.
+"""Euler's equations of a rigid body, and free bodies in the midpoint rule.
+
+Energy and momentum are kept to rounding.
 
 For a body alone on a free joint in the world, Euler's equations in its own axes, about its centre
 of mass,
@@ -32,18 +34,27 @@ from dynenvs.kinematics.triples import (
     within,
 )
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.memory.records import ALONE
 
 NEWTON_STEPS = 20  # on Euler's equations, which mostly take three
-ROUNDING = 1e-16  # relative change of the velocity, below which it is found
+ROUNDING = 1e-15  # relative change of the velocity, below which it is found
+MISSED = 1e-12  # what Euler's equations may be off by, of their terms
 
 
 @inlined
-def center(pose: Any, work: Any) -> Three:
-    """Centre of mass of a body and of all that it carries, in its axes, from its origin [m]."""
-    h = work.hc
-    x, y, z = into_body(pose.R, (h[0], h[1], h[2]))
-    return (x / work.mc, y / work.mc, z / work.mc)
+def center(pose: Any, work: Any, root: Any) -> Three:
+    """Centre of mass of a body and of all that it carries, in its axes, from its origin [m].
+
+    root: the pose of the tree's first body, which composite inertias are about
+    """
+    h, at, origin = work.hc, pose.p, root.p
+    return into_body(
+        pose.R,
+        (
+            h[0] / work.mc + origin[0] - at[0],
+            h[1] / work.mc + origin[1] - at[1],
+            h[2] / work.mc + origin[2] - at[2],
+        ),
+    )
 
 
 @inlined
@@ -60,28 +71,56 @@ def inertia(pose: Any, work: Any) -> tuple[Three, Three]:
 
 
 @kernel
-def spin(diagonal: Three, off: Three, w: Three, guess: Three, push: Three, h: float) -> Three:
-    """The angular velocity w+ of I (w+ - w) + h wm x I wm = push, by Newton's method from a guess.
+def spin(
+    diagonal: Three, off: Three, rotor: Three, w: Three, guess: Three, push: Three, h: float
+) -> tuple[Three, bool]:
+    """The angular velocity w+ of (I + A) (w+ - w) + h wm x I wm = push, by Newton's method.
 
-    diagonal, off: of the inertia I, (yz, xz, xy); push: impulse of the moments [N m s]
+    diagonal, off: of the inertia I, (yz, xz, xy); rotor: diagonal of A, inertia that takes no part
+    in the gyroscopic term; push: impulse of the moments [N m s]
+    Returns whether the equations hold, too: to rounding, or w+ is no answer.
     """
     d = plus(guess, -1.0, w)
+    miss = _missed(diagonal, off, rotor, w, d, push, h)
     for _ in range(NEWTON_STEPS):
         mean = plus(w, 0.5, d)
         L = symmetric(diagonal, off, mean)
-        miss = plus(symmetric(diagonal, off, d), h, cross(mean, L))
-        miss = plus(push, -1.0, miss)
-        # Columns of I + h/2 (wm x I - (I wm) x)
+        # Columns of I + A + h/2 (wm x I - (I wm) x)
+        x = _column(diagonal, off, mean, L, 0.5 * h, (1.0, 0.0, 0.0))
+        y = _column(diagonal, off, mean, L, 0.5 * h, (0.0, 1.0, 0.0))
+        z = _column(diagonal, off, mean, L, 0.5 * h, (0.0, 0.0, 1.0))
         change = solved(
-            _column(diagonal, off, mean, L, 0.5 * h, (1.0, 0.0, 0.0)),
-            _column(diagonal, off, mean, L, 0.5 * h, (0.0, 1.0, 0.0)),
-            _column(diagonal, off, mean, L, 0.5 * h, (0.0, 0.0, 1.0)),
+            (x[0] + rotor[0], x[1], x[2]),
+            (y[0], y[1] + rotor[1], y[2]),
+            (z[0], z[1], z[2] + rotor[2]),
             miss,
         )
         d = plus(d, 1.0, change)
+        miss = _missed(diagonal, off, rotor, w, d, push, h)
         if not size(change) > ROUNDING * size(mean):
             break
-    return plus(w, 1.0, d)
+    mean = plus(w, 0.5, d)
+    L = symmetric(diagonal, off, mean)
+    terms = size(push) + size(_moved(diagonal, off, rotor, d))
+    terms += size(L) + abs(h) * size(mean) * size(L)
+    return plus(w, 1.0, d), bool(size(miss) <= MISSED * terms)
+
+
+@inlined
+def _moved(diagonal: Three, off: Three, rotor: Three, d: Three) -> Three:
+    """(I + A) d"""
+    x, y, z = symmetric(diagonal, off, d)
+    return (x + rotor[0] * d[0], y + rotor[1] * d[1], z + rotor[2] * d[2])
+
+
+@inlined
+def _missed(
+    diagonal: Three, off: Three, rotor: Three, w: Three, d: Three, push: Three, h: float
+) -> Three:
+    """What is missing in Euler's equations for w+ = w + d: push - (I + A) d - h wm x I wm."""
+    mean = plus(w, 0.5, d)
+    turned = plus(_moved(diagonal, off, rotor, d), h, cross(mean, symmetric(diagonal, off, mean)))
+    return plus(push, -1.0, turned)
 
 
 @inlined
@@ -91,33 +130,7 @@ def _column(diagonal: Three, off: Three, mean: Three, L: Three, half: float, e: 
 
 
 @inlined
-def spin_freely(m: ModelView, s: StateView, w: WorkspaceView, mean: Floats, h: float) -> None:
-    """Euler's equations of all bodies that float alone, exactly: their part of `w.v_free`.
-
-    mean: the velocities for which the gyroscopic terms in `w.v_free` were worked out, shape (nv,)
-    Needs the poses and composite inertias at the middle.
-    """
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
-        if body.floats != ALONE:
-            continue
-        pose, work, at = w.pose[i], w.body[i], body.v_at
-        c = center(pose, work)
-        diagonal, off = inertia(pose, work)
-        w0, w1, wm = entries(s.v, at + 3), entries(w.v_free, at + 3), entries(mean, at + 3)
-        push = symmetric(diagonal, off, plus(w1, -1.0, w0))
-        push = plus(push, h, cross(wm, symmetric(diagonal, off, wm)))
-        found = spin(diagonal, off, w0, w1, push, h)
-        # The centre of mass's change of velocity stays what it is
-        old = _swing(c, w0, w1, wm, h)
-        new = _swing(c, w0, found, plus(w0, 0.5, plus(found, -1.0, w0)), h)
-        back = turned_by_quaternion(s.q, body.q_at + 3, plus(old, -1.0, new))
-        put_entries(w.v_free, at, plus(entries(w.v_free, at), 1.0, back))
-        put_entries(w.v_free, at + 3, found)
-
-
-@inlined
-def _swing(c: Three, w0: Three, w1: Three, wm: Three, h: float) -> Three:
+def swing(c: Three, w0: Three, w1: Three, wm: Three, h: float) -> Three:
     """By how much the velocity of a point c changes beyond that of the origin, body axes."""
     return plus(cross(plus(w1, -1.0, w0), c), h, cross(wm, cross(wm, c)))
 
@@ -133,12 +146,12 @@ def fly(
     """
     body = m.bodies[i]
     at, v_at = body.q_at, body.v_at
-    c = center(w.pose[i], w.body[i])
+    c = center(w.pose[i], w.body[i], w.pose[i])
     v0, v1 = entries(s.v, v_at), entries(w.v_new, v_at)
     w0, w1 = entries(s.v, v_at + 3), entries(w.v_new, v_at + 3)
     wm = plus(w0, 0.5, plus(w1, -1.0, w0))
     pushed = plus(
-        plus(v1, -1.0, v0), 1.0, turned_by_quaternion(s.q, at + 3, _swing(c, w0, w1, wm, h))
+        plus(v1, -1.0, v0), 1.0, turned_by_quaternion(s.q, at + 3, swing(c, w0, w1, wm, h))
     )
     # The unit quaternion of Cayley's rotation is (1, h wm / 2), normalised
     x, y, z = 0.5 * h * wm[0], 0.5 * h * wm[1], 0.5 * h * wm[2]

@@ -14,6 +14,7 @@ same state always gives the same bits.
 from __future__ import annotations
 
 from dynenvs.dynamics.aba import aba_passes
+from dynenvs.dynamics.spinning import add_spins, gather
 from dynenvs.jit.compiled import apart
 from dynenvs.kinematics.poses import update_inertias, update_velocities
 from dynenvs.kinematics.spatial import dot6
@@ -35,6 +36,9 @@ def free_by_recursion(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt:
     update_inertias(m, s.mass_scale, w)
     for j in range(nv):
         w.bias[j] = tau[j] - m.dofs[j].damping * s.v[j]
+    if m.header[0].nspins > 0:
+        gather(m, w)
+        add_spins(m, w, s.v, 1.0, w.bias)  # they are for `spinning.spin_on`
     aba_passes(m, s, w, w.bias, dt, w.v_free)
     w.answer[0].recursive = 1
     for j in range(nv):

@@ -43,7 +43,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
-    "nservos", "ngears", "nbeside",
+    "nservos", "ngears", "nbeside", "nspins",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
@@ -78,6 +78,9 @@ BODY = record_type(
         ("v_at", "i8"),
         ("nv", "i8"),
         ("floats", "i8"),  # whether it is on a free joint in the world: ALONE, as a BASE, or ROOTED
+        # Whether it turns apart from all others: on a free joint, or a ball, that stands still, and
+        # nothing that moves hangs from it (`dynenvs.dynamics.spinning`)
+        ("spins", "i8"),
         ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
         ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
         # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;

@@ -23,9 +23,10 @@ from dynenvs.contact.assembly.loops import HELD, close_loops, hold_loops
 from dynenvs.dynamics.bias import bias_forces
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
-from dynenvs.dynamics.loose import fly, spin_freely
+from dynenvs.dynamics.loose import fly
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.servos import DRIVEN, drive
+from dynenvs.dynamics.spinning import add_spins, spin_through
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
@@ -47,7 +48,8 @@ from dynenvs.memory.servo_view import open_driven
 
 HALFWAY = ARRIVED = 0
 SINGULAR = LOST = 1
-CORRECTIONS = 5  # at most, of the mean velocity in the gyroscopic and Coriolis terms
+CORRECTIONS = 30  # at most, of the mean velocity in the gyroscopic and Coriolis terms
+DIVERGED = 1e3  # times the first change of velocity that a correction may be, at most
 PRECISE = 1e-4  # share of the largest velocity that the next correction may be and is left out
 
 
@@ -56,7 +58,7 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     """From the start of a step to its middle: `s.q`, poses, factors and `w.v_free` there.
 
     The positions at the start are kept for `turn_back` and `arrive`.  Returns HALFWAY, or SINGULAR
-    where the mass matrix is not positive definite.
+    where the mass matrix is not positive definite or the mean velocity is not found.
     """
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
@@ -71,6 +73,8 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     w.answer[0].recursive = 0
     damped = damped_time(m, dt)
     equations_of_motion(m, s, w, s.v, damped, w.L)
+    if m.header[0].nspins > 0:
+        add_spins(m, w, s.v, -1.0, w.bias)
     forces = tau
     if m.header[0].nservos > 0:
         if drive(packed, row, buffer, tau, dt) != DRIVEN:
@@ -86,7 +90,8 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         return SINGULAR
     if not _center_velocity(m, s, w, packed, buffer, forces, dt):
         return SINGULAR
-    spin_freely(m, s, w, w.v_next, dt)
+    if m.header[0].nspins > 0 and not spin_through(m, s, w, w.v_next, dt):
+        return SINGULAR
     return HALFWAY
 
 
@@ -119,16 +124,19 @@ def _center_velocity(
 
     They are to be those of the mean of both velocities, which `w.v_next` approaches.  Each
     correction is smaller than the last by about dt times the turn rates: one is enough for second
-    order, further ones keep the energy of fast motion.
+    order, further ones keep the energy of fast motion.  Returns False where they find no end.
     """
     nv, mean = m.header[0].nv, w.v_next
     last = 0.0
     for j in range(nv):
         last = max(last, abs(w.v_free[j] - s.v[j]))
+    most = DIVERGED * last
     for _ in range(CORRECTIONS):
         for j in range(nv):
             mean[j] = 0.5 * (s.v[j] + w.v_free[j])
         bias_forces(m, s, w, mean)
+        if m.header[0].nspins > 0:
+            add_spins(m, w, mean, -1.0, w.bias)
         for j in range(nv):
             own = m.dofs[j].damping * (mean[j] - s.v[j])  # of the bias: M^ has it already
             w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
@@ -138,10 +146,12 @@ def _center_velocity(
         for j in range(nv):
             change = max(change, abs(w.v_free[j] + s.v[j] - 2.0 * mean[j]))
             fastest = max(fastest, abs(w.v_free[j]))
-        if not change * change > PRECISE * fastest * last:
-            break
+        if change * change <= PRECISE * fastest * last:
+            return True
+        if not change <= most:
+            return False
         last = change
-    return True
+    return False
 
 
 @inlined

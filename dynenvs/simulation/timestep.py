@@ -7,10 +7,10 @@ LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inert
     M^ (v+ - v) = dt (tau - h - D v) + J^T p,    M^ = M + armature + dt D,
     0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
 
+Single bodies turn freely after forces have pushed them (`dynenvs.dynamics.spinning`).
 Where something bounces, the step is cut at the impacts, whose velocities jump before the next part.
-Where fast limbs end deeper in the ground than they were, or balls further beyond their limits, the
-linearised gaps have not foreseen how far they turn, and the step is cut in half: what they leave
-out falls to a quarter.
+Where fast limbs end deeper in the ground than they were, or joints beyond their limits, linearised
+gaps have not foreseen how far they turn: the step is halved, and what they leave out quartered.
 Where something is so fast that it could pass through another thing, the step is cut, too.
 """
 
@@ -19,7 +19,8 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.loops import bend_velocity, close_loops
-from dynenvs.contact.assembly.rows import angle_left, stop_ahead
+from dynenvs.contact.assembly.rows import stop_ahead
+from dynenvs.contact.assembly.swing import angle_left, end_at_limits
 from dynenvs.contact.detection.travel import has_moved_far, is_fast, safe_part
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
@@ -30,6 +31,7 @@ from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_free
 from dynenvs.dynamics.servos import DRIVEN, SETTLED, drive, settle
+from dynenvs.dynamics.spinning import add_spins, spin_on
 from dynenvs.dynamics.springs import add_stretch
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.kinematics.joints import integrate
@@ -227,12 +229,7 @@ def move_freely(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
 
 @inlined
 def _overturned(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
-    """Whether a joint ends further beyond its limit than it was before.
-
-    A ball's row knows one axis.  Where it turns about the others by as much as it may turn in all,
-    what that leaves out is as large as the limit.  Hinges and slides only where the rounds in which
-    missed stops are added did not suffice.
-    """
+    """Whether a joint ends further beyond its limit than before: the rounds were too few."""
     overturned = False
     for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
         dof = m.dofs[j]
@@ -274,6 +271,8 @@ def _move(
         sunk = correct_positions(packed, row, buffer, dt) == 0
     if (sunk or _overturned(m, s, w)) and not anyway:
         return SUNK
+    if m.header[0].nlimited > 0 and end_at_limits(m, s, w):
+        update_poses(m, w.q_new, w.pose_new)
     if closed:
         shut = close_loops(packed, buffer, s.q, 0.0)
         if shut not in (CERTIFIED, DEGRADED):
@@ -317,6 +316,13 @@ def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
 @inlined
 def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
+    pushed = push_freely(m, s, w, tau, dt)
+    return pushed and (m.header[0].nspins == 0 or spin_on(m, s, w, dt))
+
+
+@inlined
+def push_freely(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
+    """The same, but for the free turns of bodies that spin (`dynenvs.dynamics.spinning`)."""
     h = m.header[0]
     if h.recursive:
         packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
@@ -326,6 +332,8 @@ def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
     equations_of_motion(m, s, w, s.v, dt, w.L)
     if h.sprung:
         add_stretch(m, s.v, w.bias, dt)
+    if h.nspins > 0:
+        add_spins(m, w, s.v, -1.0, w.bias)
     forces = tau
     if h.nservos > 0:
         packed, row, buffer = buffers_of(m, s, w)

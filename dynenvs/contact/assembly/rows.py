@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from dynenvs.contact.assembly.swing import has_axis, swing
 from dynenvs.jit.compiled import inlined, kernel, merged
-from dynenvs.kinematics.rotation import turned, turned_on
 from dynenvs.kinematics.spatial import dot3
+from dynenvs.kinematics.triples import dot, entries, put_entries
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkspaceView
 from dynenvs.memory.records import SWING
@@ -25,7 +26,6 @@ from dynenvs.simd.vectors import add_multiple, add_outer
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 # Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
 REACH = 0.05  # [rad, m]
-LEAST_TURN = 1e-9  # of a ball, from which there is an axis [rad]
 TOUCH = 1e-8  # gap up to which parts meet in an impact, which takes no time [m, rad]
 
 
@@ -259,9 +259,8 @@ def limit_rows(
 ) -> int:
     """Rows of the joint limits in reach (frictionless, gap/dt like a contact's normal).
 
-    +-e_i of hinges and slides, for the stop that is nearer at the end of the step, moving with the
-    velocities `expected`; of a ball, which its angle limits, the axis about which it will be turned
-    then, moving with v: the angle's rate there is the angular velocity along it.  v: of free motion
+    For the end of the step, moving with the velocities `expected`: +-e_i of hinges and slides, for
+    the stop that is nearer then; of a ball the gradient of its angle (`swing`).  v: of free motion
     """
     nv = dofs.shape[0]
     for i in range(nv):
@@ -269,15 +268,14 @@ def limit_rows(
         if dof.limited == 0:
             continue
         if dof.limited == SWING:
-            gap, x, y, z = swing(dof, q, v[i], v[i + 1], v[i + 2], dt)
-            speed = x * v[i] + y * v[i + 1] + z * v[i + 2]
-            if has_axis(x, y, z) and is_limit_near(gap, speed, dt):
+            gap, n = swing(dof, q, expected, i, dt)
+            if has_axis(n) and is_limit_near(gap, dot(n, entries(expected, i)), dt):
                 for j in range(nv):
                     J[r, j] = 0.0
-                J[r, i], J[r, i + 1], J[r, i + 2] = x, y, z
+                put_entries(J[r], i, n)
                 for j in range(i, i + 3):
                     first[j], after[j] = min(first[j], r), r + 1
-                bias[r] = speed + closing_speed(max(gap, 0.0), dt)
+                bias[r] = dot(n, entries(v, i)) + closing_speed(gap, dt)
                 r += 1
             continue
         gap, sign = stop_ahead(dof, q, expected[i], dt)
@@ -301,37 +299,6 @@ def stop_ahead(dof: Any, q: Floats, v: float, dt: float) -> tuple[float, float]:
     if low + dt * v < high - dt * v:
         return low, 1.0
     return high, -1.0
-
-
-@inlined
-def swing(
-    dof: Any, q: Floats, vx: float, vy: float, vz: float, dt: float
-) -> tuple[float, float, float, float]:
-    """How much further a ball may turn [rad], and the direction of v that leads back from there.
-
-    dof: its first coordinate.  v, dt: a body-fixed velocity and a time [rad/s, s].  The direction n
-    is minus the axis about which the ball will be turned then, a unit vector, or zero if not at
-    all: the angle's rate at that time is -n v.  Seen from there the gap at the beginning is gap:
-    it will be gap + dt n v.
-    """
-    x, y, z = turned_on(q, dof.q_at, dt * vx, dt * vy, dt * vz)
-    angle = math.sqrt(x * x + y * y + z * z)
-    scale = -1.0 / angle if angle > LEAST_TURN else 0.0
-    x, y, z = scale * x, scale * y, scale * z
-    return dof.upper - angle - dt * (x * vx + y * vy + z * vz), x, y, z
-
-
-@inlined
-def angle_left(dof: Any, q: Floats) -> float:
-    """How much further a ball may turn than it is turned [rad]; `dof` as of `swing`."""
-    x, y, z = turned(q, dof.q_at, 0.0, 0.0, 0.0)
-    return float(dof.upper - math.sqrt(x * x + y * y + z * z))
-
-
-@inlined
-def has_axis(x: float, y: float, z: float) -> bool:
-    """Whether the direction that `swing` gives is none of zero."""
-    return bool(x != 0.0 or y != 0.0 or z != 0.0)
 
 
 @inlined

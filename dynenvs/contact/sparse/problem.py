@@ -12,15 +12,15 @@ from typing import Any
 from dynenvs.contact.assembly.rows import (
     SLIP,
     closing_speed,
-    has_axis,
     is_limit_near,
     reference_tangents,
     stop_ahead,
-    swing,
 )
+from dynenvs.contact.assembly.swing import has_axis, swing
 from dynenvs.contact.solvers.modes import strongest
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.spatial import dot3
+from dynenvs.kinematics.triples import dot, entries
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
 from dynenvs.memory.records import INELASTIC, LIMIT, SWING
@@ -333,12 +333,14 @@ def _pose_limits(
             continue
         a, b = 0.0, 0.0  # rates of a ball's other two coordinates
         if dof.limited == SWING:
-            gap, sign, a, b = swing(dof, q, v[j], v[j + 1], v[j + 2], dt)
-            speed = sign * v[j] + a * v[j + 1] + b * v[j + 2]
-            near = has_axis(sign, a, b) and is_limit_near(gap, speed, dt)
+            gap, axis = swing(dof, q, expected, j, dt)
+            sign, a, b = axis
+            near = has_axis(axis) and is_limit_near(gap, dot(axis, entries(expected, j)), dt)
+            speed = dot(axis, entries(v, j))
         else:
             gap, sign = stop_ahead(dof, q, expected[j], dt)
             near, speed = is_limit_near(gap, sign * expected[j], dt), sign * v[j]
+            gap = max(gap, 0.0)
         if near:
             c = x.constraints[n]
             c.contact, c.coordinate, c.rows, c.friction = LIMIT, j, 1, 0.0
@@ -350,7 +352,7 @@ def _pose_limits(
             x.J[6 * n, dof.place] = sign
             if dof.limited == SWING:
                 x.J[6 * n, dof.place + 1], x.J[6 * n, dof.place + 2] = a, b
-            x.bias[n, 0] = closing_speed(max(gap, 0.0), dt)
+            x.bias[n, 0] = closing_speed(gap, dt)
             c.speed = abs(speed + x.bias[n, 0])
             x.bias[n, 1] = x.bias[n, 2] = 0.0
             x.p[n, 0] = x.p[n, 1] = x.p[n, 2] = 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.contact.assembly.rows import angle_left
+from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import look_for_spots
 from dynenvs.contact.project import (
     FAR_TURN,

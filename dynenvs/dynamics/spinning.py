@@ -1,0 +1,198 @@
+"""Bodies that turn apart from all others: their gyroscopic term is implicit in a step.
+
+A single body on a free joint, or a top on a ball that stands still, keeps the energy of its spin
+and the length of its angular momentum.  With the gyroscopic term w x I w of the beginning of a step
+it would gain both, without end once it turns by a radian in a step.  So forces push first,
+
+    M^ (w* - w) = dt (tau - h' - D w),    h' = h without w x I w,
+
+and then the body turns freely for the time of the step, by Euler's equations (`loose.spin`: energy
+and length to rounding, whatever the step), in parts of at most TURN, which bring the direction of
+the angular momentum along.  The force acts in the direction that it has in the world, however far
+the body turns in the step.  Free motion and pushes in turns: Reich (1994), "Momentum conserving
+symplectic integrators", Physica D 76; Dullweber, Leimkuhler and McLachlan (1997), "Symplectic
+splitting methods for rigid body molecular dynamics", J. Chem. Phys. 107.  (Game engines take
+backward Euler for w x I w instead, Catto, GDC 2015, which brakes what tumbles.)
+
+I is about what stays: the centre of a ball, the centre of mass of a free body.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dynenvs.dynamics.loose import center, inertia, spin, swing
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.triples import (
+    Three,
+    cross,
+    dot,
+    entries,
+    plus,
+    put_entries,
+    scaled,
+    size,
+    solved,
+    symmetric,
+    turned_back,
+    turned_by_quaternion,
+)
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, damped_time
+from dynenvs.memory.records import ALONE, FREE
+
+TURN = 0.25  # of a body in one part of its free turn, at most [rad] ...
+PARTS = 1000  # ... of which there are no more than so many
+
+
+class Top(NamedTuple):
+    """A body that spins, with all that is fixed to it, in its own axes."""
+
+    c: Three  # centre of mass from its origin [m]
+    diagonal: Three  # of the inertia about what stays: xx, yy, zz [kg m^2]
+    off: Three  # beside it: yz, xz, xy
+    rotor: Three  # of its joint, which has no gyroscopic term
+
+
+@inlined
+def _top(m: ModelView, w: WorkspaceView, i: int) -> Top:
+    """Needs the composite inertia of body i."""
+    body, pose, work = m.bodies[i], w.pose[i], w.body[i]
+    c = center(pose, work, w.pose[body.root])
+    diagonal, off = inertia(pose, work)
+    at = _turns_at(body)
+    if body.joint != FREE:
+        arm, square = scaled(work.mc, c), dot(c, c)
+        around = scaled(work.mc * square, (1.0, 1.0, 1.0))
+        own = (arm[0] * c[0], arm[1] * c[1], arm[2] * c[2])
+        diagonal = plus(plus(diagonal, 1.0, around), -1.0, own)
+        off = plus(off, -1.0, (arm[1] * c[2], arm[0] * c[2], arm[0] * c[1]))
+    dofs = m.dofs
+    return Top(c, diagonal, off, (dofs[at].armature, dofs[at + 1].armature, dofs[at + 2].armature))
+
+
+@inlined
+def _turns_at(body: Any) -> int:
+    """The first of the three coordinates that turn a body."""
+    return int(body.v_at + 3 if body.joint == FREE else body.v_at)
+
+
+@kernel
+def add_spins(m: ModelView, w: WorkspaceView, v: Floats, sign: float, force: Floats) -> None:
+    """force += sign * (w x I w) of all bodies that spin, shape (nv,); v: velocities, (nv,)."""
+    for i in range(1, m.header[0].nb):
+        if m.bodies[i].spins:
+            at, top = _turns_at(m.bodies[i]), _top(m, w, i)
+            turn = entries(v, at)
+            moment = cross(turn, symmetric(top.diagonal, top.off, turn))
+            put_entries(force, at, plus(entries(force, at), sign, moment))
+
+
+@kernel
+def spin_on(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> bool:
+    """Free turns of all bodies that spin, for Euler's rule: from w* in `w.v_free` to their ends.
+
+    Comes after a push without their gyroscopic terms.  The centre of mass of a free body keeps the
+    velocity that forces give it.  Returns whether Euler's equations are solved.
+    """
+    found = True
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        if not body.spins:
+            continue
+        top, at = _top(m, w, i), _turns_at(body)
+        start, pushed = entries(s.v, at), entries(w.v_free, at)
+        end, fine = _turn_freely(top, pushed, h)
+        found = found and fine
+        put_entries(w.v_free, at, end)
+        if body.joint == FREE:
+            c = top.c
+            change = plus(cross(pushed, c), h, cross(start, cross(start, c)))
+            change = plus(change, -1.0, turned_back(cross(end, c), scaled(-h, end)))
+            slide = turned_by_quaternion(s.q, body.q_at + 3, change)
+            put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
+    return found
+
+
+@kernel
+def _turn_freely(top: Top, turn: Three, h: float) -> tuple[Three, bool]:
+    """The angular velocity after a free turn for a time h; whether it is found."""
+    far = abs(h) * size(turn) / TURN
+    parts = 1 + int(far) if far < PARTS else PARTS
+    found, push = True, (0.0, 0.0, 0.0)
+    for _ in range(parts):
+        turn, fine = spin(top.diagonal, top.off, top.rotor, turn, turn, push, h / parts)
+        found = found and fine
+    return turn, found
+
+
+@kernel
+def spin_through(m: ModelView, s: StateView, w: WorkspaceView, mean: Floats, h: float) -> bool:
+    """The same for the midpoint rule, whose push is at the middle of the free turn.
+
+    mean: the velocities at which centrifugal terms in `w.v_free` were worked out, shape (nv,)
+    A body that floats alone makes one turn whose rotation is known in closed form (`loose.fly`).
+    """
+    found = True
+    for i in range(1, m.header[0].nb):
+        body = m.bodies[i]
+        if not body.spins:
+            continue
+        top, at = _top(m, w, i), _turns_at(body)
+        start, pushed = entries(s.v, at), entries(w.v_free, at)
+        push = plus(pushed, -1.0, start)
+        if body.floats == ALONE:
+            moment = symmetric(top.diagonal, top.off, push)
+            end, fine = spin(top.diagonal, top.off, top.rotor, start, pushed, moment, h)
+        else:
+            before, fine = _turn_freely(top, start, 0.5 * h)
+            push = plus(push, -1.0, _damped_less(m, top, at, plus(before, -1.0, start), h))
+            end, too = _turn_freely(top, plus(before, 1.0, push), 0.5 * h)
+            fine = fine and too
+        found = found and fine
+        put_entries(w.v_free, at, end)
+        if body.joint == FREE:
+            old = swing(top.c, start, pushed, entries(mean, at), h)
+            middle = plus(start, 0.5, plus(end, -1.0, start))
+            change = plus(old, -1.0, swing(top.c, start, end, middle, h))
+            slide = turned_by_quaternion(s.q, body.q_at + 3, change)
+            put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
+    return found
+
+
+@inlined
+def _damped_less(m: ModelView, top: Top, at: int, change: Three, h: float) -> Three:
+    """By how much less dampers push that see a velocity changed so: M^ x = h D change."""
+    a, b, c = m.dofs[at], m.dofs[at + 1], m.dofs[at + 2]
+    t = damped_time(m, h)
+    add_x = a.armature + t * (a.damping + t * a.stiffness)
+    add_y = b.armature + t * (b.damping + t * b.stiffness)
+    add_z = c.armature + t * (c.damping + t * c.stiffness)
+    D, off = top.diagonal, top.off
+    lost = (a.damping * change[0], b.damping * change[1], c.damping * change[2])
+    return solved(
+        (D[0] + add_x, off[2], off[1]),
+        (off[2], D[1] + add_y, off[0]),
+        (off[1], off[0], D[2] + add_z),
+        scaled(h, lost),
+    )
+
+
+@kernel
+def gather(m: ModelView, w: WorkspaceView) -> None:
+    """Composite inertias of bodies that spin from the bodies' own (`poses.update_inertias`)."""
+    for i in range(1, m.header[0].nb):
+        if not m.bodies[i].spins:
+            continue
+        all_ = w.body[i]
+        all_.mc = 0.0
+        for r in range(3):
+            all_.hc[r] = 0.0
+            for k in range(3):
+                all_.Ic[r, k] = 0.0
+        for k in range(i, m.header[0].nb):
+            if m.bodies[k].last == m.bodies[i].last:  # itself, and what is fixed to it
+                all_.mc += w.body[k].m
+                for r in range(3):
+                    all_.hc[r] += w.body[k].h[r]
+                    for c in range(3):
+                        all_.Ic[r, c] += w.body[k].I[r, c]

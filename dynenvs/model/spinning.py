@@ -1,0 +1,58 @@
+"""Which bodies turn apart from all others: their gyroscopic term is implicit in a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.records import FREE, SPHERICAL
+from dynenvs.model.parts import Body
+
+REGULAR = 1e-12  # least share of an inertia's largest moment that its least one is
+
+
+def mark_spins(records: Records, bodies: list[Body], driven: bool) -> int:
+    """Fill `spins` of the BODY records; returns the number of bodies that spin.
+
+    They are on a free joint or a ball that stands still, nothing that moves hangs from them, and
+    their inertia turns any way.  Not where servos drive the joint: these see the end of the step.
+
+    driven: whether there are servos
+    """
+    for i, body in enumerate(bodies, 1):
+        record = records[i]
+        on_ball = record.joint in (SPHERICAL, FREE) and records[record.parent].tree < 0
+        if record.nv > 0 and records[record.parent].tree >= 0:
+            records[_carrier(records, int(record.parent))].spins = 0
+        record.spins = on_ball and not body.kinematic and not (driven and body.joint.actuated)
+    for place in np.flatnonzero(records["spins"]):
+        moments = np.linalg.eigvalsh(_inertia(records, int(place)))
+        records[place].spins = moments[0] > REGULAR * moments[-1]
+    return int(np.count_nonzero(records["spins"]))
+
+
+def _carrier(records: Records, i: int) -> int:
+    """The first body on the way from body i to the root, itself included, whose joint moves."""
+    while records[i].nv == 0:
+        i = int(records[i].parent)
+    return i
+
+
+def _inertia(records: Records, i: int) -> Floats:
+    """Inertia of a body and all that is fixed to it about what stays, its axes, (3, 3)."""
+    places = {i: (np.eye(3), np.zeros(3))}
+    mass, h, about = 0.0, np.zeros(3), np.zeros((3, 3))
+    for k in range(i, len(records)):
+        record = records[k]
+        if k != i:
+            if record.nv > 0 or int(record.parent) not in places:
+                continue
+            R, p = places[int(record.parent)]
+            places[k] = R @ record.rotation, p + R @ record.position
+        R, p = places[k]
+        c = p + R @ record.com
+        mass, h = mass + record.mass, h + record.mass * c
+        about += R @ record.inertia @ R.T + record.mass * (c @ c * np.eye(3) - np.outer(c, c))
+    if records[i].joint == FREE and mass > 0.0:
+        about -= (h @ h * np.eye(3) - np.outer(h, h)) / mass
+    return about
