@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.contact.assembly.loops import bend_velocity, close_loops
+from dynenvs.contact.assembly.closing import bend_velocity, close_loops
 from dynenvs.contact.assembly.rows import angle_left, stop_ahead
 from dynenvs.contact.detection.travel import safe_part
 from dynenvs.contact.impact import collide, find_impact
@@ -50,6 +50,7 @@ from dynenvs.memory.layout import (
 from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
 from dynenvs.memory.servo_view import open_driven
 from dynenvs.memory.views import raw, unowned
+from dynenvs.simulation.certificate import begin_certificate, certify, overrun
 from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 
@@ -74,6 +75,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     while remaining > 1e-9 * dt:
         part = min(part, remaining)
         _bounce(packed, row, buffer, m, s, w, dt, part)
+        begin_certificate(w)
         piece = _set_out(packed, row, buffer, m, s, w, tau, part)
         placed = ASTRAY
         if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
@@ -90,6 +92,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         if is_full(w):
             return STEP_FULL
         if placed == PLACED:
+            certify(s, w)
             add_totals(s, w)
             s.status[0].time += piece
             remaining -= piece
@@ -244,8 +247,7 @@ def _move(
     """Correct the positions at the end of a part.
 
     Returns PLACED; SUNK where something sank in or turned too far, unless that is to be taken
-    anyway; or ASTRAY
-    where loops do not close.
+    anyway; or ASTRAY where loops cannot be closed.
     """
     if not is_constrained(m):
         return PLACED
@@ -259,11 +261,10 @@ def _move(
     if (sunk or _overturned(m, s, w)) and not anyway:
         return SUNK
     if closed:
-        shut = close_loops(packed, buffer, s.q, 0.0)
-        if shut not in (CERTIFIED, DEGRADED):
+        if close_loops(packed, buffer, s.q, 0.0) not in (CERTIFIED, DEGRADED):
             return ASTRAY
-        s.status[0].degraded += 1 if shut == DEGRADED else 0
         bend_velocity(packed, buffer)
+    w.answer[0].overrun = overrun(m, w.q_new)
     return PLACED
 
 
