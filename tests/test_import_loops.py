@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynenvs
-from dynenvs.contact.assembly.loops import _factor_rows
+from dynenvs.contact.assembly.loops import factor_loops
 from dynenvs.memory.layout import LoopView
 from dynenvs.memory.records import LOOP
 from dynenvs.simulation.world import World
@@ -50,7 +50,7 @@ def test_a_row_that_roundoff_alone_moves_is_redundant() -> None:
     inverse, x = np.zeros(3), np.zeros(3)
     empty, lasts = np.zeros((0, 0)), np.full(3, 2)
     spans, loops = np.zeros((0, 2), np.int64), np.zeros(0, LOOP)
-    _factor_rows(
+    factor_loops(
         LoopView(loops, spans, lasts, empty, empty, K, empty, inverse, none, none, x, none, none)
     )
     np.testing.assert_allclose(inverse, [1 / 5, 1 / np.sqrt(3), 0.0])

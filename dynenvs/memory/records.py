@@ -285,6 +285,8 @@ STATUS = record_type(
     [
         ("time", "f8"),  # [s]
         ("residual", "f8"),  # worst certificate residual since the counters were cleared
+        ("opened", "f8"),  # largest opening of a closed loop at the end of a part [m, rad]
+        ("overrun", "f8"),  # ... and how far a joint was beyond its stops there [rad, m]
         ("solves", "i8"),
         # How often each rung of the ladder was asked for an answer to a problem (of an island, or
         # of all contacts), and how often it gave one
@@ -547,6 +549,12 @@ ANSWER = record_type(
         ("sweeps", "i8"),  # of Newton's method
         ("contacts", "i8"),
         ("rows", "i8"),
+        # Largest opening of a loop at the start of a part of a step, and at its end [m, rad], and
+        # what its closing has come to: a status of `dynenvs.lcp.solve`
+        ("opened_before", "f8"),
+        ("opened", "f8"),
+        ("shut", "i8"),
+        ("overrun", "f8"),  # how far a joint ends the part beyond its stops, at most [rad, m]
         ("near", "i8"),  # how many pairs of solids are near at the start of the step ...
         ("near_after", "i8"),  # ... and at its end
         # How many contacts and blocks of slots the step needs, where there are fewer; or 0

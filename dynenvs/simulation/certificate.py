@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynenvs.contact.assembly.loops import closure
+from dynenvs.contact.assembly.closing import closure
 from dynenvs.contact.detection.overlaps import measure_overlaps
 from dynenvs.jit.compiled import prepare_once
 from dynenvs.memory.layout import Bytes, Floats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+BOUNDS = "residual", "opened", "overrun"
 COUNTERS = "solves", "pivots", "degraded", "failed", "overflow"
 
 
@@ -34,9 +35,13 @@ class Diagnostics(NamedTuple):
     """What the solver did since the world was made or reset."""
 
     residual: float  # worst certificate residual of an accepted solution
+    opened: float  # largest opening of a closed loop at the end of a step [m, rad]
+    overrun: float  # how far a joint has ended a step beyond its stops, at most [rad, m]
     solves: int
     pivots: int
-    degraded: int  # solves accepted above the certificate's 1e-9, and halved steps
+    # Solves accepted above the certificate's 1e-9, steps that end above 1e-9 in `opened` or
+    # `overrun`, and halved steps
+    degraded: int
     failed: int
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
     rungs: Rungs
@@ -47,6 +52,8 @@ def read_diagnostics(status: Any) -> Diagnostics:
     asked, answered = status["asked"].reshape(-1), status["answered"].reshape(-1)
     return Diagnostics(
         residual=float(status["residual"]),
+        opened=float(status["opened"]),
+        overrun=float(status["overrun"]),
         rungs=Rungs(*(Rung(int(a), int(b)) for a, b in zip(asked, answered, strict=True))),
         **{name: int(status[name]) for name in COUNTERS},
     )

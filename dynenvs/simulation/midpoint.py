@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.contact.assembly.loops import HELD, close_loops, hold_loops
+from dynenvs.contact.assembly.closing import close_loops, measure_start
+from dynenvs.contact.assembly.loops import HELD, hold_loops
 from dynenvs.dynamics.bias import bias_forces
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
@@ -30,6 +31,7 @@ from dynenvs.dynamics.spinning import add_spins, spin_through
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import (
     Bytes,
     Floats,
@@ -65,6 +67,8 @@ def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     start = open_start(m, buffer)[0]
     for i in range(m.header[0].nq):
         start[i] = s.q[i]
+    if m.header[0].ne > 0:
+        measure_start(m, w, packed, buffer, start)
     pace = s.v
     if m.header[0].nkinematic > 0:
         pace = _first_pace(m, s, w)
@@ -167,7 +171,8 @@ def _add_up(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer:
 def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     """From the middle of a step to its end: the state from `w.q_new`, the middle of the next one.
 
-    Returns ARRIVED; or LOST, with nothing changed, where a number is not finite.
+    Returns ARRIVED; or LOST, with velocities unchanged, where a number is not finite or a loop
+    cannot be closed: `turn_back` then.
     """
     m = open_model(packed)
     s, w, kept = open_state(m, row), open_workspace(m, buffer), open_start(m, buffer)
@@ -200,8 +205,8 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         w.q_posed[i] = w.q_new[i]
     if trees:
         _fly_trees(m, s, w, start, flown, dt)
-    if h.ne > 0:
-        _close(m, s, w, packed, buffer)
+    if h.ne > 0 and not _close(m, s, w, packed, buffer):
+        return LOST
     for j in range(h.nv):
         s.v[j] = w.v_new[j]
         if h.nkinematic > 0:
@@ -210,15 +215,19 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
 
 
 @inlined
-def _close(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> None:
-    """Close the loops at the end of the step: they are closed at the middle of the next one."""
+def _close(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> bool:
+    """Close the loops at the end of the step; whether they can be.
+
+    In the middle of the next one they are closed anyway.
+    """
     for i in range(m.header[0].nq):
         w.q_new[i] = s.q[i]
     update_poses(m, w.q_new, w.pose_new)
     w.answer[0].poses_valid = 0
-    close_loops(packed, buffer, s.q, 0.0)
+    closed = close_loops(packed, buffer, s.q, 0.0) in (CERTIFIED, DEGRADED)
     for i in range(m.header[0].nq):
         s.q[i] = w.q_new[i]
+    return closed
 
 
 @inlined

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.contact.assembly.loops import bend_velocity, close_loops
+from dynenvs.contact.assembly.closing import bend_velocity, close_loops
 from dynenvs.contact.assembly.rows import stop_ahead
 from dynenvs.contact.assembly.swing import angle_left, end_at_limits
 from dynenvs.contact.detection.travel import has_moved_far, is_fast, safe_part
@@ -55,6 +55,7 @@ from dynenvs.memory.views import raw, unowned
 from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
 from dynenvs.simulation.totals import add_totals
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
+from dynenvs.simulation.worst import begin_worst, keep_worst, overrun
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
 OVERTURNED = 1e-3  # of a joint, beyond its limit [rad, m]
@@ -79,6 +80,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
     while remaining > 1e-9 * dt:
         part = min(whole, min(safe, remaining))
         _bounce(packed, row, buffer, m, s, w, dt, part)
+        begin_worst(w)
         piece = _set_out(packed, row, buffer, m, s, w, tau, part)
         placed = ASTRAY
         safe = dt
@@ -101,6 +103,7 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         if is_full(w):
             return STEP_FULL
         if placed == PLACED:
+            keep_worst(s, w)
             add_totals(s, w)
             s.status[0].time += piece
             remaining -= piece
@@ -257,8 +260,7 @@ def _move(
     """Correct the positions at the end of a part.
 
     Returns PLACED; SUNK where something sank in or turned too far, unless that is to be taken
-    anyway; or ASTRAY
-    where loops do not close.
+    anyway; or ASTRAY where loops cannot be closed.
     """
     if not is_constrained(m):
         return PLACED
@@ -274,11 +276,10 @@ def _move(
     if m.header[0].nlimited > 0 and end_at_limits(m, s, w):
         update_poses(m, w.q_new, w.pose_new)
     if closed:
-        shut = close_loops(packed, buffer, s.q, 0.0)
-        if shut not in (CERTIFIED, DEGRADED):
+        if close_loops(packed, buffer, s.q, 0.0) not in (CERTIFIED, DEGRADED):
             return ASTRAY
-        s.status[0].degraded += 1 if shut == DEGRADED else 0
         bend_velocity(packed, buffer)
+    w.answer[0].overrun = overrun(m, w.q_new)
     return PLACED
 
 

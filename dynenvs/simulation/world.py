@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.contact.assembly.loops import closure
+from dynenvs.contact.assembly.closing import closure, widest
 from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, place
 from dynenvs.jit.compiled import prepare
 from dynenvs.kinematics.poses import update_poses
@@ -304,9 +304,9 @@ class World:
             ValueError: wrong shape, or not finite; `tau` and `control` together, or controls of no
                 actuators; `steps` is no whole number from 0 on; or `friction`, `restitution` or
                 `mass_scale` of this world hold something that cannot be.
-            SimulationError: a contact problem has no solution, or there are more contacts than the
-                limit `ModelBuilder(max_contacts=...)` allows.  The last state that was solved
-                stays.
+            SimulationError: a contact problem has no solution, a loop cannot be closed, or there
+                are more contacts than the limit `ModelBuilder(max_contacts=...)` allows.  The last
+                state that was solved stays.
         """
         whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
         if not (whole and steps >= 0):
@@ -336,12 +336,21 @@ class World:
                 call = self._call()
                 done = step(*call)
             if done != DONE:
-                raise SimulationError(
-                    f"no solution of the step at t = {self.time:.6g} s (timestep "
-                    f"{self.timestep} s, q = {self.q}, v = {self.v}); try a shorter timestep"
-                )
+                raise SimulationError(self._failure())
         if self._servos and self._controls[0, 0] and steps:
             self._tau[:] = self._rows["drive"][0]
+
+    def _failure(self) -> str:
+        """Why the last step has no solution, and what would be right."""
+        loop, opening = widest(self.model, self._buffer)
+        state = f"(timestep {self.timestep} s, q = {self.q}, v = {self.v})"
+        if loop:
+            return (
+                f"loop {loop!r} cannot be closed in the step at t = {self.time:.6g} s: it stays "
+                f"open by {opening:.3g} m or rad {state}; begin where its frames meet (`closure` "
+                "is zero there), or try a shorter timestep"
+            )
+        return f"no solution of the step at t = {self.time:.6g} s {state}; try a shorter timestep"
 
     def _call(self) -> tuple[Any, ...]:
         """Arguments of the step's kernel."""
@@ -432,13 +441,15 @@ class World:
 
     @property
     def closure(self) -> Floats:
-        """By how much the loops' rows are open [m, rad], shape (ne,): zero, but for rounding.
+        """By how much the loops' rows are open now [m, rad], shape (ne,): zero, but for rounding.
+
+        `diagnostics.opened` is the largest at the end of any step.
 
         Of each loop: distances between its frames along B's axes x, y, z, then cosines between
         axes that are orthogonal when closed, z_A and x_B, z_A and y_B, x_A and y_B (those that its
         joint holds).
         """
-        return closure(self.model, self._row, self._buffer)
+        return closure(self.model, self.q, self._buffer)
 
     @property
     def diagnostics(self) -> Diagnostics:

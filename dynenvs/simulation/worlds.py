@@ -17,7 +17,7 @@ from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, read_wrenches, step_worlds
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, take
-from dynenvs.simulation.diagnostics import COUNTERS
+from dynenvs.simulation.diagnostics import BOUNDS, COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
@@ -242,9 +242,9 @@ class Worlds:
 
     @property
     def diagnostics(self) -> dict[str, NDArray[Any]]:
-        """Counters and worst residual of each world (`Diagnostics`), shape (count,)."""
+        """Counters and worst values of each world (`Diagnostics`), shape (count,)."""
         status = self._rows["status"]
-        return {name: status[name].copy() for name in ("residual", *COUNTERS)}
+        return {name: status[name].copy() for name in (*BOUNDS, *COUNTERS)}
 
     def certificate(self, number: int) -> Certificate:
         """`World.certificate` of one world.
@@ -320,9 +320,11 @@ class Worlds:
             self._run(steps)
         which = np.flatnonzero(outcomes[:, 0] == STEP_FAILED)
         if which.size:
+            loops = "closed loops that cannot be closed, " if self.model.header.nloops else ""
             raise WorldsError(
                 f"the step has no solution in {len(which)} of {self.count} worlds (numbers "
-                f"{which[:8].tolist()}...), or needs more than max_contacts={most} contacts there; "
+                f"{which[:8].tolist()}...): {loops}no answer to a contact problem, or a need of "
+                f"more than max_contacts={most} contacts; "
                 "try a shorter timestep, or reset them (`error.worlds` lists them)",
                 which,
             )

@@ -7,6 +7,7 @@ Coupled joints have one row of their own: the position of A's joint less the pol
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.jit.compiled import inlined, kernel
@@ -76,7 +77,8 @@ def loop_errors(loops: Records, q: Floats, poses: Records, errors: Floats) -> fl
     """By how much each row is open at q [m, rad]; returns the largest.
 
     Distances from B's to A's frame along B's axes, and cosines between axes that are to be
-    orthogonal: z_A x_B, z_A y_B, x_A y_B.
+    orthogonal: z_A x_B, z_A y_B, x_A y_B.  These vanish, too, where frames that are to be one are
+    turned over; then the angle between them counts.
     """
     worst = 0.0
     for i in range(loops.shape[0]):
@@ -96,7 +98,20 @@ def loop_errors(loops: Records, q: Floats, poses: Records, errors: Floats) -> fl
                 errors[r] = u[0] * t[0] + u[1] * t[1] + u[2] * t[2]
                 worst = max(worst, abs(errors[r]))
                 r += 1
+        if loop.joint == FIXED or loop.joint == PRISMATIC:
+            worst = max(worst, _turned_over(loop, a, b))
     return worst
+
+
+@inlined
+def _turned_over(loop: Any, a: Any, b: Any) -> float:
+    """The angle between two frames if it is more than a right one, else 0 [rad]."""
+    trace = 0.0
+    for k in range(3):
+        u, t = _column(a.R, loop.rotation_a, k), _column(b.R, loop.rotation_b, k)
+        trace += u[0] * t[0] + u[1] * t[1] + u[2] * t[2]
+    cosine = 0.5 * (trace - 1.0)
+    return math.acos(max(cosine, -1.0)) if cosine < 0.0 else 0.0
 
 
 @kernel
