@@ -39,8 +39,9 @@ def certify(model: Model, row: Bytes, buffer: Bytes) -> Certificate:
         row: the world's state.
         buffer: a workspace of the model, which is written to.
     """
+    q: Floats = row.view(model.state_dtype)[0]["q"]
     return Certificate(
-        *_deepest(model, row, buffer), *_overrun(model, row), *_opened(model, row, buffer)
+        *_deepest(model, row, buffer), *_overrun(model, q), *_opened(model, q, buffer)
     )
 
 
@@ -59,9 +60,8 @@ def _deepest(model: Model, row: Bytes, buffer: Bytes) -> tuple[float, str]:
     return float(depths[worst]), " and ".join(geoms)
 
 
-def _overrun(model: Model, row: Bytes) -> tuple[float, str]:
+def _overrun(model: Model, q: Floats) -> tuple[float, str]:
     """The joint that is furthest beyond its limits."""
-    q: Floats = row.view(model.state_dtype)[0]["q"]
     worst, joint = 0.0, ""
     for dof in model.dofs:
         if dof.limited == 0:
@@ -78,9 +78,9 @@ def _overrun(model: Model, row: Bytes) -> tuple[float, str]:
     return worst, joint
 
 
-def _opened(model: Model, row: Bytes, buffer: Bytes) -> tuple[float, str]:
+def _opened(model: Model, q: Floats, buffer: Bytes) -> tuple[float, str]:
     """The loop that is open furthest."""
-    errors = np.abs(closure(model, row, buffer))
+    errors = np.abs(closure(model, q, buffer))
     if not errors.any():
         return 0.0, ""
     worst, end = int(np.argmax(errors)), 0
