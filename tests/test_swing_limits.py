@@ -42,10 +42,8 @@ def pendulum(limit: float, friction: float, floor: bool = False, **options: Any)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
-    ("rule", "limit"),
-    [("euler", 0.05), ("euler", 0.2), ("euler", 0.5), ("midpoint", 0.2), ("midpoint", 0.5)],
-)
+@pytest.mark.parametrize("limit", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("rule", ["euler", "midpoint"])
 def test_a_ball_ends_at_its_limit(engine: str, limit: float, rule: str) -> None:
     """Swung and spun at some 10 rad/s: within at the end of a step, or at its middle."""
     world = World(pendulum(limit, ENGINES[engine], integrator=rule), timestep=5e-3)

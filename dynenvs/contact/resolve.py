@@ -15,7 +15,7 @@ from dynenvs.contact.assembly.rows import (
     rows_to_fill,
     stop_ahead,
 )
-from dynenvs.contact.assembly.swing import is_beyond
+from dynenvs.contact.assembly.swing import expect_at_limit, is_beyond, swing, take_back
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import (
     add_contact,
@@ -39,6 +39,7 @@ from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
+from dynenvs.kinematics.triples import dot, entries
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import (
@@ -89,6 +90,7 @@ def resolve_contacts(
     closed = m.header[0].ne > 0
     if closed and hold_loops(packed, buffer, s.q) != HELD:
         return FAILED
+    _expect_limits(m, s, w, dt)
     worst, pivots = 0.0, 0
     status = CERTIFIED
     for _ in range(ROUNDS):
@@ -196,6 +198,16 @@ def _remember_stops(m: ModelView, s: StateView, w: WorkspaceView, count: int, ro
 
 
 @inlined
+def _expect_limits(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> None:
+    """Expect of balls, which move without constraints beyond their limits, to end there."""
+    for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
+        if m.dofs[j].limited == SWING and w.answer[0].recursive == 0:
+            gap, n = swing(m.dofs[j], s.q, w.expected, j, dt)
+            if gap + dt * dot(n, entries(w.expected, j)) < 0.0:
+                expect_at_limit(m, s, w, j, dt)
+
+
+@inlined
 def look_ahead(m: ModelView, s: StateView, w: WorkspaceView, count: int, ahead: float) -> None:
     """Turn bodies and contact points along the velocity; gaps stay those of now.
 
@@ -271,6 +283,9 @@ def add_missed_stops(m: ModelView, s: StateView, w: WorkspaceView, dt: float) ->
             missed += 1
             for k in range(j, j + 3):
                 w.expected[k] = w.v_new[k]
+            if w.answer[0].recursive == 0:
+                take_back(m, s, w, j)
+                expect_at_limit(m, s, w, j, dt)
         if dof.limited != STOPS:
             continue
         left, passed = stop_ahead(dof, w.q_new, 0.0, 0.0)

@@ -53,6 +53,7 @@ SINGULAR = LOST = 1
 CORRECTIONS = 30  # at most, of the mean velocity in the gyroscopic and Coriolis terms
 DIVERGED = 1e3  # times the first change of velocity that a correction may be, at most
 PRECISE = 1e-4  # share of the largest velocity that the next correction may be and is left out
+ROUNDING = 1e-14  # share of it that a correction of rounding errors alone may be
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "midpoint", seconds=6)
@@ -150,7 +151,7 @@ def _center_velocity(
         for j in range(nv):
             change = max(change, abs(w.v_free[j] + s.v[j] - 2.0 * mean[j]))
             fastest = max(fastest, abs(w.v_free[j]))
-        if change * change <= PRECISE * fastest * last:
+        if change * change <= PRECISE * fastest * last or change <= ROUNDING * fastest:
             return True
         if not change <= most:
             return False

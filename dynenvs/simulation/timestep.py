@@ -205,9 +205,7 @@ def _meet(
     if status not in (CERTIFIED, DEGRADED):
         return False
     s.status[0].residual = max(s.status[0].residual, answer.residual)
-    answer.poses_valid = (
-        1  # `project` sets it to 0 where it leaves the poses out, which nobody asks for
-    )
+    answer.poses_valid = 1  # `project` sets it to 0 where it leaves out poses nobody asks for
     return True
 
 
@@ -271,8 +269,10 @@ def _move(
         sunk = project_sparse(packed, row, buffer, dt) == 0
     else:
         sunk = correct_positions(packed, row, buffer, dt) == 0
-    if (sunk or _overturned(m, s, w)) and not anyway:
+    overturned = _overturned(m, s, w)
+    if (sunk or overturned) and not anyway:
         return SUNK
+    s.status[0].degraded += 1 if overturned else 0
     if m.header[0].nlimited > 0 and end_at_limits(m, s, w):
         update_poses(m, w.q_new, w.pose_new)
     if closed:

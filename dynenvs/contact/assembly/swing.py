@@ -7,8 +7,15 @@ Lie Groups, vol. 2, section 10.6),
 
     Jr(x)^T = 1 + (1 - cos |x|) / |x|^2 [x] + (|x| - sin |x|) / |x|^3 [x]^2.
 
-A ball that spins about two axes ends elsewhere than without the limit.  So the row is made anew
-where the answer has led beyond it, and the problem solved again: Newton's method.
+A ball that spins about two axes ends elsewhere than without the limit, and a light twist makes way
+for a heavy swing.  So the row is linearised where the ball would end if its limit alone held it:
+with m its inverse mass, the nearest velocity in the kinetic metric within the limit,
+
+    m^-1 (v - v_free) = lambda n(v),    angle(q exp(dt v / 2)) = limit,
+
+by Newton's method, the curvature of the limit included (angles are convex: there is one answer).
+Where contacts or other balls have led the answer elsewhere, the row is made anew, from the velocity
+without the limit's own impulse.
 """
 
 from __future__ import annotations
@@ -16,14 +23,28 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.dynamics.factor import solve
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import turned, turned_on
-from dynenvs.kinematics.triples import Three, cross, dot, plus, scaled
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.kinematics.triples import (
+    Three,
+    cross,
+    dot,
+    entries,
+    plus,
+    put_entries,
+    scaled,
+    size,
+    solved,
+)
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, open_stops
 from dynenvs.memory.records import SWING
 
 LEAST_TURN = 1e-9  # of a ball, from which there is an axis [rad]
 BEYOND = 1e-9  # its limit, where an answer is looked for again [rad]
+Matrix = tuple[Three, Three, Three]  # by columns
+NEWTON_STEPS = 30  # towards the velocity within a limit, mostly five to ten
+FOUND = 1e-13  # last of them, by which the ball turns [rad]
 
 
 @inlined
@@ -53,6 +74,90 @@ def _pulled_back(x: Three, n: Three) -> Three:
         b, c = (1.0 - math.cos(a)) / square, (a - math.sin(a)) / (a * square)
     once = cross(x, n)
     return plus(plus(n, b, once), c, cross(x, once))
+
+
+@kernel
+def expect_at_limit(m: ModelView, s: StateView, w: WorkspaceView, j: int, dt: float) -> None:
+    """Expect that the ball of coordinate j ends where its limit alone would hold it.
+
+    From `w.expected`, its velocity without the limit's impulse; needs the factors `w.L`.
+    """
+    x = _inverse_mass_column(m, w, j, 0)
+    y = _inverse_mass_column(m, w, j, 1)
+    z = _inverse_mass_column(m, w, j, 2)
+    mass = (
+        solved(x, y, z, (1.0, 0.0, 0.0)),
+        solved(x, y, z, (0.0, 1.0, 0.0)),
+        solved(x, y, z, (0.0, 0.0, 1.0)),
+    )
+    free, push = entries(w.expected, j), 0.0
+    for _ in range(NEWTON_STEPS):
+        v = entries(w.expected, j)
+        gap, n = swing(m.dofs[j], s.q, w.expected, j, dt)
+        if not has_axis(n):
+            break
+        x, y, z = _stiffened(m.dofs[j], s.q, mass, n, scaled(dt, v), push * dt)
+        missed = plus(v, -1.0, free)
+        missed = solved(x, y, z, _times(mass, missed))
+        way = solved(x, y, z, n)
+        push = max(0.0, (dot(n, missed) - dot(n, v) - gap / dt) / dot(n, way))
+        change = plus(scaled(push, way), -1.0, missed)
+        put_entries(w.expected, j, plus(v, 1.0, change))
+        if not dt * size(change) > FOUND:
+            break
+
+
+@inlined
+def _inverse_mass_column(m: ModelView, w: WorkspaceView, j: int, k: int) -> Three:
+    """How an impulse on coordinate j + k moves the three of the ball of coordinate j."""
+    for i in range(m.header[0].nv):
+        w.v_next[i] = 0.0
+    w.v_next[j + k] = 1.0
+    solve(m, w.L, w.v_next)
+    return entries(w.v_next, j)
+
+
+@kernel
+def take_back(m: ModelView, s: StateView, w: WorkspaceView, j: int) -> None:
+    """Take from `w.expected` what the impulse of a ball's limit in the last answer gave it."""
+    stops = open_stops(m, s)
+    for i in range(m.header[0].nv):
+        w.v_next[i] = 0.0
+    for k in range(j, j + 3):
+        w.v_next[k] = stops[k]
+    solve(m, w.L, w.v_next)
+    for k in range(j, j + 3):
+        w.expected[k] -= w.v_next[k]
+
+
+@inlined
+def _times(A: Matrix, x: Three) -> Three:
+    """A x, A by its columns."""
+    return plus(plus(scaled(x[0], A[0]), x[1], A[1]), x[2], A[2])
+
+
+@inlined
+def _stiffened(dof: Any, q: Floats, mass: Matrix, n: Three, x: Three, weight: float) -> Matrix:
+    """mass + weight H, by columns, with the Hessian H of the angle at the end of the turn x.
+
+    As seen from there it is cot(angle / 2) / 2 across the axis, and none along it.
+    """
+    t = turned_on(q, dof.q_at, x[0], x[1], x[2])
+    bend = weight * max(0.0, 0.5 / math.tan(0.5 * math.sqrt(dot(t, t))))
+    a = _pulled_back(x, (1.0, 0.0, 0.0))
+    b = _pulled_back(x, (0.0, 1.0, 0.0))
+    c = _pulled_back(x, (0.0, 0.0, 1.0))
+    return (
+        plus(mass[0], bend, _bent(a, b, c, n, 0)),
+        plus(mass[1], bend, _bent(a, b, c, n, 1)),
+        plus(mass[2], bend, _bent(a, b, c, n, 2)),
+    )
+
+
+@inlined
+def _bent(a: Three, b: Three, c: Three, n: Three, k: int) -> Three:
+    """Column k of a a^T + b b^T + c c^T - n n^T."""
+    return plus(plus(plus(scaled(a[k], a), b[k], b), c[k], c), -n[k], n)
 
 
 @inlined
