@@ -195,9 +195,6 @@ def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
         one = legs[leg]
         u, smooth = one.velocity, smooth_step(one.phase / SETTLING)
         sure = confidence(p, one) * one.flatness * smooth
-            one.velocity,
-            confidence(p, one) * one.flatness * smooth_step(one.phase / SETTLING),
-        )
         speed = math.sqrt(u[3] * u[3] + u[4] * u[4]) + g.sole[0] * abs(u[2])
         slide = max(slide, sure * speed)
     for i in range(ARMS, ACTUATED):
