@@ -16,7 +16,7 @@ import numba
 
 from dynenvs.jit.ahead import Helper, start_helper
 from dynenvs.jit.cache import WORLDS, cache_root, compiles_elsewhere, is_writable, turn_to_compile
-from dynenvs.jit.estimate import DOUBT, Speed, left, rounded, shared
+from dynenvs.jit.estimate import DOUBT, LEAST, Speed, left, rounded, shared
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.plain import KNOWN, is_known
 
@@ -99,7 +99,8 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
             _say(f"numba {numba.__version__} compiles in its own way, slower than {known} here")
     waiting = list(jobs)
     if not _speed.is_measured:  # the quickest part tells soonest how fast this machine is
-        quickest = min(jobs, key=lambda job: job.seconds)
+        telling = [job for job in jobs if job.seconds >= LEAST] or jobs
+        quickest = min(telling, key=lambda job: job.seconds)
         waiting.sort(key=lambda job: job is not quickest)
     while waiting:
         job = next((job for job in waiting if not _helper_is_at(job.name)), waiting[0])

@@ -62,9 +62,9 @@ def _draw_pose(s: StateView, generator: Floats, one: Any, at: int) -> None:
 def _lowest_middle(s: StateView, one: Any, at: int) -> float:
     """Height of the middle of an object that lies on level ground, turned as it is [m]."""
     x, y, z = _upward(s, at)
-    lowest: float = one.size[0] + abs(z) * one.size[1]
+    lowest: float = one.extent[0] + abs(z) * one.extent[1]
     if one.kind == BOX:
-        lowest = abs(x) * one.size[0] + abs(y) * one.size[1] + abs(z) * one.size[2]
+        lowest = abs(x) * one.extent[0] + abs(y) * one.extent[1] + abs(z) * one.extent[2]
     return lowest
 
 

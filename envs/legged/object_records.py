@@ -23,7 +23,7 @@ MARGIN = 0.05  # between drawn objects and a robot that starts with noise [m]
 OBJECT = record_type(
     [
         ("kind", "i8"),  # SPHERE, CAPSULE or BOX
-        ("size", "f8", (3,)),  # as a geom's [m]
+        ("extent", "f8", (3,)),  # as a geom's [m]
         ("radius", "f8"),  # of the ball that holds it [m]
         ("drawn", "i8"),  # its place is drawn
         ("lying", "i8"),  # on the ground, whatever its orientation
@@ -90,7 +90,7 @@ def object_table(objects: Sequence[Loose], reach: float, top: float) -> NDArray[
     """
     table = np.zeros(len(objects), OBJECT)
     for record, one in zip(table, objects, strict=True):
-        record["kind"], record["size"] = GEOM_TYPES[one.shape], one.size
+        record["kind"], record["extent"] = GEOM_TYPES[one.shape], one.size
         record["radius"] = one.radius
         record["drawn"], record["lying"] = one.is_drawn, one.height is None
         place = (*one.position, one.height or (0.0, 0.0))

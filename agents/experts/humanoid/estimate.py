@@ -147,9 +147,9 @@ def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> 
         uz = R[0, 2] * F[0, 2] + R[1, 2] * F[1, 2] + R[2, 2] * F[2, 2]
         skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (g.skew * g.skew)
         sure = confidence(p, one) * smooth_step(one.phase / SETTLING)
-        one.flat = 1.0 / (1.0 + skew)
+        one.flatness = 1.0 / (1.0 + skew)
         stand_level(g, one)
-        one.trust = LEG_TRUST * sure * one.flat
+        one.trust = LEG_TRUST * sure * one.flatness
         sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
     size = max(math.sqrt(sx * sx + sy * sy + sz * sz), 1e-9)  # zeros say nothing, and stay
     x, y, z = sx / size, sy / size, sz / size
@@ -175,7 +175,7 @@ def hold_feet(s: StateView, p: Any, legs: Records) -> None:
     """
     for leg in range(LEGS):
         one = legs[leg]
-        share = confidence(p, one) * one.flat
+        share = confidence(p, one) * one.flatness
         if share > 0.0:
             for k in range(JOINTS):
                 total = 0.0
@@ -193,7 +193,8 @@ def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
     slide = surprise = 0.0
     for leg in range(LEGS):
         one = legs[leg]
-        u, sure = one.velocity, confidence(p, one) * one.flat * smooth_step(one.phase / SETTLING)
+        u, smooth = one.velocity, smooth_step(one.phase / SETTLING)
+        sure = confidence(p, one) * one.flatness * smooth
         speed = math.sqrt(u[3] * u[3] + u[4] * u[4]) + g.sole[0] * abs(u[2])
         slide = max(slide, sure * speed)
     for i in range(ARMS, ACTUATED):

@@ -104,7 +104,7 @@ BIPED = record_type(
 
 LEG = record_type(
     [
-        ("flat", "f8"),  # how far its sole seems to lie flat
+        ("flatness", "f8"),  # how far its sole seems to lie flat
         ("normal", "f8", (3,)),  # of the ground below its sole, or below the next foothold
         ("ground", "f8"),  # height of that ground [m]
         ("seat", "f8", (3,)),  # from the sole's middle to that of its part on the ground [m]

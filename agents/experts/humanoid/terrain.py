@@ -87,7 +87,7 @@ def feel_ground(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> N
         one.ground = fit_sole(g, o, p, x, y, yaw, n)
         _take_seat(g, o, p, one, x, y, z + pose.p[2], yaw)
         skew = (R[0, 2] - n[0]) ** 2 + (R[1, 2] - n[1]) ** 2 + (R[2, 2] - n[2]) ** 2
-        one.flat = 1.0 / (1.0 + skew / (g.skew * g.skew))
+        one.flatness = 1.0 / (1.0 + skew / (g.skew * g.skew))
 
 
 @inlined

@@ -26,7 +26,7 @@ def place_leg(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
     c, d = math.cos(q3), math.sin(q3)
     one.foot[0] = one.point * c + g.sole * d
     one.foot[1] = g.sole * c - one.point * d - g.radius
-    one.tilt = q3 - g.flat
+    one.tilt = q3 - g.flat_pitch
     one.place[0] = one.hip[0] + one.thigh[0] + one.shank[0] + one.foot[0]
     one.ankle = one.place[0] - one.point * c
     one.place[1] = one.hip[1] + one.thigh[1] + one.shank[1] + one.foot[1]

@@ -69,7 +69,7 @@ def quadruped() -> NDArray[Any]:
     g["thigh"], g["shank"] = robot.LINKS["thigh"][0], robot.LINKS["shank"][0]
     g["knee"] = 1.0
     g["sole"], g["radius"] = -robot.LINKS["metatarsal"][0], robot.FOOT_RADIUS
-    g["flat"] = float(np.sum(robot.STANDING))
+    g["flat_pitch"] = float(np.sum(robot.STANDING))
     g["friction"] = 0.8 * robot.FRICTION
     g["duty"], g["ramp"], g["light"] = 0.56, 0.08, 0.12
     g["height"], g["reach"], g["ahead"] = 0.32, 0.34, 0.017

@@ -23,7 +23,7 @@ WALKER = record_type(
         ("toe", "f8"),
         ("sole", "f8"),  # height of the sole (of a spherical foot's centre), from the ankle [m]
         ("radius", "f8"),  # of a spherical foot, 0 for a sole [m]
-        ("flat", "f8"),  # pitch of the foot that stands, sum of the leg's angles [rad]
+        ("flat_pitch", "f8"),  # pitch of the foot that stands, sum of the leg's angles [rad]
         ("weight", "f8"),  # of the whole robot [N]
         ("friction", "f8"),  # coefficient that forces keep within
         # The gait
