@@ -91,8 +91,10 @@ def add_spins(m: ModelView, w: WorkspaceView, v: Floats, sign: float, force: Flo
 def spin_on(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> bool:
     """Free turns of all bodies that spin, for Euler's rule: from w* in `w.v_free` to their ends.
 
-    Comes after a push without their gyroscopic terms.  The centre of mass of a free body keeps the
-    velocity that forces give it.  Returns whether Euler's equations are solved.
+    Comes after a push without their gyroscopic terms.  What the push would turn by if it came alone
+    is left out, a term of third order: a body at rest stays so by just the opposite forces.  The
+    centre of mass of a free body keeps the velocity that forces give it.  Returns whether Euler's
+    equations are solved.
     """
     found = True
     for i in range(1, m.header[0].nb):
@@ -102,12 +104,16 @@ def spin_on(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> bool:
         top, at = _top(m, w, i), _turns_at(body)
         start, pushed = entries(s.v, at), entries(w.v_free, at)
         end, fine = _turn_freely(top, pushed, h)
-        found = found and fine
+        push = plus(pushed, -1.0, start)
+        alone, too = _turn_freely(top, push, h)
+        end = plus(end, -1.0, plus(alone, -1.0, push))
+        found = found and fine and too
         put_entries(w.v_free, at, end)
         if body.joint == FREE:
             c = top.c
             change = plus(cross(pushed, c), h, cross(start, cross(start, c)))
-            change = plus(change, -1.0, turned_back(cross(end, c), scaled(-h, end)))
+            turn = scaled(-h, plus(end, -1.0, push))
+            change = plus(change, -1.0, turned_back(cross(end, c), turn))
             slide = turned_by_quaternion(s.q, body.q_at + 3, change)
             put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
     return found

@@ -50,6 +50,11 @@ class Closures:
         """Of all loops."""
         return sum(loop.rows for loop in self.loops)
 
+    @property
+    def bodies(self) -> set[str]:
+        """Names of all that loops hold."""
+        return {name for loop in self.loops for name in (loop.body_a, loop.body_b)}
+
 
 class LoopBuilder:
     """Collects closed loops and couplings; the part of `ModelBuilder` for them."""

@@ -44,6 +44,7 @@ from dynenvs.model.pairs import Contacts
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
 from dynenvs.model.servos import fill_servos
 from dynenvs.model.solids import fill_pairs, plan_slots, thinnest
+from dynenvs.model.spinning import mark_spins
 from dynenvs.model.visuals import Visual
 
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
@@ -125,6 +126,7 @@ class Model:
         h = self.header
         heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
         fill_bodies(h, self.bodies, bodies)
+        h.nspins = mark_spins(self.bodies, bodies, self.closures.bodies, driven=h.nservos > 0)
         fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)

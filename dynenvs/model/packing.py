@@ -49,7 +49,6 @@ from dynenvs.model.solids import (
     plan_slots,
     solid_numbers,
 )
-from dynenvs.model.spinning import mark_spins
 from dynenvs.simd.vectors import WIDTH
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
@@ -242,7 +241,6 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
     header.planar = planar
     header.nbases = (records["floats"] == BASE).sum()
-    header.nspins = mark_spins(records, bodies, driven=header.nservos > 0)
 
 
 def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -> None:

@@ -11,20 +11,25 @@ from dynenvs.model.parts import Body
 REGULAR = 1e-12  # least share of an inertia's largest moment that its least one is
 
 
-def mark_spins(records: Records, bodies: list[Body], driven: bool) -> int:
+def mark_spins(records: Records, bodies: list[Body], held: set[str], driven: bool) -> int:
     """Fill `spins` of the BODY records; returns the number of bodies that spin.
 
-    They are on a free joint or a ball that stands still, nothing that moves hangs from them, and
-    their inertia turns any way.  Not where servos drive the joint: these see the end of the step.
+    They are on a free joint or a ball that stands still, nothing that moves hangs from them, no
+    loop holds them, and their inertia turns any way.  Not where servos drive the joint: these see
+    the end of the step.
 
+    held: names of what loops hold
     driven: whether there are servos
     """
     for i, body in enumerate(bodies, 1):
         record = records[i]
-        on_ball = record.joint in (SPHERICAL, FREE) and records[record.parent].tree < 0
-        if record.nv > 0 and records[record.parent].tree >= 0:
-            records[_carrier(records, int(record.parent))].spins = 0
+        moved = records[record.parent].tree >= 0
+        on_ball = record.joint in (SPHERICAL, FREE) and not moved
         record.spins = on_ball and not body.kinematic and not (driven and body.joint.actuated)
+        if moved and record.nv > 0:
+            records[_carrier(records, int(record.parent))].spins = 0
+        if record.tree >= 0 and body.name in held:
+            records[_carrier(records, i)].spins = 0
     for place in np.flatnonzero(records["spins"]):
         moments = np.linalg.eigvalsh(_inertia(records, int(place)))
         records[place].spins = moments[0] > REGULAR * moments[-1]
