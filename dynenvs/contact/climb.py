@@ -36,6 +36,7 @@ from dynenvs.memory.records import (
     LEMKE,
     MODES,
     PATH,
+    PYRAMID,
     RUNGS,
     SWEEPS,
     UNKNOWN,
@@ -80,9 +81,12 @@ class Climb:
         self.iterations = 0
 
     def guess(self, p: Floats) -> bool:
-        """Begin with these impulses; returns whether they hold already."""
+        """Begin with these impulses; returns whether they hold, or lead to what does."""
         self.answer.p[:] = p
         self._keep(KEPT)
+        if self.law == CONE and self.best.residual > WARM_RESIDUAL:
+            self.cones()
+            return self.best.residual <= CERTIFIED_RESIDUAL
         _call(choose_modes, self.problem, self.answer)
         return self.best.residual <= WARM_RESIDUAL
 
@@ -143,10 +147,24 @@ def climb(problem: ContactProblem, law: int, guess: Floats | None) -> tuple[Foun
 def judge(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
     """Natural residual of the impulses `answer.p`; infinite for NaN.  Writes `answer.u`."""
     _call(careful_w, problem.G, problem.bias, problem.rows, answer.p, answer.u)
-    if law == CONE:
-        laws = problem.blocks, problem.n, problem.G, problem.scale, answer.p, answer.u
-        return float(_call(certify_cones, *laws))
-    return float(_call(certify_pyramids, problem, answer))
+    if law == PYRAMID:
+        return float(_call(certify_pyramids, problem, answer))
+    laws = problem.blocks, problem.n, problem.G, problem.scale, answer.p, answer.u
+    return max(float(_call(certify_cones, *laws)), _miss_along_normals(problem, answer))
+
+
+def _miss_along_normals(problem: ContactProblem, answer: ContactAnswer) -> float:
+    """Natural residual of u_n >= 0, p_n >= 0, u_n p_n = 0; infinite for NaN.
+
+    The cone's own sees but a part 1 / mu of it where friction is high: nearly any impulse is
+    inside, and nearly any velocity suits it.
+    """
+    rows = problem.blocks["row"]
+    g = np.diag(problem.G)[rows]
+    moved = g > 0.0
+    off = np.abs(np.minimum(answer.p[rows] * g, answer.u[rows]))[moved]
+    worst = float(np.max(off, initial=0.0)) / problem.scale
+    return worst if worst < math.inf else math.inf
 
 
 def _call(kernel: Any, *arguments: Any) -> Any:

@@ -97,8 +97,8 @@ def solve_friction(
 
     The certificate is |p - P(p - w / g)| g over a velocity scale: P is the projection on the
     contact's cone, w its velocity with De Saxce's correction (u_n + mu |u_t|, u_t), g its largest
-    diagonal entry of W, and the scale the island's largest |q|.  Of pyramids it is that of their
-    LCP (docs/theory.md, Certificate).
+    diagonal entry of W, and the scale the island's largest |q|; and |min(u_n, p_n W_nn)|, too.
+    Of pyramids it is that of their LCP (docs/theory.md, Certificate).
 
     Args:
         W: Delassus operator J M^-1 J^T, shape (3n, 3n) or (2n, 2n), symmetric and positive
@@ -111,7 +111,8 @@ def solve_friction(
         scale: least velocity scale of the certificate, in the unit of q (g dt in a step).
 
     Returns:
-        The answer; look at its `status` or `certified` before using p: some problems have none.
+        The answer; look at its `status` or `certified` before using p: some problems have none,
+        and on exact cones with mu beyond 10 some answers are not found.
 
     Raises:
         ValueError: wrong shapes or choices, entries that are not finite, a negative coefficient,

@@ -87,7 +87,7 @@ def _matrix(words: Words) -> csr_array:
     kind, rows, columns = words.integers(3)
     if kind == DENSE:
         words.take(2)
-        return csr_array(words.numbers(rows * columns).reshape(rows, columns))
+        return csr_array(words.numbers(rows * columns).reshape(columns, rows).T)  # by columns
     return _blocks(words, rows, columns) if kind == BLOCKS else _sparse(words, rows, columns)
 
 
