@@ -5,8 +5,9 @@ Its files do not come with dynenvs.  Name the folder that has them, a clone of i
     git clone https://github.com/siconos/siconos
     DYNENVS_SICONOS=siconos dynenvs bench --cases siconos
 
-Each problem is solved once more after a first time.  Those of more rows than DYNENVS_SICONOS_ROWS
-(4,100 if it is not set: ten minutes in all) are named as left out.
+Each problem is solved twice, and the second time counts.  Those of more rows than
+DYNENVS_SICONOS_ROWS (4,100 if it is not set) are named as left out.  W must be symmetric: where the
+file's is not, its symmetric part is taken, and the table says by how much it was not.
 """
 
 from __future__ import annotations

@@ -57,14 +57,15 @@ def read_friction(path: Path) -> Friction:
     if path.suffix == ".hdf5":
         return _read_hdf5(path)
     words = Words(path.read_text())
-    rows, contacts = words.integers(2)
-    if rows not in (2, 3):
-        raise ValueError("it holds no friction problem")
+    rows = words.take(1)[0]
+    if rows not in ("2", "3"):
+        raise ValueError(f"no friction problem: contacts of {rows} rows")
+    (contacts,) = words.integers(1)
     first = _matrix(words)
     if not path.name.lower().startswith("gfc") or "condensed" in path.name:
         return Friction(first, words.numbers(first.shape[0]), words.numbers(contacts))
     H = _matrix(words)
-    f, w = words.numbers(first.shape[0]), words.numbers(rows * contacts)
+    f, w = words.numbers(first.shape[0]), words.numbers(int(rows) * contacts)
     return _condensed(first, H, f, w, words.numbers(contacts))
 
 
@@ -116,7 +117,9 @@ def _sparse(words: Words, rows: int, columns: int) -> csr_array:
     count = int(words.take(1)[0].rstrip(","))
     if form == COLUMNS:
         words.take(2)  # its norm
-    i, j, x = [], [], []
+    i: list[int] = []
+    j: list[int] = []
+    x: list[float] = []
     column = -1
     while len(x) < count:
         word = words.take(1)[0]
