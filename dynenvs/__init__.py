@@ -41,6 +41,7 @@ _HOMES = {
     "load": "dynenvs.model.importing",
     "save": "dynenvs.model.importing",
     "actuator_forces": "dynenvs.model.actuators",
+    "solve_friction": "dynenvs.contact.friction",
     "solve_lcp": "dynenvs.lcp",
     "render": "dynenvs.envs.render.viewer",
     "Viewer": "dynenvs.envs.render.viewer",

@@ -188,11 +188,16 @@ def size_rows(header: Any, contacts: int) -> None:
 def fill_polygons(header: Any, records: Records) -> None:
     """POLYGON of every number of directions, fewest first."""
     for record, count in zip(records, direction_counts(int(header.directions)), strict=True):
-        record.directions = count
-        angles = 2 * np.pi * np.arange(count) / count
-        # Exact zeros and ones: the directions of opposite sense must be exact opposites.
-        record.cosines[:count] = np.round(np.cos(angles), 15)
-        record.sines[:count] = np.round(np.sin(angles), 15)
+        fill_polygon(record, count)
+
+
+def fill_polygon(record: Any, count: int) -> None:
+    """POLYGON of `count` directions."""
+    record.directions = count
+    angles = 2 * np.pi * np.arange(count) / count
+    # Exact zeros and ones: the directions of opposite sense must be exact opposites.
+    record.cosines[:count] = np.round(np.cos(angles), 15)
+    record.sines[:count] = np.round(np.sin(angles), 15)
 
 
 def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:

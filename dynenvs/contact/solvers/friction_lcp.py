@@ -19,15 +19,17 @@ from dynenvs.contact.assembly.problem import (
     NIL,
     ContactAnswer,
     ContactProblem,
+    Scratch,
     open_answer,
     open_problem,
+    open_scratch,
     row_velocities,
 )
 from dynenvs.contact.solvers.modes import OPEN, nearest_mode
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.lcp.solve import solve_by_lemke
-from dynenvs.lcp.workspace import integer
+from dynenvs.lcp.workspace import Workspace, integer
 from dynenvs.memory.layout import (
     Bytes,
     Floats,
@@ -53,16 +55,32 @@ def solve_lcp_of_rows(
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     problem = open_problem(w, open_polygon(m, s), n, rows, scale)
-    variables = list_variables(problem, w.variables)
-    fill(problem, w.variables, variables, w.A, w.b)
-    report = w.answer[0]
-    status, report.residual, pivots = solve_by_lemke(
-        w.A, w.b, variables, scale, w.active, w.z, open_lcp(m, buffer)
-    )
+    report, work = w.answer[0], open_lcp(m, buffer)
+    answer, scratch = open_answer(s, w), open_scratch(m, w, buffer, n)
+    status, report.residual, pivots = pivot(problem, answer, scratch, w.variables, work)
     report.pivots += pivots
-    answer = open_answer(s, w)
-    _collect(problem, answer, w.variables, variables, w.z)
     return int(status)
+
+
+@kernel
+def pivot(
+    problem: ContactProblem,
+    answer: ContactAnswer,
+    scratch: Scratch,
+    variables: Records,
+    work: Workspace,
+) -> tuple[int, float, int]:
+    """Write the LCP out and solve it by Lemke's method.
+
+    scratch: its K, order, right and x with room for all variables; variables: VARIABLE, likewise
+    Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots).
+    """
+    A, b, z, active = scratch.K, scratch.right, scratch.x, scratch.order
+    n = list_variables(problem, variables)
+    fill(problem, variables, n, A, b)
+    status, residual, pivots = solve_by_lemke(A, b, n, problem.scale, active, z, work)
+    _collect(problem, answer, variables, n, z)
+    return status, residual, pivots
 
 
 @kernel
@@ -154,10 +172,17 @@ def _collect(
             if variable.s != 0.0:
                 p[variable.row + 1] += variable.s * impulse
     row_velocities(problem, p, u)
+    choose_modes(problem, answer)
+    certify_pyramids(problem, answer)
+
+
+@kernel
+def choose_modes(problem: ContactProblem, answer: ContactAnswer) -> None:
+    """Modes of all blocks that suit impulses p and their velocities u."""
+    p, u = answer.p, answer.u
     for i in range(problem.n):
         block = problem.blocks[i]
         g = problem.G[block.row, block.row]
         block.mode = OPEN
         if p[block.row] * g > u[block.row]:
             block.mode, _, _ = nearest_mode(problem.polygon, block, problem.G, p, u)
-    certify_pyramids(problem, answer)

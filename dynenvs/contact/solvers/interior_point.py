@@ -10,14 +10,23 @@ own end, which meets each within the certificate, stands in that case.
 
 from __future__ import annotations
 
-from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch, row_velocities
+from dynenvs.contact.assembly.problem import (
+    ContactAnswer,
+    ContactProblem,
+    Scratch,
+    open_answer,
+    open_problem,
+    open_scratch,
+    row_velocities,
+)
 from dynenvs.contact.solvers.central_path import follow
 from dynenvs.contact.solvers.newton import settle
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
-from dynenvs.jit.compiled import apart
+from dynenvs.jit.compiled import apart, kernel
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import (
     Bytes,
+    Ints,
     open_lcp,
     open_model,
     open_polygon,
@@ -41,22 +50,35 @@ def solve_from_inside(
     m = open_model(packed)
     s, w = open_state(m, row), open_workspace(m, buffer)
     problem = open_problem(w, open_polygon(m, s), n, rows, scale)
-    answer, scratch = open_answer(s, w), open_scratch(m, w, buffer, n)
+    scratch, modes = open_scratch(m, w, buffer, n), open_lcp(m, buffer).integers[0]
+    report = w.answer[0]
+    report.residual, changes = from_inside(problem, open_answer(s, w), scratch, modes)
+    report.sweeps += changes
+    return CERTIFIED if report.residual <= CERTIFIED_RESIDUAL else FAILED
+
+
+@kernel
+def from_inside(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, modes: Ints
+) -> tuple[float, int]:
+    """The path, and Newton's method from the modes at its end.
+
+    modes: scratch, shape (>= n,)
+    Returns (natural residual on the pyramids, systems that Newton's method solved).
+    """
+    n, rows = problem.n, problem.rows
     follow(problem, answer, scratch)
-    end, modes = scratch.vectors[KEPT], open_lcp(m, buffer).integers[0]
+    end = scratch.vectors[KEPT]
     for r in range(rows):
         end[r] = answer.p[r]
     for i in range(n):
-        modes[i] = w.blocks[i].mode
-    report = w.answer[0]
-    report.residual, changes = settle(problem, answer, scratch, CHANGES, True)
-    report.sweeps += changes
-    if report.residual <= WARM_RESIDUAL:
-        return CERTIFIED
+        modes[i] = problem.blocks[i].mode
+    residual, changes = settle(problem, answer, scratch, CHANGES, True)
+    if residual <= WARM_RESIDUAL:
+        return residual, changes
     for r in range(rows):
         answer.p[r] = end[r]
     row_velocities(problem, answer.p, answer.u)
     for i in range(n):
-        w.blocks[i].mode = modes[i]
-    report.residual = certify_pyramids(problem, answer)
-    return CERTIFIED if report.residual <= CERTIFIED_RESIDUAL else FAILED
+        problem.blocks[i].mode = modes[i]
+    return certify_pyramids(problem, answer), changes

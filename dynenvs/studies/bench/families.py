@@ -21,6 +21,7 @@ from dynenvs.studies.bench import (
     pendulum,
     robots,
     scenes,
+    siconos,
     single,
     solves,
     steps,
@@ -47,6 +48,7 @@ FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "memory": memory.cases,
     "robots": robots.cases,
     "mjbatch": mjbatch.cases,
+    "siconos": siconos.cases,
 }
 
 
