@@ -274,8 +274,10 @@ def test_an_answer_of_eulers_equations_is_one(far: float) -> None:
     assert solved == 200 or far > 1.0
 
 
-def test_what_the_midpoint_rule_does_not_solve_is_told() -> None:
-    """Two bars that whirl by several turns in a step: cut, and counted, or an error."""
+@pytest.mark.parametrize("speed", [300.0, 400.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_the_midpoint_rule_does_not_solve_is_told(speed: float, seed: int) -> None:
+    """Three bars that whirl by a radian or two in a step: cut, and counted, or an error."""
     builder = ModelBuilder(gravity=NOTHING, integrator="midpoint", timestep=5e-3)
     for i in range(3):
         parent = f"bar{i - 1}" if i else "world"
@@ -283,11 +285,12 @@ def test_what_the_midpoint_rule_does_not_solve_is_told() -> None:
         size = {"com": (0.1, 0.1, 0.15), "inertia": (0.01, 0.012, 0.004)}
         builder.body(f"bar{i}", parent=parent, joint=joint, mass=1.0, **size)
     world = World(builder.build())
-    world.v[:] = 300.0, -400.0, 500.0
+    world.v[:] = speed * np.random.default_rng(seed).normal(size=3)
     first = totals(world.model, world.q, world.v).energy
-    try:
-        world.step(steps=20)
-    except SimulationError:
-        return
-    gained = totals(world.model, world.q, world.v).energy / first - 1.0
-    assert world.diagnostics.degraded > 0 or abs(gained) < 0.1
+    for _ in range(20):
+        try:
+            world.step()
+        except SimulationError:
+            return
+        energy = totals(world.model, world.q, world.v).energy
+        assert world.diagnostics.degraded > 0 or energy < 2.0 * first

@@ -269,12 +269,12 @@ def _move(
         sunk = project_sparse(packed, row, buffer, dt) == 0
     else:
         sunk = correct_positions(packed, row, buffer, dt) == 0
-    overturned = _overturned(m, s, w)
-    if (sunk or overturned) and not anyway:
+    if (sunk or _overturned(m, s, w)) and not anyway:
         return SUNK
-    s.status[0].degraded += 1 if overturned else 0
-    if m.header[0].nlimited > 0 and end_at_limits(m, s, w):
+    back = end_at_limits(m, s, w) if m.header[0].nlimited > 0 else 0.0
+    if back > 0.0:
         update_poses(m, w.q_new, w.pose_new)
+        s.status[0].degraded += 1 if back > OVERTURNED else 0
     if closed:
         if close_loops(packed, buffer, s.q, 0.0) not in (CERTIFIED, DEGRADED):
             return ASTRAY

@@ -180,21 +180,21 @@ def has_axis(n: Three) -> bool:
 
 
 @kernel
-def end_at_limits(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+def end_at_limits(m: ModelView, s: StateView, w: WorkspaceView) -> float:
     """Turn balls back to the limit that they kept before and have passed in `w.q_new`.
 
     What is left for it is what corrections of contacts turn a ball by, which see its limit from
-    afar.  Returns whether there was such a ball.
+    afar.  Returns the largest angle of these [rad], 0 where there is none.
     """
-    found, q = False, w.q_new
+    most, q = 0.0, w.q_new
     for j in range(m.header[0].nv):
         dof = m.dofs[j]
         if dof.limited != SWING or angle_left(dof, s.q) < -BEYOND or angle_left(dof, q) >= 0.0:
             continue
-        found, at = True, dof.q_at
+        most, at = max(most, -angle_left(dof, q)), dof.q_at
         sine = math.sqrt(q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
         scale = math.sin(0.5 * dof.upper) / sine
         for k in range(at + 1, at + 4):
             q[k] *= scale
         q[at] = math.copysign(math.cos(0.5 * dof.upper), q[at])
-    return found
+    return most
