@@ -146,6 +146,8 @@ def _row(file: Path, settings: Settings) -> Row:
 
     mujoco, spec = peer("mujoco"), completed(file)
     model = spec.compile()
+    if model.nv == 0:
+        raise ValueError("nothing in it moves")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # docs/robots.md lists what is left out of a file
         worlds = Worlds(load(spec.to_xml()), 1)
