@@ -21,7 +21,7 @@ import math
 from dynenvs.contact.assembly.closing import bend_velocity, close_loops
 from dynenvs.contact.assembly.rows import stop_ahead
 from dynenvs.contact.assembly.swing import angle_left, end_at_limits
-from dynenvs.contact.detection.travel import has_moved_far, is_fast, safe_part
+from dynenvs.contact.detection.travel import MOST_PARTS, has_moved_far, is_fast, safe_part
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
@@ -81,13 +81,13 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         part = min(whole, min(safe, remaining))
         _bounce(packed, row, buffer, m, s, w, dt, part)
         begin_worst(w)
-        piece = _set_out(packed, row, buffer, m, s, w, tau, part)
+        piece = _set_out(packed, row, buffer, m, s, w, tau, part, dt / MOST_PARTS)
         placed = ASTRAY
         safe = dt
         if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
             if shortened < SHORTENED and has_moved_far(m, w):
                 update_velocities(m, w.v_new, w)
-                safe = safe_part(packed, buffer, w, piece)
+                safe = _at_least(s, safe_part(packed, buffer, w, piece), piece, dt / MOST_PARTS)
             if safe < piece:
                 placed = LATE
             elif m.header[0].nservos > 0 and settle(packed, row, buffer, trials) != SETTLED:
@@ -153,9 +153,11 @@ def _set_out(
     w: WorkspaceView,
     tau: Floats,
     part: float,
+    least: float,
 ) -> float:
     """Motion without contacts, for as much of the part as nothing cuts short.
 
+    least: what is so fast that it should be cut into shorter parts is cut into these, and counted
     Returns that length; 0.0 where there is no such motion.
     """
     middle = m.header[0].integrator == MIDPOINT
@@ -171,10 +173,10 @@ def _set_out(
             turn_back(m, s, buffer)
             update_poses(m, s.q, w.pose)
             # Contacts are looked for up to the middle of the next part, half a part further on
-            piece = safe_part(packed, buffer, w, 1.5 * part) / 1.5
+            piece = _at_least(s, safe_part(packed, buffer, w, 1.5 * part) / 1.5, part, least)
             done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
         else:
-            piece = safe_part(packed, buffer, w, part)
+            piece = _at_least(s, safe_part(packed, buffer, w, part), part, least)
             done = piece == part or free_motion(m, s, w, tau, piece)
     if done and m.header[0].restitution != INELASTIC:
         done = find_impact(packed, row, buffer, piece) == CERTIFIED
@@ -183,6 +185,15 @@ def _set_out(
             w.answer[0].cuts += 1
             done = free_motion(m, s, w, tau, piece)
     return piece if done else 0.0
+
+
+@inlined
+def _at_least(s: StateView, safe: float, part: float, least: float) -> float:
+    """A safe part, or a longer one, which is counted: steps come to an end at any speed."""
+    if safe >= min(least, part):  # not NaN
+        return safe
+    s.status[0].degraded += 1
+    return min(least, part)
 
 
 @inlined

@@ -56,6 +56,7 @@ THIN = 1e-4  # way that two solids may always close in, however thin they are [m
 # that rotation
 TURN = 0.5
 TURNED = 1.0 + 2.0 * math.cos(TURN)
+MOST_PARTS = 10_000  # into which a step is cut, however fast things are
 LOOKED = 0
 
 
