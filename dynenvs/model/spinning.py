@@ -30,8 +30,9 @@ def mark_spins(records: Records, bodies: list[Body], held: set[str], driven: boo
             records[_carrier(records, int(record.parent))].spins = 0
         if record.tree >= 0 and body.name in held:
             records[_carrier(records, i)].spins = 0
+    welded = np.flatnonzero(records["nv"] == 0)
     for place in np.flatnonzero(records["spins"]):
-        moments = np.linalg.eigvalsh(_inertia(records, int(place)))
+        moments = np.linalg.eigvalsh(_inertia(records, int(place), welded[welded > place].tolist()))
         records[place].spins = moments[0] > REGULAR * moments[-1]
     return int(np.count_nonzero(records["spins"]))
 
@@ -43,14 +44,17 @@ def _carrier(records: Records, i: int) -> int:
     return i
 
 
-def _inertia(records: Records, i: int) -> Floats:
-    """Inertia of a body and all that is fixed to it about what stays, its axes, (3, 3)."""
+def _inertia(records: Records, i: int, welded: list[int]) -> Floats:
+    """Inertia of a body and all that is fixed to it about what stays, its axes, (3, 3).
+
+    welded: bodies after it that do not move against their parents
+    """
     places = {i: (np.eye(3), np.zeros(3))}
     mass, h, about = 0.0, np.zeros(3), np.zeros((3, 3))
-    for k in range(i, len(records)):
+    for k in (i, *welded):
         record = records[k]
         if k != i:
-            if record.nv > 0 or int(record.parent) not in places:
+            if int(record.parent) not in places:
                 continue
             R, p = places[int(record.parent)]
             places[k] = R @ record.rotation, p + R @ record.position
