@@ -49,8 +49,9 @@ from dynenvs.studies.verify.scene import (
     opened,
 )
 
-# Readings that miss their bar on a cone, known and not mended: 7e-6 m where a domino lands
-MISSED = {("10 dominoes fall", "deepest in the floor [m]", "pyramid")}
+# Readings that miss their bar on a cone, known and not mended, and by how much they may: a domino
+# lands 7e-6 m deep
+MISSED = {("10 dominoes fall", "deepest in the floor [m]", "pyramid"): 1e-5}
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
@@ -86,6 +87,8 @@ def test_scenes_meet_their_bars(
             and (cone == "exact" or not reading.exact)
         ):
             assert reading.error <= reading.bar, reading
+    for reading in missed:
+        assert reading.error <= MISSED[reading.scene, reading.quantity, cone], reading
     if missed:
         pytest.xfail(f"a known fault: {missed}")
 
