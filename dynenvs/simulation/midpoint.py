@@ -21,6 +21,8 @@ import math
 
 from dynenvs.contact.assembly.closing import close_loops, measure_start
 from dynenvs.contact.assembly.loops import HELD, hold_loops
+from dynenvs.contact.assembly.rows import stop_ahead
+from dynenvs.contact.assembly.swing import BEYOND, angle_left
 from dynenvs.dynamics.bias import bias_forces
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
@@ -45,7 +47,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import ALONE, BASE
+from dynenvs.memory.records import ALONE, BASE, STOPS, SWING
 from dynenvs.memory.servo_view import open_driven
 
 HALFWAY = ARRIVED = 0
@@ -54,6 +56,7 @@ CORRECTIONS = 30  # at most, of the mean velocity in the gyroscopic and Coriolis
 DIVERGED = 1e3  # times the first change of velocity that a correction may be, at most
 PRECISE = 1e-4  # share of the largest velocity that the next correction may be and is left out
 ROUNDING = 1e-14  # share of it that a correction of rounding errors alone may be
+SOON = 0.01  # share of a step that a joint's way to its stop takes at least
 
 
 @apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "midpoint", seconds=6)
@@ -303,3 +306,24 @@ def turn_back(m: ModelView, s: StateView, buffer: Bytes) -> None:
     start = open_start(m, buffer)[0]
     for i in range(m.header[0].nq):
         s.q[i] = start[i]
+
+
+@inlined
+def until_stops(m: ModelView, s: StateView, buffer: Bytes, dt: float) -> float:
+    """How long a step may be whose middle no joint has beyond its stop, from a middle at dt/2.
+
+    Where all steps are as long, the last one has seen to that: it leads from middle to middle.
+    """
+    start, until = open_start(m, buffer)[0], dt
+    for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
+        dof = m.dofs[j]
+        if dof.limited == SWING:
+            before, left = angle_left(dof, start), angle_left(dof, s.q)
+        elif dof.limited == STOPS:
+            left, sign = stop_ahead(dof, s.q, 0.0, 0.0)
+            before = sign * (start[dof.q_at] - (dof.lower if sign > 0.0 else dof.upper))
+        else:
+            continue
+        if left < min(before, 0.0) - BEYOND:
+            until = min(until, dt * max(before / (before - left), SOON))
+    return until

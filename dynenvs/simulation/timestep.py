@@ -52,7 +52,14 @@ from dynenvs.memory.layout import (
 from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
 from dynenvs.memory.servo_view import open_driven
 from dynenvs.memory.views import raw, unowned
-from dynenvs.simulation.midpoint import ARRIVED, HALFWAY, arrive, go_halfway, turn_back
+from dynenvs.simulation.midpoint import (
+    ARRIVED,
+    HALFWAY,
+    arrive,
+    go_halfway,
+    turn_back,
+    until_stops,
+)
 from dynenvs.simulation.totals import add_totals
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 from dynenvs.simulation.worst import begin_worst, keep_worst, overrun
@@ -167,17 +174,21 @@ def _set_out(
         done = free_motion(m, s, w, tau, part)
     if not done:
         return 0.0
-    piece = part
-    if is_fast(m, w, part):  # fast bodies pass through nothing
+    piece = until_stops(m, s, buffer, part) if middle else part
+    fast = is_fast(m, w, part)
+    if fast:  # fast bodies pass through nothing
+        ahead = 1.0
         if middle:
             turn_back(m, s, buffer)
             update_poses(m, s.q, w.pose)
-            # Contacts are looked for up to the middle of the next part, half a part further on
-            piece = _at_least(s, safe_part(packed, buffer, w, 1.5 * part) / 1.5, part, least)
-            done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
-        else:
-            piece = _at_least(s, safe_part(packed, buffer, w, part), part, least)
-            done = piece == part or free_motion(m, s, w, tau, piece)
+            ahead = 1.5  # contacts are looked for up to the middle of the next part
+        safe = safe_part(packed, buffer, w, ahead * part) / ahead
+        piece = min(piece, _at_least(s, safe, part, least))
+    if middle and (fast or piece < part):
+        turn_back(m, s, buffer)
+        done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
+    elif piece < part:
+        done = free_motion(m, s, w, tau, piece)
     if done and m.header[0].restitution != INELASTIC:
         done = find_impact(packed, row, buffer, piece) == CERTIFIED
         if done and w.answer[0].until < piece:
