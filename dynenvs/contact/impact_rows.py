@@ -19,6 +19,7 @@ from dynenvs.contact.assembly.rows import (
     moving_tree,
     rows_to_fill,
 )
+from dynenvs.contact.assembly.swing_rows import swing_rows
 from dynenvs.contact.solve import solve_contacts, solve_with_reserves
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.jit.compiled import kernel
@@ -39,9 +40,13 @@ BEFORE, COMPRESSED = range(2)
 
 @kernel
 def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
-    """Rows of the contacts with their velocities now, and of stops that are met."""
+    """Rows of the contacts with their velocities now, and of stops that are met; below 0: none."""
     rows = contact_rows(moving_tree(m, w), w.contacts, count, s.v, 0.0, rows_to_fill(w))
-    return int(limit_rows(m.dofs, s.q, rows, s.v, s.v, 0.0, w.active, w.block, w.J, w.bias_row))
+    rows = limit_rows(m.dofs, s.q, rows, s.v, s.v, 0.0, w.active, w.block, w.J, w.bias_row)
+    if m.header[0].nswings > 0:
+        packed, row, buffer = buffers_of(m, s, w)
+        rows = swing_rows(packed, row, buffer, rows, 0.0)
+    return int(rows)
 
 
 @kernel
@@ -57,6 +62,8 @@ def collide_rows(
     """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
     packed, _, buffer = buffers_of(m, s, w)
     rows = _rows(m, s, w, count)
+    if rows < 0:
+        return FAILED
     if w.answer[0].recursive == 0:
         couple(m.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
     elif couple_by_recursion(packed, buffer, rows) != PASSED:

@@ -15,7 +15,7 @@ from dynenvs.contact.assembly.rows import (
     rows_to_fill,
     stop_ahead,
 )
-from dynenvs.contact.assembly.swing import expect_at_limit, is_beyond, swing, take_back
+from dynenvs.contact.assembly.swing_rows import add_missed_swings, expect_swings, swing_rows
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import (
     add_contact,
@@ -39,7 +39,6 @@ from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
-from dynenvs.kinematics.triples import dot, entries
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import (
@@ -90,7 +89,8 @@ def resolve_contacts(
     closed = m.header[0].ne > 0
     if closed and hold_loops(packed, buffer, s.q) != HELD:
         return FAILED
-    _expect_limits(m, s, w, dt)
+    if m.header[0].nswings > 0:
+        expect_swings(packed, row, buffer, dt)
     worst, pivots = 0.0, 0
     status = CERTIFIED
     for _ in range(ROUNDS):
@@ -130,7 +130,7 @@ def _solve_densely(
     forward: bool,
 ) -> int:
     """All contacts and limits in one problem, by its rows and their Delassus matrix `w.G`."""
-    packed, _, buffer = buffers_of(m, s, w)
+    packed, row, buffer = buffers_of(m, s, w)
     closed = m.header[0].ne > 0
     w.answer[0].sparse = 0
     if count > m.header[0].nd:  # prescribed motion among many bodies
@@ -139,6 +139,10 @@ def _solve_densely(
     rows = limit_rows(
         m.dofs, s.q, rows, w.v_free, w.expected, dt, w.active, w.block, w.J, w.bias_row
     )
+    if m.header[0].nswings > 0:
+        rows = swing_rows(packed, row, buffer, rows, dt)
+        if rows < 0:
+            return FAILED
     w.answer[0].rows = rows
     if w.answer[0].recursive == 0:
         couple(m.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
@@ -195,16 +199,6 @@ def _remember_stops(m: ModelView, s: StateView, w: WorkspaceView, count: int, ro
         j = first_limited(m.dofs, limited_coordinate(w.J, r))
         for k in range(j, j + (3 if m.dofs[j].limited == SWING else 1)):
             stops[k] = w.J[r, k] * w.impulse_row[r]
-
-
-@inlined
-def _expect_limits(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> None:
-    """Expect of balls, which move without constraints beyond their limits, to end there."""
-    for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
-        if m.dofs[j].limited == SWING and w.answer[0].recursive == 0:
-            gap, n = swing(m.dofs[j], s.q, w.expected, j, dt)
-            if gap + dt * dot(n, entries(w.expected, j)) < 0.0:
-                expect_at_limit(m, s, w, j, dt)
 
 
 @inlined
@@ -273,25 +267,20 @@ def add_missed_stops(m: ModelView, s: StateView, w: WorkspaceView, dt: float) ->
     """Expect the answer's velocities where they lead beyond a stop that had no row, or a ball's.
 
     The next problem then has a row for that stop; one of a coordinate's two stops is enough, since
-    at most one of them can bear.  A ball's row is made anew about where the answer ends.  Returns
-    how many stops there are of these kinds.
+    at most one of them can bear.  Returns how many stops there are of these kinds.
     """
     missed = 0
     for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
         dof = m.dofs[j]
-        if dof.limited == SWING and is_beyond(dof, s.q, w.q_new):
-            missed += 1
-            for k in range(j, j + 3):
-                w.expected[k] = w.v_new[k]
-            if w.answer[0].recursive == 0:
-                take_back(m, s, w, j)
-                expect_at_limit(m, s, w, j, dt)
         if dof.limited != STOPS:
             continue
         left, passed = stop_ahead(dof, w.q_new, 0.0, 0.0)
-        gap, sign = stop_ahead(dof, s.q, w.expected[j], dt)
-        has_row = sign == passed and is_limit_near(gap, sign * w.expected[j], dt)
-        if left < -MISSED and not has_row:
-            missed += 1
-            w.expected[j] = w.v_new[j]
+        if left < -MISSED:
+            gap, sign = stop_ahead(dof, s.q, w.expected[j], dt)
+            if sign != passed or not is_limit_near(gap, sign * w.expected[j], dt):
+                missed += 1
+                w.expected[j] = w.v_new[j]
+    if m.header[0].nswings > 0:
+        packed, row, buffer = buffers_of(m, s, w)
+        missed += max(add_missed_swings(packed, row, buffer, dt), 0)
     return missed

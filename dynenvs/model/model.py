@@ -269,6 +269,7 @@ class Model:
             "island impacts": h.sparse and h.restitution != INELASTIC,
             "midpoint": h.integrator == MIDPOINT,
             "servos": h.nservos,
+            "swings": h.nswings,
             "sparse": h.sparse,
             "cones": h.cone == CONE,
         }

@@ -90,7 +90,9 @@ def allocate(
     header.nhulls = len(hulls)
     if any(geom.surface_velocity is not None for geom in geoms):
         header.nsurfaces = len(geoms)
-    header.nlimited = sum(np.isfinite(body.joint.limits).any() for body in bodies)
+    limited = [np.isfinite(body.joint.limits).any() for body in bodies]
+    header.nlimited = sum(limited)
+    header.nswings = sum(JOINT_NV[kinds[i]] > 1 for i in np.flatnonzero(limited))
     header.directions = options.directions
     header.nloops, header.ne = len(closures.loops), closures.rows
     header.cone = options.cone if options.directions > 2 else PYRAMID

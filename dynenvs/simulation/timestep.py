@@ -20,7 +20,8 @@ import math
 
 from dynenvs.contact.assembly.closing import bend_velocity, close_loops
 from dynenvs.contact.assembly.rows import stop_ahead
-from dynenvs.contact.assembly.swing import angle_left, end_at_limits
+from dynenvs.contact.assembly.swing import angle_left
+from dynenvs.contact.assembly.swing_rows import end_at_limits
 from dynenvs.contact.detection.travel import MOST_PARTS, has_moved_far, is_fast, safe_part
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
@@ -291,17 +292,15 @@ def _move(
         sunk = project_sparse(packed, row, buffer, dt) == 0
     else:
         sunk = correct_positions(packed, row, buffer, dt) == 0
-    if (sunk or _overturned(m, s, w)) and not anyway:
+    beyond = overrun(m, w.q_new)
+    if (sunk or (beyond > OVERTURNED and _overturned(m, s, w))) and not anyway:
         return SUNK
-    back = end_at_limits(m, s, w) if m.header[0].nlimited > 0 else 0.0
-    if back > 0.0:
-        update_poses(m, w.q_new, w.pose_new)
-        s.status[0].degraded += 1 if back > OVERTURNED else 0
+    back = beyond > 0.0 and m.header[0].nswings > 0 and end_at_limits(packed, row, buffer) > 0
     if closed:
         if close_loops(packed, buffer, s.q, 0.0) not in (CERTIFIED, DEGRADED):
             return ASTRAY
         bend_velocity(packed, buffer)
-    w.answer[0].overrun = overrun(m, w.q_new)
+    w.answer[0].overrun = overrun(m, w.q_new) if closed or back else beyond
     return PLACED
 
 

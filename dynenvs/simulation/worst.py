@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dynenvs.contact.assembly.rows import stop_ahead
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.jit.compiled import inlined
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
-from dynenvs.memory.records import SWING
+from dynenvs.memory.records import STOPS, SWING
 
 BEYOND = 1e-9  # a stop from which a part counts as degraded [rad, m]
 
@@ -25,10 +24,11 @@ def overrun(m: ModelView, q: Floats) -> float:
     beyond = 0.0
     for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
         dof = m.dofs[j]
-        if dof.limited == SWING:
+        if dof.limited == STOPS:
+            at = q[dof.q_at]
+            beyond = max(beyond, dof.lower - at, at - dof.upper)
+        elif dof.limited == SWING:
             beyond = max(beyond, -angle_left(dof, q))
-        elif dof.limited != 0:
-            beyond = max(beyond, -stop_ahead(dof, q, 0.0, 0.0)[0])
     return beyond
 
 

@@ -14,13 +14,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from dynenvs.contact.assembly.swing import has_axis, swing
 from dynenvs.jit.compiled import inlined, kernel, merged
 from dynenvs.kinematics.spatial import dot3
-from dynenvs.kinematics.triples import dot, entries, put_entries
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkspaceView
-from dynenvs.memory.records import SWING
+from dynenvs.memory.records import STOPS
 from dynenvs.simd.vectors import add_multiple, add_outer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
@@ -257,26 +255,15 @@ def limit_rows(
     J: Floats,
     bias: Floats,
 ) -> int:
-    """Rows of the joint limits in reach (frictionless, gap/dt like a contact's normal).
+    """Rows of the stops in reach of hinges and slides (frictionless, gap/dt like a normal).
 
-    For the end of the step, moving with the velocities `expected`: +-e_i of hinges and slides, for
-    the stop that is nearer then; of a ball the gradient of its angle (`swing`).  v: of free motion
+    +-e_i for the stop that is nearer at the end of the step, moving with the velocities `expected`.
+    Those of balls follow (`swing_rows`).  v: of free motion
     """
     nv = dofs.shape[0]
     for i in range(nv):
         dof = dofs[i]
-        if dof.limited == 0:
-            continue
-        if dof.limited == SWING:
-            gap, n = swing(dof, q, expected, i, dt)
-            if has_axis(n) and is_limit_near(gap, dot(n, entries(expected, i)), dt):
-                for j in range(nv):
-                    J[r, j] = 0.0
-                put_entries(J[r], i, n)
-                for j in range(i, i + 3):
-                    first[j], after[j] = min(first[j], r), r + 1
-                bias[r] = dot(n, entries(v, i)) + closing_speed(gap, dt)
-                r += 1
+        if dof.limited != STOPS:
             continue
         gap, sign = stop_ahead(dof, q, expected[i], dt)
         if is_limit_near(gap, sign * expected[i], dt):

@@ -38,7 +38,6 @@ from dynenvs.kinematics.triples import (
     solved,
 )
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, open_stops
-from dynenvs.memory.records import SWING
 
 LEAST_TURN = 1e-9  # of a ball, from which there is an axis [rad]
 BEYOND = 1e-9  # its limit, where an answer is looked for again [rad]
@@ -177,24 +176,3 @@ def is_beyond(dof: Any, q: Floats, end: Floats) -> bool:
 def has_axis(n: Three) -> bool:
     """Whether the direction that `swing` gives is none of zero."""
     return bool(n[0] != 0.0 or n[1] != 0.0 or n[2] != 0.0)
-
-
-@kernel
-def end_at_limits(m: ModelView, s: StateView, w: WorkspaceView) -> float:
-    """Turn balls back to the limit that they kept before and have passed in `w.q_new`.
-
-    What is left for it is what corrections of contacts turn a ball by, which see its limit from
-    afar.  Returns the largest angle of these [rad], 0 where there is none.
-    """
-    most, q = 0.0, w.q_new
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
-        if dof.limited != SWING or angle_left(dof, s.q) < -BEYOND or angle_left(dof, q) >= 0.0:
-            continue
-        most, at = max(most, -angle_left(dof, q)), dof.q_at
-        sine = math.sqrt(q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
-        scale = math.sin(0.5 * dof.upper) / sine
-        for k in range(at + 1, at + 4):
-            q[k] *= scale
-        q[at] = math.copysign(math.cos(0.5 * dof.upper), q[at])
-    return most

@@ -89,7 +89,7 @@ def newton(
     return residual, solves
 
 
-@kernel
+@inlined
 def settle(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int, near: bool
 ) -> tuple[float, int]:

@@ -1,0 +1,114 @@
+"""Limits of balls (`swing.py`) in the contact problem.
+
+Apart from the kernels that use them: few robots have balls with limits, and what is compiled into
+the others' steps costs them a twentieth of their speed.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.contact.assembly.rows import closing_speed, is_limit_near
+from dynenvs.contact.assembly.swing import (
+    BEYOND,
+    angle_left,
+    expect_at_limit,
+    has_axis,
+    is_beyond,
+    swing,
+    take_back,
+)
+from dynenvs.jit.compiled import apart
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.triples import dot, entries, put_entries
+from dynenvs.memory.layout import Bytes, open_model, open_state, open_workspace
+from dynenvs.memory.records import SWING
+
+TURNED_BACK = 1e-3  # from which an answer counts as degraded [rad]
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "swings", seconds=3)
+def expect_swings(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """Expect of balls that would move beyond their limits to end there; returns how many."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    found = 0
+    for j in range(m.header[0].nv if w.answer[0].recursive == 0 else 0):
+        if m.dofs[j].limited == SWING:
+            gap, n = swing(m.dofs[j], s.q, w.expected, j, dt)
+            if gap + dt * dot(n, entries(w.expected, j)) < 0.0:
+                expect_at_limit(m, s, w, j, dt)
+                found += 1
+    return found
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "swings", seconds=3)
+def swing_rows(packed: Bytes, row: Bytes, buffer: Bytes, r: int, dt: float) -> int:
+    """Rows of the balls' limits in reach from row r on, as of `limit_rows`; the number of all.
+
+    A row is the gradient of the ball's angle where it ends, moving with `w.expected`.  dt: length
+    of the step, or 0 in an impact, before which the velocities are `s.v`
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    nv = m.header[0].nv
+    for i in range(nv):
+        dof = m.dofs[i]
+        if dof.limited != SWING:
+            continue
+        v = w.v_free if dt > 0.0 else s.v
+        expected = w.expected if dt > 0.0 else s.v
+        gap, n = swing(dof, s.q, expected, i, dt)
+        if has_axis(n) and is_limit_near(gap, dot(n, entries(expected, i)), dt):
+            for j in range(nv):
+                w.J[r, j] = 0.0
+            put_entries(w.J[r], i, n)
+            for j in range(i, i + 3):
+                w.active[j], w.block[j] = min(w.active[j], r), r + 1
+            w.bias_row[r] = dot(n, entries(v, i)) + closing_speed(gap, dt)
+            r += 1
+    return r
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "swings", seconds=3)
+def add_missed_swings(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+    """Make the rows anew of balls that the answer leads beyond their limits; returns how many."""
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    missed = 0
+    for j in range(m.header[0].nv):
+        dof = m.dofs[j]
+        if dof.limited == SWING and is_beyond(dof, s.q, w.q_new):
+            missed += 1
+            for k in range(j, j + 3):
+                w.expected[k] = w.v_new[k]
+            if w.answer[0].recursive == 0:
+                take_back(m, s, w, j)
+                expect_at_limit(m, s, w, j, dt)
+    return missed
+
+
+@apart("int64(uint8[::1], uint8[::1], uint8[::1])", "swings", seconds=2)
+def end_at_limits(packed: Bytes, row: Bytes, buffer: Bytes) -> int:
+    """Turn balls back to the limit that they kept before and have passed in `w.q_new`.
+
+    What is left for it is what corrections of contacts turn a ball by, which see its limit from
+    afar.  Returns how many there were; a large turn counts as degraded.
+    """
+    m = open_model(packed)
+    s, w = open_state(m, row), open_workspace(m, buffer)
+    most, found, q = 0.0, 0, w.q_new
+    for j in range(m.header[0].nv):
+        dof = m.dofs[j]
+        if dof.limited != SWING or angle_left(dof, s.q) < -BEYOND or angle_left(dof, q) >= 0.0:
+            continue
+        found, most, at = found + 1, max(most, -angle_left(dof, q)), dof.q_at
+        sine = math.sqrt(q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
+        scale = math.sin(0.5 * dof.upper) / sine
+        for k in range(at + 1, at + 4):
+            q[k] *= scale
+        q[at] = math.copysign(math.cos(0.5 * dof.upper), q[at])
+    if found > 0:
+        update_poses(m, q, w.pose_new)
+        s.status[0].degraded += 1 if most > TURNED_BACK else 0
+    return found
