@@ -17,7 +17,7 @@ from dynenvs.memory.layout import Records
 from dynenvs.memory.records import MULTIPLIERS, PATH
 from dynenvs.memory.sparse_view import SparseView
 
-NEAR = 0.4  # part of the budget after which multipliers end that began at the central path
+NEAR = 0.8  # part of the budget after which multipliers end that began at the central path
 NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
 
