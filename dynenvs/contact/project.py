@@ -47,6 +47,7 @@ from dynenvs.memory.layout import (
 from dynenvs.memory.records import FAR, SWING
 from dynenvs.memory.views import raw
 
+ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
 BURIED = 1e-9  # depth from which they count [m]
@@ -71,7 +72,7 @@ def correct_positions(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> in
 
 @inlined
 def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> bool:
-    """Correct `w.q_new` in place; twice where one Newton step is not enough.
+    """Correct `w.q_new` in place; again where one Newton step is not enough.
 
     And `w.pose_new`, unless `w.answer.poses_valid` says that it was left behind.
 
@@ -89,14 +90,18 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     ends = w.pose, w.pose_new
     limits = after_contacts(w.contacts, count)
     known = -1  # number of rows, `w.block`, whose factors stand in w.A
-    for attempt in range(2 if rows > 0 else 0):
+    before = math.inf
+    for attempt in range(ATTEMPTS if rows > 0 else 0):
         # The LCP is done: its storage is free.
         errors = RowErrors(rows, w.J, w.G, w.v_row, w.bias_row, w.active)
-        worst, marked = _contact_errors(m.features, w.spots, w.contacts, count, ends, dt, errors)
+        worst, marked = _contact_errors(
+            m.features, w.spots, w.contacts, count, ends, dt, errors, before
+        )
         pressed = s.status[0].limits_active
         worst, marked = _limit_errors(m.dofs, w.q_new, pressed, limits, errors, worst, marked)
-        if worst < ROUNDOFF:
+        if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
+        before = worst
         if worst > PUSH_OUT:
             for r in range(rows):
                 w.bias_row[r] *= PUSH_OUT / worst
@@ -106,10 +111,11 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         if not _same(w.active, marked, w.block, known):
             _factor(w.G, w.active, marked, w.A)
             known = marked
-        last = worst < SMALL or worst > PUSH_OUT or attempt > 0
+        last = worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
         for r in range(rows):
             w.impulse_row[r] = 0.0
-        _solve_equalities(w.G, w.A, w.active, marked, w.bias_row, last, w.b, w.z, w.impulse_row)
+        refined = last or attempt > 0
+        _solve_equalities(w.G, w.A, w.active, marked, w.bias_row, refined, w.b, w.z, w.impulse_row)
         dq = w.v_next
         for j in range(m.header[0].nv):
             dq[j] = 0.0
@@ -236,10 +242,12 @@ def _contact_errors(
     ends: tuple[Records, Records],
     dt: float,
     e: RowErrors,
+    most: float,
 ) -> tuple[float, int]:
     """Errors of the contacts' rows, between the poses at both `ends` of the step.
 
-    Returns (largest error, number of rows marked).
+    What seems to hover by more than `most` [m], the largest error before, has come to touch
+    elsewhere.  Returns (largest error, number of rows marked).
     """
     worst, n = 0.0, 0
     poses, poses_new = ends
@@ -253,6 +261,8 @@ def _contact_errors(
         if contact.impulse[0] > 0.0:
             announced = max(0.0, contact.gap + dt * e.speeds[r])
         elif gap >= 0.0:
+            continue
+        if announced - gap < -most:
             continue
         e.errors[r] = announced - gap
         worst = max(worst, abs(e.errors[r]))

@@ -8,11 +8,13 @@ matter.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import look_for_spots
 from dynenvs.contact.project import (
+    ATTEMPTS,
     FAR_TURN,
     LARGE,
     PUSH_OUT,
@@ -68,10 +70,12 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
     floating, corrected = begin_momentum(m, s, w, x), False
-    for attempt in range(2):
-        worst = _mark_errors(m, w, x, n, dt)
-        if worst < ROUNDOFF:
+    before = math.inf
+    for attempt in range(ATTEMPTS):
+        worst = _mark_errors(m, w, x, n, dt, before)
+        if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
+        before = worst
         if worst > PUSH_OUT:
             for i in range(n):
                 for r in range(3):
@@ -80,7 +84,7 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         if not _correct(m, x, dq):
             break
         corrected = True
-        last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt > 0
+        last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
         stay_within_stops(m.dofs, w.q_new, dq)
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(m, w.q_new, dq, 1.0, w.q_new)
@@ -115,9 +119,12 @@ def _add_carried(w: WorkspaceView, x: SparseView, i: int) -> None:
 
 
 @inlined
-def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: float) -> float:
+def _mark_errors(
+    m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: float, most: float
+) -> float:
     """Position errors of all constraints into `p`, weights of those that take part into `W`.
 
+    most: as of `dynenvs.contact.project._contact_errors`
     Returns the largest error [m, rad].
     """
     worst = 0.0
@@ -145,6 +152,8 @@ def _mark_errors(m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: floa
         if not holds or (not pressed and gap >= 0.0):
             continue
         announced = max(0.0, contact.gap + dt * x.trial[i, 0]) if pressed else 0.0
+        if announced - gap < -most:
+            continue
         x.p[i, 0] = announced - gap
         rows = 1
         if contact.stick > 0 and contact.grounded:
