@@ -7,6 +7,7 @@ outside of the repository.
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import re
 import tokenize
@@ -15,6 +16,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+import dynenvs
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("agents", "benchmarks", "docs", "dynenvs", "envs", "examples", "results", "tests")
@@ -136,6 +139,13 @@ def test_comments_name_what_exists() -> None:
                 wrong.append(f"{name(source)}: {found}")
     assert wrong == []
     assert cited > 30
+
+
+def test_what_the_site_shows_has_no_bars() -> None:
+    """reStructuredText takes |x| for the name of a substitution: write norm(x)."""
+    for word in dynenvs.__all__:
+        shown = re.sub(r"``.*?``", "", inspect.getdoc(getattr(dynenvs, word)) or "")
+        assert not re.findall(r"\|\w[^|\n]*\|", shown), word
 
 
 def test_the_theory_names_what_exists() -> None:

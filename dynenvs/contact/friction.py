@@ -89,16 +89,16 @@ def solve_friction(
     """Find impulses p of n contacts with velocities u = W p + q by Coulomb's law.
 
     Rows of a contact are (normal, tangent, tangent), or in the plane (normal, tangent).  Each
-    contact has u_n >= 0, p_n >= 0, u_n p_n = 0 and |p_t| <= mu p_n; where it slips, p_t has that
-    size and opposes u_t.  With cone="pyramid" friction lies in a pyramid with that cone's edges
-    instead, which makes the problem an LCP.  Contacts that no entry of W couples are solved apart,
-    each such island as a dense problem.  (docs/theory.md, Solvers; Acary, Brogliato, Numerical
-    Methods for Nonsmooth Dynamical Systems.)
+    contact has u_n >= 0, p_n >= 0, u_n p_n = 0 and norm(p_t) <= mu p_n; where it slips, p_t has
+    that size and opposes u_t.  With cone="pyramid" friction lies in a pyramid with that cone's
+    edges instead, which makes the problem an LCP.  Contacts that no entry of W couples are solved
+    apart, each such island as a dense problem.  (docs/theory.md, Solvers; Acary, Brogliato,
+    Numerical Methods for Nonsmooth Dynamical Systems.)
 
-    The certificate is |p - P(p - w / g)| g over a velocity scale: P is the projection on the
-    contact's cone, w its velocity with De Saxce's correction (u_n + mu |u_t|, u_t), g its largest
-    diagonal entry of W, and the scale the island's largest |q|; and |min(u_n, p_n W_nn)|, too.
-    Of pyramids it is that of their LCP (docs/theory.md, Certificate).
+    The certificate is the norm of g (p - P(p - w / g)) over a velocity scale: P is the projection
+    on the contact's cone, w its velocity with De Saxce's correction (u_n + mu norm(u_t), u_t), g
+    its largest diagonal entry of W, and the scale the island's largest entry of q; and the size of
+    min(u_n, p_n W_nn), too.  Of pyramids it is that of their LCP (docs/theory.md, Certificate).
 
     Args:
         W: Delassus operator J M^-1 J^T, shape (3n, 3n) or (2n, 2n), symmetric and positive
