@@ -80,10 +80,19 @@ def test_fewer_corners_say_how_much_is_missing() -> None:
     assert fewer_corners(CORNERS, 64) == (pytest.approx(CORNERS), 0.0)
 
 
-def test_a_hull_has_no_density() -> None:
-    builder = ModelBuilder.of(falling(True).description)
-    with pytest.raises(ModelError, match="a convex has no density"):
-        builder.convex("heavy", "block", points=CORNERS, density=1.0)
+def test_a_hull_weighs_what_its_box_weighs() -> None:
+    turn, com = Rotation.from_euler("xyz", [0.3, 0.5, 0.7]).as_matrix(), np.array([0.1, 0.2, 0.3])
+    found = []
+    for convex in (False, True):
+        builder = ModelBuilder().body("block", joint=free(), density=700.0)
+        if convex:
+            builder.convex("skin", "block", points=CORNERS @ turn.T + com)
+        else:
+            builder.box("skin", "block", half_size=HALF, rotation=turn, position=com)
+        found.append(builder.build().bodies[1])
+    close(found[1].mass, found[0].mass, 1e-12)
+    close(found[1].com, found[0].com, 1e-12)
+    close(found[1].inertia, found[0].inertia, 1e-12)
 
 
 def test_meshes_and_cylinders_of_files_stand_on_planes() -> None:

@@ -78,14 +78,6 @@ LOSSES = {
         ),
         "beside closed loops joints move without dry friction",
     ),
-    "cylinder": (
-        body('<geom name="can" type="cylinder" size="1 1"/>'),
-        r"roundness of cylinders \(can\): they have 64 corners; up to 4.8 mm are missing",
-    ),
-    "ellipsoid": (
-        body('<geom name="egg" type="ellipsoid" size="1 1 2"/>'),
-        r"roundness of ellipsoids \(egg\): they have 64 corners; up to 1e\+02 mm",
-    ),
     "margin": (body('<geom name="fur" size="1" margin="0.1"/>'), r"margins of geoms \(fur\)"),
     "soft contact": (
         body('<geom name="gum" size="1" solref="0.1 1"/>'),

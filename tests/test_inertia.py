@@ -269,7 +269,7 @@ BAD = {
     "too heavy": (with_box({}, {"density": 1e308}), r"'b': mass must be finite"),
     "no volume": (
         lambda: body_of(lambda b: b.point("tip", "b", (0, 0, 0)), density=1.0),
-        r"'b': density needs a sphere, capsule or box on the body; it has 'tip'",
+        r"'b': density needs a geom with a volume on the body; it has 'tip'",
     ),
     "no geom": (lambda: body_of(lambda b: b, density=1.0), r"'b': density needs.*no geom"),
     "weightless": (with_box({}, {"density": 0.0}), r"'b' moves no mass"),

@@ -44,7 +44,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import FAR, SWING
+from dynenvs.memory.records import BESIDE, FAR, SWING
 from dynenvs.memory.views import raw
 
 ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
@@ -267,7 +267,7 @@ def _contact_errors(
         e.errors[r] = announced - gap
         worst = max(worst, abs(e.errors[r]))
         n = _mark(e.marks, n, r, e.G)
-        if contact.stick > 0 and contact.grounded:
+        if contact.stick > 0 and contact.grounded and contact.edges >= 0:
             tangential_errors(contact, poses, poses_new, e.speeds, dt, e.errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(e.errors[k]))
@@ -308,7 +308,9 @@ def gap_at_end(
         return True, feature_gap(features[contact.source], poses_new)
     spot = spots[spots.shape[0] // 2 + k]
     turned = _cosine(spot.normal, contact.normal) < TURNED
-    holds = spot.gap < FAR and not turned and spot.edges == contact.edges
+    alike = spot.edges == contact.edges or (spot.edges <= 0 and contact.edges <= 0)
+    elsewhere = contact.edges == BESIDE and spot.gap >= 0.0
+    holds = spot.gap < FAR and not turned and alike and not elsewhere
     return bool(holds), float(spot.gap)
 
 

@@ -32,6 +32,7 @@ from dynenvs.contact.detection.detect import (
 )
 from dynenvs.contact.detection.manifold import FOUND, carry, hold, open_pair, pull_back
 from dynenvs.contact.detection.seams import foresee
+from dynenvs.contact.rolled import roll_on
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
@@ -111,7 +112,7 @@ def resolve_contacts(
         if look_for_spots(m, s, w, packed, buffer, 1) != FOUND:
             return FAILED
         found = add_missed(m, s, w, packed, buffer, count)
-        stops = add_missed_stops(m, s, w, dt)
+        stops = add_missed_stops(m, s, w, dt) + roll_on(m, s, w, count)
         if found == count and stops == 0:
             break
         count = found

@@ -18,6 +18,7 @@ ROOTED, ALONE, BASE = range(3)
 STOPS, SWING = 1, 2
 # Geom types; POINT is a sphere of radius zero, HALF_SPACE is solid below its local z = 0
 POINT, SPHERE, CAPSULE, BOX, HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD, CONVEX = range(8)
+CYLINDER, ELLIPSOID, CONE_GEOM = range(8, 11)  # smooth solids: the kinds from CYLINDER on
 # Friction cones
 PYRAMID, CONE = range(2)
 # Laws of restitution (none where nothing bounces), and what happens where several parts meet
@@ -43,7 +44,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
-    "nservos", "ngears", "nbeside", "nspins", "nswings",
+    "nservos", "ngears", "nbeside", "nspins", "nswings", "nsmooth",
 ]
 _PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
     "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
@@ -190,7 +191,7 @@ FEATURE = record_type(
 SOLID = record_type(
     [
         ("body", "i8"),
-        ("kind", "i8"),  # SPHERE, CAPSULE, BOX, HEIGHT_FIELD or BLOCK_FIELD
+        ("kind", "i8"),  # of its geom; SPHERE of points
         ("radius", "f8"),  # of the ball around it, infinite of a field [m]
         ("inside", "f8"),  # of the ball in it, zero of a field [m]
         ("extent", "f8", (3,)),  # its size, as `dynenvs.model.parts.Geom.size`
@@ -208,8 +209,8 @@ PAIR = record_type(
     [
         ("solid_a", "i8"),
         ("solid_b", "i8"),
-        ("kind_a", "i8"),  # SPHERE, CAPSULE, BOX or CONVEX
-        ("kind_b", "i8"),  # CAPSULE, BOX, CONVEX, HEIGHT_FIELD or BLOCK_FIELD
+        ("kind_a", "i8"),  # SPHERE, CAPSULE, BOX, CONVEX or smooth
+        ("kind_b", "i8"),  # the same, or HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE (of smooth solids)
         ("first", "i8"),  # first of its own slots, or -1: it is given a block of slots while near
         ("slots", "i8"),
         ("apart", "f8"),  # square of the centres' distance from which the geoms are far [m^2]
@@ -352,6 +353,9 @@ SPOT = record_type(
 # A pair that is near, and where its slots are.
 NEARBY = record_type([("pair", "i8"), ("first", "i8"), ("slots", "i8")])
 FAR = 1e3  # [m]
+# `edges` of slots on what rolls, which need not come back to where they were: on the line along a
+# side; the nearest point of a rim; others beside that, which at the end of a step are elsewhere
+ON_LINE, NEAREST, BESIDE = -1, -2, -3
 NEAR = 0.1  # solids further apart than this are not looked at [m]
 SEEN = 0.5  # candidates with a larger gap are not looked at within a step [m]
 

@@ -23,8 +23,17 @@ from dynenvs.model.parts import (
 )
 
 FIELDS = ("height_field", "block_field")
-SIZES = {"sphere": 1, "capsule": 2, "box": 3, "height_field": 2, "block_field": 2}  # all positive
-SOLIDS = ("sphere", "capsule", "box")  # types of geoms that have a volume
+SIZES = {  # how many of the sizes are positive
+    "sphere": 1,
+    "capsule": 2,
+    "box": 3,
+    "cylinder": 2,
+    "ellipsoid": 3,
+    "cone": 2,
+    "height_field": 2,
+    "block_field": 2,
+}
+SOLIDS = ("sphere", "capsule", "box", "convex", "cylinder", "ellipsoid", "cone")  # have a volume
 
 
 COEFFICIENTS = {  # of a geom that says nothing else
@@ -117,6 +126,73 @@ class GeomBuilder:
         positive(size.min(), f"geom {name!r}: half_size")
         return self._geom(name, body, "box", size, position, rotation, **options)
 
+    def cylinder(
+        self,
+        name: str,
+        body: str,
+        *,
+        radius: float,
+        half_length: float,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Unpack[GeomOptions],
+    ) -> Self:
+        """Add a cylinder along the z axis of axes at `position` with `rotation`.
+
+        It is truly round: a wheel rolls as on a circle.
+
+        Args:
+            name: unique among geoms.
+            body: the body that carries it.
+            radius: of the cylinder [m].
+            half_length: from its middle to either end [m].
+            position: of its middle, in the body's frame [m].
+            rotation: of its axes in the body's frame, shape (3, 3).
+            options: as for `sphere`.
+        """
+        size = self._round_size(name, radius, half_length)
+        return self._geom(name, body, "cylinder", size, position, rotation, **options)
+
+    def cone(
+        self,
+        name: str,
+        body: str,
+        *,
+        radius: float,
+        half_length: float,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Unpack[GeomOptions],
+    ) -> Self:
+        """Add a cone: its base of `radius` at z = -half_length, its apex at z = half_length [m].
+
+        In axes at `position` with `rotation`, as for `cylinder`.  Its centre of mass is at
+        z = -half_length / 2.
+        """
+        size = self._round_size(name, radius, half_length)
+        return self._geom(name, body, "cone", size, position, rotation, **options)
+
+    def ellipsoid(
+        self,
+        name: str,
+        body: str,
+        *,
+        radii: Vector,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        **options: Unpack[GeomOptions],
+    ) -> Self:
+        """Add an ellipsoid with half axes `radii`, shape (3,) [m], in axes as for `cylinder`."""
+        size = vector3(radii, f"radii of {name!r}")
+        positive(size.min(), f"geom {name!r}: radii")
+        return self._geom(name, body, "ellipsoid", size, position, rotation, **options)
+
+    @staticmethod
+    def _round_size(name: str, radius: float, half_length: float) -> tuple[float, float, float]:
+        what = f"geom {name!r}"
+        radius = positive(radius, f"{what}: radius")
+        return radius, positive(half_length, f"{what}: half_length"), 0.0
+
     def convex(
         self,
         name: str,
@@ -130,7 +206,7 @@ class GeomBuilder:
         """Add the convex hull of points [m], shape (n, 3), in axes at `position` with `rotation`.
 
         It meets all shapes (docs/contact.md says how exactly); what that costs grows with its
-        corners.  It has no mass or density of its own.
+        corners.
 
         Raises:
             ModelError: the points are fewer than four, or lie in a plane.
@@ -308,9 +384,8 @@ class GeomBuilder:
             if body == WORLD:
                 raise ModelError(f"geom {name!r}: the world's geoms have no {what}; leave it out")
             if kind not in SOLIDS and not (kind == "point" and what == "mass"):
-                choices = "a sphere, capsule or box can have one" + (
-                    " (a point: a mass)" if kind == "point" else ""
-                )
+                choices = "what has a volume can have one"
+                choices += " (a point: a mass)" if kind == "point" else ""
                 raise ModelError(f"geom {name!r}: a {kind} has no {what}; {choices}")
         if mass is not None and density is not None:
             raise ModelError(f"geom {name!r}: give its mass or its density, not both")

@@ -1,15 +1,16 @@
-"""Convex hulls of points, and such with few corners."""
+"""Convex hulls of points, such with few corners, and those by which smooth solids are drawn."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.model.parts import ModelError
+from dynenvs.model.parts import Geom, ModelError
 
 Floats = NDArray[np.float64]
 
 LOOKS = 4096  # directions in which two hulls are compared
+DRAWN = 32  # sides of what is drawn round
 
 
 def hull_corners(points: Floats, what: str) -> Floats:
@@ -82,3 +83,33 @@ def ellipsoid(half_axes: Floats, count: int) -> tuple[Floats, float]:
     looks = directions(LOOKS)
     reach = np.linalg.norm(half * looks, axis=1)
     return points, float((reach - (points @ looks.T).max(axis=0)).max())
+
+
+def outline(geom: Geom) -> Floats | None:
+    """Corners of a convex solid, or points on a smooth one by which it is drawn, shape (n, 3).
+
+    In the geom's axes [m]; None of all others.
+    """
+    if geom.type == "ellipsoid":
+        return ellipsoid(geom.size, DRAWN * DRAWN // 2)[0]
+    if geom.type in ("cylinder", "cone"):
+        rims = prism(float(geom.size[0]), float(geom.size[1]), DRAWN)
+        apex = np.array([[0.0, 0.0, geom.size[1]]])
+        return rims if geom.type == "cylinder" else np.concatenate([rims[:DRAWN], apex])
+    return geom.corners
+
+
+def outermost(geom: Geom, n: Floats) -> Floats:
+    """The point of a cylinder, cone or ellipsoid that is outermost along n, its own axes [m]."""
+    size = geom.size
+    if geom.type == "ellipsoid":
+        return np.asarray(size * size * n / np.linalg.norm(size * n))
+    across = float(np.hypot(n[0], n[1]))
+    rim = np.array([n[0], n[1], 0.0]) * (size[0] / across if across > 0.0 else 0.0)
+    end = np.array([0.0, 0.0, size[1] if n[2] > 0.0 else -size[1]])
+    if geom.type == "cone":
+        if 2.0 * size[1] * n[2] > size[0] * across:
+            return np.array([0.0, 0.0, size[1]])
+        end[2] = -size[1]
+    reached: Floats = rim + end
+    return reached

@@ -11,6 +11,14 @@ the mass is m = density V):
   I_x = I_y = m_c (r^2 / 4 + h^2 / 3) + m_s (2/5 r^2 + h^2 + 3/4 r h).
   (The centroid of half a ball lies 3/8 r above its flat face, and its moment there is
   83/320 m r^2; moved to the capsule's middle by h + 3/8 r this gives the last bracket.)
+- cylinder of radius r and half length h along z: V = 2 pi r^2 h, I_z = m r^2 / 2,
+  I_x = I_y = m (r^2 / 4 + h^2 / 3);
+- ellipsoid of half axes (a, b, c): V = 4/3 pi a b c, I = m / 5 (b^2 + c^2, a^2 + c^2, a^2 + b^2);
+- cone of radius r, base at z = -h, apex at z = h: V = 2/3 pi r^2 h, centre of mass at z = -h / 2,
+  I_z = 3/10 m r^2, I_x = I_y = 3/20 m (r^2 + h^2);
+- convex hull: sums over tetrahedra between a point within and the triangles of the surface, each
+  with the second moment V / 20 (sum_i v_i v_i^T + s s^T), s = sum_i v_i, of its corners v_i from
+  that point.
 
 Several solids add up: m = sum m_i, com = sum m_i c_i / m and, by the parallel axis theorem,
 I = sum R_i I_i R_i^T + m_i (|d_i|^2 1 - d_i d_i^T) with d_i = c_i - com.
@@ -65,7 +73,7 @@ def weighed(body: Body, geoms: list[Geom]) -> Body:
     total = combined(solid(geom, body.density) for geom in geoms)
     if body.density is not None and total.mass == 0.0:
         raise ModelError(
-            f"body {body.name!r}: density needs a sphere, capsule or box on the body; it has "
+            f"body {body.name!r}: density needs a geom with a volume on the body; it has "
             f"{', '.join(repr(geom.name) for geom in geoms) or 'no geom'}"
         )
     check_mass(body.name, total.mass, total.inertia)
@@ -93,37 +101,65 @@ def solid(geom: Geom, density: float | None = None) -> Solid:
         geom: its own mass or density counts first.
         density: for a geom with volume that has neither [kg/m^3].
     """
+    shape = _shape(geom)
     if geom.mass is not None:
         mass = geom.mass
     else:
-        mass = _volume(geom) * ((density or 0.0) if geom.density is None else geom.density)
+        mass = shape.volume * ((density or 0.0) if geom.density is None else geom.density)
+    com = geom.position + geom.rotation @ shape.com
     if not math.isfinite(mass):  # `check_mass` will say so
-        return Solid(mass, geom.position, np.zeros((3, 3)))
-    inertia = mass * (geom.rotation @ np.diag(_moments(geom)) @ geom.rotation.T)
-    return Solid(mass, geom.position, inertia)
+        return Solid(mass, com, np.zeros((3, 3)))
+    return Solid(mass, com, mass * (geom.rotation @ shape.inertia @ geom.rotation.T))
 
 
-def _volume(geom: Geom) -> float:
-    """Of a sphere, capsule or box; zero of all that is a point or has no end [m^3]."""
-    a, b, c = (float(x) for x in geom.size)
-    if geom.type == "sphere":
-        return 4 / 3 * math.pi * a * a * a
-    if geom.type == "capsule":
-        return math.pi * a * a * (4 / 3 * a + 2 * b)
-    return 8 * a * b * c if geom.type == "box" else 0.0
+class Shape(NamedTuple):
+    """A solid of even density in its own axes; all zero of what is a point or has no end."""
+
+    volume: float  # [m^3]
+    com: Array  # [m]
+    inertia: Array  # of one kilogramme, about the centre of mass [m^2]
 
 
-def _moments(geom: Geom) -> tuple[float, float, float]:
-    """Principal moments of one kilogramme of the geom about its middle, its axes [m^2]."""
+def _shape(geom: Geom) -> Shape:
     a, b, c = (float(x) for x in geom.size)
     aa, bb, cc = a * a, b * b, c * c  # infinite where ** would raise
+    middle, com = np.zeros(3), np.array([0.0, 0.0, -b / 2])
     if geom.type == "sphere":
-        return (0.4 * aa,) * 3
+        return Shape(4 / 3 * math.pi * aa * a, middle, 0.4 * aa * np.eye(3))
     if geom.type == "box":
-        return (bb + cc) / 3, (aa + cc) / 3, (aa + bb) / 3
+        moments = (bb + cc) / 3, (aa + cc) / 3, (aa + bb) / 3
+        return Shape(8 * a * b * c, middle, np.diag(moments))
+    if geom.type == "ellipsoid":
+        moments = (bb + cc) / 5, (aa + cc) / 5, (aa + bb) / 5
+        return Shape(4 / 3 * math.pi * a * b * c, middle, np.diag(moments))
+    if geom.type == "cylinder":
+        across = aa / 4 + bb / 3
+        return Shape(2 * math.pi * aa * b, middle, np.diag([across, across, aa / 2]))
+    if geom.type == "cone":
+        across = 0.15 * (aa + bb)
+        return Shape(2 / 3 * math.pi * aa * b, com, np.diag([across, across, 0.3 * aa]))
     if geom.type == "capsule":
         ends = 4 / 3 * a / (4 / 3 * a + 2 * b)  # their share of the mass
         along = aa * ((1 - ends) / 2 + 0.4 * ends)
         across = (1 - ends) * (aa / 4 + bb / 3) + ends * (0.4 * aa + bb + 0.75 * a * b)
-        return across, across, along
-    return 0.0, 0.0, 0.0
+        volume = math.pi * aa * (4 / 3 * a + 2 * b)
+        return Shape(volume, middle, np.diag([across, across, along]))
+    return _hull(geom.corners) if geom.corners is not None else Shape(0.0, middle, np.zeros((3, 3)))
+
+
+def _hull(corners: Array) -> Shape:
+    """Of the tetrahedra between a point within and all triangles of the surface."""
+    from scipy.spatial import ConvexHull
+
+    middle = corners.mean(axis=0)
+    own = corners - middle
+    a, b, c = own[ConvexHull(own).simplices].swapaxes(0, 1)
+    volumes = np.abs(np.einsum("ij,ij->i", a, np.cross(b, c))) / 6
+    volume = float(volumes.sum())
+    shares = volumes / volume
+    com = shares @ (a + b + c) / 4
+    second = np.zeros((3, 3))
+    for v in (a, b, c, a + b + c):
+        second += (shares[:, None] * v).T @ v / 20
+    second -= np.outer(com, com)
+    return Shape(volume, middle + com, np.trace(second) * np.eye(3) - second)

@@ -262,6 +262,7 @@ class Model:
             "contact": h.nf or h.nlimited or h.ne or h.ndry,
             "solids": h.ns,
             "hulls": h.nhulls,
+            "smooth": h.nsmooth,
             "loops": h.ne,
             "refined": h.refined,
             "recursive": h.recursive,

@@ -42,6 +42,7 @@ from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.model.servos import count_servos
 from dynenvs.model.solids import (
+    count_smooth,
     far,
     field_numbers,
     inner_ball,
@@ -88,6 +89,7 @@ def allocate(
     header.nheights = sum(heights.size for heights in fields if heights is not None)
     hulls, _, header.hull_room = pack_hulls(pairs, geoms)
     header.nhulls = len(hulls)
+    header.nsmooth = count_smooth(pairs, geoms)
     if any(geom.surface_velocity is not None for geom in geoms):
         header.nsurfaces = len(geoms)
     limited = [np.isfinite(body.joint.limits).any() for body in bodies]

@@ -15,7 +15,10 @@ from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
     CAPSULE,
+    CONE_GEOM,
     CONVEX,
+    CYLINDER,
+    ELLIPSOID,
     HALF_SPACE,
     HEIGHT_FIELD,
     POINT,
@@ -29,7 +32,9 @@ Ints = NDArray[np.int64]
 
 ROUND = (POINT, SPHERE)
 GROUND = {HALF_SPACE, HEIGHT_FIELD, BLOCK_FIELD}
-RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, CONVEX: 2, **dict.fromkeys(GROUND, 3)}
+SMOOTH = (CYLINDER, ELLIPSOID, CONE_GEOM)
+RANK = {POINT: 0, SPHERE: 0, CAPSULE: 1, BOX: 2, CONVEX: 2}
+RANK |= dict.fromkeys(SMOOTH, 3) | dict.fromkeys(GROUND, 4)
 # Slots of each pair of solids (what they are: `dynenvs.contact.detection.geometry`), and how many
 # of them touch at once
 SLOTS = {(CAPSULE, CAPSULE): (5, 3), (CAPSULE, BOX): (22, 4), (BOX, BOX): (32, 8)}
@@ -38,6 +43,8 @@ MOST_BLOCKS = 8  # side by side, of those
 MOST_POINTS = 4  # along an edge of a box over a height field
 RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
 MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
+RIM = 8  # points of a smooth solid's rim that may touch at once (`geometry.facing`) ...
+OVER_HILLS = RIM + 1  # ... and above a height field
 MOST_SIDES = 8  # of the polygon in which two hulls meet, to begin with
 ROUND_PAIRS = 2000  # of round geoms, above which they are pairs of solids with one slot each
 SLOTS_AT_ONCE = 32  # of all pairs together, unless the user wants more
@@ -129,7 +136,7 @@ def collect_contacts(
     pointwise = np.isin(kind_a, ROUND) & np.isin(kind_b, ROUND)
     if pointwise.sum() > ROUND_PAIRS:  # in large scenes only those that are near may cost anything
         pointwise[:] = False
-    pointwise |= kind_b == HALF_SPACE
+    pointwise |= (kind_b == HALF_SPACE) & ~np.isin(kind_a, SMOOTH)
     points = [
         Feature(geoms[a[k]], geoms[b[k]], int(k), c, r, *(float(x[k]) for x in coefficients))
         for k in np.flatnonzero(pointwise)
@@ -163,6 +170,8 @@ def _solid_pairs(
         slots[same], at_once[same] = count, most
     for k in np.flatnonzero((kinds[a] == CONVEX) | (kinds[b] == CONVEX)):
         slots[k], at_once[k] = _hull_slots(geoms[a[k]], geoms[b[k]])
+    for k in np.flatnonzero(np.isin(kinds[a], SMOOTH) | np.isin(kinds[b], SMOOTH)):
+        slots[k], at_once[k] = _smooth_slots(geoms[a[k]], geoms[b[k]])
     for k in np.flatnonzero(np.isin(kinds[b], (HEIGHT_FIELD, BLOCK_FIELD))):
         one, field = geoms[a[k]], geoms[b[k]]
         parts[k] = _parts(one, field)
@@ -205,7 +214,7 @@ def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
         return 0, 0, 0
     if b.kind == BLOCK_FIELD:
         return (*_lines_in_reach(a, b), 0) if a.kind == CAPSULE else (_blocks_in_reach(a, b), 0, 0)
-    if a.kind in (CAPSULE, CONVEX):
+    if a.kind in (CAPSULE, CONVEX, *SMOOTH):
         return 0, 0, 0
     spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
     # Twice as close to each other as the heights: of a hill of one height between four of these
@@ -226,11 +235,25 @@ def _hull_slots(a: Geom, b: Geom) -> tuple[int, int]:
     return corners + len(other.corners) + 2 * one.sides, min(one.sides + other.sides, MOST_SIDES)
 
 
+def _smooth_slots(a: Geom, b: Geom) -> tuple[int, int]:
+    """How many slots a pair with a smooth solid has, and how many of them are used at once."""
+    if b.kind == HALF_SPACE:
+        return RIM, RIM
+    if b.kind == HEIGHT_FIELD:
+        return OVER_HILLS, OVER_HILLS
+    corners, sides = 0, 0
+    for geom, shape in zip((a, b), polyhedra([a, b]), strict=True):
+        few = {POINT: 1, SPHERE: 1, CAPSULE: 2}.get(geom.kind, RIM)
+        corners += few if shape is None else len(shape.corners)
+        sides = max(sides, few if shape is None else shape.sides)
+    return 1 + corners + 2 * sides, MOST_SIDES
+
+
 def _slots(a: Geom, b: Geom, parts: tuple[int, ...]) -> tuple[int, int]:
     """How many slots a solid over a field has, and how many of them are used at once."""
     assert b.heights is not None
-    if a.kind == CONVEX:
-        count, most = _hull_slots(a, b)
+    if a.kind == CONVEX or a.kind in SMOOTH:
+        count, most = _hull_slots(a, b) if a.kind == CONVEX else _smooth_slots(a, b)
         return count * max(1, parts[0] ** 2), most * (1 + min(parts[0] ** 2, 3))
     if b.kind == BLOCK_FIELD:
         if a.kind == BOX:

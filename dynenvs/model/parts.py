@@ -15,7 +15,10 @@ from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
     CAPSULE,
+    CONE_GEOM,
     CONVEX,
+    CYLINDER,
+    ELLIPSOID,
     FIXED,
     FREE,
     HALF_SPACE,
@@ -46,6 +49,9 @@ GEOM_TYPES = {
     "height_field": HEIGHT_FIELD,
     "block_field": BLOCK_FIELD,
     "convex": CONVEX,
+    "cylinder": CYLINDER,
+    "ellipsoid": ELLIPSOID,
+    "cone": CONE_GEOM,
 }
 
 
@@ -255,7 +261,9 @@ class Geom:
     """A shape on a body that touches others and is drawn.
 
     `size`: (radius, 0, 0) of a sphere; (radius, half length, 0) of a capsule along its local z;
-    half edges of a box.  A half space is solid below its local z = 0, a height field below its
+    half edges of a box; (radius, half length, 0) of a cylinder along its local z, and of a cone,
+    whose base looks down and whose apex is at z = half length; half axes of an ellipsoid.
+    A half space is solid below its local z = 0, a height field below its
     `heights` [m] at a regular grid, shape (nx, ny), that spans +-size[:2]; a block field is made of
     upright blocks, nx by ny, with flat tops at `heights`, that together span the same.
     A convex solid is the hull of its `corners` (its `size` is how far they reach from its origin).
@@ -287,8 +295,10 @@ class Geom:
 
     @property
     def bounding_radius(self) -> float:
-        """Of the sphere about its position that holds a sphere, capsule or box [m]."""
-        return float(np.linalg.norm(self.size) if self.type == "box" else self.size.sum())
+        """Of the sphere about its position that holds a solid [m]."""
+        if self.type in ("box", "cylinder", "cone"):
+            return float(np.linalg.norm(self.size))
+        return float(self.size.max() if self.type == "ellipsoid" else self.size.sum())
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,10 @@ from dynenvs.memory.layout import Floats, Ints, Records
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
+    CONE_GEOM,
     CONVEX,
+    CYLINDER,
+    ELLIPSOID,
     HALF_SPACE,
     HEIGHT_FIELD,
     NEAR,
@@ -30,7 +33,7 @@ from dynenvs.memory.records import (
     SEEN,
     SPHERE,
 )
-from dynenvs.model.pairs import SolidPairs
+from dynenvs.model.pairs import SMOOTH, SolidPairs
 from dynenvs.model.parts import Geom
 from dynenvs.model.polyhedra import inner_radius, polyhedra
 
@@ -38,6 +41,9 @@ SLOTS_KEPT = 20_000  # of all pairs together, up to which every pair keeps its o
 PAIRS_KEPT = 2000  # ... and of the pairs themselves
 BLOCKS = 3  # for each solid of a large scene, to begin with
 FIELDS = (HEIGHT_FIELD, BLOCK_FIELD)
+GROUNDS = (*FIELDS, HALF_SPACE)  # without end
+POLYHEDRAL = (CONVEX, *SMOOTH)  # pairs in which boxes are polyhedra, too
+PATCHES = 2 * 40  # numbers that two patches of smooth solids take (`geometry.facing`)
 
 
 class SlotPlan(NamedTuple):
@@ -57,7 +63,7 @@ def plan_slots(pairs: SolidPairs, geoms: tuple[Geom, ...], blocks: int | None = 
     """
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     many = int(pairs.slots.sum()) > SLOTS_KEPT or len(pairs.slots) > PAIRS_KEPT
-    own = np.isin(kinds[pairs.geom_b], FIELDS) if many else np.ones(len(pairs.slots), bool)
+    own = np.isin(kinds[pairs.geom_b], GROUNDS) if many else np.ones(len(pairs.slots), bool)
     kept = np.where(own, pairs.slots, 0)
     first = np.where(own, np.cumsum(kept) - kept, -1)
     pooled = int((~own).sum())
@@ -131,7 +137,7 @@ def _fill_beside(records: Records, solids: Records) -> None:
 
     But for what meets a field: a robot's foot and shank do, on stairs.
     """
-    over_field, bodies = np.isin(records["kind_b"], FIELDS), int(solids["body"].max()) + 1
+    over_field, bodies = np.isin(records["kind_b"], GROUNDS), int(solids["body"].max()) + 1
     a, b, body = records["solid_a"], records["solid_b"], solids["body"]
     of_a, of_b = a * bodies + body[b], b * bodies + body[a]
     meets = np.concatenate([of_a, np.where(over_field, -1, of_b)])
@@ -143,7 +149,7 @@ def _fill_beside(records: Records, solids: Records) -> None:
 def _fill_reach(records: Records, pairs: SolidPairs, geoms: tuple[Geom, ...]) -> None:
     """From where on geoms are far from each other."""
     radii = np.array([geom.bounding_radius for geom in geoms])
-    over_field = np.isin(records["kind_b"], FIELDS)
+    over_field = np.isin(records["kind_b"], GROUNDS)
     reach = radii[pairs.geom_a] + np.where(over_field, SEEN, NEAR)
     around = reach + radii[pairs.geom_b]
     records["apart"] = np.where(over_field, math.inf, far(around))
@@ -155,7 +161,7 @@ def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints
     """The polyhedra of all pairs with a convex hull, each once; where each geom's numbers begin,
     shape (geoms,); and the room that placing two of them takes."""
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
-    convex = (kinds[pairs.geom_a] == CONVEX) | (kinds[pairs.geom_b] == CONVEX)
+    convex = np.isin(kinds[pairs.geom_a], POLYHEDRAL) | np.isin(kinds[pairs.geom_b], POLYHEDRAL)
     chosen = np.union1d(pairs.geom_a[convex], pairs.geom_b[convex]).astype(np.int64)
     place, rows, room, end = np.zeros(len(geoms), np.int64), [np.zeros(0)], 0, 0
     seen: dict[int, int] = {}
@@ -168,7 +174,14 @@ def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints
             end += len(rows[-1])
             room = max(room, 2 * (3 * len(shape.corners) + 4 * len(shape.normals)))
         place[k] = seen[id(shape)]
-    return np.concatenate(rows), place, room
+    smooth = count_smooth(pairs, geoms) > 0
+    return np.concatenate(rows), place, room + PATCHES if smooth else room
+
+
+def count_smooth(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> int:
+    """How many of the pairs have a smooth solid."""
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    return int((np.isin(kinds[pairs.geom_a], SMOOTH) | np.isin(kinds[pairs.geom_b], SMOOTH)).sum())
 
 
 def _fill_hulls(
@@ -208,7 +221,7 @@ def _fill_solids(records: Records, geoms: list[Geom], body_index: dict[str, int]
         record.body = body_index[geom.body]
         record.kind = SPHERE if geom.kind == POINT else geom.kind
         record.extent[:] = geom.size
-        field = geom.kind in FIELDS
+        field = geom.kind in GROUNDS
         record.radius = math.inf if field else geom.bounding_radius
         record.inside = 0.0 if field else inner_ball(geom)
         record.position[:], record.rotation[:] = geom.position, geom.rotation
@@ -218,7 +231,12 @@ def inner_ball(geom: Geom) -> float:
     """Radius of the ball about a solid's centre that is in it [m]."""
     if geom.kind == CONVEX:
         return inner_radius(geom)
-    return float(geom.size.min() if geom.kind == BOX else geom.size[0])
+    if geom.kind == CONE_GEOM:
+        radius, half = (float(x) for x in geom.size[:2])
+        return half * min(1.0, radius / math.hypot(radius, 2.0 * half))
+    if geom.kind == CYLINDER:
+        return float(geom.size[:2].min())
+    return float(geom.size.min() if geom.kind in (BOX, ELLIPSOID) else geom.size[0])
 
 
 def _top(heights: Floats) -> float:

@@ -12,6 +12,7 @@ from dynenvs.envs.render import palette
 from dynenvs.envs.render.scene import LEVEL, Scene, color_of
 from dynenvs.envs.render.terrain import smoothed
 from dynenvs.memory.records import REVOLUTE
+from dynenvs.model.hulls import outline
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
 from dynenvs.model.visuals import Visual
@@ -51,8 +52,8 @@ def parts_of(model: Model, unit: float, reach: tuple[Array, Array]) -> list[dict
         }
         if geom.type == "point":
             part.update(type="sphere", size=[POINT_RADIUS * unit, 0.0, 0.0])
-        elif geom.type == "convex" and geom.corners is not None:
-            part.update(_hull(geom.corners))
+        elif (corners := outline(geom)) is not None:
+            part.update(_hull(corners), type="convex")
         elif geom.type in ("height_field", "block_field"):
             part.update(_field(geom, reach if body == 0 else None), color=_hex(palette.STONE))
         elif geom.type == "half_space":

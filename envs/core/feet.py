@@ -43,7 +43,7 @@ def soles(model: Model, foot_of_feature: NDArray[np.int64]) -> NDArray[Any]:
         if f < int(model.header.npoints):
             found[f]["center"], found[f]["radius"] = candidate["center"], candidate["radius"]
         else:
-            thin = geom.size.min() if geom.type == "box" else geom.size[0]
+            thin = geom.size.min() if geom.type in ("box", "ellipsoid") else geom.size[0]
             found[f]["center"], found[f]["radius"] = geom.position, thin
         found[f]["body"] = candidate["body_a"]
     return found

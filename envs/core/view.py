@@ -109,8 +109,9 @@ def _view_height(model: Model) -> float:
             floor = floor or geom.type in ("half_space", "height_field", "block_field")
             continue
         pose = placed[body]
-        half = geom.size[1] * geom.rotation[:, 2] if geom.type == "capsule" else np.zeros(3)
-        pad = float(geom.size.max() if geom.type == "box" else geom.size[0])
+        long = geom.type in ("capsule", "cylinder", "cone")
+        half = geom.size[1] * geom.rotation[:, 2] if long else np.zeros(3)
+        pad = float(geom.size.max() if geom.type in ("box", "ellipsoid") else geom.size[0])
         for end in (geom.position - half, geom.position + half):
             x, y, z = pose["R"] @ end + pose["p"]
             span = max(span, 2.0 * (float(np.hypot(x, y)) + pad))

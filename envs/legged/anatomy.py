@@ -13,6 +13,7 @@ from scipy.optimize import least_squares
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, open_model
 from dynenvs.memory.records import POSE
+from dynenvs.model.hulls import outermost
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
 
@@ -105,6 +106,8 @@ class Anatomy:
         if geom.type == "convex":
             corners = np.asarray(geom.corners) @ R.T
             return center + corners[int(np.argmin(corners[:, 2]))]
+        if geom.type in ("cylinder", "ellipsoid", "cone"):
+            return center + R @ outermost(geom, -R[2])
         along = R[:, 2] * (-np.sign(R[2, 2]) * geom.size[1] if geom.type == "capsule" else 0.0)
         return center + along - np.array([0.0, 0.0, geom.size[0]])
 

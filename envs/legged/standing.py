@@ -9,6 +9,7 @@ import numpy as np
 
 from dynenvs.envs.legged.anatomy import poses_at
 from dynenvs.memory.layout import Floats
+from dynenvs.model.hulls import outermost
 from dynenvs.model.model import Model
 
 
@@ -30,6 +31,8 @@ def standing_on(model: Model, standing: Floats, feet: Collection[str]) -> tuple[
             far = np.maximum(far, np.abs(center[:2]))
             if geom.corners is not None:
                 down = -(geom.corners @ R[2]).min()
+            elif geom.type in ("cylinder", "ellipsoid", "cone"):
+                down = -outermost(geom, -R[2]) @ R[2]
             else:
                 down = np.abs(R[2]) @ geom.size if geom.type == "box" else geom.size[0]
             lowest = min(lowest, center[2] - down)

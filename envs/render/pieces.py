@@ -12,6 +12,7 @@ from dynenvs.envs.render import palette
 from dynenvs.envs.render.mesh import Mesh, hull_mesh, surface_mesh
 from dynenvs.envs.render.scene import POINT_RADIUS, boxed, color_of, drawn_bodies
 from dynenvs.memory.records import REVOLUTE, record_type
+from dynenvs.model.hulls import outline
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom, rotation_to
 from dynenvs.model.visuals import Visual
@@ -19,7 +20,8 @@ from dynenvs.model.visuals import Visual
 Array = NDArray[Any]
 
 BALL, ROD, BLOCK, MESH = range(4)
-KINDS = {"sphere": BALL, "point": BALL, "capsule": ROD, "box": BLOCK, "convex": MESH}
+KINDS = {"sphere": BALL, "point": BALL, "capsule": ROD, "box": BLOCK}
+KINDS |= dict.fromkeys(("convex", "cylinder", "ellipsoid", "cone"), MESH)
 BEVEL = 0.30  # rounding of a box's edges, as a share of its smallest half edge
 NOSE = 0.006  # of what is fixed in the world [m]
 
@@ -100,10 +102,11 @@ def pieces_of(model: Model, unit: float, shapes: str = "visual") -> Pieces:
     for geom in model.geoms:
         if geom.type in KINDS and geom.name not in covered:
             found.append(_piece(model, geom, unit))
-            if geom.corners is not None:
+            corners = outline(geom)
+            if corners is not None:
                 around = boxed(geom)
                 shift = geom.rotation.T @ (geom.position - around.position)
-                meshes.append(hull_mesh((geom.corners + shift) / unit))
+                meshes.append(hull_mesh((corners + shift) / unit))
     for visual in visuals:
         piece, mesh = _seen(model, visual, unit)
         found.append(piece)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
 from dynenvs.memory.records import REVOLUTE
+from dynenvs.model.hulls import outline
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
 from dynenvs.model.polyhedra import polyhedron_of
@@ -139,8 +140,8 @@ def _solids(model: Model, point_radius: float) -> Iterator[Solid]:
         z = geom.rotation[:, 2]
         if geom.type == "box":
             yield from _faces(geom, body, color)
-        elif geom.corners is not None:
-            yield from _facets(geom, body, color)
+        elif (corners := outline(geom)) is not None:
+            yield from _facets(geom, corners, body, color)
         elif geom.type == "capsule":
             core = np.array([geom.position - z * geom.size[1], geom.position + z * geom.size[1]])
             yield Solid(body, core, float(geom.size[0]), color)
@@ -150,20 +151,20 @@ def _solids(model: Model, point_radius: float) -> Iterator[Solid]:
             yield Solid(body, geom.position[None], point_radius, geom.color or palette.JOINT)
 
 
-def _facets(geom: Geom, body: int, color: palette.Color) -> Iterator[Solid]:
-    """The faces of a convex solid."""
-    assert geom.corners is not None
-    shape = polyhedron_of(geom.corners.tobytes(), f"geom {geom.name!r}")
+def _facets(geom: Geom, corners: Array, body: int, color: palette.Color) -> Iterator[Solid]:
+    """The faces of a convex or smooth solid."""
+    shape = polyhedron_of(corners.tobytes(), f"geom {geom.name!r}")
     places = shape.corners @ geom.rotation.T + geom.position
     for loop, normal in zip(shape.loops, shape.normals, strict=True):
         yield Solid(body, places[loop], 0.0, color, geom.rotation @ normal)
 
 
 def boxed(geom: Geom) -> Geom:
-    """The box around the corners of a convex solid; any other geom as it is."""
-    if geom.corners is None:
+    """The box around a convex or smooth solid; any other geom as it is."""
+    corners = outline(geom)
+    if corners is None:
         return geom
-    low, high = geom.corners.min(axis=0), geom.corners.max(axis=0)
+    low, high = corners.min(axis=0), corners.max(axis=0)
     middle = geom.position + geom.rotation @ ((low + high) / 2)
     return replace(geom, type="box", size=(high - low) / 2, position=middle)
 

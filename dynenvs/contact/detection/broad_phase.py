@@ -22,7 +22,17 @@ from dynenvs.contact.detection.geometry.spot import Point, back, column, dot
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import BroadView, Floats, Ints, ModelView, Records, StateView
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, HEIGHT_FIELD, NEAR, SPHERE
+from dynenvs.memory.records import (
+    BLOCK_FIELD,
+    BOX,
+    CAPSULE,
+    CONVEX,
+    CYLINDER,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    NEAR,
+    SPHERE,
+)
 
 ROOM = 0.5 * NEAR * (1.0 + 1e-9)  # by which a box around a solid is larger on each side [m]
 
@@ -161,13 +171,15 @@ def _enclose(broad: BroadView, solids: Records, shapes: Records) -> int:
     n = 0
     for k in range(solids.shape[0]):
         solid, shape = solids[k], shapes[k]
-        if solid.kind == HEIGHT_FIELD or solid.kind == BLOCK_FIELD:
+        if solid.kind in (HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE):
             continue
         size, R, c = solid.extent, shape.R, shape.center
         for a in range(3):
             half = size[0]
             if solid.kind == CAPSULE:
                 half += size[1] * abs(R[a, 2])
+            elif solid.kind >= CYLINDER:
+                half = solid.radius
             elif solid.kind == BOX:
                 half = size[0] * abs(R[a, 0]) + size[1] * abs(R[a, 1]) + size[2] * abs(R[a, 2])
             broad.boxes[k, 2 * a] = c[a] - half - ROOM
@@ -266,7 +278,7 @@ def is_near(pair: Any, a: Any, b: Any) -> bool:
         return False
     if pair.kind_b == CAPSULE:
         return not (pair.kind_a == CAPSULE and _side_by_side(pair, d, square, a.R, b.R))
-    if pair.kind_b == SPHERE or pair.kind_b == CONVEX:
+    if pair.kind_b == SPHERE or pair.kind_b == CONVEX or pair.kind_b >= CYLINDER:
         return True
     x, y, z = back(b.R, d)
     if pair.kind_b != BOX:

@@ -74,7 +74,7 @@ def find_hull_spots(packed: Bytes, buffer: Bytes, number: int, first: int) -> in
     elif pair.kind_b == HEIGHT_FIELD:
         _over_hills(pair, a, b, heights, open_polyhedron(hulls, pair.hull_a), w.spots, first)
     elif pair.kind_b == BLOCK_FIELD:
-        _over_blocks(pair, a, b, heights, hulls, room, w.spots, first)
+        over_blocks(_both, pair, a, b, heights, hulls, room, w.spots, first)
     else:
         _both(pair, a, b, hulls, room, w.spots, first)
     return FOUND
@@ -179,11 +179,12 @@ def _over_hills(
 
 
 @inlined
-def _over_blocks(
-    pair: Any, a: Any, b: Any, heights: Floats, hulls: Floats, room: Floats, spots: Records,
-    first: int,
+def over_blocks(
+    meet: Any, pair: Any, a: Any, b: Any, heights: Floats, hulls: Floats, room: Floats,
+    spots: Records, first: int,
 ) -> None:  # fmt: skip
-    """The treads of a block field, each of them a box (`box_blocks.py`)."""
+    """The treads of a block field, each of them a box (`box_blocks.py`), by what fills the slots of
+    A and a box: `meet(pair, a, b, hulls, room, spots, first)`."""
     count = pair.parts[0]
     each = pair.slots // (count * count)
     x, y, z = into(b, point(a.center))
@@ -202,6 +203,6 @@ def _over_blocks(
             h = block_height(pair, heights, k, l)
             foot = min(h, z - size) - 8.0 * size
             middle = stand(pair, b, blocks, window, h, foot, 8.0 * size)
-            _both(pair, a, b, hulls, room, spots, slots)
+            meet(pair, a, b, hulls, room, spots, slots)
             drop_hidden(pair, b, heights, h, middle, spots, slots, each)
             b.center[0], b.center[1], b.center[2] = c0, c1, c2

@@ -15,6 +15,7 @@ from dynenvs.contact.detection.geometry.height_field import solid_field
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
+from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import (
@@ -30,7 +31,16 @@ from dynenvs.memory.layout import (
     open_solids,
     open_workspace,
 )
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, FAR, HEIGHT_FIELD, SPHERE
+from dynenvs.memory.records import (
+    BLOCK_FIELD,
+    BOX,
+    CAPSULE,
+    CONVEX,
+    CYLINDER,
+    FAR,
+    HEIGHT_FIELD,
+    SPHERE,
+)
 
 FOUND = 0
 
@@ -74,7 +84,9 @@ def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
         discard(w.spots, start + entry.first, entry.slots)
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
-        if pair.kind_a == CONVEX or pair.kind_b == CONVEX:
+        if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
+            find_smooth_spots(packed, buffer, entry.pair, start + entry.first)
+        elif pair.kind_a == CONVEX or pair.kind_b == CONVEX:
             find_hull_spots(packed, buffer, entry.pair, start + entry.first)
         else:
             _find(pair, a, b, heights, w.spots, start + entry.first)

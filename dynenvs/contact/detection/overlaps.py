@@ -13,6 +13,7 @@ from dynenvs.contact.detection.detect import feature_near, measure_own_gaps
 from dynenvs.contact.detection.geometry.block_field import block_at, block_height
 from dynenvs.contact.detection.geometry.box_blocks import stand
 from dynenvs.contact.detection.geometry.overlap import overlap
+from dynenvs.contact.detection.geometry.smooth_solids import above
 from dynenvs.contact.detection.geometry.spot import into, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_poses
@@ -28,7 +29,7 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import BLOCK_FIELD, FAR, HEIGHT_FIELD
+from dynenvs.memory.records import BLOCK_FIELD, FAR, HALF_SPACE, HEIGHT_FIELD
 
 
 @kernel(seconds=10)
@@ -59,6 +60,8 @@ def measure_overlaps(packed: Bytes, row: Bytes, buffer: Bytes, depths: Floats) -
                 a.half[i], b.half[i] = pair.size_a[i], pair.size_b[i]
             if pair.kind_b == HEIGHT_FIELD:
                 depth = -_least_gap(m, w, k)
+            elif pair.kind_b == HALF_SPACE:
+                depth = -above(pair, a, b)
             elif pair.kind_b == BLOCK_FIELD:
                 depth = _in_blocks(pair, a, b, heights, hulls)
             elif _are_close(pair, a, b):

@@ -43,6 +43,7 @@ from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
     CONVEX,
+    CYLINDER,
     HALF_SPACE,
     HEIGHT_FIELD,
     INELASTIC,
@@ -72,7 +73,7 @@ def is_fast(m: ModelView, w: WorkspaceView, dt: float) -> bool:
         spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
         fastest = max(fastest, _fastest_point(m, w, i, spin))
         turns = turns or (spin * dt > TURN and m.bodies[i].uneven > 0.0)
-    far = LOOK if h.nhulls > 0 else NEAR
+    far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
     if h.integrator == MIDPOINT:
         far = min(far, h.thinnest)
     return bool(turns or 2.0 * dt * fastest > far)
@@ -91,7 +92,7 @@ def has_moved_far(m: ModelView, w: WorkspaceView) -> bool:
     """Whether a point of a body moves so far from `w.pose` to `w.pose_new` that it may be seen too
     late: what hits a thing may throw it faster than anything was before."""
     h = m.header[0]
-    far = LOOK if h.nhulls > 0 else NEAR
+    far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
     found = False
     for i in range(1, h.nb if h.np + h.nround > 0 else 0):
         a, b = w.pose[i], w.pose_new[i]
@@ -186,10 +187,11 @@ def _time_of_pair(
     one, other = solids[pair.solid_a], solids[pair.solid_b]
     u = minus(point(a.normal), point(b.normal))
     speed, turning = math.sqrt(dot(u, u)), a.hu + b.hu
-    over_field = pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD
+    over_field = pair.kind_b in (HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE)
     thick = one.inside + other.inside
     seen = SEEN if over_field else NEAR
-    if pair.kind_a == CONVEX or pair.kind_b == CONVEX:
+    hull = pair.kind_a == CONVEX or pair.kind_b == CONVEX
+    if hull or (pair.kind_b >= CYLINDER or (pair.kind_a >= CYLINDER and not over_field)):
         seen = min(seen, LOOK)
     way = dt * (speed + turning)
     turns = max(a.hv, b.hv) > TURN

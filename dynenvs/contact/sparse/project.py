@@ -156,7 +156,7 @@ def _mark_errors(
             continue
         x.p[i, 0] = announced - gap
         rows = 1
-        if contact.stick > 0 and contact.grounded:
+        if contact.stick > 0 and contact.grounded and contact.edges >= 0:
             contact.row = 3 * i
             tangential_errors(contact, w.pose, w.pose_new, speeds, dt, errors)
             rows += contact.stick

@@ -134,7 +134,8 @@ def _is_planar(builder: ModelBuilder, m: Any) -> bool:
     grounds = [geom for geom in geoms if geom.type == "half_space"]
     if any(abs(geom.rotation[1, 2]) > OUT_OF_PLANE for geom in grounds):
         return False
-    if any(geom.type in ("height_field", "box", "convex") for geom in geoms):
+    solids = ("height_field", "box", "convex", "cylinder", "ellipsoid")
+    if any(geom.type in solids for geom in geoms):
         return False
     try:
         check_plane(bodies)

@@ -15,7 +15,6 @@ from dynenvs.model.importing.compiled import Source, names, rotation
 from dynenvs.model.importing.shapes import (
     CYLINDER,
     ELLIPSOID,
-    HULLS,
     MESH,
     Shapes,
     color_of_geom,
@@ -27,6 +26,7 @@ MOST_IN_ALL = 20_000  # ... and of a file
 SHOWN = 3  # MuJoCo shows geoms of lower groups unless it is told otherwise
 CORNERS = 64  # of a cylinder or an ellipsoid
 DIGITS = 5  # points are kept to a hundredth of a millimetre
+SURFACES = (ELLIPSOID, CYLINDER, MESH)  # what is drawn as such where it touches nothing
 CLEAR = 0.05  # what is less opaque is not drawn
 
 
@@ -79,7 +79,7 @@ def _seen(m: Any) -> NDArray[np.bool_]:
     alpha = np.where(m.geom_matid < 0, m.geom_rgba[:, 3], 1.0)
     with_material = m.geom_matid >= 0
     alpha[with_material] = m.mat_rgba[m.geom_matid[with_material], 3]
-    shown = (m.geom_group < SHOWN) & (alpha > CLEAR) & np.isin(m.geom_type, HULLS)
+    shown = (m.geom_group < SHOWN) & (alpha > CLEAR) & np.isin(m.geom_type, SURFACES)
     return np.asarray(shown & ~geoms_that_touch(m))
 
 

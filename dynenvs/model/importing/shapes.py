@@ -8,7 +8,6 @@ or none, by condim 1) is given its own.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.hulls import ellipsoid, fewer_corners, hull_corners, prism
+from dynenvs.model.hulls import fewer_corners, hull_corners
 from dynenvs.model.importing.bodies import HINGE, SLIDE, Bodies, unusual
 from dynenvs.model.importing.compiled import (
     Source,
@@ -30,8 +29,7 @@ from dynenvs.model.importing.compiled import (
 from dynenvs.model.importing.losses import Losses
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
-HULLS = (ELLIPSOID, CYLINDER, MESH)  # become convex solids
-MOST_CORNERS = 64
+MOST_CORNERS = 64  # of the hull of a mesh
 OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other [m]
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
@@ -68,13 +66,15 @@ def add_shapes(
         }
         place = m.geom_pos[g] - bodies.offsets[b]
         name, body = shapes.names[g], bodies.names[b]
-        if touching[g] and m.geom_type[g] in HULLS:
+        if touching[g] and m.geom_type[g] == MESH:
             points, shapes.missed[g] = _corners(m, g, name)
             turn = rotation(m.geom_quat[g])
             builder.convex(name, body, points=points, position=place, rotation=turn, **options)
             shapes.carried[g] = True
         else:
-            shapes.carried[g] = _add(builder, m, g, name, body, place, options)
+            # Round ones that touch nothing are drawn as surfaces (`seen.py`)
+            unseen = m.geom_type[g] in (CYLINDER, ELLIPSOID) and not touching[g]
+            shapes.carried[g] = not unseen and _add(builder, m, g, name, body, place, options)
     for s, name in enumerate(names(m, "site", m.nsite)):
         b = int(m.site_bodyid[s])
         place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
@@ -107,6 +107,12 @@ def _add(
         builder.capsule(name, body, radius=float(size[0]), **ends, **options)
     elif kind == BOX:
         builder.box(name, body, half_size=size, position=place, rotation=turn, **options)
+    elif kind == ELLIPSOID:
+        builder.ellipsoid(name, body, radii=size, position=place, rotation=turn, **options)
+    elif kind == CYLINDER:
+        radius, half_length = float(size[0]), float(size[1])
+        options |= {"position": place, "rotation": turn}
+        builder.cylinder(name, body, radius=radius, half_length=half_length, **options)
     elif kind == FIELD and np.allclose(turn, np.eye(3), rtol=0.0, atol=LEVEL):
         field = int(m.geom_dataid[g])
         x, y, top, _ = m.hfield_size[field].tolist()
@@ -123,13 +129,7 @@ def _add(
 
 
 def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
-    """Corners of the hull of a geom in its own axes, and what they leave out [m]."""
-    if m.geom_type[g] == ELLIPSOID:
-        return ellipsoid(m.geom_size[g], MOST_CORNERS)
-    if m.geom_type[g] == CYLINDER:
-        radius, half_length, _ = m.geom_size[g].tolist()
-        sides = MOST_CORNERS // 2
-        return prism(radius, half_length, sides), radius * (1.0 - math.cos(math.pi / sides))
+    """Corners of the hull of a mesh in its own axes, and what they leave out [m]."""
     mesh = int(m.geom_dataid[g])
     at, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
     points = np.asarray(m.mesh_vert[at : at + count], dtype=np.float64)
@@ -271,15 +271,9 @@ def _note_losses(
     lost = touching & ~shapes.carried
     losses.add("turned height field geoms", where(lost & fields), "they touch nothing")
     losses.add("geoms of this shape", where(lost & ~fields), "they touch nothing")
-    for kind, what in (
-        (ELLIPSOID, "roundness of ellipsoids"),
-        (CYLINDER, "roundness of cylinders"),
-        (MESH, "all corners of meshes"),
-    ):
-        here = (m.geom_type == kind) & (shapes.missed > 0.0)
-        most = 1000.0 * float(shapes.missed.max(where=here, initial=0.0))
-        change = f"they have {MOST_CORNERS} corners; up to {most:.2g} mm are missing"
-        losses.add(what, where(here), change)
+    most = 1000.0 * float(shapes.missed.max(initial=0.0))
+    change = f"they have {MOST_CORNERS} corners; up to {most:.2g} mm are missing"
+    losses.add("all corners of meshes", where(shapes.missed > 0.0), change)
     losses.add(
         "triangles of height fields",
         where(shapes.carried & fields),

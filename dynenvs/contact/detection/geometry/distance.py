@@ -12,10 +12,11 @@ import math
 from typing import Any, NamedTuple
 
 from dynenvs.contact.detection.geometry.polyhedron import cross, minus, open_polyhedron, outermost
+from dynenvs.contact.detection.geometry.smooth_solids import outermost_smooth
 from dynenvs.contact.detection.geometry.spot import Point, along, back, column, dot, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, CYLINDER
 
 ROUNDS = 64
 PRECISE = 1e-12  # relative: by how much the square of a distance may still shrink
@@ -49,7 +50,7 @@ def distance(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     scale = math.sqrt(dot(between, between)) + a.half[0] + b.half[0]
     v = _corner(pair, a, b, hulls, between)
     simplex = Simplex(1, v, v, v, v)
-    radii = _radius(pair.kind_a, a) + _radius(pair.kind_b, b)
+    radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for _ in range(ROUNDS):
         length = math.sqrt(dot(v, v))
@@ -70,14 +71,14 @@ def distance(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
 @inlined
 def separation(pair: Any, a: Any, b: Any, hulls: Floats, n: Point) -> float:
     """By how much planes across the unit vector n, which leads from B to A, part them [m]."""
-    radii = _radius(pair.kind_a, a) + _radius(pair.kind_b, b)
+    radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
     return dot(n, _corner(pair, a, b, hulls, n)) - radii
 
 
 @inlined
-def _radius(kind: int, shape: Any) -> float:
+def radius_around(kind: int, shape: Any) -> float:
     """Of what is around a solid's core [m]."""
-    return 0.0 if kind in (BOX, CONVEX, BLOCK_FIELD) else shape.half[0]
+    return 0.0 if kind in (BOX, CONVEX, BLOCK_FIELD) or kind >= CYLINDER else shape.half[0]
 
 
 @inlined
@@ -94,6 +95,8 @@ def _support(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> Point:
     size, c = shape.half, point(shape.center)
     if kind == CONVEX:
         return outermost(open_polyhedron(hulls, at), shape, (1.0, 1.0, 1.0), n)
+    if kind >= CYLINDER:
+        return outermost_smooth(kind, shape, n)
     if kind == CAPSULE:
         axis = column(shape.R, 2)
         return along(c, size[1] if dot(axis, n) > 0.0 else -size[1], axis)

@@ -46,14 +46,24 @@ def hull_hull(
     a, b: placed in the world from `origin` on
     fine: their `fineness`
     """
-    within = fine * WITHIN
     separation, n = _axis(a, b, fine * BETTER)
     if separation > LOOK:
         return
-    back = (-n[0], -n[1], -n[2])
-    face_a, face_b = _face(a, back), _face(b, n)
-    if face_a < 0 or face_b < 0:
-        return
+    face_a, face_b = facing(a, (-n[0], -n[1], -n[2])), facing(b, n)
+    if face_a >= 0 and face_b >= 0:
+        clip(a, b, face_a, face_b, n, fine, origin, spots, first)
+
+
+@inlined
+def clip(
+    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, n: Point, fine: float, origin: Point,
+    spots: Records, first: int,
+) -> None:  # fmt: skip
+    """The slots of two faces that look at each other along n, from B to A.
+
+    A's face may be a line of two corners or a single one (`smooth_solids.py`).
+    """
+    back, within = (-n[0], -n[1], -n[2]), fine * WITHIN
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
     normal_a, normal_b = three(a.normals, face_a), three(b.normals, face_b)
     inward = (-normal_a[0], -normal_a[1], -normal_a[2])
@@ -63,15 +73,22 @@ def hull_hull(
         gap = dot(normal_b, p) - b.levels[face_b]
         if gap < NEAR * slant_b and within_face(b, face_b, p, n, within) and _looks(a, i, back):
             _fill(spots[first + i], p, normal_b, gap, origin)
-    for j in range(others):
+    for j in range(others if sides(a, face_a) > 2 else 0):
         p = three(b.corners, j)
         gap = dot(normal_a, p) - a.levels[face_a]
         over = gap < NEAR * slant_a and within_face(a, face_a, p, back, within)
         if over and _looks(b, j, n) and not _taken(a, spots, first, p, n, fine * SAME):
             _fill(spots[first + own + j], along(p, gap, inward), inward, gap, origin)
-    for side in range(sides(a, face_a)):
+    for side in range(_ways(a, face_a)):
         place = first + own + others + 2 * side
         _cross(a, b, face_a, face_b, side, n, within, origin, spots, place)
+
+
+@inlined
+def _ways(shape: Polyhedron, face: int) -> int:
+    """How many sides a face has; one if it is a line."""
+    count = sides(shape, face)
+    return count if count > 2 else count - 1
 
 
 @inlined
@@ -162,7 +179,7 @@ def _same_side(a: Point, b: Point, left: Point, right: Point) -> bool:
 
 
 @inlined
-def _face(shape: Polyhedron, n: Point) -> int:
+def facing(shape: Polyhedron, n: Point) -> int:
     """A face with all that is outermost along n, or -1; of several that which lies closest to it.
 
     How close, its three outermost corners tell, not how much it looks along n: what is near the
@@ -193,8 +210,8 @@ def _face(shape: Polyhedron, n: Point) -> int:
 
 @inlined
 def _looks(shape: Polyhedron, corner: int, n: Point) -> bool:
-    """Whether a corner belongs to a face that looks along n."""
-    found = False
+    """Whether a corner belongs to a face that looks along n; of a solid without edges each does."""
+    found = shape.edges.shape[0] == 0
     for e in range(0, shape.edges.shape[0], 4):
         if int(shape.edges[e]) == corner or int(shape.edges[e + 1]) == corner:
             for k in range(2):

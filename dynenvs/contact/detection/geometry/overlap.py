@@ -17,7 +17,7 @@ from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron
 from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX, CYLINDER
 
 ROUNDS = 8
 BEYOND = 0.01  # of the depth, by which A is moved further out than it takes
@@ -69,10 +69,14 @@ def _along_faces(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point
             faces = 6
         elif kind == CONVEX:
             faces = open_polyhedron(hulls, at).levels.shape[0]
+        elif kind >= CYLINDER:
+            faces = 2
         for f in range(faces):
             if kind in (BOX, BLOCK_FIELD):
                 sign = 1.0 - 2.0 * (f % 2)
                 n = along((0.0, 0.0, 0.0), sign, column(shape.R, f // 2))
+            elif kind >= CYLINDER:
+                n = along((0.0, 0.0, 0.0), 1.0 - 2.0 * f, column(shape.R, 2))
             else:
                 x, y, z = three(open_polyhedron(hulls, at).normals, f)
                 n = along((0.0, 0.0, 0.0), x, column(shape.R, 0))

@@ -1,0 +1,279 @@
+"""The slots of pairs in which one solid is smooth: a cylinder, cone or ellipsoid.
+
+Compiled apart, when a model first has such.  The direction that parts them best tells which patches
+look at each other (`geometry/parting.py`, `geometry/patch.py`).  Where one point of either solid is
+nearest, it is the contact.  Faces and lines that lie on each other touch at the corners of what
+they share, as those of polyhedra do (`geometry/hull_hull.py`), and two lines at their ends and
+where they cross.
+
+Slots: the nearest point; corners of A, corners of B, and two for each side of either.  Over a half
+space the `RIM` points of a patch, over a height field one more.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dynenvs.contact.detection.geometry.box_box import SAME, fineness, longest
+from dynenvs.contact.detection.geometry.distance import radius_around
+from dynenvs.contact.detection.geometry.height_field import ball_on
+from dynenvs.contact.detection.geometry.hull_hull import LOOK, clip
+from dynenvs.contact.detection.geometry.parting import part_best
+from dynenvs.contact.detection.geometry.patch import RIM, ROOM, Patch, patch
+from dynenvs.contact.detection.geometry.polyhedron import minus, sides, three
+from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
+from dynenvs.contact.detection.hulls import over_blocks
+from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Records,
+    open_hulls,
+    open_model,
+    open_pairs,
+    open_solids,
+    open_workspace,
+)
+from dynenvs.memory.records import (
+    BESIDE,
+    BLOCK_FIELD,
+    BOX,
+    CYLINDER,
+    FAR,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    NEAR,
+    NEAREST,
+    ON_LINE,
+)
+
+FOUND = 0
+TURNS = 4  # how often the patch over a hill is looked for anew
+ALIKE = 1.0 - 1e-12  # cosine between normals that are the same
+THERE = 1e-12  # further than the nearest point: beside it [m]
+PARALLEL = 1e-12  # squared sine between lines that do not cross
+
+
+@apart("int64(uint8[::1], uint8[::1], int64, int64)", "smooth", seconds=15)
+def find_smooth_spots(packed: Bytes, buffer: Bytes, number: int, first: int) -> int:
+    """Fill the slots of pair `number`, from `first` on, which come discarded.  Returns FOUND."""
+    m = open_model(packed)
+    w = open_workspace(m, buffer)
+    pairs, heights = open_pairs(m, packed)
+    _, shapes = open_solids(m, packed, buffer)
+    hulls, room = open_hulls(m, packed, buffer)
+    pair = pairs[number]
+    a, b = shapes[pair.solid_a], shapes[pair.solid_b]
+    if pair.kind_b == HALF_SPACE:
+        _on_plane(pair, a, b, hulls, room, w.spots, first)
+    elif pair.kind_b == HEIGHT_FIELD:
+        _over_hills(pair, a, b, heights, hulls, room, w.spots, first)
+    elif pair.kind_b == BLOCK_FIELD:
+        over_blocks(_meet, pair, a, b, heights, hulls, room, w.spots, first)
+    else:
+        _meet(pair, a, b, hulls, room, w.spots, first)
+    return FOUND
+
+
+@inlined
+def _on_plane(
+    pair: Any, a: Any, b: Any, hulls: Floats, room: Floats, spots: Records, first: int
+) -> None:
+    """The points of the patch over a half space."""
+    n, origin = column(b.R, 2), point(b.center)
+    own = patch(pair.kind_a, a, hulls, 0, (-n[0], -n[1], -n[2]), origin, room)
+    count = own.shape.corners.shape[0] // 3
+    for k in range(count):
+        p = three(own.shape.corners, k)
+        spot = spots[first + k]
+        _fill(spot, p, n, dot(n, p), origin)
+        if count > 2:
+            spot.edges = 0 if not own.single else (NEAREST if k == 0 else BESIDE)
+        else:  # what rolls about a centre above it moves with that
+            spot.radius = own.first_bend if k == 0 else own.last_bend
+            for i in range(3):
+                spot.center[i] += spot.radius * n[i]
+
+
+@inlined
+def _over_hills(
+    pair: Any, a: Any, b: Any, heights: Floats, hulls: Floats, room: Floats, spots: Records,
+    first: int,
+) -> None:  # fmt: skip
+    """The points of the patch over a height field, and one or two between them."""
+    origin = (0.0, 0.0, 0.0)
+    spot, foot = spots[first], point(a.center)
+    for _ in range(TURNS):
+        ball_on(pair, b, heights, spot, foot, 0.0)
+        n = point(spot.normal)
+        own = patch(pair.kind_a, a, hulls, 0, (-n[0], -n[1], -n[2]), origin, room)
+        foot = own.outermost
+    count = own.shape.corners.shape[0] // 3
+    for k in range(count):
+        ball_on(pair, b, heights, spots[first + k], three(own.shape.corners, k), 0.0)
+        if count == 2:
+            spots[first + k].edges = ON_LINE
+        elif own.single:
+            spots[first + k].edges = NEAREST if k == 0 else BESIDE
+    if count == 2:
+        p, q = three(own.shape.corners, 0), three(own.shape.corners, 1)
+        for k in range(1, 4):
+            between = along(p, 0.25 * k, minus(q, p))
+            ball_on(pair, b, heights, spots[first + 1 + k], between, 0.0)
+            spots[first + 1 + k].edges = ON_LINE
+    elif count > 2:
+        p, q = three(own.shape.corners, 0), three(own.shape.corners, RIM // 2)
+        middle = along(p, 0.5, minus(q, p))
+        ball_on(pair, b, heights, spots[first + count], middle, 0.0)
+
+
+@kernel
+def _meet(
+    pair: Any, a: Any, b: Any, hulls: Floats, room: Floats, spots: Records, first: int
+) -> None:
+    """Two solids, of which B may be a block of a field."""
+    gap, n = part_best(pair, a, b, hulls)
+    if gap > LOOK:
+        return
+    origin, radius = point(b.center), radius_around(pair.kind_a, a)
+    one = patch(pair.kind_a, a, hulls, pair.hull_a, (-n[0], -n[1], -n[2]), origin, room)
+    used = ROOM
+    if one.shape.edges.shape[0] > 0:
+        used = one.shape.corners.shape[0] + one.shape.normals.shape[0] + one.shape.levels.shape[0]
+    other = patch(pair.kind_b, b, hulls, pair.hull_b, n, origin, room[used:])
+    fine = fineness(_size(pair.kind_a, a), _size(pair.kind_b, b))
+    _clip(one, other, n, fine, origin, spots, first + 1)
+    if one.single or other.single:
+        p = one.outermost if one.single else along(other.outermost, gap + radius, n)
+        if not _stands_there(spots, first + 1, first + pair.slots, p, n, fine * SAME, origin):
+            _fill(spots[first], p, n, gap + radius, origin)
+    line = _on_line(pair.kind_a, one) or _on_line(pair.kind_b, other)
+    rim = _on_rim(pair.kind_a, one) or _on_rim(pair.kind_b, other)
+    for k in range(first, first + pair.slots):
+        if spots[k].gap < FAR:
+            spots[k].gap -= radius
+            spots[k].radius = radius
+            if rim and spots[k].edges == 0:
+                spots[k].edges = NEAREST if spots[k].gap <= gap + THERE else BESIDE
+            elif line and spots[k].edges == 0:
+                spots[k].edges = ON_LINE
+
+
+@inlined
+def _on_line(kind: int, own: Patch) -> bool:
+    """Whether a patch is the line along the side of a smooth solid."""
+    return kind >= CYLINDER and sides(own.shape, own.face) == 2
+
+
+@inlined
+def _on_rim(kind: int, own: Patch) -> bool:
+    """Whether the rim of a smooth solid, or what has none, is nearest."""
+    return kind >= CYLINDER and own.single and sides(own.shape, own.face) != 2
+
+
+@inlined
+def _stands_there(
+    spots: Records, first: int, last: int, p: Point, n: Point, same: float, origin: Point
+) -> bool:
+    """Whether a slot has the nearest point p already, along n; those along others are discarded.
+
+    Where a rim leans over an edge, the normal of neither face is that of the contact.
+    """
+    found = False
+    for k in range(first, last):
+        away = minus(minus(point(spots[k].center), origin), p)
+        if spots[k].gap < FAR and dot(away, away) < same * same:
+            if dot(point(spots[k].normal), n) > ALIKE and not found:
+                found = True
+            else:
+                spots[k].gap = FAR
+    return found
+
+
+@inlined
+def _size(kind: int, shape: Any) -> float:
+    """A length of a solid, for tolerances [m]."""
+    return longest(shape.half) if kind in (BOX, BLOCK_FIELD) else shape.half[0]
+
+
+@inlined
+def _clip(
+    one: Patch, other: Patch, n: Point, fine: float, origin: Point, spots: Records, first: int
+) -> None:
+    """What two patches share along n, from B to A.  Points share nothing but the nearest point."""
+    if one.face < 0 or other.face < 0:
+        return
+    few, many = sides(one.shape, one.face), sides(other.shape, other.face)
+    if few == 1 or many == 1:
+        return
+    if few == 2 and many == 2:
+        _two_lines(one, other, n, origin, spots, first)
+    elif many > 2:
+        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, spots, first)
+    else:
+        back = (-n[0], -n[1], -n[2])
+        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, spots, first)
+        count = (one.shape.corners.shape[0] + other.shape.corners.shape[0]) // 3 + 2 * many
+        for k in range(first, first + count):
+            if spots[k].gap < FAR:
+                _turn_over(spots[k])
+
+
+@inlined
+def _turn_over(spot: Any) -> None:
+    """A slot of B against A as one of A against B."""
+    for k in range(3):
+        spot.center[k] -= spot.gap * spot.normal[k]
+        spot.normal[k] = -spot.normal[k]
+
+
+@inlined
+def _two_lines(
+    one: Patch, other: Patch, n: Point, origin: Point, spots: Records, first: int
+) -> None:
+    """Lines along the sides of two solids: the ends of each over the other, and where they cross.
+
+    An end meets the round side behind the other line: the distance from its centre of curvature.
+    """
+    back = (-n[0], -n[1], -n[2])
+    for k in range(2):
+        _end(three(one.shape.corners, k), other, n, origin, spots[first + k])
+        spot = spots[first + 2 + k]
+        _end(three(other.shape.corners, k), one, back, origin, spot)
+        if spot.gap < FAR:
+            _turn_over(spot)
+    p, r = three(one.shape.corners, 0), three(other.shape.corners, 0)
+    u, v = minus(three(one.shape.corners, 1), p), minus(three(other.shape.corners, 1), r)
+    uu, uv, vv = dot(u, u), dot(u, v), dot(v, v)
+    square = uu * vv - uv * uv
+    if square > PARALLEL * uu * vv:
+        d = minus(p, r)
+        s = (uv * dot(v, d) - vv * dot(u, d)) / square
+        t = (uu * dot(v, d) - uv * dot(u, d)) / square
+        if 0.0 <= s <= 1.0 and 0.0 <= t <= 1.0:
+            p, r = along(p, s, u), along(r, t, v)
+            _fill(spots[first + 4], p, n, dot(n, minus(p, r)), origin)
+
+
+@inlined
+def _end(p: Point, line: Patch, n: Point, origin: Point, spot: Any) -> None:
+    """The end p of a line over another one, which faces it along n."""
+    q = three(line.shape.corners, 0)
+    way = minus(three(line.shape.corners, 1), q)
+    t = dot(minus(p, q), way) / dot(way, way)
+    if t < 0.0 or t > 1.0:
+        return
+    bend = line.first_bend + t * (line.last_bend - line.first_bend)
+    d = along(minus(p, along(q, t, way)), bend, n)
+    length = math.sqrt(dot(d, d))
+    if length > 0.0 and length - bend < NEAR:
+        normal = (d[0] / length, d[1] / length, d[2] / length)
+        _fill(spot, p, normal, length - bend, origin)
+
+
+@inlined
+def _fill(spot: Any, p: Point, n: Point, gap: float, origin: Point) -> None:
+    spot.gap, spot.radius, spot.edges = gap, 0.0, 0
+    for k in range(3):
+        spot.center[k], spot.normal[k] = p[k] + origin[k], n[k]
