@@ -8,7 +8,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dynenvs import ModelBuilder, World, Worlds, free, revolute, spherical
+import dynenvs
+from dynenvs import ModelBuilder, World, Worlds, free, prismatic, revolute, spherical
 from dynenvs.model.hulls import prism
 
 CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
@@ -159,3 +160,54 @@ def test_boxes_that_tumble_end_outside_of_all(ground: str, bar: float) -> None:
             found = world.certificate()
             assert found.deepest <= bar, (seed, found)
         assert world.diagnostics.degraded == 0
+
+
+def test_audits_tell_what_steps_do_not_see() -> None:
+    """Tumbling cans: hardly within each other; and a fast chain, which Euler's rule drives on."""
+    builder = ModelBuilder().half_space("floor")
+    for k in range(3):
+        builder.body(f"can {k}", joint=free(), density=500.0)
+        builder.cylinder(f"can {k}", f"can {k}", radius=0.05, half_length=0.06)
+    cans = World(builder.build(), timestep=0.005, audit_every=2)
+    cans.reset([0, 0, 0.1, 0.9, 0.3, 0.3, 0.1, 0, 0, 0.3, 1, 0, 0, 0, 0.05, 0, 0.5, 1, 1, 0, 0])
+    cans.step(steps=200)
+    told = cans.diagnostics
+    assert told.audits == 100
+    assert 0.0 < told.deepest < 1e-5
+    assert told.gained < 1e-3
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    builder.body("a", joint=spherical(), mass=1.0, com=(0.3, 0, 0), inertia=(0.01, 0.02, 0.03))
+    builder.body("b", parent="a", joint=revolute(position=(0.6, 0, 0)), mass=1.0, com=(0.2, 0.1, 0))
+    chain = World(builder.build(), timestep=0.01, audit_every=1)
+    chain.reset(v=[3.0, 2.0, 10.0, 7.0])
+    before = dynenvs.totals(chain.model, chain.q, chain.v).energy
+    chain.step(steps=20)
+    assert chain.diagnostics.gained > 1e-5 * before
+    assert chain.diagnostics.beyond > 0
+
+
+def test_an_audit_counts_work_and_changes_nothing() -> None:
+    """A cart that is pushed from rest gains what the force gives it, and no more."""
+    builder = ModelBuilder().half_space("floor")
+    builder.body("cart", joint=prismatic(axis=(1, 0, 0), position=(0, 0, 1)), mass=2.0)
+    ends = []
+    for every in (0, 1):
+        world = World(builder.build(), timestep=0.01, audit_every=every)
+        world.step([3.0], steps=100)
+        ends.append((world.q.copy(), world.v.copy()))
+    assert world.diagnostics.audits == 100
+    assert world.diagnostics.gained < 1e-12
+    assert world.diagnostics.beyond == 0
+    np.testing.assert_array_equal(ends[0], ends[1])
+
+
+def test_what_overlaps_from_the_start_is_named() -> None:
+    builder = ModelBuilder().half_space("floor")
+    solid(builder, "box", "box")
+    world = World(builder.build(), timestep=0.01, audit_every=1)
+    world.reset(at(0.05))
+    world.step(steps=3)
+    assert world.overlapping == ("box and floor",)
+    assert world.diagnostics.deepest == 0.0
+    with pytest.raises(ValueError, match="audit_every must be a whole number"):
+        world.audit_every = -1

@@ -94,6 +94,18 @@ def _measure(
     return kinetic, potential, center_of_mass(m, w, c)
 
 
+def measure_energy(model: Model, row: Bytes, buffer: Bytes) -> tuple[float, float]:
+    """Kinetic and potential energy [J] of a world's state, as of `Totals`.
+
+    Args:
+        model: of the world.
+        row: its state.
+        buffer: a workspace of the model, which is written to.
+    """
+    kinetic, potential, _ = _measure(model.packed, row, buffer, np.zeros(6), np.zeros(3))
+    return kinetic, potential
+
+
 class Totals(NamedTuple):
     """Mechanical totals of a state."""
 

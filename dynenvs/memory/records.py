@@ -288,6 +288,12 @@ STATUS = record_type(
         ("residual", "f8"),  # worst certificate residual since the counters were cleared
         ("opened", "f8"),  # largest opening of a closed loop at the end of a part [m, rad]
         ("overrun", "f8"),  # ... and how far a joint was beyond its stops there [rad, m]
+        # Of audited steps (`dynenvs.simulation.audit`): how many, how many of these were beyond
+        # their bounds, the deepest overlap [m], and the most energy gained [J]
+        ("audits", "i8"),
+        ("beyond", "i8"),
+        ("deepest", "f8"),
+        ("gained", "f8"),
         ("solves", "i8"),
         # How often each rung of the ladder was asked for an answer to a problem (of an island, or
         # of all contacts), and how often it gave one

@@ -246,7 +246,7 @@ def _smooth_slots(a: Geom, b: Geom) -> tuple[int, int]:
         few = {POINT: 1, SPHERE: 1, CAPSULE: 2}.get(geom.kind, RIM)
         corners += few if shape is None else len(shape.corners)
         sides = max(sides, few if shape is None else shape.sides)
-    return 1 + corners + 2 * sides, MOST_SIDES
+    return 1 + corners + 4 * sides, MOST_SIDES
 
 
 def _slots(a: Geom, b: Geom, parts: tuple[int, ...]) -> tuple[int, int]:

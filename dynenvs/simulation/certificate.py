@@ -11,6 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynenvs.contact.assembly.closing import closure
 from dynenvs.contact.detection.overlaps import measure_overlaps
@@ -31,33 +32,48 @@ class Certificate(NamedTuple):
     loop: str
 
 
-def certify(model: Model, row: Bytes, buffer: Bytes) -> Certificate:
+def certify(
+    model: Model, row: Bytes, buffer: Bytes, hidden: NDArray[np.bool_] | None = None
+) -> Certificate:
     """The certificate of a world at its positions.
 
     Args:
         model: of the world.
         row: the world's state.
         buffer: a workspace of the model, which is written to.
+        hidden: whether overlaps of each feature are left out, shape (npoints + np,).
     """
     q: Floats = row.view(model.state_dtype)[0]["q"]
-    return Certificate(
-        *_deepest(model, row, buffer), *_overrun(model, q), *_opened(model, q, buffer)
-    )
+    depths = depths_of(model, row, buffer)
+    if hidden is not None:
+        depths[hidden] = 0.0
+    return Certificate(*_deepest(model, depths), *_overrun(model, q), *_opened(model, q, buffer))
 
 
-def _deepest(model: Model, row: Bytes, buffer: Bytes) -> tuple[float, str]:
-    """The deepest pair: by distances of its solids, which know nothing of the contacts' slots."""
-    points, pairs = int(model.header.npoints), int(model.header.np)
-    depths = np.zeros(points + pairs)
+def depths_of(model: Model, row: Bytes, buffer: Bytes) -> Floats:
+    """How deep the parts of all features are in each other [m], shape (npoints + np,).
+
+    By distances of solids, which know nothing of the contacts' slots.
+    """
+    depths = np.zeros(int(model.header.npoints) + int(model.header.np))
     call = model.packed, row, buffer, depths
     prepare_once("the certificate of worlds", measure_overlaps, call)
     measure_overlaps(*call)
+    return depths
+
+
+def names_of(model: Model, feature: int) -> str:
+    """The geoms of a feature."""
+    record: Any = model.features[feature]
+    return f"{model.geoms[record.geom_a].name} and {model.geoms[record.geom_b].name}"
+
+
+def _deepest(model: Model, depths: Floats) -> tuple[float, str]:
+    """The deepest pair."""
     worst = int(np.argmax(depths)) if len(depths) else 0
     if not len(depths) or not depths[worst] > 0.0:
         return 0.0, ""
-    feature: Any = model.features[worst]
-    geoms = model.geoms[feature.geom_a].name, model.geoms[feature.geom_b].name
-    return float(depths[worst]), " and ".join(geoms)
+    return float(depths[worst]), names_of(model, worst)
 
 
 def _overrun(model: Model, q: Floats) -> tuple[float, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 BOUNDS = "residual", "opened", "overrun"
+AUDITED = "audits", "beyond", "deepest", "gained"
 COUNTERS = "solves", "pivots", "degraded", "failed", "overflow"
 
 
@@ -45,6 +46,12 @@ class Diagnostics(NamedTuple):
     failed: int
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
     rungs: Rungs
+    audits: int  # steps that `World.audit_every` had audited ...
+    beyond: int  # ... those that ended above 1e-9 m or rad, or gained above 1e-6 of their energy
+    deepest: float  # deepest overlap at the end of an audited step, of what was apart before [m]
+    # Most energy that an audited step gained beyond the work of its actuators [J]; NaN where belts,
+    # kinematic bodies or wrenches do work, too
+    gained: float
 
 
 def read_diagnostics(status: Any) -> Diagnostics:
@@ -55,5 +62,7 @@ def read_diagnostics(status: Any) -> Diagnostics:
         opened=float(status["opened"]),
         overrun=float(status["overrun"]),
         rungs=Rungs(*(Rung(int(a), int(b)) for a, b in zip(asked, answered, strict=True))),
-        **{name: int(status[name]) for name in COUNTERS},
+        **{name: int(status[name]) for name in (*COUNTERS, "audits", "beyond")},
+        deepest=float(status["deepest"]),
+        gained=float(status["gained"]),
     )

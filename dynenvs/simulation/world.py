@@ -18,6 +18,7 @@ from dynenvs.model.contact_options import cone_code, cone_name, direction_counts
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
+from dynenvs.simulation.audit import Audit
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, put, take
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
@@ -62,6 +63,7 @@ class World:
         directions: of each friction pyramid in this world: even, from 4 to the model's number,
             which it is if None.
         integrator: "euler" or "midpoint" (`ModelBuilder` tells of both); the model's if None.
+        audit_every: of how many steps one is audited (`World.audit_every`); none if 0.
 
     Raises:
         ValueError: no such step, cone, number of directions or integrator.
@@ -84,10 +86,13 @@ class World:
         directions: int | None = None,
         integrator: str | None = None,
         budget: int = BUDGET,
+        audit_every: int = 0,
     ) -> None:
         if not isinstance(model, Model):
             raise ValueError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r}")
         self.model = model if integrator is None else model.with_integrator(integrator)
+        self._every = 0
+        self._audit: Audit | None = None
         self.timestep = self.model.timestep if timestep is None else timestep
         self._hold(self.model.states(1))
         self.q, self.v = start(self.model, None, None)
@@ -96,6 +101,7 @@ class World:
         if directions is not None:
             self.directions = directions
         self.budget = budget
+        self.audit_every = audit_every
 
     def _hold(self, rows: NDArray[Any]) -> None:
         """Take over a state, and make what is worked out anew in every step."""
@@ -251,6 +257,29 @@ class World:
         self._rows["status"]["budget"] = count
 
     @property
+    def audit_every(self) -> int:
+        """Of how many steps one is audited; 0: none.  May be set at any time.
+
+        An audit measures what a step's own equations do not see: how deep anything is in anything
+        else, by distances of solids, and how much energy the step gained.  `diagnostics` tells the
+        worst (`deepest`, `gained`) and how many steps were beyond their bounds (`beyond`).  What
+        overlaps when it is set, or after a `reset`, is left out: `overlapping` names it.
+        """
+        return self._every
+
+    @audit_every.setter
+    def audit_every(self, every: int) -> None:
+        if not isinstance(every, numbers.Integral) or isinstance(every, bool) or every < 0:
+            raise ValueError(f"audit_every must be a whole number from 0 on, got {every!r}")
+        self._every = int(every)
+        self._audit = Audit(self.model, self._every) if every else None
+
+    @property
+    def overlapping(self) -> tuple[str, ...]:
+        """The pairs of geoms that overlapped when audits began, and are left out of them."""
+        return () if self._audit is None else self._audit.left_out
+
+    @property
     def mass_scale(self) -> Floats:
         """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
         self._written = True
@@ -278,6 +307,7 @@ class World:
         self._rows[:] = self.model.states(1)
         status["cone"], status["polygon"], status["budget"] = kept
         self.q[:], self.v[:] = q, v
+        self.audit_every = self._every  # begins anew
 
     @property
     def tau(self) -> Floats:
@@ -329,7 +359,9 @@ class World:
             self._prepared = True
         start_totals(self._rows, model)
         call = self._call()
+        audit = self._audit
         for _ in range(steps):
+            before = None if audit is None else audit.begin(self.model, self._row)
             done = step(*call)
             while done == STEP_FULL:
                 self._make_room()
@@ -337,6 +369,9 @@ class World:
                 done = step(*call)
             if done != DONE:
                 raise SimulationError(self._failure())
+            if audit is not None and before is not None:
+                drive = self._rows["drive"][0] if self._servos else self._tau
+                audit.take(self.model, self._row, before, drive, self._timestep)
         if self._servos and self._controls[0, 0] and steps:
             self._tau[:] = self._rows["drive"][0]
 

@@ -114,8 +114,8 @@ class PusherEnv(MujocoEnv):
 
     ## What is different
 
-    The object is a prism of 32 sides, 0.24 mm within the cylinder; contact begins at touch, not
-    2 mm before; stops are hard; velocities are stepped by the semi-implicit Euler rule.
+    Contact begins at touch, not 2 mm before; stops are hard; velocities are stepped by the
+    semi-implicit Euler rule.
     """
 
     task_type = PusherTask

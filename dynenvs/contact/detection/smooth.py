@@ -6,7 +6,8 @@ nearest, it is the contact.  Faces and lines that lie on each other touch at the
 they share, as those of polyhedra do (`geometry/hull_hull.py`), and two lines at their ends and
 where they cross.
 
-Slots: the nearest point; corners of A, corners of B, and two for each side of either.  Over a half
+Slots: the nearest point; corners of A, corners of B, two for each side of either, and two more
+where sides cross the rim of a disc.  Over a half
 space the `RIM` points of a patch, over a height field one more.
 """
 
@@ -16,12 +17,11 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.box_box import SAME, fineness, longest
-from dynenvs.contact.detection.geometry.distance import radius_around
 from dynenvs.contact.detection.geometry.height_field import ball_on
 from dynenvs.contact.detection.geometry.hull_hull import LOOK, clip
 from dynenvs.contact.detection.geometry.parting import part_best
 from dynenvs.contact.detection.geometry.patch import RIM, ROOM, Patch, patch
-from dynenvs.contact.detection.geometry.polyhedron import minus, sides, three
+from dynenvs.contact.detection.geometry.polyhedron import corner_of, minus, sides, three
 from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
 from dynenvs.contact.detection.hulls import over_blocks
 from dynenvs.jit.compiled import apart, inlined, kernel
@@ -52,6 +52,7 @@ FOUND = 0
 TURNS = 4  # how often the patch over a hill is looked for anew
 ALIKE = 1.0 - 1e-12  # cosine between normals that are the same
 THERE = 1e-12  # further than the nearest point: beside it [m]
+ON_RIM = 1e-6  # relative: how far within a rim a corner is beside it
 PARALLEL = 1e-12  # squared sine between lines that do not cross
 
 
@@ -82,7 +83,8 @@ def _on_plane(
 ) -> None:
     """The points of the patch over a half space."""
     n, origin = column(b.R, 2), point(b.center)
-    own = patch(pair.kind_a, a, hulls, 0, (-n[0], -n[1], -n[2]), origin, room)
+    down = (-n[0], -n[1], -n[2])
+    own = patch(pair.kind_a, a, hulls, 0, down, (0.0, 0.0, 0.0), origin, room)
     count = own.shape.corners.shape[0] // 3
     for k in range(count):
         p = three(own.shape.corners, k)
@@ -107,7 +109,8 @@ def _over_hills(
     for _ in range(TURNS):
         ball_on(pair, b, heights, spot, foot, 0.0)
         n = point(spot.normal)
-        own = patch(pair.kind_a, a, hulls, 0, (-n[0], -n[1], -n[2]), origin, room)
+        down = (-n[0], -n[1], -n[2])
+        own = patch(pair.kind_a, a, hulls, 0, down, origin, origin, room)
         foot = own.outermost
     count = own.shape.corners.shape[0] // 3
     for k in range(count):
@@ -136,24 +139,27 @@ def _meet(
     gap, n = part_best(pair, a, b, hulls)
     if gap > LOOK:
         return
-    origin, radius = point(b.center), radius_around(pair.kind_a, a)
-    one = patch(pair.kind_a, a, hulls, pair.hull_a, (-n[0], -n[1], -n[2]), origin, room)
+    origin = point(b.center)
+    out, way = (-n[0], -n[1], -n[2]), minus(origin, point(a.center))
+    one = patch(pair.kind_a, a, hulls, pair.hull_a, out, way, origin, room)
     used = ROOM
     if one.shape.edges.shape[0] > 0:
         used = one.shape.corners.shape[0] + one.shape.normals.shape[0] + one.shape.levels.shape[0]
-    other = patch(pair.kind_b, b, hulls, pair.hull_b, n, origin, room[used:])
+    back = (-way[0], -way[1], -way[2])
+    other = patch(pair.kind_b, b, hulls, pair.hull_b, n, back, origin, room[used:])
     fine = fineness(_size(pair.kind_a, a), _size(pair.kind_b, b))
     _clip(one, other, n, fine, origin, spots, first + 1)
     if one.single or other.single:
-        p = one.outermost if one.single else along(other.outermost, gap + radius, n)
+        p = one.outermost if one.single else along(other.outermost, gap, n)
         if not _stands_there(spots, first + 1, first + pair.slots, p, n, fine * SAME, origin):
-            _fill(spots[first], p, n, gap + radius, origin)
+            _fill(spots[first], p, n, gap, origin)
     line = _on_line(pair.kind_a, one) or _on_line(pair.kind_b, other)
     rim = _on_rim(pair.kind_a, one) or _on_rim(pair.kind_b, other)
     for k in range(first, first + pair.slots):
         if spots[k].gap < FAR:
-            spots[k].gap -= radius
-            spots[k].radius = radius
+            spots[k].radius = one.ball
+            for i in range(3):
+                spots[k].center[i] += one.ball * spots[k].normal[i]
             if rim and spots[k].edges == 0:
                 spots[k].edges = NEAREST if spots[k].gap <= gap + THERE else BESIDE
             elif line and spots[k].edges == 0:
@@ -209,15 +215,72 @@ def _clip(
         return
     if few == 2 and many == 2:
         _two_lines(one, other, n, origin, spots, first)
-    elif many > 2:
+        return
+    own, others = one.shape.corners.shape[0] // 3, other.shape.corners.shape[0] // 3
+    sides_at = first + own + others
+    rims_at = sides_at + 2 * max(few, many)
+    if many > 2:
         clip(one.shape, other.shape, one.face, other.face, n, fine, origin, spots, first)
+        if one.radius > 0.0:
+            _over_disc(one, other, n, origin, spots, first + own, rims_at)
+        if other.radius > 0.0:
+            _over_disc(other, one, n, origin, spots, first, rims_at)
     else:
         back = (-n[0], -n[1], -n[2])
         clip(other.shape, one.shape, other.face, one.face, back, fine, origin, spots, first)
-        count = (one.shape.corners.shape[0] + other.shape.corners.shape[0]) // 3 + 2 * many
-        for k in range(first, first + count):
+        for k in range(first, sides_at + 2 * many):
             if spots[k].gap < FAR:
                 _turn_over(spots[k])
+        if one.radius > 0.0:
+            _over_disc(one, other, n, origin, spots, first, rims_at)
+
+
+@inlined
+def _over_disc(
+    disc: Patch, face: Patch, n: Point, origin: Point, spots: Records, corners_at: int, rims_at: int
+) -> None:
+    """What of a face is over a disc, of which clipping knows a polygon alone: corners, and where
+    sides cross the rim.
+
+    n: from B to A; corners_at, rims_at: first slots of the face's corners, and of its sides
+    """
+    up = three(disc.shape.normals, 0)
+    for side in range(sides(face.shape, face.face)):
+        k = corner_of(face.shape, face.face, side)
+        p = three(face.shape.corners, k)
+        q = three(face.shape.corners, corner_of(face.shape, face.face, side + 1))
+        a, b = _cast(p, disc.middle, up, n), minus(q, p)
+        b = along(b, -dot(b, up) / dot(n, up), n)
+        ab, bb, rest = dot(a, b), dot(b, b), dot(a, a) - disc.radius * disc.radius
+        # Those on the rim stand on its own points
+        if rest < -ON_RIM * disc.radius * disc.radius and spots[corners_at + k].gap == FAR:
+            _stand(spots[corners_at + k], p, disc, up, n, origin)
+        root = ab * ab - bb * rest
+        if face.radius > 0.0 or not root > 0.0:
+            continue
+        root = math.sqrt(root)
+        for way in range(2):
+            t = (-ab + root * (2.0 * way - 1.0)) / bb
+            if 0.0 < t < 1.0:
+                x = along(p, t, minus(q, p))
+                _stand(spots[rims_at + 2 * side + way], x, disc, up, n, origin)
+
+
+@inlined
+def _cast(p: Point, middle: Point, up: Point, n: Point) -> Point:
+    """Where p, cast along n on a disc, is from its middle."""
+    d = minus(p, middle)
+    return along(d, -dot(d, up) / dot(n, up), n)
+
+
+@inlined
+def _stand(spot: Any, p: Point, disc: Patch, up: Point, n: Point, origin: Point) -> None:
+    """A point of the other solid over a disc, which is of A if it looks against n."""
+    gap = dot(minus(p, disc.middle), up)
+    if dot(up, n) > 0.0:
+        _fill(spot, p, up, gap, origin)
+    else:
+        _fill(spot, along(p, -gap, up), (-up[0], -up[1], -up[2]), gap, origin)
 
 
 @inlined
@@ -238,9 +301,9 @@ def _two_lines(
     """
     back = (-n[0], -n[1], -n[2])
     for k in range(2):
-        _end(three(one.shape.corners, k), other, n, origin, spots[first + k])
+        _end(three(one.shape.corners, k), one.ball, other, n, origin, spots[first + k])
         spot = spots[first + 2 + k]
-        _end(three(other.shape.corners, k), one, back, origin, spot)
+        _end(three(other.shape.corners, k), 0.0, one, back, origin, spot)
         if spot.gap < FAR:
             _turn_over(spot)
     p, r = three(one.shape.corners, 0), three(other.shape.corners, 0)
@@ -257,19 +320,20 @@ def _two_lines(
 
 
 @inlined
-def _end(p: Point, line: Patch, n: Point, origin: Point, spot: Any) -> None:
-    """The end p of a line over another one, which faces it along n."""
+def _end(p: Point, ball: float, line: Patch, n: Point, origin: Point, spot: Any) -> None:
+    """The end p of a line, of a ball or of none, over another one, which faces it along n."""
     q = three(line.shape.corners, 0)
     way = minus(three(line.shape.corners, 1), q)
     t = dot(minus(p, q), way) / dot(way, way)
     if t < 0.0 or t > 1.0:
         return
     bend = line.first_bend + t * (line.last_bend - line.first_bend)
-    d = along(minus(p, along(q, t, way)), bend, n)
+    d = along(minus(p, along(q, t, way)), bend + ball, n)
     length = math.sqrt(dot(d, d))
-    if length > 0.0 and length - bend < NEAR:
+    gap = length - bend - ball
+    if length > 0.0 and gap < NEAR:
         normal = (d[0] / length, d[1] / length, d[2] / length)
-        _fill(spot, p, normal, length - bend, origin)
+        _fill(spot, along(along(p, ball, n), -ball, normal), normal, gap, origin)
 
 
 @inlined

@@ -36,6 +36,7 @@ RIM = 8  # as `dynenvs.model.pairs.RIM`
 # Sine or cosine below which a disc or a line lies flat on what it faces: its outermost point is
 # not one, but all of them
 EVEN = 1e-6
+ASIDE = 0.01  # of its radius, from which a disc that lies flat turns its first point to the other
 STEEP = 0.5  # cosine between the axis and what is faced from which a cylinder shows its end
 ROOM = 40  # numbers that a patch of a smooth solid takes
 
@@ -51,20 +52,25 @@ class Patch(NamedTuple):
     # that moves straight on where it rolls [m]
     first_bend: float
     last_bend: float
+    middle: Point  # of a disc; its radius, or 0 of what is none [m]
+    radius: float
+    ball: float  # radius of a sphere or capsule, or 0 [m]
 
 
 @kernel
 def patch(
-    kind: int, shape: Any, hulls: Floats, at: int, n: Point, origin: Point, room: Floats
-) -> Patch:
+    kind: int, shape: Any, hulls: Floats, at: int, n: Point, toward: Point, origin: Point,
+    room: Floats,
+) -> Patch:  # fmt: skip
     """What of a solid, placed in the world, faces the unit vector n.
 
     Args:
-        kind: of the solid; spheres and capsules are their cores.
+        kind: of the solid.
         shape: its SHAPE.
         hulls: the numbers of all polyhedra.
         at: where its own begin.
         n: out of it, to the other one.
+        toward: the other one's centre, from its own [m].
         origin: of all coordinates.
         room: for the patch.
     """
@@ -72,26 +78,28 @@ def patch(
         scale = point(shape.half) if kind != CONVEX else (1.0, 1.0, 1.0)
         own = placed(open_polyhedron(hulls, at), shape, scale, origin, room)
         single, outermost = _single_corner(own, n)
-        return Patch(own, facing(own, n), single, outermost, 0.0, 0.0)
+        return Patch(own, facing(own, n), single, outermost, 0.0, 0.0, origin, 0.0, 0.0)
     center, corners = minus(point(shape.center), origin), room[: 3 * RIM]
     axis = column(shape.R, 2)
     rises = dot(axis, n)
     count, single, first, normal, bends = 1, True, True, n, (0.0, 0.0)
+    middle, broad, ball = center, 0.0, 0.0
     if kind == CAPSULE:
-        count, single = 2, abs(rises) > EVEN
-        _write_line(corners, center, shape.half[1], axis)
-        first = rises > 0.0
+        count, single, ball = 2, abs(rises) > EVEN, shape.half[0]
+        _write_line(corners, along(center, ball, n), shape.half[1], axis)
+        first, bends = rises > 0.0, (ball, ball)
     elif kind == ELLIPSOID:
         _write(corners, 0, minus(outermost_smooth(kind, shape, n), origin))
         bends = (dot(n, minus(three(corners, 0), center)), 0.0)
     elif kind in (CYLINDER, CONE_GEOM):
         radius, half = shape.half[0], shape.half[1]
-        radial, across = _radial(shape, n, rises)
+        radial, across = _radial(shape, n, rises, toward)
         if rises < -STEEP or (rises > STEEP and kind == CYLINDER):
             count, single = RIM, across > EVEN
             up = 1.0 if rises > 0.0 else -1.0
             normal = (up * axis[0], up * axis[1], up * axis[2])
-            _write_rim(corners, along(center, half, normal), radius, radial, normal)
+            middle, broad = along(center, half, normal), radius
+            _write_rim(corners, middle, radius, radial, normal)
         elif kind == CYLINDER:
             count, single, bends = 2, abs(rises) > EVEN, (radius, radius)
             _write_line(corners, along(center, radius, radial), half, axis)
@@ -106,21 +114,29 @@ def patch(
             _write(corners, 1, foot)
             bends = (0.0, radius * slant / (2.0 * half))
     else:
-        _write(corners, 0, center)
+        ball = shape.half[0]
+        _write(corners, 0, along(center, ball, n))
     own = _flat(room, count, normal)
-    return Patch(own, 0, single, three(corners, 0 if first else 1), bends[0], bends[1])
+    outermost = three(corners, 0 if first else 1)
+    return Patch(own, 0, single, outermost, bends[0], bends[1], middle, broad, ball)
 
 
 @inlined
-def _radial(shape: Any, n: Point, rises: float) -> tuple[Point, float]:
+def _radial(shape: Any, n: Point, rises: float, toward: Point) -> tuple[Point, float]:
     """The unit vector across the axis towards n, and how much of n that is.
 
-    Where it is nothing, that of the solid's own x axis: a disc that lies flat keeps its points.
+    Where it is nothing, towards the other solid; and that of the own x axis where that is ahead: a
+    disc that lies flat keeps its points.
     """
-    way = along(n, -rises, column(shape.R, 2))
+    axis = column(shape.R, 2)
+    way = along(n, -rises, axis)
     across = math.sqrt(dot(way, way))
     if across > EVEN:
         return (way[0] / across, way[1] / across, way[2] / across), across
+    way = along(toward, -dot(toward, axis), axis)
+    aside = math.sqrt(dot(way, way))
+    if aside > ASIDE * shape.half[0]:
+        return (way[0] / aside, way[1] / aside, way[2] / aside), 0.0
     return column(shape.R, 0), 0.0
 
 

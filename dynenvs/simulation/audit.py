@@ -1,0 +1,107 @@
+"""An audit of every n-th step: what of the world is wrong at its end, whatever its equations say.
+
+The positions are measured by other means than the step's own (`certificate.py`), and so is the
+energy: what a step has more of at its end than at its start, beyond the work of actuators and
+springs.  Whatever overlaps when the audits begin is named, and left out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.dynamics.energy import measure_energy
+from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.records import EULER
+from dynenvs.model.model import Model
+from dynenvs.simulation.certificate import certify, depths_of, names_of
+
+BOUND = 1e-9  # of depths, of overruns and of openings [m, rad]
+SHARE = 1e-6  # of the kinetic energy, beyond which a gain is counted
+ROUNDING = 1e-12  # of the energy, below which there is none
+
+
+class Start(NamedTuple):
+    """Where an audited step began."""
+
+    kinetic: float  # [J]
+    potential: float  # [J]
+    q: Floats
+    v: Floats
+
+
+class Audit:
+    """The audits of one world.
+
+    Attributes:
+        every: of how many steps one is audited.
+        left_out: the pairs of geoms that overlapped when the audits began.
+    """
+
+    def __init__(self, model: Model, every: int) -> None:
+        self.every = every
+        self.left_out: tuple[str, ...] = ()
+        self._hidden: NDArray[np.bool_] | None = None
+        self._buffer = model.workspace()  # of its own: an audit changes nothing
+        self._steps = 0
+
+    def begin(self, model: Model, row: Bytes) -> Start | None:
+        """Where the step that comes begins, if it is audited; before the first, what overlaps."""
+        if len(self._buffer) < model.header.workspace_bytes:  # the world has been given more room
+            self._buffer = model.workspace()
+        if self._hidden is None:
+            self._hidden = depths_of(model, row, self._buffer) > BOUND
+            names = (names_of(model, int(k)) for k in np.flatnonzero(self._hidden))
+            self.left_out = tuple(dict.fromkeys(names))
+        self._steps += 1
+        return self._start(model, row) if self._steps % self.every == 0 else None
+
+    def _start(self, model: Model, row: Bytes) -> Start:
+        state: Any = row.view(model.state_dtype)[0]
+        energies = measure_energy(model, row, self._buffer)
+        return Start(*energies, state["q"].copy(), state["v"].copy())
+
+    def take(self, model: Model, row: Bytes, before: Start, tau: Floats, dt: float) -> None:
+        """Audit the step that has led here; the worst goes to the world's status.
+
+        Args:
+            model: of the world.
+            row: its state.
+            before: what `begin` told of this step.
+            tau: what its actuators gave each coordinate, shape (nv,).
+            dt: its length [s].
+        """
+        state: Any = row.view(model.state_dtype)[0]
+        found = certify(model, row, self._buffer, self._hidden)
+        after, status = self._start(model, row), state["status"]
+        total = sum(abs(x) for x in (*before[:2], *after[:2]))
+        gained = after.kinetic + after.potential - before.kinetic - before.potential
+        gained -= _work(model, before, after, tau, dt)
+        gained = gained if gained > ROUNDING * total else 0.0
+        # What else does work is not worked out: belts, kinematic bodies, wrenches
+        if model.header.nsurfaces or model.header.nkinematic or state["wrench"].any():
+            gained = math.nan
+        much = gained > SHARE * max(before.kinetic, after.kinetic)
+        status["audits"] += 1
+        status["beyond"] += max(found.deepest, found.overrun, found.opened) > BOUND or much
+        status["deepest"] = max(float(status["deepest"]), found.deepest)
+        status["gained"] = np.maximum(float(status["gained"]), gained)
+
+
+def _work(model: Model, before: Start, after: Start, tau: Floats, dt: float) -> float:
+    """What forces of the coordinates do on the way from one state to the next [J].
+
+    Of hinges and slides by how far they went, of others by their velocity.
+    """
+    work = 0.0
+    later = 1.0 if model.header.integrator == EULER else 0.5
+    for j in np.flatnonzero(tau):
+        at, body = int(model.dofs[j].q_at), model.bodies[int(model.dofs[j].body)]
+        way = after.q[at] - before.q[at]
+        if body.nv > 1:
+            way = dt * (later * after.v[j] + (1.0 - later) * before.v[j])
+        work += float(tau[j] * way)
+    return work
