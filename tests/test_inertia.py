@@ -279,7 +279,7 @@ BAD = {
     ),
     "half space": (
         lambda: body_of(lambda b: b.half_space("slab", "b", mass=1.0)),
-        r"'slab': a half_space has no mass; a sphere, capsule or box can",
+        r"'slab': a half_space has no mass; what has a volume can",
     ),
     "point": (
         lambda: body_of(lambda b: b.point("tip", "b", (0, 0, 0), density=1.0)),

@@ -264,9 +264,6 @@ def test_what_cannot_be_is_refused() -> None:
 
     cases = {
         "needs a joint along which it moves": lambda b: b.body("stone", kinematic=True),
-        "'leg' moves on the kinematic body 'table'": lambda b: b.body(
-            "leg", parent="table", joint=revolute(), mass=1.0, inertia=(1, 1, 1)
-        ),
         "is carried by 'ball', which is none": lambda b: b.body(
             "ball", joint=spherical(), mass=1.0, inertia=(1, 1, 1)
         ).body("hat", parent="ball", joint=revolute(), kinematic=True),
@@ -280,6 +277,97 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(ModelError, match=message):
             built(prepare)
     built(lambda b: None)
+
+
+HEAVY = 1e9  # [kg]: its motion is no other than the force makes it, to a billionth
+
+
+def robot_on(kinematic: bool, neighbours: int, **options: Any) -> ModelBuilder:
+    """A trolley that moves along x and turns, with an arm of a hinge, a slide and a ball joint."""
+    builder = ModelBuilder(friction="minimum", **options)
+    builder.half_space("floor", friction=0.6)
+    weights: dict[str, Any] = {} if kinematic else {"mass": HEAVY, "inertia": (HEAVY,) * 3}
+    empty: dict[str, Any] = {} if kinematic else {"mass": HEAVY}
+    builder.body("rail", joint=prismatic(axis=(1, 0, 0)), kinematic=kinematic, **empty)
+    builder.body("table", parent="rail", joint=revolute(), kinematic=kinematic, **weights)
+    builder.body(
+        "arm", parent="table", joint=revolute(axis=(0, 1, 0), position=(0.2, 0, 0.5)),
+        mass=2.0, com=(0.3, 0, 0), inertia=(0.01, 0.02, 0.02),
+    )  # fmt: skip
+    slide = prismatic(axis=(1, 0, 0), position=(0.6, 0, 0), limits=(-0.1, 0.1))
+    builder.body("slide", parent="arm", joint=slide, mass=0.5, inertia=(1e-3,) * 3)
+    builder.body("hand", parent="slide", joint=spherical(), mass=0.3, com=(0, 0, -0.2),
+                 inertia=(2e-3, 3e-3, 1e-3))  # fmt: skip
+    builder.sphere("fist", "hand", radius=0.05, position=(0, 0, -0.3), friction=0.6)
+    for k in range(neighbours):
+        builder.body(f"box {k}", joint=free(), mass=MASS, inertia=block_inertia(MASS, HALF))
+        builder.box(f"skin {k}", f"box {k}", half_size=HALF, friction=0.6)
+    return builder
+
+
+@pytest.mark.parametrize("options", [{}, {"cone": "exact"}])
+@pytest.mark.parametrize("neighbours", [0, 2])  # dense, and island by island
+def test_what_a_kinematic_body_carries_by_joints(options: dict[str, Any], neighbours: int) -> None:
+    """Moves as on a body of a million tons that is pushed along the same way, but for what is of
+    first order in the step; its fist drags over the floor and into boxes."""
+    errors = [_apart(neighbours, dt, options) for dt in (1e-3, 5e-4)]
+    assert errors[0] < 2e-3
+    assert errors[1] == pytest.approx(0.5 * errors[0], rel=0.1)
+
+
+def _apart(neighbours: int, dt: float, options: dict[str, Any]) -> float:
+    """How far what is told and what is pushed are apart after 0.6 s, at most [rad, m]."""
+    told = World(robot_on(True, neighbours, **options).build(), timestep=dt)
+    pushed = World(robot_on(False, neighbours, **options).build(), timestep=dt)
+    start = told.q.copy()
+    start[2] = 0.1
+    for k in range(neighbours):
+        start[8 + 7 * k : 11 + 7 * k] = 0.9 + 0.3 * k, 0.1, HALF[2]
+    told.reset(start)
+    pushed.reset(start)
+    told.step(np.zeros(told.model.nu))
+    pushed.step(np.zeros(pushed.model.nu))
+    touched = 0
+    for k in range(round(0.6 / dt)):
+        t = k * dt
+        speeds = np.array([0.6 * np.sin(3 * t), 2.0 * np.sin(5 * t) * t])
+        tau = np.zeros(pushed.model.nu)
+        tau[0] = 2 * HEAVY * (speeds[0] - pushed.v[0]) / dt
+        tau[1] = HEAVY * (speeds[1] - pushed.v[1]) / dt
+        told.v[:2] = speeds
+        told.step(np.zeros(told.model.nu))
+        pushed.step(tau)
+        touched += any("hand" in contact.bodies for contact in told.contacts)
+    assert touched > 20
+    assert told.diagnostics.degraded == 0
+    return float(np.abs(told.q - pushed.q).max())
+
+
+def test_a_pendulum_hangs_aslant_on_what_speeds_up() -> None:
+    """At atan(a / g), at rest on a trolley of constant acceleration a."""
+    builder = ModelBuilder(gravity=(0, 0, -G))
+    builder.body("trolley", joint=prismatic(axis=(1, 0, 0)), kinematic=True)
+    builder.body("bob", parent="trolley", joint=revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -1))
+    world = World(builder.build(), timestep=DT)
+    rate = 3.0
+    angle = np.arctan2(rate, G)
+    world.reset([0, angle], [-rate * DT, 0])
+    world.step()
+    world.reset([0, angle], [0, 0])
+    world.step()
+    world.q[1], world.v[1] = angle, 0.0
+    for k in range(1, 2000):
+        world.v[0] = k * rate * DT
+        world.step()
+    assert world.q[1] == pytest.approx(angle, abs=1e-9)
+
+
+def test_the_midpoint_rule_knows_no_carried_joints() -> None:
+    with pytest.raises(ModelError, match="for the integrator 'euler'"):
+        robot_on(True, 0, integrator="midpoint").build()
+    model = robot_on(True, 0).build()
+    with pytest.raises(ModelError, match="for the integrator 'euler'"):
+        World(model, integrator="midpoint")
 
 
 def test_what_is_crushed_has_no_solution() -> None:

@@ -3,8 +3,8 @@
 L is unit lower triangular with the sparsity of M: L_ij is non-zero only for j on the way from i
 to the root.  Columns are eliminated tips to base, so no fill-in arises.  `factor` stores L below
 the diagonal and D^-1 on it: solves then divide by nothing.  Kinematic coordinates have an infinite
-mass, D^-1 = 0: no force changes their velocity (they carry no others, so that none depends on
-theirs).  Rows are subtracted in blocks where
+mass, D^-1 = 0: no force changes their velocity (what that does to others that they carry is a bias
+force, `carried.py`).  Rows are subtracted in blocks where
 that is quicker; what then stands between a row's own entries means nothing and is never read.
 """
 

@@ -176,13 +176,13 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
             com: centre of mass in the body frame [m], shape (3,); its origin if None.
             inertia: about the centre of mass, body axes [kg m^2]: principal moments, shape (3,),
                 or the matrix, shape (3, 3); zero if None.
-            density: of its spheres, capsules and boxes that have neither mass nor density of their
-                own [kg/m^3]; water has 1000.
+            density: of its geoms with a volume that have neither mass nor density of their own
+                [kg/m^3]; water has 1000.
             kinematic: whether it moves just as it is told, whatever touches it: lifts, shaking
                 tables, pushers.  `World.v` of its joint is what it is set to, `World.q` follows,
                 and no force changes either: it carries what stands on it and pushes what is in its
                 way, as a body of infinite mass.  It needs no mass, has no motor, and stands in the
-                world or on another kinematic body.
+                world or on another kinematic body; others may hang from it by joints.
 
         Raises:
             ModelError: the name is taken, or the mass distribution cannot be; from `build()` if

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynenvs.kinematics.joints import JOINT_NV
 from dynenvs.model.joint_constants import joint_placement
-from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, unit3
+from dynenvs.model.parts import JOINT_TYPES, WORLD, Body, ModelError, unit3
 
 Floats = NDArray[np.float64]
 
@@ -157,12 +157,6 @@ def check_kinematic(bodies: list[Body]) -> None:
         while above is not None and above.joint.type == "fixed":
             above = by_name.get(above.parent)
         if not body.kinematic:
-            if above is not None and above.kinematic and joint.type != "fixed":
-                raise ModelError(
-                    f"body {body.name!r} moves on the kinematic body {above.name!r}: what a "
-                    "kinematic body carries by joints must be kinematic or fixed to it; let this "
-                    "body touch it instead"
-                )
             continue
         if joint.type == "fixed":
             raise ModelError(f"{what} needs a joint along which it moves; without one it is fixed")
@@ -177,6 +171,17 @@ def check_kinematic(bodies: list[Body]) -> None:
                 f"joint of {what}: limits, effort, damping and armature would do nothing, for its "
                 "velocity is what it is set to; leave them out"
             )
+
+
+def carried(bodies: list[Body]) -> list[bool]:
+    """Whether each body moves on a kinematic one by joints.
+
+    bodies: parents first
+    """
+    rides = {WORLD: False}
+    for body in bodies:
+        rides[body.name] = body.kinematic or rides[body.parent]
+    return [rides[body.name] and not body.kinematic for body in bodies]
 
 
 def check_plane(bodies: list[Body]) -> None:

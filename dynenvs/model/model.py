@@ -34,6 +34,7 @@ from dynenvs.model.description import Description
 from dynenvs.model.packing import (
     allocate,
     body_index,
+    check_carried,
     fill_around,
     fill_bodies,
     fill_dofs,
@@ -250,7 +251,9 @@ class Model:
         if code == self.header.integrator:
             return self
         packed = self.packed.copy()
-        packed[: HEADER.itemsize].view(HEADER)[0].integrator = code
+        header = packed[: HEADER.itemsize].view(HEADER)[0]
+        header.integrator = code
+        check_carried(header)
         return self.repacked(packed)
 
     @property

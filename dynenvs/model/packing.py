@@ -16,6 +16,7 @@ from dynenvs.memory.records import (
     HALF_SPACE,
     HEADER,
     INELASTIC,
+    MIDPOINT,
     PYRAMID,
     ROOTED,
     SEEN,
@@ -38,6 +39,7 @@ from dynenvs.model.joint_constants import (
     joint_placement,
     principal,
 )
+from dynenvs.model.mobility import carried
 from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
 from dynenvs.model.servos import count_servos
@@ -107,6 +109,9 @@ def allocate(
         integrator_name(options.integrator), header.restitution != INELASTIC
     )
     header.gravity[:] = gravity
+    rides = carried(bodies)
+    header.ncarried = sum(JOINT_NV[kind] for kind, own in zip(kinds, rides, strict=True) if own)
+    check_carried(header)
     trees = _list_trees(bodies)
     header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
     # Recursion pays for the deepest tree or for none; loops are taken out by factors
@@ -127,6 +132,7 @@ def allocate(
     simple = all(JOINT_NV[kind] <= 1 for kind in kinds)
     simple = simple and not (
         header.ne
+        or header.ncarried
         or header.sprung
         or header.nservos
         or header.moments
@@ -149,6 +155,15 @@ def allocate(
     packed = np.zeros(header.model_bytes, np.uint8)
     packed[: HEADER.itemsize].view(HEADER)[0] = header
     return packed
+
+
+def check_carried(header: Any) -> None:
+    """Raise a ModelError where kinematic bodies carry others and the integrator knows none."""
+    if header.ncarried and header.integrator == MIDPOINT:
+        raise ModelError(
+            "a kinematic body carries others by joints: that is for the integrator 'euler', not "
+            "'midpoint'"
+        )
 
 
 def has_moments(contacts: Contacts) -> bool:

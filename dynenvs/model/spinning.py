@@ -6,6 +6,7 @@ import numpy as np
 
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import FREE, SPHERICAL
+from dynenvs.model.mobility import carried
 from dynenvs.model.parts import Body
 
 REGULAR = 1e-12  # least share of an inertia's largest moment that its least one is
@@ -21,10 +22,11 @@ def mark_spins(records: Records, bodies: list[Body], held: set[str], driven: boo
     held: names of what loops hold
     driven: whether there are servos
     """
+    rides = carried(bodies)
     for i, body in enumerate(bodies, 1):
         record = records[i]
         moved = records[record.parent].tree >= 0
-        on_ball = record.joint in (SPHERICAL, FREE) and not moved
+        on_ball = record.joint in (SPHERICAL, FREE) and not moved and not rides[i - 1]
         record.spins = on_ball and not body.kinematic and not (driven and body.joint.actuated)
         if moved and record.nv > 0:
             records[_carrier(records, int(record.parent))].spins = 0

@@ -27,6 +27,7 @@ from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
+from dynenvs.dynamics.carried import take_along
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
@@ -352,6 +353,8 @@ def push_freely(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: f
         return bool(done == PASSED)
     w.answer[0].recursive = 0
     equations_of_motion(m, s, w, s.v, dt, w.L)
+    if h.ncarried > 0:
+        take_along(m, s, w.L, dt, w.bias)
     if h.sprung:
         add_stretch(m, s.v, w.bias, dt)
     if h.nspins > 0:

@@ -7,8 +7,8 @@ they share, as those of polyhedra do (`geometry/hull_hull.py`), and two lines at
 where they cross.
 
 Slots: the nearest point; corners of A, corners of B, two for each side of either, and two more
-where sides cross the rim of a disc.  Over a half
-space the `RIM` points of a patch, over a height field one more.
+where sides cross the rim of a disc.  Over a half space the `RIM` points of a patch, over a height
+field one more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ from dynenvs.contact.detection.geometry.hull_hull import LOOK, clip
 from dynenvs.contact.detection.geometry.parting import part_best
 from dynenvs.contact.detection.geometry.patch import RIM, ROOM, Patch, patch
 from dynenvs.contact.detection.geometry.polyhedron import corner_of, minus, sides, three
-from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
+from dynenvs.contact.detection.geometry.spot import (
+    Point,
+    along,
+    column,
+    discard,
+    dot,
+    point,
+)
 from dynenvs.contact.detection.hulls import over_blocks
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.memory.layout import (
@@ -151,8 +158,8 @@ def _meet(
     _clip(one, other, n, fine, origin, spots, first + 1)
     if one.single or other.single:
         p = one.outermost if one.single else along(other.outermost, gap, n)
-        if not _stands_there(spots, first + 1, first + pair.slots, p, n, fine * SAME, origin):
-            _fill(spots[first], p, n, gap, origin)
+        last = first + pair.slots
+        _fill(spots[_place_of(spots, first, last, p, n, fine * SAME, origin)], p, n, gap, origin)
     line = _on_line(pair.kind_a, one) or _on_line(pair.kind_b, other)
     rim = _on_rim(pair.kind_a, one) or _on_rim(pair.kind_b, other)
     for k in range(first, first + pair.slots):
@@ -179,19 +186,20 @@ def _on_rim(kind: int, own: Patch) -> bool:
 
 
 @inlined
-def _stands_there(
+def _place_of(
     spots: Records, first: int, last: int, p: Point, n: Point, same: float, origin: Point
-) -> bool:
-    """Whether a slot has the nearest point p already, along n; those along others are discarded.
+) -> int:
+    """The slot for the nearest point p: the one that is there already, along n, or the first one.
 
-    Where a rim leans over an edge, the normal of neither face is that of the contact.
+    Those there along other normals are discarded: where a rim leans over an edge, the normal of
+    neither face is that of the contact.
     """
-    found = False
-    for k in range(first, last):
+    found = first
+    for k in range(first + 1, last):
         away = minus(minus(point(spots[k].center), origin), p)
         if spots[k].gap < FAR and dot(away, away) < same * same:
-            if dot(point(spots[k].normal), n) > ALIKE and not found:
-                found = True
+            if dot(point(spots[k].normal), n) > ALIKE and found == first:
+                found = k
             else:
                 spots[k].gap = FAR
     return found
@@ -221,6 +229,8 @@ def _clip(
     rims_at = sides_at + 2 * max(few, many)
     if many > 2:
         clip(one.shape, other.shape, one.face, other.face, n, fine, origin, spots, first)
+        if (one.radius > 0.0) != (other.radius > 0.0):  # what crosses the rim follows exactly
+            discard(spots, sides_at, rims_at - sides_at)
         if one.radius > 0.0:
             _over_disc(one, other, n, origin, spots, first + own, rims_at)
         if other.radius > 0.0:
@@ -232,6 +242,7 @@ def _clip(
             if spots[k].gap < FAR:
                 _turn_over(spots[k])
         if one.radius > 0.0:
+            discard(spots, sides_at, rims_at - sides_at)
             _over_disc(one, other, n, origin, spots, first, rims_at)
 
 
@@ -245,7 +256,8 @@ def _over_disc(
     n: from B to A; corners_at, rims_at: first slots of the face's corners, and of its sides
     """
     up = three(disc.shape.normals, 0)
-    for side in range(sides(face.shape, face.face)):
+    count = sides(face.shape, face.face)
+    for side in range(count):
         k = corner_of(face.shape, face.face, side)
         p = three(face.shape.corners, k)
         q = three(face.shape.corners, corner_of(face.shape, face.face, side + 1))
@@ -256,7 +268,8 @@ def _over_disc(
         if rest < -ON_RIM * disc.radius * disc.radius and spots[corners_at + k].gap == FAR:
             _stand(spots[corners_at + k], p, disc, up, n, origin)
         root = ab * ab - bb * rest
-        if face.radius > 0.0 or not root > 0.0:
+        # A line has one side; the rims of two discs cross where their polygons do, nearly
+        if face.radius > 0.0 or not root > 0.0 or (count == 2 and side == 1):
             continue
         root = math.sqrt(root)
         for way in range(2):

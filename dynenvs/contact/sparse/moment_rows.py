@@ -78,13 +78,12 @@ def _add_side(
     """Add sign times the turns of a body about the axes to rows of J, or to the right-hand sides if
     it turns as it is told."""
     rows = x.constraints[n].rows
-    told = m.bodies[body].tree < 0
     j = m.bodies[body].last
     while j >= 0:
         for r in range(rows):
             axis = _axis(contact, r, planar)
             turn = sign * (axis[0] * w.S[j, 0] + axis[1] * w.S[j, 1] + axis[2] * w.S[j, 2])
-            if told:
+            if m.dofs[j].kinematic:
                 x.bias[n, r] += turn * w.v_free[j]
             else:
                 x.J[6 * n + side + r, m.dofs[j].place] += turn

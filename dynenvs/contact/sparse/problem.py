@@ -67,11 +67,11 @@ def read_masses(dofs: Records, L: Floats, x: SparseView) -> None:
             k = x.coordinates[tree.first + place]
             d = 1.0 / L[k, k]
             i = k
-            while i >= 0:
+            while i >= 0 and not dofs[i].kinematic:
                 row = tree.mass_at + n * dofs[i].place
                 left = d if i == k else d * L[k, i]
                 j = k
-                while j >= 0:
+                while j >= 0 and not dofs[j].kinematic:
                     x.masses[row + dofs[j].place] += left * (1.0 if j == k else L[k, j])
                     j = dofs[j].parent
                 i = dofs[i].parent
@@ -141,19 +141,18 @@ def _find_drift(m: ModelView, w: WorkspaceView, contact: Any, c: Any) -> None:
     c.drifts = contact.drifts
     for k in range(3):
         c.drift[k] = contact.drift[k] if contact.drifts else 0.0
-    for side in range(2):
+    for side in range(2 if m.header[0].nkinematic > 0 else 0):
         body = m.bodies[contact.body_b if side else contact.body_a]
-        if body.tree >= 0 or body.last < 0:
-            continue
-        c.drifts = 1
         sign, at, origin = -1.0 if side else 1.0, contact.point, w.pose[body.root].p
         px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
         j = body.last
         while j >= 0:
-            w0, w1, w2, rate = w.S[j, 0], w.S[j, 1], w.S[j, 2], sign * w.v_free[j]
-            c.drift[0] += rate * (w.S[j, 3] + w1 * pz - w2 * py)
-            c.drift[1] += rate * (w.S[j, 4] + w2 * px - w0 * pz)
-            c.drift[2] += rate * (w.S[j, 5] + w0 * py - w1 * px)
+            if m.dofs[j].kinematic:
+                w0, w1, w2, rate = w.S[j, 0], w.S[j, 1], w.S[j, 2], sign * w.v_free[j]
+                c.drift[0] += rate * (w.S[j, 3] + w1 * pz - w2 * py)
+                c.drift[1] += rate * (w.S[j, 4] + w2 * px - w0 * pz)
+                c.drift[2] += rate * (w.S[j, 5] + w0 * py - w1 * px)
+                c.drifts = 1
             j = m.dofs[j].parent
 
 
@@ -168,7 +167,7 @@ def _add_side(
     origin = w.pose[m.bodies[body].root].p
     px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
     j = m.bodies[body].last
-    while j >= 0:
+    while j >= 0 and not m.dofs[j].kinematic:
         w0, w1, w2 = w.S[j, 0], w.S[j, 1], w.S[j, 2]
         vx = sign * (w.S[j, 3] + w1 * pz - w2 * py)
         vy = sign * (w.S[j, 4] + w2 * px - w0 * pz)

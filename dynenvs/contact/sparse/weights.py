@@ -81,14 +81,14 @@ def _divide(dofs: Records, L: Floats, x: SparseView, tree: Any, row: int) -> Non
         i = order[tree.first + k]
         value = Z[row, k]
         j = dofs[i].parent
-        while j >= 0:
+        while j >= 0 and not dofs[j].kinematic:
             Z[row, dofs[j].place] -= L[i, j] * value
             j = dofs[j].parent
     for k in range(tree.nv):  # D^-1, then L^-1: base to tips
         i = order[tree.first + k]
         value = Z[row, k] * L[i, i]
         j = dofs[i].parent
-        while j >= 0:
+        while j >= 0 and not dofs[j].kinematic:
             value -= L[i, j] * Z[row, dofs[j].place]
             j = dofs[j].parent
         Z[row, k] = value

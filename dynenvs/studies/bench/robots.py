@@ -67,7 +67,7 @@ WHEELS = {
     ),
 }
 NO_ROBOTS = ("scene", "_original", "touch_sensors", "shared", "simple", "corrected", "_old")
-HULLS = ("MESH", "CYLINDER", "ELLIPSOID")  # what touches as a hull here
+HULLS = ("MESH",)  # what touches as a hull here
 QUICK = ("go1", "humanoid")
 
 
