@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynenvs.kinematics.joints import JOINT_NV
 from dynenvs.model.joint_constants import joint_placement
-from dynenvs.model.parts import JOINT_TYPES, WORLD, Body, ModelError, unit3
+from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, unit3
 
 Floats = NDArray[np.float64]
 
@@ -171,17 +171,6 @@ def check_kinematic(bodies: list[Body]) -> None:
                 f"joint of {what}: limits, effort, damping and armature would do nothing, for its "
                 "velocity is what it is set to; leave them out"
             )
-
-
-def carried(bodies: list[Body]) -> list[bool]:
-    """Whether each body moves on a kinematic one by joints.
-
-    bodies: parents first
-    """
-    rides = {WORLD: False}
-    for body in bodies:
-        rides[body.name] = body.kinematic or rides[body.parent]
-    return [rides[body.name] and not body.kinematic for body in bodies]
 
 
 def check_plane(bodies: list[Body]) -> None:

@@ -39,9 +39,8 @@ from dynenvs.model.joint_constants import (
     joint_placement,
     principal,
 )
-from dynenvs.model.mobility import carried
 from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
-from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, unit3
+from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, carried, unit3
 from dynenvs.model.servos import count_servos
 from dynenvs.model.solids import (
     count_smooth,

@@ -322,6 +322,17 @@ class Body:
     kinematic: bool = False
 
 
+def carried(bodies: Sequence[Body]) -> list[bool]:
+    """Whether each body moves on a kinematic one by joints.
+
+    bodies: parents first
+    """
+    rides = {WORLD: False}
+    for body in bodies:
+        rides[body.name] = body.kinematic or rides[body.parent]
+    return [rides[body.name] and not body.kinematic for body in bodies]
+
+
 def check_mass(name: str, mass: float, inertia: NDArray[np.float64]) -> None:
     """Raise a ModelError unless mass and inertia belong to some rigid body."""
     if not (math.isfinite(mass) and mass >= 0.0):

@@ -6,8 +6,7 @@ import numpy as np
 
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import FREE, SPHERICAL
-from dynenvs.model.mobility import carried
-from dynenvs.model.parts import Body
+from dynenvs.model.parts import Body, carried
 
 REGULAR = 1e-12  # least share of an inertia's largest moment that its least one is
 
