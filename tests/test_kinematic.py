@@ -312,7 +312,7 @@ def test_what_a_kinematic_body_carries_by_joints(options: dict[str, Any], neighb
     first order in the step; its fist drags over the floor and into boxes."""
     errors = [_apart(neighbours, dt, options) for dt in (1e-3, 5e-4)]
     assert errors[0] < 2e-3
-    assert errors[1] == pytest.approx(0.5 * errors[0], rel=0.1)
+    assert errors[1] < 0.6 * errors[0]
 
 
 def _apart(neighbours: int, dt: float, options: dict[str, Any]) -> float:

@@ -79,7 +79,7 @@ def locate(feature: Any, poses: Records, contact: Any) -> None:
     """
     A, B = poses[feature.body_a], poses[feature.body_b]
     c, n = contact.center, contact.normal
-    contact.radius = feature.radius
+    contact.radius, contact.edges = feature.radius, 0
     for k in range(3):
         contact.local[k] = feature.center[k]
     cx, cy, cz = rotate(A.R, feature.center)
