@@ -43,7 +43,7 @@ BLOCKS = 3  # for each solid of a large scene, to begin with
 FIELDS = (HEIGHT_FIELD, BLOCK_FIELD)
 GROUNDS = (*FIELDS, HALF_SPACE)  # without end
 POLYHEDRAL = (CONVEX, *SMOOTH)  # pairs in which boxes are polyhedra, too
-PATCHES = 2 * 40  # numbers that two patches of smooth solids take (`geometry.facing`)
+PATCHES = 2 * 40  # numbers that two patches of smooth solids take (`geometry.patch`)
 
 
 class SlotPlan(NamedTuple):
