@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -264,3 +265,56 @@ def test_a_cart_on_a_rail_is_not_braked_by_the_floor_below(cone: str) -> None:
     assert world.q[0] == pytest.approx(way - 0.5 * 0.5 * 0.002, abs=1e-5)  # half a step's way less
     np.testing.assert_allclose(boxes[:, 0] - world.q[0], [0.2, 0.4], atol=1e-9)
     assert world.diagnostics.degraded == 0
+
+
+def cubes(kind: str) -> World:
+    """Twenty-seven that touch all around: many share an edge alone, and could go two ways."""
+    half = 0.1
+    builder = ModelBuilder()
+    builder.half_space("floor", friction=0.6)
+    corners = half * np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    for i in range(27):
+        builder.body(f"b{i}", joint=free(), density=600.0)
+        if kind == "box":
+            builder.box(f"g{i}", f"b{i}", half_size=(half,) * 3, friction=0.6)
+        else:
+            builder.convex(f"g{i}", f"b{i}", points=corners, friction=0.6)
+    world = World(builder.build(), timestep=0.002)
+    places = list(itertools.product((0, 1, 2), repeat=3))
+    world.q.reshape(-1, 7)[:, :3] = [(2 * half * x, 2 * half * y, half + 2 * half * z)
+                                     for x, y, z in places]  # fmt: skip
+    return world
+
+
+@pytest.mark.parametrize("kind", ["box", "hull"])
+def test_cubes_that_touch_all_around_keep_their_normals(kind: str) -> None:
+    """Two faces that part them equally well but for rounding: always the same one is taken."""
+    world = cubes(kind)
+    world.step()
+    before = {(c.feature, c.slot): c.normal for c in world.contacts}
+    for _ in range(20):
+        world.step()
+        normals = {(c.feature, c.slot): c.normal for c in world.contacts}
+        assert normals.keys() == before.keys()
+        for key, normal in normals.items():
+            np.testing.assert_allclose(normal, before[key], rtol=0, atol=1e-9)
+    assert world.diagnostics.rungs.path.asked == 1  # after that the impulses of the last step hold
+    assert world.diagnostics.degraded == 0
+
+
+@pytest.mark.parametrize("ratio", [1e4, 1e8])
+def test_no_more_is_tried_than_rounding_allows(ratio: float) -> None:
+    """Under 1e8 kg, 1 kg weighs less than rounding leaves of what it carries: that is told."""
+    builder = ModelBuilder()
+    builder.half_space("floor")
+    for i, mass in enumerate((1.0, ratio)):
+        builder.body(f"b{i}", joint=free(), mass=mass, inertia=(mass / 150,) * 3)
+        builder.box(f"g{i}", f"b{i}", half_size=(0.1, 0.1, 0.1))
+    world = World(builder.build(), timestep=0.002)
+    world.q.reshape(-1, 7)[:, 2] = (0.1, 0.3)
+    world.step(steps=100)
+    found = world.diagnostics
+    assert found.residual < (1e-9 if ratio < 1e6 else 5e-8)
+    assert (found.degraded == 0) == (ratio < 1e6)
+    assert found.rungs.multipliers.asked == found.rungs.lemke.asked == 0
+    assert np.abs(world.q.reshape(-1, 7)[:, 2] - (0.1, 0.3)).max() < 1e-9

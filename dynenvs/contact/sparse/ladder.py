@@ -10,6 +10,7 @@ from typing import Any
 from dynenvs.contact.solve import ALL, INSIDE, QUICK
 from dynenvs.contact.solvers.penalty import ENOUGH
 from dynenvs.contact.sparse.large import solve_large
+from dynenvs.contact.sparse.rounding import is_good, is_rounding
 from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
@@ -57,18 +58,18 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     few = simple and island.count <= most
     if few and solve_small(packed, row, buffer, k, rungs) == DONE and island.residual <= ENOUGH:
         return judge(island)
-    if island.residual <= ENOUGH:
+    if island.residual <= ENOUGH or is_rounding(x, island, island.residual):
         status.answered[KEPT] += 1
         return judge(island)
     # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments and
     # dry joints
     if simple:
         solve_small(packed, row, buffer, k, INSIDE)
-    if island.residual <= CERTIFIED_RESIDUAL:
+    if is_good(x, island, island.residual):
         return judge(island)
     # Many, or modes that do not settle
     island.residual = solve_large(x, island, status, polygon, w.blocks)
-    if island.residual <= CERTIFIED_RESIDUAL or not simple:
+    if not simple or is_good(x, island, island.residual):
         return judge(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
     solve_small(packed, row, buffer, k, ALL)

@@ -45,9 +45,9 @@ from dynenvs.contact.sparse.dry_joints import certify_dry, project_dry
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.moment_law import certify_moments, project_moments
 from dynenvs.contact.sparse.problem import row_velocities, row_velocity
+from dynenvs.contact.sparse.rounding import is_good
 from dynenvs.contact.sparse.sweeps import add_response, sweep
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE, DRY
 from dynenvs.memory.sparse_view import SparseView
@@ -85,7 +85,7 @@ def multiply(
         if residual < best:
             best = residual
             copy_impulses(x, island, x.p, x.best)
-        if best <= CERTIFIED_RESIDUAL and slow:
+        if slow and is_good(x, island, best):
             break
         if not done and not residual < SLOW * held:  # back to the last round that was solved
             copy_impulses(x, island, x.held, x.p)
@@ -250,14 +250,15 @@ def assemble(x: SparseView, island: Any) -> None:
         c, W = x.constraints[i], x.W[i]
         if W[0] == 0.0 and W[4] == 0.0:  # open
             continue
-        a = x.trees[c.a]
-        _add_weighted(F, x.block[a.node, a.node], x.J, 6 * i, a.nv, 6 * i, a.nv, c.rows, W)
-        if c.b >= 0:
-            b = x.trees[c.b]
-            own, other = 6 * i, 6 * i + 3
-            _add_weighted(F, x.block[a.node, b.node], x.J, own, a.nv, other, b.nv, c.rows, W)
-            _add_weighted(F, x.block[b.node, a.node], x.J, other, b.nv, own, a.nv, c.rows, W)
-            _add_weighted(F, x.block[b.node, b.node], x.J, other, b.nv, other, b.nv, c.rows, W)
+        for side in range(2 if c.b >= 0 else 1):
+            a = x.trees[c.b if side else c.a]
+            for other in range(2 if c.b >= 0 else 1):
+                b = x.trees[c.b if other else c.a]
+                at, left, right = x.block[a.node, b.node], 6 * i + 3 * side, 6 * i + 3 * other
+                if c.rows == 3 and a.nv == 6 and b.nv == 6:  # free bodies: known lengths unroll
+                    _add_weighted(F, at, x.J, left, 6, right, 6, 3, W)
+                else:
+                    _add_weighted(F, at, x.J, left, a.nv, right, b.nv, c.rows, W)
 
 
 @inlined

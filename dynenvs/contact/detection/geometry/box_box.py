@@ -25,6 +25,7 @@ from dynenvs.memory.layout import Floats, Records
 WITHIN = 1e-7  # a corner this far outside a face still stands on it [m]
 SAME = 1e-6  # corners this close to each other are one contact [m]
 BETTER = 1e-6  # by which A's face or an edge must part the boxes better than B's face [m]
+TIE = 1e-9  # by which a face must part them better than one before it: not by rounding alone [m]
 SMALL = 0.01  # [m]
 ASTRAY = 0.9  # cosine: a perpendicular further than this from the axis is no way apart
 FAR_APART = 0.5  # [m]
@@ -60,20 +61,21 @@ def _toward(n: Point, d: Point) -> Point:
 
 
 @inlined
-def _face_axis(a: Any, b: Any, d: Point, better: float) -> tuple[float, Point]:
+def _face_axis(a: Any, b: Any, d: Point, fine: float) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best face."""
+    tie, better = fine * TIE, fine * BETTER
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for k in range(3):
         n = _toward(column(b.R, k), d)
         s = dot(n, d) - b.half[k] - _extent(a, n)
-        if s > best:
+        if s > best + tie:
             best, normal = s, n
     others = best + better
     for k in range(3):
         n = _toward(column(a.R, k), d)
         s = dot(n, d) - a.half[k] - _extent(b, n)
         if s > others:
-            best, others, normal = s, s, n
+            best, others, normal = s, s + tie, n
     return best, normal
 
 
@@ -91,10 +93,10 @@ def _perpendicular(u: Point, v: Point, d: Point) -> tuple[bool, Point]:
 
 
 @inlined
-def _axis(a: Any, b: Any, d: Point, better: float) -> tuple[float, Point]:
+def _axis(a: Any, b: Any, d: Point, fine: float) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best axis."""
-    best, normal = _face_axis(a, b, d, better)
-    others = best + better
+    best, normal = _face_axis(a, b, d, fine)
+    others = best + fine * BETTER
     for i in range(3):
         u = column(a.R, i)
         for j in range(3):
@@ -112,7 +114,7 @@ def box_box(a: Any, b: Any, spots: Records, first: int) -> None:
     d = (a.center[0] - b.center[0], a.center[1] - b.center[1], a.center[2] - b.center[2])
     fine = fineness(longest(a.half), longest(b.half))
     within = fine * WITHIN
-    separation, n = _axis(a, b, d, fine * BETTER)
+    separation, n = _axis(a, b, d, fine)
     if separation > FAR_APART:
         return
     _choose_face(a, (-n[0], -n[1], -n[2]))

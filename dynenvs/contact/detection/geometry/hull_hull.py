@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.box_box import ASTRAY, BETTER, SAME, WITHIN
+from dynenvs.contact.detection.geometry.box_box import ASTRAY, BETTER, SAME, TIE, WITHIN
 from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
     corner_of,
@@ -46,7 +46,7 @@ def hull_hull(
     a, b: placed in the world from `origin` on
     fine: their `fineness`
     """
-    separation, n = _axis(a, b, fine * BETTER)
+    separation, n = _axis(a, b, fine)
     if separation > LOOK:
         return
     face_a, face_b = facing(a, (-n[0], -n[1], -n[2])), facing(b, n)
@@ -102,22 +102,38 @@ def _least(shape: Polyhedron, n: Point) -> float:
 
 
 @inlined
-def _axis(a: Polyhedron, b: Polyhedron, better: float) -> tuple[float, Point]:
+def _parts(shape: Polyhedron, n: Point, level: float, most: float) -> float:
+    """How far the plane n . x = level parts all corners from what is below it.
+
+    The search ends at a corner that it does not part by more than `most`.
+    """
+    least = math.inf
+    for i in range(0, shape.corners.shape[0], 3):
+        c = shape.corners
+        least = min(least, n[0] * c[i] + n[1] * c[i + 1] + n[2] * c[i + 2] - level)
+        if not least > most:
+            break
+    return least
+
+
+@inlined
+def _axis(a: Polyhedron, b: Polyhedron, fine: float) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best axis, or of one that parts them by LOOK."""
+    tie, better = fine * TIE, fine * BETTER
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for f in range(b.levels.shape[0]):
         n = three(b.normals, f)
-        s = _least(a, n) - b.levels[f]
-        if s > best:
+        s = _parts(a, n, b.levels[f], best + tie)
+        if s > best + tie:
             best, normal = s, n
             if best > LOOK:
                 return best, normal
     others = best + better
     for f in range(a.levels.shape[0]):
         n = three(a.normals, f)
-        s = _least(b, n) - a.levels[f]
+        s = _parts(b, n, a.levels[f], others)
         if s > others:
-            best, others, normal = s, s, (-n[0], -n[1], -n[2])
+            best, others, normal = s, s + tie, (-n[0], -n[1], -n[2])
             if best > LOOK:
                 return best, normal
     return _edge_axis(a, b, best, others, normal)
@@ -147,12 +163,12 @@ def _edge_axis(
             if max(dot(face, r), dot(face, s)) < below:
                 continue
             v = minus(s, r)
+            # The arc of A's normals against that of B's, turned round
+            if not dot(one, v) * dot(other, v) < 0.0:
+                continue
             left = three(b.normals, int(b.edges[j + 2]))
             right = three(b.normals, int(b.edges[j + 3]))
-            # The arc of A's normals against that of B's, turned round
-            x, y = -dot(left, u), -dot(right, u)
-            z, w = dot(one, v), dot(other, v)
-            if not (x * y < 0.0 and z * w < 0.0 and _same_side(one, other, left, right)):
+            if not (dot(left, u) * dot(right, u) < 0.0 and _same_side(one, other, left, right)):
                 continue
             n = cross(u, v)
             square = dot(n, n)

@@ -128,11 +128,12 @@ def within_face(shape: Polyhedron, f: int, p: Point, up: Point, slack: float) ->
 
     `up` points out of the face's front, along its normal more or less.
     """
-    inside = True
+    a = three(shape.corners, corner_of(shape, f, 0))
     for k in range(sides(shape, f)):
-        a = three(shape.corners, corner_of(shape, f, k))
         b = three(shape.corners, corner_of(shape, f, k + 1))
         way = cross(up, minus(b, a))
         away = dot(minus(p, a), way)
-        inside = inside and (away >= 0.0 or away * away <= slack * slack * dot(way, way))
-    return inside
+        if not (away >= 0.0 or away * away <= slack * slack * dot(way, way)):
+            return False
+        a = b
+    return True

@@ -1,0 +1,67 @@
+"""What rounding leaves of a residual: impulses of doubles cannot do better than that.
+
+Between very unequal masses great impulses cancel: of light things under heavy ones the velocity is
+the small difference of their sums.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.memory.sparse_view import SparseView
+
+SUSPECT = 1e-5  # residual above which it is not rounding
+EPSILON = 2.0**-55  # a quarter of the relative rounding error of a double: some of it cancels
+
+
+@inlined
+def is_good(x: SparseView, island: Any, residual: float) -> bool:
+    """Whether the impulses `p` are certified, or as near to that as rounding lets any be."""
+    return residual <= CERTIFIED_RESIDUAL or is_rounding(x, island, residual)
+
+
+@kernel
+def is_rounding(x: SparseView, island: Any, residual: float) -> bool:
+    """Whether that much of the velocities that the impulses `p` give may be rounding.
+
+    residual: of `p`; writes `off`
+    """
+    if not residual <= SUSPECT:
+        return False
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        tree = x.trees[x.trees_of[k]]
+        for j in range(tree.first, tree.first + tree.nv):
+            x.off[j] = 0.0
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        for r in range(x.constraints[i].rows):
+            _add_sizes(x, i, r, abs(x.p[i, r]))
+    most = 0.0
+    for k in range(island.first, island.first + island.count):
+        i = x.members[k]
+        for r in range(x.constraints[i].rows):
+            most = max(most, _size(x, i, r))
+    return bool(residual * island.scale <= EPSILON * most)
+
+
+@inlined
+def _add_sizes(x: SparseView, i: int, r: int, impulse: float) -> None:
+    """off += |Z^T| of row r of constraint i times an impulse."""
+    c = x.constraints[i]
+    for side in range(2 if c.b >= 0 else 1):
+        tree = x.trees[c.b if side else c.a]
+        for k in range(tree.nv):
+            x.off[tree.first + k] += impulse * abs(x.Z[6 * i + 3 * side + r, k])
+
+
+@inlined
+def _size(x: SparseView, i: int, r: int) -> float:
+    """|J| off of row r of constraint i [m/s]."""
+    c, size = x.constraints[i], 0.0
+    for side in range(2 if c.b >= 0 else 1):
+        tree = x.trees[c.b if side else c.a]
+        for k in range(tree.nv):
+            size += abs(x.J[6 * i + 3 * side + r, k]) * x.off[tree.first + k]
+    return size
