@@ -211,3 +211,50 @@ def test_what_overlaps_from_the_start_is_named() -> None:
     assert world.diagnostics.deepest == 0.0
     with pytest.raises(ValueError, match="audit_every must be a whole number"):
         world.audit_every = -1
+
+
+def test_batches_are_audited_as_single_worlds() -> None:
+    """The same counts and bits, whatever the number of threads; a masked world has no audits."""
+    builder = ModelBuilder().half_space("floor")
+    for k in range(2):
+        builder.body(f"can {k}", joint=free(), density=500.0)
+        builder.cylinder(f"can {k}", f"can {k}", radius=0.05, half_length=0.06)
+    model = builder.build()
+    rng = np.random.default_rng(0)
+    q = np.array([[0, 0, 0.2, *rng.normal(size=4), 0.01, 0, 0.4, *rng.normal(size=4)]
+                  for _ in range(32)])  # fmt: skip
+    for part in (slice(3, 7), slice(10, 14)):
+        q[:, part] /= np.linalg.norm(q[:, part], axis=1, keepdims=True)
+    plain = Worlds(model, 32, timestep=0.005)
+    batch = Worlds(model, 32, timestep=0.005, threads=2, audit_every=3)
+    for worlds in (plain, batch):
+        worlds.reset(q)
+        worlds.step(steps=40)
+        worlds.step(steps=20, mask=np.arange(32) < 31)
+    np.testing.assert_array_equal(batch.q, plain.q)
+    found = batch.diagnostics
+    assert (plain.diagnostics["audits"] == 0).all()
+    assert (found["audits"] == [20] * 31 + [13]).all()
+    for i in (0, 5, 31):
+        alone = World(model, timestep=0.005, audit_every=3)
+        alone.reset(q[i])
+        alone.step(steps=60 if i < 31 else 40)
+        for name in ("audits", "beyond", "deepest", "gained"):
+            assert found[name][i] == getattr(alone.diagnostics, name)
+
+
+def test_batches_go_on_with_audits_where_one_world_fails() -> None:
+    """The others are stepped and audited to the end, and the error names the one."""
+    builder = ModelBuilder().body("a", joint=free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
+    worlds = Worlds(builder.sphere("a", "a", radius=0.1).build(), 16, audit_every=1)
+    worlds.v[5, 2] = 2.0
+    worlds.step()
+    worlds.v[3] = np.nan
+    with pytest.raises(dynenvs.WorldsError) as caught:
+        worlds.step(steps=5)
+    assert caught.value.worlds.tolist() == [3]
+    audits = worlds.diagnostics["audits"]
+    assert audits[3] == 1
+    assert (np.delete(audits, 3) == 6).all()
+    with pytest.raises(ValueError, match="audit_every must be a whole number"):
+        Worlds(worlds.model, 2, audit_every=1.5)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ springs.  Whatever overlaps when the audits begin is named, and left out.
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,30 @@ class Start(NamedTuple):
     v: Floats
 
 
+def audit_interval(every: Any) -> int:
+    """A checked `audit_every`.
+
+    Raises:
+        ValueError: it is no whole number from 0 on.
+    """
+    if not isinstance(every, numbers.Integral) or isinstance(every, bool) or every < 0:
+        raise ValueError(f"audit_every must be a whole number from 0 on, got {every!r}")
+    return int(every)
+
+
+class Scratch:
+    """A workspace for audits, which change nothing of a world's own; worlds may share it."""
+
+    def __init__(self, model: Model) -> None:
+        self._buffer = model.workspace()
+
+    def of(self, model: Model) -> Bytes:
+        """One large enough for a model, which may have been given more room."""
+        if len(self._buffer) < model.header.workspace_bytes:
+            self._buffer = model.workspace()
+        return self._buffer
+
+
 class Audit:
     """The audits of one world.
 
@@ -41,19 +66,17 @@ class Audit:
         left_out: the pairs of geoms that overlapped when the audits began.
     """
 
-    def __init__(self, model: Model, every: int) -> None:
+    def __init__(self, every: int, scratch: Scratch) -> None:
         self.every = every
         self.left_out: tuple[str, ...] = ()
         self._hidden: NDArray[np.bool_] | None = None
-        self._buffer = model.workspace()  # of its own: an audit changes nothing
+        self._scratch = scratch
         self._steps = 0
 
     def begin(self, model: Model, row: Bytes) -> Start | None:
         """Where the step that comes begins, if it is audited; before the first, what overlaps."""
-        if len(self._buffer) < model.header.workspace_bytes:  # the world has been given more room
-            self._buffer = model.workspace()
         if self._hidden is None:
-            self._hidden = depths_of(model, row, self._buffer) > BOUND
+            self._hidden = depths_of(model, row, self._scratch.of(model)) > BOUND
             names = (names_of(model, int(k)) for k in np.flatnonzero(self._hidden))
             self.left_out = tuple(dict.fromkeys(names))
         self._steps += 1
@@ -61,7 +84,7 @@ class Audit:
 
     def _start(self, model: Model, row: Bytes) -> Start:
         state: Any = row.view(model.state_dtype)[0]
-        energies = measure_energy(model, row, self._buffer)
+        energies = measure_energy(model, row, self._scratch.of(model))
         return Start(*energies, state["q"].copy(), state["v"].copy())
 
     def take(self, model: Model, row: Bytes, before: Start, tau: Floats, dt: float) -> None:
@@ -75,7 +98,7 @@ class Audit:
             dt: its length [s].
         """
         state: Any = row.view(model.state_dtype)[0]
-        found = certify(model, row, self._buffer, self._hidden)
+        found = certify(model, row, self._scratch.of(model), self._hidden)
         after, status = self._start(model, row), state["status"]
         total = sum(abs(x) for x in (*before[:2], *after[:2]))
         gained = after.kinetic + after.potential - before.kinetic - before.potential

@@ -18,7 +18,7 @@ from dynenvs.model.contact_options import cone_code, cone_name, direction_counts
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
-from dynenvs.simulation.audit import Audit
+from dynenvs.simulation.audit import Audit, Scratch, audit_interval
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, put, take
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
@@ -269,10 +269,8 @@ class World:
 
     @audit_every.setter
     def audit_every(self, every: int) -> None:
-        if not isinstance(every, numbers.Integral) or isinstance(every, bool) or every < 0:
-            raise ValueError(f"audit_every must be a whole number from 0 on, got {every!r}")
-        self._every = int(every)
-        self._audit = Audit(self.model, self._every) if every else None
+        self._every = audit_interval(every)
+        self._audit = Audit(self._every, Scratch(self.model)) if every else None
 
     @property
     def overlapping(self) -> tuple[str, ...]:

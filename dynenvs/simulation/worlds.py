@@ -14,10 +14,11 @@ from dynenvs.memory.layout import Bytes, Floats
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
+from dynenvs.simulation.audit import Audit, Scratch, audit_interval
 from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, read_wrenches, step_worlds
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, take
-from dynenvs.simulation.diagnostics import BOUNDS, COUNTERS
+from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
@@ -52,6 +53,8 @@ class Worlds:
         count: how many.
         timestep: length of a step [s]; the model's if None.
         threads: how many threads share out the worlds of a call; 16 worlds are worth a thread.
+        audit_every: of how many steps one is audited in each world, on one thread
+            (`World.audit_every`); none if 0.
         options: `cone`, `directions`, `integrator` and `budget`, as of `World`.
 
     Raises:
@@ -73,6 +76,7 @@ class Worlds:
         *,
         timestep: float | None = None,
         threads: int = 1,
+        audit_every: int = 0,
         **options: Any,
     ) -> None:
         self.count = _number(count, "count", 1)
@@ -86,6 +90,18 @@ class Worlds:
         self._outcomes = np.zeros((count, 3), np.int64)
         self._written = False  # whether parameters may have been written from outside
         self._prepared: set[Any] = set()  # kernels that are compiled
+        self._every = audit_interval(audit_every)
+        self._audits: list[Audit] = []
+        self._begin_audits(np.ones(count, np.bool_))
+
+    def _begin_audits(self, who: Flags) -> None:
+        """Begin anew in some worlds: what overlaps there from now on is left out."""
+        if not self._every:
+            return
+        scratch = Scratch(self.model)
+        fresh = [Audit(self._every, scratch) for _ in range(self.count)]
+        pairs = zip(who, fresh, self._audits or fresh, strict=True)
+        self._audits = [new if chosen else old for chosen, new, old in pairs]
 
     def _hold(self, rows: NDArray[Any]) -> None:
         """Take over states, and make what is worked out anew in every step."""
@@ -244,7 +260,7 @@ class Worlds:
     def diagnostics(self) -> dict[str, NDArray[Any]]:
         """Counters and worst values of each world (`Diagnostics`), shape (count,)."""
         status = self._rows["status"]
-        return {name: status[name].copy() for name in (*BOUNDS, *COUNTERS)}
+        return {name: status[name].copy() for name in (*BOUNDS, *COUNTERS, *AUDITED)}
 
     def certificate(self, number: int) -> Certificate:
         """`World.certificate` of one world.
@@ -295,11 +311,38 @@ class Worlds:
         self._outcomes[:] = 0
         self._outcomes[:, 0] = WAITING if who is None else np.where(who, WAITING, DONE)
         try:
-            self._step_all(steps)
+            if self._every:
+                self._step_audited(steps)
+            else:
+                self._step_all(steps)
         finally:
             if self._controls[0, 0] and steps:
                 chosen = slice(None) if who is None else who
                 self._tau[chosen] = self._rows["drive"][chosen]
+
+    def _step_audited(self, steps: int) -> None:
+        """Step who is waiting one step at a time, and audit those steps whose turn it is."""
+        failed: WorldsError | None = None
+        waiting = self._outcomes[:, 0] == WAITING
+        for _ in range(steps):
+            self._outcomes[:] = 0
+            self._outcomes[:, 0] = np.where(waiting, WAITING, DONE)
+            rows, going = _records(self._rows), np.flatnonzero(waiting)
+            before = {i: self._audits[i].begin(self.model, rows[i]) for i in going}
+            try:
+                self._step_all(1)
+            except WorldsError as error:
+                failed = failed or error
+                failed.worlds = np.union1d(failed.worlds, error.worlds)
+                waiting[error.worlds] = False
+            rows = _records(self._rows)  # there may be more room in them
+            drives = self._rows["drive"] if self.model.header.nservos else self._tau
+            for i in np.flatnonzero(waiting):
+                start_ = before[i]
+                if start_ is not None:
+                    self._audits[i].take(self.model, rows[i], start_, drives[i], self._timestep)
+        if failed is not None:
+            raise failed
 
     def _step_all(self, steps: int) -> None:
         """Step who is waiting; make room where that is wanted, and ask again."""
@@ -391,6 +434,7 @@ class Worlds:
         _records(self._rows)[who] = _records(self._fresh)
         self._tau[who] = 0.0
         self._rows["q"][who], self._rows["v"][who] = q[who], v[who]
+        self._begin_audits(who)
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
