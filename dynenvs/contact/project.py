@@ -90,12 +90,12 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     ends = w.pose, w.pose_new
     limits = after_contacts(w.contacts, count)
     known = -1  # number of rows, `w.block`, whose factors stand in w.A
-    before = math.inf
+    before, pulls = math.inf, True
     for attempt in range(ATTEMPTS if rows > 0 else 0):
         # The LCP is done: its storage is free.
         errors = RowErrors(rows, w.J, w.G, w.v_row, w.bias_row, w.active)
         worst, marked = _contact_errors(
-            m.features, w.spots, w.contacts, count, ends, dt, errors, before
+            m.features, w.spots, w.contacts, count, ends, dt, errors, before, pulls
         )
         pressed = s.status[0].limits_active
         worst, marked = _limit_errors(m.dofs, w.q_new, pressed, limits, errors, worst, marked)
@@ -120,6 +120,9 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         for j in range(m.header[0].nv):
             dq[j] = 0.0
         apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
+        if pulls and _pulls_in(m, w, count, errors, marked, dq):
+            before, pulls = math.inf, False
+            continue
         last = shorten(dq, worst) or last
         stay_within_stops(m.dofs, w.q_new, dq)
         # Near a joint's axis a small error takes a far turn, which may end anywhere
@@ -142,6 +145,31 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         if last:
             break
     return lowest >= least
+
+
+@inlined
+def _pulls_in(
+    m: ModelView, w: WorkspaceView, count: int, e: RowErrors, marked: int, dq: Floats
+) -> bool:
+    """Whether a correction would pull parts together that have parted, and others into something.
+
+    A ball that has rolled over a seam stands on the second tile; back on the edge of the first one,
+    which bore it when the step began, it would be in the second.
+    """
+    most = 0.0
+    for k in range(marked):
+        most = min(most, e.errors[e.marks[k]])
+    if most >= -BURIED:
+        return False
+    for i in range(count):
+        contact = w.contacts[i]
+        holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
+        moved = 0.0
+        for j in range(m.header[0].nv):
+            moved += e.J[contact.row, j] * dq[j]
+        if holds and gap + moved < -BURIED and moved < -BURIED:
+            return True
+    return False
 
 
 @inlined
@@ -243,11 +271,12 @@ def _contact_errors(
     dt: float,
     e: RowErrors,
     most: float,
+    pulls: bool,
 ) -> tuple[float, int]:
     """Errors of the contacts' rows, between the poses at both `ends` of the step.
 
     What seems to hover by more than `most` [m], the largest error before, has come to touch
-    elsewhere.  Returns (largest error, number of rows marked).
+    elsewhere; without `pulls`, whatever hovers.  Returns (largest error, number of rows marked).
     """
     worst, n = 0.0, 0
     poses, poses_new = ends
@@ -257,12 +286,12 @@ def _contact_errors(
         holds, gap = gap_at_end(features, spots, poses_new, contact)
         if not holds:
             continue
-        announced = 0.0
-        if contact.impulse[0] > 0.0:
-            announced = max(0.0, contact.gap + dt * e.speeds[r])
-        elif gap >= 0.0:
-            continue
-        if announced - gap < -most:
+        announced = max(0.0, contact.gap + dt * e.speeds[r])
+        if not bears(contact, e.G[r, r], announced, dt):
+            if gap >= 0.0:
+                continue
+            announced = 0.0
+        if announced - gap < (-most if pulls else 0.0):
             continue
         e.errors[r] = announced - gap
         worst = max(worst, abs(e.errors[r]))
@@ -273,6 +302,17 @@ def _contact_errors(
                 worst = max(worst, abs(e.errors[k]))
                 n = _mark(e.marks, n, k, e.G)
     return worst, n
+
+
+@inlined
+def bears(contact: Any, g: float, announced: float, dt: float) -> bool:
+    """Whether a contact's impulse does more to its velocity than what it parts by.
+
+    Interior methods, and those of the exact cone, leave a speck of impulse on each contact.
+
+    g: velocity that a unit of impulse gives it; announced: gap at the end by the velocities [m]
+    """
+    return bool(dt * g * contact.impulse[0] > announced)
 
 
 @kernel

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Bytes, Floats
 from dynenvs.memory.records import (
+    ALONE,
     BODY,
     BUDGET,
     COEFFICIENTS,
@@ -134,7 +135,10 @@ class Model:
         plan = plan_slots(contacts.pairs, self.geoms)
         index = body_index(bodies)
         hulls = self.packed[h.hulls_at : h.hulls_at + 8 * h.nhulls].view(np.float64)
-        fill_pairs(self.pairs, self.solids, heights, hulls, contacts.pairs, plan, self.geoms, index)
+        loose = self.bodies["floats"] == ALONE
+        fill_pairs(
+            self.pairs, self.solids, heights, hulls, contacts.pairs, plan, self.geoms, index, loose
+        )
         points = self.features[: int(h.npoints)]
         h.thinnest = thinnest(self.pairs, self.solids, points)
         h.nbeside = int(self.pairs["beside"].sum())

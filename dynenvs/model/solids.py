@@ -17,6 +17,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats, Ints, Records
 from dynenvs.memory.records import (
@@ -97,6 +98,7 @@ def fill_pairs(
     plan: SlotPlan,
     geoms: tuple[Geom, ...],
     body_index: dict[str, int],
+    loose: NDArray[np.bool_],
 ) -> None:
     """PAIR of every pair of solids, SOLID of all of these, heights of the fields, and polyhedra."""
     if len(records) == 0:
@@ -116,7 +118,7 @@ def fill_pairs(
     records["first"], records["slots"] = plan.first, pairs.slots
     records["parts"] = pairs.parts
     records["size_a"], records["size_b"] = solids["extent"][a], solids["extent"][b]
-    _fill_beside(records, solids)
+    _fill_beside(records, solids, loose)
     _fill_reach(records, pairs, geoms)
     _fill_hulls(records, hulls, pairs, geoms)
     _fill_fields(records, heights, pairs, geoms)
@@ -132,13 +134,16 @@ def thinnest(pairs: Records, solids: Records, features: Records) -> float:
     return float(np.concatenate(sums).min(initial=math.inf))
 
 
-def _fill_beside(records: Records, solids: Records) -> None:
-    """Which pairs may be at a seam: where a solid meets two of one body.
+def _fill_beside(records: Records, solids: Records, loose: NDArray[np.bool_]) -> None:
+    """Which pairs may be at a seam: where a solid meets two of one body, or of loose ones.
 
     But for what meets a field: a robot's foot and shank do, on stairs.
+
+    loose: whether each body is free and alone, shape (nb + 1,); such ones may lie flush
     """
     over_field, bodies = np.isin(records["kind_b"], GROUNDS), int(solids["body"].max()) + 1
-    a, b, body = records["solid_a"], records["solid_b"], solids["body"]
+    a, b = records["solid_a"], records["solid_b"]
+    body = np.where(loose[solids["body"]], 0, solids["body"])  # as the world's: side by side
     of_a, of_b = a * bodies + body[b], b * bodies + body[a]
     meets = np.concatenate([of_a, np.where(over_field, -1, of_b)])
     _, which, counts = np.unique(meets, return_inverse=True, return_counts=True)

@@ -1,14 +1,14 @@
 """Seams between solids that stand flush: which of their faces is met, asked where the step ends.
 
-A gap and normal of the pose now, linearised, forbid what is beyond a plane through the nearest
-part of a solid.  Short of a seam that part is an edge or a side that the neighbour hides: a box
-would run into the side of the next tile, a ball up its edge.  So where a solid is near two that are
-fixed to each other, and its velocity would carry it through such a plane, the pair is looked at
-again in the pose to which this velocity leads.  The slots there take the place of those of now if
-they part the two better at the end and do not overlap now: with their gaps of now, along the
-normals of the end, so that what is of second order is foreseen.  (For polyhedra: the farthest of
-all faces at the end, as in polyhedral exact geometry, Nguyen and Trinkle 2010, chosen before the
-step is solved.)
+A gap and normal of the pose now, linearised, forbid what is beyond a plane through the nearest part
+of a solid. Short of a seam that part is an edge or a side that the neighbour hides: a box would run
+into the side of the next tile, a ball up its edge. So where a solid is near two that are fixed to
+each other, or lie loose side by side, and its velocity would carry it through such a plane, the
+pair is looked at again in the pose to which this velocity leads. The slots there take the place of
+those of now if they part the two better at the end and do not overlap now: with their gaps of now,
+along the normals of the end, so that what is of second order is foreseen. (For polyhedra: the
+farthest of all faces at the end, as in polyhedral exact geometry, Nguyen and Trinkle 2010, chosen
+before the step is solved.)
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from dynenvs.memory.layout import (
     open_state,
     open_workspace,
 )
-from dynenvs.memory.records import BLOCK_FIELD, FAR, HEIGHT_FIELD, MIDPOINT, SEEN
+from dynenvs.memory.records import ALONE, BLOCK_FIELD, FAR, HEIGHT_FIELD, MIDPOINT, SEEN
 
 STEP = 1e-5  # of a seam that is none: so far solids may overlap there [m] ...
 SMALL = 0.01  # ... if they are larger than this; less, if they are smaller [m]
+ALIKE = 1e-6  # difference of velocities up to which loose solids move as one [m/s, rad/s]
 THROUGH = 1e-9  # depth to which a velocity may lead without another look [m]
 
 
@@ -71,7 +72,7 @@ def find_seams(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     for i in range(answer.near):
         entry = w.near[i]
         pair = pairs[entry.pair]
-        if pair.beside != 0 and _is_beside_another(w, pairs, solids, answer.near, i):
+        if pair.beside != 0 and _is_beside_another(m, w, pairs, solids, answer.near, i):
             small = min(solids[pair.solid_a].radius, solids[pair.solid_b].radius)
             at = entry_of(w.near, h.nnear, answer.near_after, after, entry.pair)
             _choose(m, w, entry, at >= 0, dt, STEP * min(1.0, small / SMALL))
@@ -89,7 +90,7 @@ def _trips(m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, dt: 
         end = FAR
         for k in range(entry.first, entry.first + entry.slots):
             end = min(end, _linear_end(m, w, entry.pair, k, dt))
-        if end < _deepest(w, entry) - THROUGH and _is_beside_another(w, pairs, solids, count, i):
+        if end < _deepest(w, entry) - THROUGH and _is_beside_another(m, w, pairs, solids, count, i):
             return True
     return False
 
@@ -116,9 +117,9 @@ def _linear_end(m: ModelView, w: WorkspaceView, pair: int, k: int, dt: float) ->
 
 @inlined
 def _is_beside_another(
-    w: WorkspaceView, pairs: Records, solids: Records, count: int, i: int
+    m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, count: int, i: int
 ) -> bool:
-    """Whether one solid of a near pair is near another one, too, that the other is fixed to."""
+    """Whether one solid of a near pair is near another one, too, that moves as the other does."""
     own = pairs[w.near[i].pair]
     a, b = own.solid_a, own.solid_b
     over_field = own.kind_b == HEIGHT_FIELD or own.kind_b == BLOCK_FIELD
@@ -128,10 +129,27 @@ def _is_beside_another(
             continue
         pair = pairs[w.near[j].pair]
         for one, other in ((pair.solid_a, pair.solid_b), (pair.solid_b, pair.solid_a)):
-            found = found or (one == a and solids[other].body == solids[b].body)
-            beside = one == b and solids[other].body == solids[a].body
-            found = found or (beside and not over_field)
+            if one == a:
+                found = found or _move_as_one(m, w, solids[other].body, solids[b].body)
+            elif one == b and not over_field:
+                found = found or _move_as_one(m, w, solids[other].body, solids[a].body)
     return found
+
+
+@inlined
+def _move_as_one(m: ModelView, w: WorkspaceView, a: int, b: int) -> bool:
+    """Whether two bodies are one, or loose ones (or the world) of the same velocity, at no spin."""
+    if a == b:
+        return True
+    for body in (a, b):
+        if body > 0 and m.bodies[body].floats != ALONE:
+            return False
+    for k in range(6):
+        one, other = w.body[a].v[k] if a > 0 else 0.0, w.body[b].v[k] if b > 0 else 0.0
+        apart_ = abs(one - other) if k >= 3 else max(abs(one), abs(other))
+        if not apart_ <= ALIKE:
+            return False
+    return True
 
 
 @inlined

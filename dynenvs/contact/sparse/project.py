@@ -15,11 +15,13 @@ from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import look_for_spots
 from dynenvs.contact.project import (
     ATTEMPTS,
+    BURIED,
     FAR_TURN,
     LARGE,
     PUSH_OUT,
     ROUNDOFF,
     SMALL,
+    bears,
     deepest_contact,
     gap_at_end,
     largest,
@@ -70,9 +72,9 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
     floating, corrected = begin_momentum(m, s, w, x), False
-    before = math.inf
+    before, pulls = math.inf, True
     for attempt in range(ATTEMPTS):
-        worst = _mark_errors(m, w, x, n, dt, before)
+        worst = _mark_errors(m, w, x, n, dt, before, pulls)
         if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
         before = worst
@@ -83,6 +85,9 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         dq = w.v_next
         if not _correct(m, x, dq):
             break
+        if pulls and _pulls_in(m, w, x, n):
+            before, pulls = math.inf, False
+            continue
         corrected = True
         last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
         stay_within_stops(m.dofs, w.q_new, dq)
@@ -120,11 +125,11 @@ def _add_carried(w: WorkspaceView, x: SparseView, i: int) -> None:
 
 @inlined
 def _mark_errors(
-    m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: float, most: float
+    m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: float, most: float, pulls: bool
 ) -> float:
     """Position errors of all constraints into `p`, weights of those that take part into `W`.
 
-    most: as of `dynenvs.contact.project._contact_errors`
+    most, pulls: as of `dynenvs.contact.project._contact_errors`
     Returns the largest error [m, rad].
     """
     worst = 0.0
@@ -148,11 +153,14 @@ def _mark_errors(
             continue
         contact = w.contacts[c.contact]
         holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
-        pressed = contact.impulse[0] > 0.0
-        if not holds or (not pressed and gap >= 0.0):
+        if not holds:
             continue
-        announced = max(0.0, contact.gap + dt * x.trial[i, 0]) if pressed else 0.0
-        if announced - gap < -most:
+        announced = max(0.0, contact.gap + dt * x.trial[i, 0])
+        if not bears(contact, x.G[i, 0], announced, dt):
+            if gap >= 0.0:
+                continue
+            announced = 0.0
+        if announced - gap < (-most if pulls else 0.0):
             continue
         x.p[i, 0] = announced - gap
         rows = 1
@@ -162,6 +170,27 @@ def _mark_errors(
             rows += contact.stick
         worst = max(worst, _mark(x, i, rows))
     return worst
+
+
+@inlined
+def _pulls_in(m: ModelView, w: WorkspaceView, x: SparseView, n: int) -> bool:
+    """As of `dynenvs.contact.project`, for the correction in `off`."""
+    most = 0.0
+    for i in range(n):
+        if x.W[i, 0] > 0.0:
+            most = min(most, x.p[i, 0])
+    if most >= -BURIED:
+        return False
+    for i in range(n):
+        c = x.constraints[i]
+        if c.contact < 0:  # a stop or a dry joint
+            continue
+        contact = w.contacts[c.contact]
+        holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
+        moved = row_velocity(x, i, 0, x.off)
+        if holds and gap + moved < -BURIED and moved < -BURIED:
+            return True
+    return False
 
 
 @inlined
@@ -178,7 +207,7 @@ def _mark(x: SparseView, i: int, rows: int) -> float:
 def _correct(m: ModelView, x: SparseView, dq: Floats) -> bool:
     """The step dq in the model's order; False if an island's factor finds no room or pivot."""
     for j in range(m.header[0].nv):
-        dq[j] = 0.0
+        dq[j] = x.off[j] = 0.0
     k = 0
     while k < x.trees.shape[0] and x.islands[k].count > 0:
         island = x.islands[k]
@@ -190,10 +219,6 @@ def _correct(m: ModelView, x: SparseView, dq: Floats) -> bool:
         assemble(x, island)
         if not factorise(x, island):
             return False
-        for a in range(island.first_tree, island.first_tree + island.trees):
-            tree = x.trees[x.trees_of[a]]
-            for j in range(tree.first, tree.first + tree.nv):
-                x.off[j] = 0.0
         for _ in range(PASSES):
             _add_step(x, island)
         for a in range(island.first_tree, island.first_tree + island.trees):

@@ -27,6 +27,7 @@ from dynenvs.studies.verify import (
     piles,
     pinched,
     precision,
+    reported,
     rest,
     rolling,
     sliding,
@@ -55,6 +56,7 @@ FAMILIES: dict[str, Family] = {
     "corners": corners.readings,
     "conveyor": conveyor.readings,
     "moments": moments.readings,
+    "reported": reported.readings,
 }
 SOLVERS = "solvers"  # no scenes: LCPs, in a table of their own
 PRECISION = "precision"  # no table: curves of what an error costs

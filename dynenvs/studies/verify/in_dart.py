@@ -84,8 +84,8 @@ class InDart:
             joint.setVelocities(np.array([*turn.apply(solid.spin), *solid.velocity]))
         for offset in solid.offsets:
             center = np.add(com, offset)
-            if solid.length:
-                raise MissingPeer("its own collision detector knows no capsules")
+            if solid.length or solid.wide:
+                raise MissingPeer("its own collision detector knows no capsules and no cylinders")
             if solid.box:
                 self._touch(body, dart.dynamics.BoxShape(2 * np.array(solid.box)), center, scene)
             elif solid.radius:

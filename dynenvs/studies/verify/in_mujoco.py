@@ -117,6 +117,8 @@ def _shapes(solid: Solid, com: Any) -> str:
     kind = ""
     if solid.box:
         kind = f'type="box" size="{_words(solid.box)}"'
+    elif solid.wide:
+        kind = f'type="cylinder" size="{_words((solid.radius, solid.wide))}"'
     elif solid.length:
         kind = f'type="capsule" size="{_words((solid.radius, solid.length))}"'
     elif solid.radius:

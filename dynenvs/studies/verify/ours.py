@@ -72,6 +72,9 @@ class Ours:
             place = np.add(com, offset)
             if solid.box:
                 builder.box(skin, name, half_size=solid.box, position=place, **options)
+            elif solid.wide and solid.radius:
+                builder.cylinder(skin, name, radius=solid.radius, half_length=solid.wide,
+                                 position=place, **options)  # fmt: skip
             elif solid.length and solid.radius:
                 ends = [np.add(place, (0.0, 0.0, z)) for z in (-solid.length, solid.length)]
                 builder.capsule(

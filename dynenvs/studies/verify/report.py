@@ -41,6 +41,7 @@ GROUPS = {  # what is verified: the families of scenes that say so, and by what 
     "what bounces": (("bouncing",), "Newton's law, momentum, energy"),
     "loops stay closed": (("closed",), "the loop's equations"),
     "belts carry": (("conveyor",), "closed forms"),
+    "what users report": (("reported",), "closed forms, conservation"),
 }
 BESIDE = """\
 Beside these scenes: equations of motion of imported robots equal MuJoCo's to 1e-10

@@ -34,6 +34,7 @@ class Solid(NamedTuple):
     box: Triple | None = None  # half edges [m]
     radius: float | None = None  # of a sphere [m]; with neither, it touches nothing
     length: float = 0.0  # half length of what then is a capsule along the body's z [m]
+    wide: float = 0.0  # half width of what then is a cylinder of that radius along the body's z [m]
     # Of the shape from the centre of mass [m]; several for as many shapes
     offsets: tuple[Triple, ...] = ((0.0, 0.0, 0.0),)
     position: Triple = (0.0, 0.0, 0.0)  # of the centre of mass [m]
@@ -124,6 +125,13 @@ def box(mass: float, half: Triple, **options: Any) -> Solid:
     square = np.array(half) ** 2
     x, y, z = mass / 3 * (square.sum() - square)
     return Solid(mass, (float(x), float(y), float(z)), box=half)._replace(**options)
+
+
+def wheel(mass: float, radius: float, half: float, **options: Any) -> Solid:
+    """A homogeneous cylinder of half width `half` along z [kg, m]."""
+    across = mass * (3.0 * radius**2 + 4.0 * half**2) / 12.0
+    inertia = across, across, 0.5 * mass * radius**2
+    return Solid(mass, inertia, radius=radius, wide=half)._replace(**options)
 
 
 def ball(mass: float, radius: float, **options: Any) -> Solid:
