@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from dynenvs.agents.machine import describe
+from dynenvs.simulation.world import SimulationError
 from dynenvs.studies.bench.families import chosen_from
 from dynenvs.studies.bench.peers import MissingPeer
 from dynenvs.studies.bench.report import draft, write_json
@@ -191,6 +192,10 @@ def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]
                     _collect(family, system, make, rows)
                 except MissingPeer as error:
                     skipped.append(f"{system}, {family}: {error}")
+                except SimulationError as error:
+                    if is_ours(system):
+                        raise
+                    skipped.append(f"{system}, {family}: it failed, {error}")
     return list(rows.values()), list(dict.fromkeys(skipped))
 
 
