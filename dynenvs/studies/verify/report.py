@@ -77,17 +77,18 @@ Each simulator gets the same bodies, step and coefficients.
   nothing in each step: from the last step's impulses it stalls on a wall in three steps. PGS starts
   from them; its test of the tolerance judges each contact right after that contact was solved, and
   ends after one sweep, so that it is asked again until the residual of all contacts together is
-  below the tolerance.
+  below the tolerance.  Where things pass seams or thin walls it has the contacts that dynenvs finds
+  at the start of the step, without what dynenvs does about such steps.
 
 "Time a step" is processor time. dynenvs, MuJoCo and DART: the whole step, called from Python.
 Pinocchio: its own functions only, without the detection of contacts and without Python's share.
 Painleve's rod is read after one step, in which an impulse stops its tip in dynenvs; MuJoCo and DART
 slow it down over some twenty. "Solves above tolerance" are the solvers' own words: dynenvs'
 degraded and failed solves, those of ADMM that did not converge, and PGS's that end with a residual
-above 1e-9; the others keep no count. The pinched capsule is in equilibrium from the start, but its
-ends may share the load in many ways: a solver whose impulses wander among them comes to one that
-cannot hold. MuJoCo's frictions share one bound: what a ball does that slides and spins at once is
-not its law.
+above 1e-9; the others keep no count. The pinched capsule, that of MuJoCo's issue 3328, is in
+equilibrium from the start, but its ends may share the load in many ways: a solver whose impulses
+wander among them comes to one that cannot hold. MuJoCo's frictions share one bound: what a ball
+does that slides and spins at once is not its law.
 
 The polar figures: how far a block slides whatever its heading (1 is exact), and by how much of its
 way a tripod that spins as it slides ends in the wrong place, on pyramids of several numbers of
