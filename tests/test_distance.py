@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from solids import few_of, pose
-from test_parallel_faces import KINDS, Placed, shape, turns
+from test_parallel_faces import APART, KINDS, Placed, shape, turns
 from trees import Array
 
 from dynenvs.contact.detection.overlaps import measure_overlaps
@@ -59,3 +59,30 @@ def test_distances_and_depths_are_coals(kinds: tuple[str, str], scale: float, se
             assert ours < theirs + 1e-7
             if theirs > -0.05:
                 assert ours == pytest.approx(theirs, abs=1e-6), k
+
+
+# Where two edges part the solids better than any face, by less than a micrometre
+EDGES = [("prism", "gem", 5632, 10), ("prism", "gem", 5577, 10), ("prism", "gem", 5883, 20)]
+EDGES += [("prism", "prism", 5955, 40)]
+
+
+@pytest.mark.parametrize("scale", SIZES)
+@pytest.mark.parametrize(("one", "other", "seed", "number"), EDGES)
+def test_no_edges_that_touch_are_missed(
+    one: str, other: str, seed: int, number: int, scale: float
+) -> None:
+    """Of 190,000 random pairs that touch, those four in which the slots saw too large a gap."""
+    coal: Any = pytest.importorskip("coal")
+    rng = np.random.default_rng(seed)
+    for k in range(number + 1):
+        if k % 20 == 0:
+            a, b = shape(coal, one, rng), shape(coal, other, rng)
+        _, Ra, Rb = turns(rng)
+        way = rng.normal(size=3)
+        way /= np.linalg.norm(way)
+        rng.uniform(0.3, 3.0)
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    a.add(builder, "a", scale)
+    b.add(builder, "b", scale)
+    placed = Placed(coal, a, b, builder.build(), scale, Ra, Rb)
+    assert placed.least(placed.approach(np.zeros(3), way)) == pytest.approx(APART, abs=1e-8)

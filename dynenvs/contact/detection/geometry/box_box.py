@@ -24,8 +24,8 @@ from dynenvs.memory.layout import Floats, Records
 # Lengths for solids of a centimetre or more; below, they shrink with the smaller one (`fineness`)
 WITHIN = 1e-7  # a corner this far outside a face still stands on it [m]
 SAME = 1e-6  # corners this close to each other are one contact [m]
-BETTER = 1e-6  # by which A's face or an edge must part the boxes better than B's face [m]
-TIE = 1e-9  # by which a face must part them better than one before it: not by rounding alone [m]
+BETTER = 1e-6  # by which A's face must part the boxes better than B's face [m]
+TIE = 1e-9  # by which whatever else must part them better than what came before [m]
 SMALL = 0.01  # [m]
 ASTRAY = 0.9  # cosine: a perpendicular further than this from the axis is no way apart
 FAR_APART = 0.5  # [m]
@@ -96,7 +96,7 @@ def _perpendicular(u: Point, v: Point, d: Point) -> tuple[bool, Point]:
 def _axis(a: Any, b: Any, d: Point, fine: float) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best axis."""
     best, normal = _face_axis(a, b, d, fine)
-    others = best + fine * BETTER
+    others = best + fine * TIE
     for i in range(3):
         u = column(a.R, i)
         for j in range(3):

@@ -136,7 +136,7 @@ def _axis(a: Polyhedron, b: Polyhedron, fine: float) -> tuple[float, Point]:
             best, others, normal = s, s + tie, (-n[0], -n[1], -n[2])
             if best > LOOK:
                 return best, normal
-    return _edge_axis(a, b, best, others, normal)
+    return _edge_axis(a, b, best, best + tie, normal)
 
 
 @inlined
