@@ -155,13 +155,13 @@ def test_its_time_is_pinocchio_s_own() -> None:
 
 
 def test_the_capsule_is_pinched_by_what_is_said() -> None:
-    """Four contacts, and on each side m g a / h = 9.81 N."""
+    """Four contacts, and on each side m g a / h = 19.62 N."""
     simulation = Ours(pinched(), cone="exact")
     simulation.step(3)
     contacts = simulation.world.contacts
     assert len(contacts) == 4
     wall = [c.impulse[0] for c in contacts if c.bodies[1] == "world"]
-    assert sum(wall) / 2e-3 == pytest.approx(9.81, rel=1e-6)
+    assert sum(wall) / 2e-3 == pytest.approx(19.62, rel=1e-6)
 
 
 @pytest.mark.thorough

@@ -51,6 +51,7 @@ ATTEMPTS = 5  # at most to correct positions; those after the second only while 
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
 BURIED = 1e-9  # depth from which they count [m]
+MUCH = 0.25  # of a pull: burying less may be an error of what is linear about it
 SMALL = 1e-5  # after an error below this, one step leaves less than 1e-7 [m]
 LOW = 1e-8  # height from which the way of a point above another one is its own [m]
 ROUNDOFF = 1e-15  # errors below this are left alone [m]
@@ -167,7 +168,7 @@ def _pulls_in(
         moved = 0.0
         for j in range(m.header[0].nv):
             moved += e.J[contact.row, j] * dq[j]
-        if holds and gap + moved < -BURIED and moved < -BURIED:
+        if holds and gap + moved < MUCH * most and moved < MUCH * most:
             return True
     return False
 
@@ -291,7 +292,7 @@ def _contact_errors(
             if gap >= 0.0:
                 continue
             announced = 0.0
-        if announced - gap < (-most if pulls else 0.0):
+        if announced - gap < (-most if pulls else -BURIED):
             continue
         e.errors[r] = announced - gap
         worst = max(worst, abs(e.errors[r]))

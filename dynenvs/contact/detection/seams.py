@@ -13,6 +13,7 @@ before the step is solved.)
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dynenvs.contact.detection.broad_phase import entry_of
@@ -72,7 +73,7 @@ def find_seams(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     for i in range(answer.near):
         entry = w.near[i]
         pair = pairs[entry.pair]
-        if pair.beside != 0 and _is_beside_another(m, w, pairs, solids, answer.near, i):
+        if pair.beside != 0 and _is_beside_another(m, w, pairs, solids, answer.near, i, dt):
             small = min(solids[pair.solid_a].radius, solids[pair.solid_b].radius)
             at = entry_of(w.near, h.nnear, answer.near_after, after, entry.pair)
             _choose(m, w, entry, at >= 0, dt, STEP * min(1.0, small / SMALL))
@@ -90,7 +91,9 @@ def _trips(m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, dt: 
         end = FAR
         for k in range(entry.first, entry.first + entry.slots):
             end = min(end, _linear_end(m, w, entry.pair, k, dt))
-        if end < _deepest(w, entry) - THROUGH and _is_beside_another(m, w, pairs, solids, count, i):
+        if end < _deepest(w, entry) - THROUGH and _is_beside_another(
+            m, w, pairs, solids, count, i, dt
+        ):
             return True
     return False
 
@@ -117,9 +120,9 @@ def _linear_end(m: ModelView, w: WorkspaceView, pair: int, k: int, dt: float) ->
 
 @inlined
 def _is_beside_another(
-    m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, count: int, i: int
+    m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, count: int, i: int, dt: float
 ) -> bool:
-    """Whether one solid of a near pair is near another one, too, that moves as the other does."""
+    """Whether one solid of a near pair is near another one, too, that is flush with the other."""
     own = pairs[w.near[i].pair]
     a, b = own.solid_a, own.solid_b
     over_field = own.kind_b == HEIGHT_FIELD or own.kind_b == BLOCK_FIELD
@@ -130,17 +133,54 @@ def _is_beside_another(
         pair = pairs[w.near[j].pair]
         for one, other in ((pair.solid_a, pair.solid_b), (pair.solid_b, pair.solid_a)):
             if one == a:
-                found = found or _move_as_one(m, w, solids[other].body, solids[b].body)
+                found = found or _are_flush(m, w, pairs, solids, count, (a, b, other), dt)
             elif one == b and not over_field:
-                found = found or _move_as_one(m, w, solids[other].body, solids[a].body)
+                found = found or _are_flush(m, w, pairs, solids, count, (b, a, other), dt)
     return found
 
 
 @inlined
-def _move_as_one(m: ModelView, w: WorkspaceView, a: int, b: int) -> bool:
-    """Whether two bodies are one, or loose ones (or the world) of the same velocity, at no spin."""
+def _are_flush(
+    m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, count: int,
+    who: tuple[int, int, int], dt: float,
+) -> bool:  # fmt: skip
+    """Whether two solids are of one body, or loose ones that touch and move as one.
+
+    who: a third solid that is near both, and these; past loose ones it must not get in a step
+    """
+    third, one, other = who
+    a, b = solids[one].body, solids[other].body
     if a == b:
         return True
+    if not (_move_as_one(m, w, a, b) and _goes_slowly(m, w, solids, third, one, dt)):
+        return False
+    for j in range(count):
+        entry = w.near[j]
+        pair = pairs[entry.pair]
+        low, high = min(pair.solid_a, pair.solid_b), max(pair.solid_a, pair.solid_b)
+        if low == min(one, other) and high == max(one, other):
+            for k in range(entry.first, entry.first + entry.slots):
+                if w.spots[k].gap < STEP:
+                    return True
+    return False
+
+
+@inlined
+def _goes_slowly(
+    m: ModelView, w: WorkspaceView, solids: Records, third: int, one: int, dt: float
+) -> bool:
+    """Whether a solid moves by less in a step than the smaller one of two reaches inside."""
+    a, b = solids[third].body, solids[one].body
+    square = 0.0
+    for k in range(3, 6):
+        speed = (w.body[a].v[k] if a > 0 else 0.0) - (w.body[b].v[k] if b > 0 else 0.0)
+        square += speed * speed
+    return bool(dt * math.sqrt(square) < min(solids[third].inside, solids[one].inside))
+
+
+@inlined
+def _move_as_one(m: ModelView, w: WorkspaceView, a: int, b: int) -> bool:
+    """Whether two bodies, loose ones or the world, have the same velocity, and no spin."""
     for body in (a, b):
         if body > 0 and m.bodies[body].floats != ALONE:
             return False

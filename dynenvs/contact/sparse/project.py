@@ -18,6 +18,7 @@ from dynenvs.contact.project import (
     BURIED,
     FAR_TURN,
     LARGE,
+    MUCH,
     PUSH_OUT,
     ROUNDOFF,
     SMALL,
@@ -160,7 +161,7 @@ def _mark_errors(
             if gap >= 0.0:
                 continue
             announced = 0.0
-        if announced - gap < (-most if pulls else 0.0):
+        if announced - gap < (-most if pulls else -BURIED):
             continue
         x.p[i, 0] = announced - gap
         rows = 1
@@ -188,7 +189,7 @@ def _pulls_in(m: ModelView, w: WorkspaceView, x: SparseView, n: int) -> bool:
         contact = w.contacts[c.contact]
         holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
         moved = row_velocity(x, i, 0, x.off)
-        if holds and gap + moved < -BURIED and moved < -BURIED:
+        if holds and gap + moved < MUCH * most and moved < MUCH * most:
             return True
     return False
 
