@@ -81,17 +81,30 @@ def test_what_flies_past_is_not_touched() -> None:
 
 CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 KINDS = ("sphere", "capsule", "box", "hull", "gem")
-WALLS = ("box", "hull", "prism", "moving")
+WALLS = ("box", "hull", "prism", "moving", "layers", "bricks")
 BREADTH = 3.0  # of a wall, half [m]
 
 
 def wall(builder: ModelBuilder, kind: str, half: float) -> None:
-    """A wall across z, `half` thick to each side: fixed, or a free body of ten tonnes."""
+    """A wall across z, `half` thick to each side: fixed, or a free body of ten tonnes.
+
+    Layers are flush one behind the other, bricks side by side.
+    """
     owner = "world"
     if kind == "moving":
         owner = "wall"
         builder.body("wall", joint=free(), mass=1e4, inertia=(1e5, 1e5, 1e5))
-    if kind in ("box", "moving"):
+    if kind == "layers":
+        for k, z in enumerate((-1.0, 0.0, 1.0)):
+            thin = half / 3.0
+            builder.box(f"skin {k}", "world", half_size=(BREADTH, BREADTH, thin),
+                        position=(0, 0, 2.0 * z * thin))  # fmt: skip
+    elif kind == "bricks":
+        side = BREADTH / 4.0
+        for i, j in itertools.product(range(-2, 2), repeat=2):
+            builder.box(f"skin {i} {j}", "world", half_size=(side, side, half),
+                        position=(side * (2 * i + 1), side * (2 * j + 1), 0))  # fmt: skip
+    elif kind in ("box", "moving"):
         builder.box("skin", owner, half_size=(BREADTH, BREADTH, half))
     elif kind == "hull":
         builder.convex("skin", owner, points=CUBE * (BREADTH, BREADTH, half))
@@ -123,7 +136,7 @@ def test_no_random_shot_passes_a_wall(seed: int) -> None:
     in steps of 2 ms, 5 ms and a sixtieth of a second, by both rules."""
     for k in range(100 * seed, 100 * seed + 100):
         rng = np.random.default_rng(k)
-        kind, against = KINDS[rng.integers(5)], WALLS[rng.integers(4)]
+        kind, against = KINDS[rng.integers(5)], WALLS[rng.integers(6)]
         rule, dt = ("euler", "midpoint")[rng.integers(2)], (2e-3, 5e-3, 1 / 60)[rng.integers(3)]
         half, r = 1.5e-3 * (50 / 3) ** rng.random(), 5e-3 * 60 ** rng.random()
         speed = 5.0 * 60 ** rng.random()

@@ -254,9 +254,7 @@ def add_missed(
             after = open_broad(m, packed, buffer).entry_after
             at = entry_of(w.near, h.nnear, w.answer[0].near_after, after, f - h.npoints)
             open_pair(packed, buffer, w, m, at)
-            w.gaps[k] = pull_back(
-                w.spots[h.ns + slot], w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact
-            )
+            w.gaps[k] = pull_back(m, w, w.spots[h.ns + slot], a, b, contact)
             deepest = deepest_slot(m, w, w.near[h.nnear + at])
         add_contact(m, s, w.pose, w.gaps[k], deepest, f, k, contact)
         count += 1

@@ -49,7 +49,7 @@ def move_rims(packed: Bytes, row: Bytes, buffer: Bytes, count: int) -> int:
         if spot.edges > NEAREST or not spot.gap < -BULGE:
             continue
         a, b, deepest = contact.body_a, contact.body_b, contact.gap - contact.target
-        gap = pull_back(spot, w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], contact)
+        gap = pull_back(m, w, spot, a, b, contact)
         contact.gap, contact.target = gap, gap - min(deepest, gap)
         w.gaps[h.npoints + contact.slot] = gap
         set_drift(m, s, w.pose, contact)

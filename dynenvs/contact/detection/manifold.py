@@ -185,26 +185,29 @@ def _out_of_body(pose: Any, local: Floats, out: Floats) -> None:
 
 
 @inlined
-def pull_back(spot: Any, new_a: Any, new_b: Any, a: Any, b: Any, contact: Any) -> float:
+def pull_back(m: ModelView, w: WorkspaceView, spot: Any, a: int, b: int, contact: Any) -> float:
     """A contact that shows only at the end of the step, at its start: returns the gap [m].
 
-    The material points that meet at the end, taken to where they were, and their distance along
-    the normal that they will meet at.
+    The material points of bodies a and b that meet at the end, taken to where they were, and their
+    distance along the normal that they will meet at.  The place is A's point; where impulses do
+    not move A, B's, at whose arm they act.
     """
-    place_spot(spot, new_a, contact)
+    place_spot(spot, w.pose_new[a], contact)
     reach = spot.gap + spot.radius
-    other, n = contact.point, contact.normal
+    c, other, n = contact.center, contact.point, contact.normal
     for k in range(3):
-        other[k] = contact.center[k] - reach * n[k]
-    _into_body(new_b, other, contact.t1)  # tangents are not known yet: room for a point
-    _out_of_body(b, contact.t1, other)
-    _out_of_body(a, contact.local, contact.center)
-    gap = -spot.radius
+        other[k] = c[k] - reach * n[k]
+    _into_body(w.pose_new[b], other, contact.t1)  # tangents are not known yet: room for a point
+    _out_of_body(w.pose[b], contact.t1, other)
+    _out_of_body(w.pose[a], contact.local, c)
+    away = 0.0
     for k in range(3):
-        gap += n[k] * (contact.center[k] - other[k])
+        away += n[k] * (c[k] - other[k])
     for k in range(3):
-        other[k] = contact.center[k] - spot.radius * n[k]
-    return float(gap)
+        if m.bodies[a].tree < 0:
+            c[k] = other[k] + away * n[k]
+        other[k] = c[k] - spot.radius * n[k]
+    return float(away - spot.radius)
 
 
 @inlined

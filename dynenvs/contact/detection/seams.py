@@ -231,5 +231,4 @@ def _choose(m: ModelView, w: WorkspaceView, entry: Any, near: bool, dt: float, s
 def _pull_back(m: ModelView, w: WorkspaceView, pair: int, spot: Any) -> float:
     """The gap now of a slot of the end [m]; its place and normal into `w.contacts[0]`."""
     feature = m.features[m.header[0].npoints + pair]
-    a, b = feature.body_a, feature.body_b
-    return pull_back(spot, w.pose_new[a], w.pose_new[b], w.pose[a], w.pose[b], w.contacts[0])
+    return pull_back(m, w, spot, feature.body_a, feature.body_b, w.contacts[0])

@@ -11,6 +11,9 @@ systems, 1996, section 2.3).  There they are seen, at the latest, where they ove
 then the direction that parts them is still the right one.  What may bounce is to be seen before it
 touches, so that its impact has a time.
 
+At a seam the pose at a part's end decides which faces are met (`seams.py`), so there pairs that are
+near may not go through each other unseen either.
+
 Slow bodies, and fast ones with nothing ahead, cost no more than a look at their velocities.  Half
 spaces have no other side: what is below them is brought back (`resolve.add_missed`).
 """
@@ -20,11 +23,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.distance import distance
+from dynenvs.contact.detection.geometry.distance import distance, separation
 from dynenvs.contact.detection.geometry.hull_hull import LOOK
-from dynenvs.contact.detection.geometry.polyhedron import minus
+from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
 from dynenvs.contact.detection.geometry.segment import clamp
-from dynenvs.contact.detection.geometry.spot import back, column, dot, point
+from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import (
@@ -74,7 +77,7 @@ def is_fast(m: ModelView, w: WorkspaceView, dt: float) -> bool:
         fastest = max(fastest, _fastest_point(m, w, i, spin))
         turns = turns or (spin * dt > TURN and m.bodies[i].uneven > 0.0)
     far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
-    if h.integrator == MIDPOINT:
+    if h.integrator == MIDPOINT or h.nbeside > 0:
         far = min(far, h.thinnest)
     return bool(turns or 2.0 * dt * fastest > far)
 
@@ -195,9 +198,12 @@ def _time_of_pair(
         seen = min(seen, LOOK)
     way = dt * (speed + turning)
     turns = max(a.hv, b.hv) > TURN
-    if not (turns or way > _blind(seen, thick, bounces, middle)):
-        return dt
     deep = max(0.5 * thick, THIN)
+    far = _blind(seen, thick, bounces, middle)
+    if pair.beside != 0:  # at a seam the end of a part decides on the faces: not behind both solids
+        far = min(far, deep)
+    if not (turns or way > far):
+        return dt
     p = minus(point(a.center), point(b.center))
     if over_field:
         _, _, z = back(b.R, p)
@@ -223,9 +229,60 @@ def _time_of_pair(
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
         gap, normal = distance(pair, a, b, hulls)
+    least = 0.0
+    if gap < seen and not over_field and not bounces:
+        least = _time_along_faces(pair, a, b, hulls, u, turning, deep, dt)
     if dot(normal, normal) == 0.0:  # nothing parts them: they are in each other, or in a field
-        return min(dt, deep / (speed + turning))
-    return _time_to_close(gap, turning - dot(normal, u), deep, seen, bounces, dt)
+        return max(least, min(dt, deep / (speed + turning)))
+    return max(least, _time_to_close(gap, turning - dot(normal, u), deep, seen, bounces, dt))
+
+
+@inlined
+def _time_along_faces(
+    pair: Any, a: Any, b: Any, hulls: Floats, u: Any, turning: float, deep: float, dt: float
+) -> float:
+    """The longest time that the plane of a face allows which parts two solids, or 0.
+
+    What slides over a plate overlaps it by rounding, and what slides over a seam comes near the
+    next tile's side, but both stay above an upper face.
+    """
+    longest = 0.0
+    for sign in (1.0, -1.0):
+        kind, at, R = pair.kind_b, pair.hull_b, b.R
+        if sign < 0.0:
+            kind, at, R = pair.kind_a, pair.hull_a, a.R
+        for k in range(_count_faces(kind, hulls, at)):
+            x, y, z = _face(kind, R, hulls, at, k)
+            n = (sign * x, sign * y, sign * z)
+            gap = separation(pair, a, b, hulls, n)
+            if gap > -THIN:
+                time = _time_to_close(gap, turning - dot(n, u), deep, 0.0, False, dt)
+                longest = max(longest, time)
+    return longest
+
+
+@inlined
+def _count_faces(kind: int, hulls: Floats, at: int) -> int:
+    """How many faces a solid has; none if it is round."""
+    if kind == BOX:
+        return 6
+    return int(hulls[at + 1]) if kind == CONVEX else 0
+
+
+@inlined
+def _face(kind: int, R: Floats, hulls: Floats, at: int, k: int) -> Point:
+    """Outward normal of face k of a box or a polyhedron, in the world's axes."""
+    x, y, z = 0.0, 0.0, 0.0
+    if kind == CONVEX:
+        x, y, z = three(open_polyhedron(hulls, at).normals, k)
+    else:
+        way = 1.0 if k < 3 else -1.0
+        x, y, z = way * (k % 3 == 0), way * (k % 3 == 1), way * (k % 3 == 2)
+    return (
+        R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+        R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+        R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+    )
 
 
 @inlined
