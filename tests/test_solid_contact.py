@@ -15,7 +15,8 @@ from test_contact_geometry import hills
 from trees import Array
 
 from dynenvs.contact.detection.manifold import pull_back
-from dynenvs.memory.records import CONTACT, POSE, SPOT
+from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.records import CONTACT, SPOT
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, prismatic, revolute
 from dynenvs.simulation.inverse import InverseStatus, inverse_dynamics
@@ -345,27 +346,41 @@ def foot_features(world: World, foot: int) -> Array:
 
 
 @numba.njit
-def pulled_back(spots: Array, after: Array, before: Array, contacts: Array) -> float:
-    """`pull_back` of a contact of bodies 0 and 1, from their poses after a step."""
-    return pull_back(spots[0], after[0], after[1], before[0], before[1], contacts[0])
+def pulled_back(packed: Array, buffer: Array, spots: Array, a: int, contacts: Array) -> float:
+    """`pull_back` of a contact of bodies a and 2, from the workspace's poses after a step."""
+    m = open_model(packed)
+    return pull_back(m, open_workspace(m, buffer), spots[0], a, 2, contacts[0])
 
 
-def test_a_contact_of_bodies_that_stay_is_where_it_was() -> None:
-    """Taken back along no motion, a contact found at the end of a step keeps gap and point."""
+def test_a_contact_found_late_is_where_its_bodies_were() -> None:
+    """Taken back along no motion, or one that both bodies share, it keeps gap and place; on the
+    world, the place is that of the body that moves, at whose arm impulses act."""
     rng = np.random.default_rng(0)
-    poses = np.zeros(2, POSE)
-    for one in poses:
+    builder = ModelBuilder()
+    for name in "ab":
+        builder.body(name, joint=free(), mass=1.0, inertia=(1, 1, 1))
+    model = builder.build()
+    buffer = model.workspace()
+    w = open_workspace(open_model(model.packed), buffer)
+    for one, new in zip(w.pose[1:], w.pose_new[1:], strict=True):
         one["R"], one["p"] = Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)
+        new["R"], new["p"] = one["R"], one["p"]
+    w.pose["R"][0] = w.pose_new["R"][0] = np.eye(3)
     spot, contact = np.zeros(1, SPOT), np.zeros(1, CONTACT)
     normal = rng.normal(size=3)
-    spot["normal"], spot["center"] = normal / np.linalg.norm(normal), rng.normal(size=3)
+    normal /= np.linalg.norm(normal)
+    spot["normal"], spot["center"] = normal, rng.normal(size=3)
     spot["gap"], spot["radius"] = 0.02, 0.1
-    gap = pulled_back(spot, poses, poses, contact)
+    gap = pulled_back(model.packed, buffer, spot, 1, contact)
     assert gap == pytest.approx(0.02, abs=1e-12)
-    point = spot["center"][0] - 0.1 * spot["normal"][0]
+    point = spot["center"][0] - 0.1 * normal
     np.testing.assert_allclose(contact["point"][0], point, atol=1e-12)
-    moved = poses.copy()
-    way = np.array([0.3, -0.2, 0.5])  # of both bodies, before the step
-    moved["p"] += way
-    assert pulled_back(spot, poses, moved, contact) == pytest.approx(0.02, abs=1e-12)
+    way = np.array([0.3, -0.2, 0.5])  # of both bodies, back to before the step
+    w.pose["p"][1:] += way
+    gap = pulled_back(model.packed, buffer, spot, 1, contact)
+    assert gap == pytest.approx(0.02, abs=1e-12)
     np.testing.assert_allclose(contact["point"][0], point + way, atol=1e-12)
+    gap = pulled_back(model.packed, buffer, spot, 0, contact)
+    assert gap == pytest.approx(0.02 - way @ normal, abs=1e-12)
+    along = way - (way @ normal) * normal
+    np.testing.assert_allclose(contact["point"][0], point + along, atol=1e-12)
