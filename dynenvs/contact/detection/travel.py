@@ -241,10 +241,13 @@ def _time_of_pair(
 def _time_along_faces(
     pair: Any, a: Any, b: Any, hulls: Floats, u: Any, turning: float, deep: float, dt: float
 ) -> float:
-    """The longest time that the plane of a face allows which parts two solids, or 0.
+    """The longest time [s] that the plane of a face allows which parts two solids, or 0.
 
     What slides over a plate overlaps it by rounding, and what slides over a seam comes near the
     next tile's side, but both stay above an upper face.
+
+    u: velocity of A seen from B [m/s]; turning: what their turns add to that at most [m/s]
+    deep: how far they may come to overlap [m]
     """
     longest = 0.0
     for sign in (1.0, -1.0):
