@@ -12,6 +12,7 @@ import pytest
 from trees import Array, Opened, plus, random_inertia
 
 from dynenvs.dynamics.rnea import bias_force
+from dynenvs.memory.layout import open_world
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import free, prismatic, revolute
@@ -310,8 +311,8 @@ def stepped(case: Case, tau: Array) -> World:
     world.q, world.v = case.q, case.v
     state, forces = world.get_state().reshape(1), np.zeros(case.model.nv)
     forces[case.model.actuated] = tau
-    row = state.view(np.uint8)
-    assert step(case.model.packed, row, case.model.workspace(), forces, H) == DONE
+    w = open_world(case.model.packed, state.view(np.uint8), case.model.workspace())
+    assert step(w, forces, H) == DONE
     world.set_state(state[0])
     return world
 

@@ -6,7 +6,7 @@ from functools import cache
 
 from trees import Array
 
-from dynenvs.memory.records import POLYGON
+from dynenvs.memory.layout import open_model
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import revolute
 
@@ -17,7 +17,6 @@ def friction_polygon(directions: int) -> Array:
     builder = ModelBuilder(directions=directions)
     builder.body("arm", joint=revolute(), mass=1.0, inertia=(1, 1, 1))
     model = builder.build()
-    at = model.header.polygons_at + (model.header.npolygons - 1) * POLYGON.itemsize
-    found: Array = model.packed[at : at + POLYGON.itemsize].view(POLYGON)
+    found: Array = open_model(model.packed).polygons[-1:]
     assert found["directions"][0] == directions
     return found

@@ -19,7 +19,7 @@ from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.legged.humanoid import HumanoidTask
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import open_model, open_state, open_workspace
+from dynenvs.memory.layout import open_model, open_state, open_work
 from dynenvs.registration import ENVIRONMENTS
 
 gym.register_envs(dynenvs)
@@ -159,14 +159,12 @@ class Depth:
     """Reads how deep the deepest feature of an environment is below ground."""
 
     def __init__(self, env: DynEnv) -> None:
-        self.buffer = env.model.workspace()
         self.m = open_model(env.model.packed)
         self.s = open_state(self.m, env.worlds.states.view(np.uint8))
-        self.w = open_workspace(self.m, self.buffer)
-        self.packed = env.model.packed
+        self.w = open_work(self.m, env.model.workspace())
 
     def __call__(self) -> float:
         """Depth [m]; negative if nothing touches."""
         update_poses(self.m, self.s.q, self.w.pose)
-        measure_gaps(self.packed, self.buffer)
+        measure_gaps(self.w)
         return -float(self.w.gaps.min(initial=np.inf))

@@ -13,7 +13,7 @@ from trees import Array
 
 from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.layout import open_model, open_work
 from dynenvs.memory.records import FAR
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
@@ -100,11 +100,10 @@ def pose(R: Array, p: Array) -> Array:
 
 def read(model: Model, q: Array) -> Slots:
     """The slots at q."""
-    buffer = model.workspace()
     m = open_model(model.packed)
-    w = open_workspace(m, buffer)
+    w = open_work(m, model.workspace())
     update_poses(m, q, w.pose)
-    measure_gaps(model.packed, buffer)
+    measure_gaps(w)
     count = int(model.header.ns)
     spots, gaps = w.spots[:count], w.gaps[len(w.gaps) - count :]
     alive = np.flatnonzero(gaps < FAR)
@@ -114,11 +113,10 @@ def read(model: Model, q: Array) -> Slots:
 
 def read_gaps(model: Model, q: Array) -> Array:
     """Gaps of all features at q, shape (nf,)."""
-    buffer = model.workspace()
     m = open_model(model.packed)
-    w = open_workspace(m, buffer)
+    w = open_work(m, model.workspace())
     update_poses(m, q, w.pose)
-    measure_gaps(model.packed, buffer)
+    measure_gaps(w)
     return w.gaps.copy()
 
 

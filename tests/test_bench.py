@@ -15,7 +15,7 @@ from rich.console import Console
 
 from dynenvs import cli
 from dynenvs.agents.experts.reference import reference_controller
-from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.layout import open_work
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.simulation.world import World
 from dynenvs.studies.bench import (
@@ -321,11 +321,11 @@ def test_recorded_problems_are_solved_again() -> None:
         solves._robot(30.0, 10),
     ):
         row, buffer = problems[0].row.copy(), model.workspace()
-        w = open_workspace(open_model(model.packed), buffer)
+        w = open_work(model.packed, buffer)
         for problem in problems:
             args = (model.packed, problem.row, problem.buffer, row, buffer)
             assert solves._again(*args, problem.contacts, problem.rows, dt, True) == 0
-            stated = open_workspace(open_model(model.packed), problem.buffer)
+            stated = open_work(model.packed, problem.buffer)
             np.testing.assert_array_equal(
                 w.impulse_row[: problem.rows], stated.impulse_row[: problem.rows]
             )

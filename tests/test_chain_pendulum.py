@@ -293,7 +293,7 @@ def test_endures_random_steps(links: int, steps: int) -> None:
             assert not final["degraded"][ended].any()
             assert not final["failed"][ended].any()
         update_poses(depth.m, batch.worlds.states["q"][k % count], depth.w.pose)
-        measure_gaps(depth.packed, depth.buffer)
+        measure_gaps(depth.w)
         deepest = max(deepest, -float(depth.w.gaps.min()))
     print(ends, deepest)
     assert set(ends) <= {"time limit", "velocity bound"}

@@ -24,7 +24,7 @@ def depth_of(world: World, q: Array) -> float:
     """How deep the two solids of a world are in each other [m]."""
     world.reset(q)
     depths = np.zeros(int(world.model.header["npoints"] + world.model.header["np"]))
-    measure_overlaps(world.model.packed, world._row, world._buffer, depths)
+    measure_overlaps(world._handle, depths)
     return float(depths.max())
 
 

@@ -20,6 +20,7 @@ from dynenvs.envs.core import worlds
 from dynenvs.jit import compiled, compiling, interrupts
 from dynenvs.jit.compiled import apart, kernel
 from dynenvs.jit.estimate import Speed
+from dynenvs.memory.layout import Floats
 
 MINUTES = 600.0  # of which an interrupt is to leave nothing [s]
 UNIT = "dynenvs.contact.assembly.loops.hold_loops"  # small
@@ -152,8 +153,8 @@ def test_what_a_function_calls_is_told_the_first_time(
 # Interrupted
 
 
-@apart("int64(float64[::1])", "test_first_start")
-def _slow_to_compile(x: Any) -> int:
+@apart("test_first_start")
+def _slow_to_compile(x: Floats) -> int:
     x[0] += 1.0
     return 7
 

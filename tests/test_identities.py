@@ -14,6 +14,7 @@ from dynenvs.dynamics.energy import totals
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.jacobians import frames
 from dynenvs.dynamics.rnea import bias_force, rnea
+from dynenvs.memory.views import raw
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, revolute
 from dynenvs.model.validation import borrow
@@ -290,7 +291,8 @@ def test_algorithms_do_not_depend_on_what_the_last_call_left_behind(tree: Tree) 
         ]
 
     first = answers()
-    _, workspace = borrow(model, q)
-    workspace[:] = 255  # not a number, wherever it is read as one
+    raw(borrow(model, q).pose, int(model.header.workspace_bytes))[:] = (
+        255  # not a number, wherever it is read as one
+    )
     for once, again in zip(first, answers(), strict=True):
         assert np.array_equal(once, again)

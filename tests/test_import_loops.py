@@ -7,8 +7,8 @@ import pytest
 
 import dynenvs
 from dynenvs.contact.assembly.loops import factor_loops
-from dynenvs.memory.layout import LoopView
-from dynenvs.memory.records import LOOP
+from dynenvs.memory.layout import LoopView, fill_places
+from dynenvs.memory.records import HEADER
 from dynenvs.simulation.world import World
 
 pytest.importorskip("mujoco")
@@ -45,12 +45,13 @@ def test_a_linkage_in_a_slanting_plane_stays_closed() -> None:
 
 def test_a_row_that_roundoff_alone_moves_is_redundant() -> None:
     """As Cassie's plantar rods have it: K has 7e-37 beside 25 and 4 on its diagonal, by hand."""
-    none = np.zeros(0)
-    K = np.array([[25.0, 5.0, 0.0], [0.0, 4.0, 1e-19], [0.0, 0.0, 7e-37]])
-    inverse, x = np.zeros(3), np.zeros(3)
-    empty, lasts = np.zeros((0, 0)), np.full(3, 2)
-    spans, loops = np.zeros((0, 2), np.int64), np.zeros(0, LOOP)
-    factor_loops(
-        LoopView(loops, spans, lasts, empty, empty, K, empty, inverse, none, none, x, none, none)
-    )
-    np.testing.assert_allclose(inverse, [1 / 5, 1 / np.sqrt(3), 0.0])
+    header = np.zeros(1, HEADER)
+    header["ne"] = 3
+    fill_places(header[0])
+    packed = np.zeros(int(header["model_bytes"][0]), np.uint8)
+    packed[: HEADER.itemsize] = header.view(np.uint8)
+    c = LoopView(packed, np.zeros(int(header["workspace_bytes"][0]), np.uint8))
+    c.K[:] = [[25.0, 5.0, 0.0], [0.0, 4.0, 1e-19], [0.0, 0.0, 7e-37]]
+    c.lasts[:] = 2
+    factor_loops(c)
+    np.testing.assert_allclose(c.inverse, [1 / 5, 1 / np.sqrt(3), 0.0])

@@ -24,7 +24,7 @@ from dynenvs.jit.compiled import kernel
 from dynenvs.lcp import LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, DEGRADED_RESIDUAL
-from dynenvs.memory.layout import Bytes, open_model, open_state, open_workspace
+from dynenvs.memory.layout import Bytes, open_model, open_work, open_world
 from dynenvs.studies.bench.solves import stated
 from dynenvs.studies.verify import families, lcp_problems, solvers
 from dynenvs.studies.verify.lcp_problems import Problem, plain
@@ -196,9 +196,9 @@ def test_every_walker_was_recorded() -> None:
 @kernel
 def _lemke(packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int) -> int:
     """Compiled code reaches it only."""
-    m = open_model(packed)
-    n, _ = recall(open_state(m, row), open_workspace(m, buffer), count, rows)
-    return int(solve_lcp_of_rows(packed, row, buffer, n, rows, 0.05))
+    w = open_world(packed, row, buffer)
+    n, _ = recall(w, count, rows)
+    return int(solve_lcp_of_rows(w, n, rows, 0.05))
 
 
 def test_recorded_rows_give_the_steps_lcp() -> None:
@@ -209,7 +209,7 @@ def test_recorded_rows_give_the_steps_lcp() -> None:
     problem = stated(world.model, row, np.zeros(world.model.nv), 0.005)
     assert problem is not None
     m = open_model(world.model.packed)
-    w = open_workspace(m, problem.buffer)
+    w = open_work(m, problem.buffer)
     contacts = w.contacts[: problem.contacts]
     G = w.G[: problem.rows, : problem.rows].copy()
     ours = from_rows(

@@ -14,7 +14,6 @@ from scipy.spatial.transform import Rotation
 
 from dynenvs import ModelBuilder, World, free, prismatic, revolute
 from dynenvs.dynamics.energy import totals
-from dynenvs.memory.layout import open_model, open_workspace
 from dynenvs.model.model import Model
 
 Place = tuple[float, float, float]
@@ -83,9 +82,7 @@ def test_masses_of_one_to_a_thousand_are_stacked() -> None:
 
 def solved(world: World) -> Any:
     """CONTACT of each one in the last problem of the last step."""
-    views: Any = open_model, open_workspace
-    m, w = (view.py_func for view in views)
-    opened = w(m(world.model.packed), world._buffer)
+    opened = world._handle
     return opened.contacts[: opened.answer[0].contacts]
 
 

@@ -12,15 +12,12 @@ from trees import Array
 
 from dynenvs import ModelBuilder, World, free, prismatic
 from dynenvs.contact.impact import CUTS, PARTS
-from dynenvs.memory.layout import open_model, open_workspace
 from dynenvs.memory.records import HEADER
 
 
 def answer(world: World) -> Any:
     """ANSWER of the last step."""
-    views: Any = open_model, open_workspace
-    m, w = (view.py_func for view in views)
-    return w(m(world.model.packed), world._buffer).answer[0]
+    return world._handle.answer[0]
 
 
 def balls(count: int, *, floor: bool, dense: bool = False, first: int = 0, **law: str) -> World:

@@ -12,6 +12,7 @@ from dynenvs.dynamics.planar import planar_passes
 from dynenvs.dynamics.rnea import bias_force
 from dynenvs.envs.robots import planar_humanoid, planar_quadruped
 from dynenvs.jit.compiled import kernel
+from dynenvs.memory.layout import open_state
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import fixed, prismatic, revolute
@@ -22,13 +23,12 @@ DT = 0.01
 
 def equations(model: Model, q, v, wrenches, passes, scale=None):
     """(M^, bias) of fused passes, as full arrays."""
-    view = Opened(model, q, v)
-    m, s, w = view.m, view.s, view.w
-    s.wrench[:] = wrenches
+    w = Opened(model, q, v).world
+    w.wrench[:] = wrenches
     if scale is not None:
-        s.mass_scale[:] = scale
+        w.mass_scale[:] = scale
     M, bias = np.zeros((model.nv, model.nv)), np.zeros(model.nv)
-    passes(m, s, w.pose, w.body, w.S, s.v, DT, M, bias)
+    passes(open_state(w, w), w.pose, w.body, w.S, w.v, DT, M, bias)
     return np.tril(M) + np.tril(M, -1).T, bias
 
 

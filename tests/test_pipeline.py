@@ -11,7 +11,7 @@ import pytest
 from dynenvs.envs.robots import planar_humanoid
 from dynenvs.jit.compiled import apart, kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import Bytes, Floats, Ints, open_model, open_workspace
+from dynenvs.memory.layout import Bytes, Floats, Ints, open_work
 from dynenvs.memory.views import unowned
 from dynenvs.simd.trigonometry import sines_cosines
 from dynenvs.simd.vectors import WIDTH, add_multiple, add_outer
@@ -23,7 +23,7 @@ from dynenvs.simulation.world import World
 @kernel
 def _store(packed: Bytes, buffer: Bytes) -> None:
     """A store to a view that this function opened itself and does not read again."""
-    w = open_workspace(open_model(packed), buffer)
+    w = open_work(packed, buffer)
     for j in range(w.bias.shape[0]):
         w.bias[j] += 1.0 + j
 
@@ -33,14 +33,14 @@ def test_stores_to_opened_views_stay() -> None:
     model = planar_humanoid.build()
     buffer = model.workspace()
     _store(model.packed, buffer)
-    bias = open_workspace(open_model(model.packed), buffer).bias
+    bias = open_work(model.packed, buffer).bias
     np.testing.assert_array_equal(bias, 1.0 + np.arange(model.nv))
 
 
 @numba.njit
 def _store_and_sum(packed: Bytes, buffer: Bytes) -> float:
     _store(packed, buffer)
-    return open_workspace(open_model(packed), buffer).bias.sum()  # type: ignore[no-any-return]
+    return open_work(packed, buffer).bias.sum()  # type: ignore[no-any-return]
 
 
 def test_a_function_that_numba_compiles_in_its_own_way_may_call_kernels() -> None:
@@ -53,7 +53,7 @@ def test_a_function_that_numba_compiles_in_its_own_way_may_call_kernels() -> Non
 @numba.njit
 def _store_beside_overloads(packed: Bytes, buffer: Bytes, progress: Ints) -> float:
     """Stores that nothing here reads again, beside one call of each overload of the package."""
-    w = open_workspace(open_model(packed), buffer)
+    w = open_work(packed, buffer)
     for j in range(w.bias.shape[0]):
         w.bias[j] = 1.0 + j
     add_multiple(w.M, 0, w.M, 1, 0, WIDTH, 2.0)
@@ -67,7 +67,7 @@ def test_plain_numba_keeps_stores_beside_overloads() -> None:
     """Numba removes "dead" code wherever it writes an overload into its caller's lines."""
     model = planar_humanoid.build()
     buffer = model.workspace()
-    w = open_workspace(open_model(model.packed), buffer)
+    w = open_work(model.packed, buffer)
     w.M[1, :WIDTH] = 3.0
     assert _store_beside_overloads(model.packed, buffer, new_progress(1)) == 1.0
     np.testing.assert_array_equal(w.bias, 1.0 + np.arange(model.nv))
@@ -90,7 +90,7 @@ def test_inverse_dynamics_with_lookahead_meets_two_steps() -> None:
         np.testing.assert_allclose(world.v[2:], wanted, atol=4e-3)
 
 
-@apart("int64(float64[::1])")
+@apart()
 def _impossible(x: Floats) -> int:
     return x.no_such_attribute  # type: ignore[attr-defined, no-any-return]
 

@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from trees import Array
 
+from dynenvs.memory.layout import open_world
 from dynenvs.memory.records import HEADER
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, prismatic, revolute
@@ -87,7 +88,7 @@ def plain_step(world: World, tau: Array) -> Array:
     packed = model.packed.copy()
     packed[: HEADER.itemsize].view(HEADER)["refined"] = 0
     row = world.get_state().reshape(1).view(np.uint8)
-    assert step(packed, row, model.workspace(), tau, world.timestep) == DONE
+    assert step(open_world(packed, row, model.workspace()), tau, world.timestep) == DONE
     found: Array = row.view(model.state_dtype)["v"][0]
     return found
 

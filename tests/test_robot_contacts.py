@@ -29,7 +29,7 @@ from trees import Array
 import dynenvs
 from dynenvs.contact.detection.detect import candidates_of, measure_gaps, place
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.layout import open_model, open_work
 from dynenvs.memory.records import CONTACT
 from dynenvs.model.hulls import directions
 from dynenvs.model.model import Model
@@ -105,11 +105,10 @@ def theirs_at(theirs: Any, q: Array) -> Contacts:
 
 
 def ours_at(ours: Model, q: Array) -> Contacts:
-    buffer = ours.workspace()
     m = open_model(ours.packed)
-    w = open_workspace(m, buffer)
+    w = open_work(m, ours.workspace())
     update_poses(m, q, w.pose)
-    measure_gaps(ours.packed, buffer)
+    measure_gaps(w)
     wanted = int(w.answer["blocks"][0])
     if wanted > ours.header.nblocks:  # more pairs are near than a model has room for at first
         return ours_at(with_room(ours, int(ours.header.nc), wanted), q)
@@ -227,7 +226,7 @@ def test_capsules_with_their_axes_outside_are_as_deep_as_these_are_near(name: st
     found = 0
     for q in poses(name):
         buffer = ours.workspace()
-        w = open_workspace(open_model(ours.packed), buffer)
+        w = open_work(ours.packed, buffer)
         update_poses(open_model(ours.packed), q, w.pose)
         for pair, touches in ours_at(ours, q).items():
             geoms = {kinds[g]: ours.geoms[ours.geom_id(g)] for g in pair}

@@ -15,7 +15,7 @@ from test_contact_geometry import hills
 from trees import Array
 
 from dynenvs.contact.detection.manifold import pull_back
-from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.layout import open_work
 from dynenvs.memory.records import CONTACT, SPOT
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, prismatic, revolute
@@ -348,8 +348,7 @@ def foot_features(world: World, foot: int) -> Array:
 @numba.njit
 def pulled_back(packed: Array, buffer: Array, spots: Array, a: int, contacts: Array) -> float:
     """`pull_back` of a contact of bodies a and 2, from the workspace's poses after a step."""
-    m = open_model(packed)
-    return pull_back(m, open_workspace(m, buffer), spots[0], a, 2, contacts[0])
+    return pull_back(open_work(packed, buffer), spots[0], a, 2, contacts[0])
 
 
 def test_a_contact_found_late_is_where_its_bodies_were() -> None:
@@ -361,7 +360,7 @@ def test_a_contact_found_late_is_where_its_bodies_were() -> None:
         builder.body(name, joint=free(), mass=1.0, inertia=(1, 1, 1))
     model = builder.build()
     buffer = model.workspace()
-    w = open_workspace(open_model(model.packed), buffer)
+    w = open_work(model.packed, buffer)
     for one, new in zip(w.pose[1:], w.pose_new[1:], strict=True):
         one["R"], one["p"] = Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)
         new["R"], new["p"] = one["R"], one["p"]

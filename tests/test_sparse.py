@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,13 @@ from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.proximal import assemble
-from dynenvs.memory.layout import open_model, open_polygon, open_state
 from dynenvs.memory.records import CONE, CONSTRAINT, PYRAMID
-from dynenvs.memory.sparse_view import SparseView, open_sparse
+from dynenvs.memory.sparse_view import SparseView
 
 
 def solver(world: World) -> SparseView:
     """What the last step left in the solver's memory; records with named fields."""
-    view: Any = open_sparse
-    header: Any = open_model
-    opened: SparseView = view.py_func(header.py_func(world.model.packed).header, world._buffer)
-    return opened
+    return world._handle.islands
 
 
 def dense(x: SparseView, island: Any) -> tuple[Array, Array]:
@@ -113,16 +108,10 @@ LAWS = [(rows, cone) for rows, cone in ((1, PYRAMID), (2, PYRAMID), (3, PYRAMID)
 
 
 @pytest.fixture(scope="module")
-def polygon() -> Iterator[Any]:
+def polygon() -> Any:
     world = thrown(2, 0, 0.5, "pyramid")
-    opened, state, base = (
-        f.py_func
-        for f in (open_model, open_state, open_polygon)  # type: ignore[attr-defined]
-    )
-    m = opened(world.model.packed)
-    borrowed = base(m, state(m, world._row))
-    yield borrowed
-    del world  # whose memory it is
+    number = world._handle.status[0].polygon
+    return world._handle.polygons[number : number + 1]
 
 
 def apply(

@@ -19,7 +19,7 @@ from dynenvs.envs.legged.humanoid import HumanoidEnv, HumanoidTask, HumanoidVect
 from dynenvs.envs.legged.quadruped import QuadrupedEnv, QuadrupedTask, QuadrupedVectorEnv
 from dynenvs.envs.robots import terrain as ground
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import open_model, open_workspace
+from dynenvs.memory.layout import open_model, open_work
 
 UNEVEN = ("slope", "rough", "stairs")
 FLAT_SIZE = 43
@@ -76,11 +76,10 @@ def test_episodes_begin_on_the_ground_at_drawn_places(kind: str) -> None:
     for seed in (0, 1, 2, 0):
         env.reset(seed=seed)
         q = env.worlds.states["q"][0].copy()
-        buffer = env.model.workspace()
         m = open_model(env.model.packed)
-        w = open_workspace(m, buffer)
+        w = open_work(m, env.model.workspace())
         update_poses(m, q, w.pose)
-        measure_gaps(env.model.packed, buffer)
+        measure_gaps(w)
         assert -1e-9 < w.gaps.min() < 1e-6
         places.append(np.append(q[:2], heading(q)))
     np.testing.assert_array_equal(places[0], places[3])

@@ -12,6 +12,7 @@ from scenes import block, certified
 from trees import Array
 
 import dynenvs.envs  # noqa: F401
+from dynenvs.memory.layout import open_world
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import ModelError, prismatic
 from dynenvs.simulation.timestep import DONE, step
@@ -57,7 +58,7 @@ def test_worlds_of_one_batch_have_their_own_cones() -> None:
     for _ in range(STEPS):
         for i in range(len(cases)):
             row = rows[i : i + 1].view(np.uint8)
-            assert step(model.packed, row, buffer, tau, 1e-3) == DONE
+            assert step(open_world(model.packed, row, buffer), tau, 1e-3) == DONE
     ends = np.array([own_axes(q, h) for q, (_, h) in zip(rows["q"], cases, strict=True)])
     for i, (kind, heading) in enumerate(cases[: 2 * len(KINDS)]):
         alone = block(friction=0.3, **kind)

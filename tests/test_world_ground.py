@@ -12,7 +12,7 @@ from dynenvs.contact.detection.geometry.height_field import surface
 from dynenvs.envs.render.pieces import BLOCK, PIECE, Pieces, collected
 from dynenvs.envs.render.shadow import SUN, light, open_light, visibility
 from dynenvs.envs.render.terrain import Surface
-from dynenvs.memory.layout import open_model, open_pairs
+from dynenvs.memory.layout import open_model
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, prismatic
 from dynenvs.simulation.world import World
@@ -27,8 +27,7 @@ def test_terrain_is_drawn_where_it_is_touched() -> None:
     model = builder.build()
     points, normals = Surface(model.geoms[0]).near(np.zeros(3), np.eye(3), np.zeros(3))
     assert len(points) > 60  # finer than the array
-    m = open_model(model.packed)
-    pairs, packed_heights = open_pairs(m, model.packed)
+    pairs, packed_heights = (w := open_model(model.packed)).pairs, w.heights
     near = points[::7, ::5].reshape(-1, 3)
     touched = [surface(pairs[0], packed_heights, x - 1.0, y)[0] + 0.2 for x, y, _ in near]
     np.testing.assert_allclose(near[:, 2], touched, atol=1e-12)

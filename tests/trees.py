@@ -17,7 +17,7 @@ from dynenvs.kinematics.poses import (
     point_velocity,
     update_kinematics,
 )
-from dynenvs.memory.layout import open_model, open_state, open_workspace
+from dynenvs.memory.layout import open_model, open_state, open_work
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Joint
@@ -165,11 +165,10 @@ class Opened:
 
     def __init__(self, model: Model, q: Array, v: Array | None = None) -> None:
         self.model = model
-        # The views point into these buffers: keep them alive.
-        self.row, self.buffer = prepare(model, q, v)
         self.m = open_model(model.packed)
-        self.s, self.w = open_state(self.m, self.row), open_workspace(self.m, self.buffer)
-        update_kinematics(self.m, self.s, self.w)
+        self.world = prepare(model, q, v)
+        self.s, self.w = open_state(self.world, self.world), open_work(self.world, self.world)
+        update_kinematics(self.world)
 
     def pose(self, body: int) -> tuple[Array, Array]:
         """Rotation (body to world) and position of a body's frame."""
@@ -185,7 +184,7 @@ class Opened:
         """Jacobian of a material point's velocity, shape (3, nv)."""
         J = np.zeros((3, self.model.nv))
         for k in range(3):
-            add_point_row(self.m, self.w, body, point, np.eye(3)[k], 1.0, J[k])
+            add_point_row(self.w, body, point, np.eye(3)[k], 1.0, J[k])
         return J
 
     def spin_jacobian(self, body: int) -> Array:
@@ -198,18 +197,18 @@ class Opened:
     def point_velocity(self, body: int, point: Array) -> Array:
         """Velocity of a material point [m/s]."""
         out = np.zeros(3)
-        point_velocity(self.m, self.w, body, point, out)
+        point_velocity(self.w, body, point, out)
         return out
 
     def bias_acceleration(self, body: int, point: Array) -> Array:
         """Acceleration of a material point at zero joint acceleration [m/s^2]."""
         out = np.zeros(3)
-        point_bias_acceleration(self.m, self.w, body, point, out)
+        point_bias_acceleration(self.w, body, point, out)
         return out
 
     def energies(self) -> tuple[float, float]:
         """Kinetic (without armature) and potential energy [J]."""
-        return energies(self.m, self.w)
+        return energies(self.world)
 
     def factor(self, M: Array) -> Array:
         """Packed factors: L below the diagonal, 1 / D on it; M must be positive definite."""

@@ -16,7 +16,7 @@ from dynenvs.envs.pendulum.chain_kernel import PRESSED
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.robots import chain as robot
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model, open_workspace
+from dynenvs.memory.layout import Floats, open_model, open_work
 from dynenvs.model.model import Model
 
 AT_TARGET = 0.01  # distance of the tip from its target at which it is there [m]
@@ -77,11 +77,11 @@ def _penetration(model: Model, positions: Floats) -> float:
     """Depth of the deepest feature over all positions, shape (steps, nq) [m]."""
     buffer = model.workspace()
     m = open_model(model.packed)
-    w = open_workspace(m, buffer)
+    w = open_work(m, buffer)
     deepest = 0.0
     for q in positions:
         update_poses(m, q, w.pose)
-        measure_gaps(model.packed, buffer)
+        measure_gaps(w)
         deepest = max(deepest, -float(w.gaps.min()))
     return deepest
 

@@ -10,7 +10,7 @@ from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Bytes, Floats, Ints, open_model, open_workspace
+from dynenvs.memory.layout import Floats, Ints, WorkView, open_work
 from dynenvs.model.model import Model
 
 
@@ -24,8 +24,7 @@ class Feet(NamedTuple):
 
 @kernel
 def _trace(
-    packed: Bytes,
-    buffer: Bytes,
+    w: WorkView,
     points: Floats,
     bodies: Ints,
     q: Floats,
@@ -37,12 +36,10 @@ def _trace(
 
     points: where the candidates are followed, in the axes of their bodies, shapes (nk, 3), (nk,).
     """
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
     for k in range(q.shape[0]):
-        update_poses(m, q[k], w.pose)
-        measure_gaps(packed, buffer)
-        for f in range(m.header[0].nk):
+        update_poses(w, q[k], w.pose)
+        measure_gaps(w)
+        for f in range(w.header[0].nk):
             pose = w.pose[bodies[f]]
             x, y, z = rotate(pose.R, points[f])
             center[k, f, 0], center[k, f, 1] = x + pose.p[0], y + pose.p[1]
@@ -63,7 +60,7 @@ def trace(model: Model, q: Floats) -> Feet:
     for f in range(len(points) - int(model.header.ns), len(points)):
         points[f] = model.geoms[candidates["geom_a"][f]].position
     bodies = np.array(candidates["body_a"])
-    _trace(model.packed, model.workspace(), points, bodies, q, *feet)
+    _trace(open_work(model.packed, model.workspace()), points, bodies, q, *feet)
     return feet
 
 

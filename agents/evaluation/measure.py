@@ -37,7 +37,7 @@ from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Bytes, Floats, open_model, open_workspace
+from dynenvs.memory.layout import Floats, WorkView, open_work
 
 SIDE_BY_SIDE = 50  # episodes in one batch
 SETTLING = 2.0  # time from which on the mean speed is taken [s]
@@ -98,14 +98,12 @@ class SwingUp(NamedTuple):
 
 
 @kernel
-def _trace(packed: Bytes, buffer: Bytes, q: Floats, x: Floats, gap: Floats, turned: Floats) -> None:
+def _trace(w: WorkView, q: Floats, x: Floats, gap: Floats, turned: Floats) -> None:
     """Place, gap and direction of every feature for a series of positions, shape (steps, nq)."""
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
     for k in range(q.shape[0]):
-        update_poses(m, q[k], w.pose)
-        for f in range(m.header[0].nf):
-            feature = m.features[f]
+        update_poses(w, q[k], w.pose)
+        for f in range(w.header[0].nf):
+            feature = w.features[f]
             pose = w.pose[feature.body_a]
             cx, _, _ = rotate(pose.R, feature.center)
             x[k, f] = cx + pose.p[0]
@@ -117,7 +115,7 @@ def trace_feet(env: PlanarWalker, episode: Episode) -> Feet:
     """Where the contact features were; kinematics only."""
     shape = (episode.steps, len(env.model.features))
     x, gap, turned = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    _trace(env.model.packed, env.model.workspace(), episode.q, x, gap, turned)
+    _trace(open_work(env.model.packed, env.model.workspace()), episode.q, x, gap, turned)
     return Feet(x, gap, np.unwrap(turned, axis=0), episode.impulses[:, :, 2] > 0.0)
 
 

@@ -35,15 +35,7 @@ from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED, FAILED
-from dynenvs.memory.layout import (
-    Bytes,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import SEQUENTIAL
 
 CUTS = 4  # impacts of a step that have each its own time; of more ...
@@ -51,8 +43,8 @@ PARTS = 4  # ... those of each of so many parts of the step happen together, at 
 STILL = 1e-9  # slowest approach that is an impact, where there is no gravity [m/s]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64, float64)", "impacts", seconds=27)
-def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, part: float) -> int:
+@apart("impacts", seconds=27)
+def collide(w: WorldView, dt: float, part: float) -> int:
     """Change the velocities by the impacts of parts that touch and approach each other now.
 
     Parts that approach by no more than g dt, what they gain in a step, are left to the step.
@@ -63,85 +55,81 @@ def collide(packed: Bytes, row: Bytes, buffer: Bytes, dt: float, part: float) ->
 
     dt, part: lengths of the whole step and of the part of it that begins now [s]
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
+    if look_for_spots(w, 0) != FOUND:
         return FAILED
-    if m.header[0].recursive:
-        if free_by_recursion(packed, row, buffer, w.tau, 0.0) != PASSED:
+    if w.header[0].recursive:
+        if free_by_recursion(w, w.tau, 0.0) != PASSED:
             return FAILED
     else:
         w.answer[0].recursive = 0
-        equations_of_motion(m, s, w, s.v, 0.0, w.L)
-        if not factor_in_place(m.dofs, w.L):
+        equations_of_motion(w, w.v, 0.0, w.L)
+        if not factor_in_place(w.dofs, w.L):
             return FAILED
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         w.free_dof_mask[j] = 1.0
-    if m.header[0].ne > 0 and not _hold(m, s, w, packed, buffer):
+    if w.header[0].ne > 0 and not _hold(w):
         return FAILED
-    slowest = max(least_speed(m.header, dt), STILL)
+    slowest = max(least_speed(w.header, dt), STILL)
     answer = w.answer[0]
-    many = answer.cuts >= CUTS or _count_ahead(m, s, w, part, slowest) > CUTS
+    many = answer.cuts >= CUTS or _count_ahead(w, part, slowest) > CUTS
     window = dt / PARTS if many else 0.0
     answer.window = window
-    count = _touching(m, s, w, window, slowest)
-    if not _fastest(m, s, w, count, slowest) >= 0:
+    count = _touching(w, window, slowest)
+    if not _fastest(w, count, slowest) >= 0:
         return CERTIFIED
-    if m.header[0].sparse != 0:
-        return int(collide_islands(packed, row, buffer, count, dt, slowest))
-    if m.header[0].impacts != SEQUENTIAL:
-        return collide_rows(m, s, w, count, dt, slowest, 1.0)
+    if w.header[0].sparse != 0:
+        return int(collide_islands(w, count, dt, slowest))
+    if w.header[0].impacts != SEQUENTIAL:
+        return collide_rows(w, count, dt, slowest, 1.0)
     worst = CERTIFIED
     for _ in range(SEQUENCE):
-        i = _fastest(m, s, w, _touching(m, s, w, window, slowest), slowest)
+        i = _fastest(w, _touching(w, window, slowest), slowest)
         if i < 0:
             return worst
         w.contacts[0] = w.contacts[i]
-        worst = max(worst, collide_rows(m, s, w, 1, dt, slowest, 1.0))
-    s.status[0].degraded += 1  # without end, as far as can be seen
-    count = _touching(m, s, w, window, slowest)
-    return max(worst, collide_rows(m, s, w, count, dt, slowest, 0.0))
+        worst = max(worst, collide_rows(w, 1, dt, slowest, 1.0))
+    w.status[0].degraded += 1  # without end, as far as can be seen
+    count = _touching(w, window, slowest)
+    return max(worst, collide_rows(w, count, dt, slowest, 0.0))
 
 
 @inlined
-def _hold(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> bool:
+def _hold(w: WorldView) -> bool:
     """Velocities that open no loop, to begin with; impulses will open none either."""
-    for j in range(m.header[0].nv):
-        w.v_free[j] = s.v[j]
-    if hold_loops(packed, buffer, s.q) != HELD:
+    for j in range(w.header[0].nv):
+        w.v_free[j] = w.v[j]
+    if hold_loops(w, w.q) != HELD:
         return False
-    for j in range(m.header[0].nv):
-        s.v[j] = w.v_free[j]
+    for j in range(w.header[0].nv):
+        w.v[j] = w.v_free[j]
     return True
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "impacts", seconds=1)
-def find_impact(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("impacts", seconds=1)
+def find_impact(w: WorldView, dt: float) -> int:
     """Time until the first impact with restitution, or dt, into `w.answer[0].until` [s].
 
     No less than `w.answer.window`: sooner ones had their turn in `collide`.
     In a step of length t parts close in with the velocity v + t (v_free - v) / dt: the time is a
     root of a quadratic in which the directions of contacts stay those of now.  Needs `free_motion`.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     until = dt
     w.answer[0].until = dt
-    if m.header[0].ne > 0 and hold_loops(packed, buffer, s.q) != HELD:
+    if w.header[0].ne > 0 and hold_loops(w, w.q) != HELD:
         return FAILED
-    if look_for_spots(m, s, w, packed, buffer, 0) != FOUND:
+    if look_for_spots(w, 0) != FOUND:
         return FAILED
-    count = select_contacts(m, s, w, dt)
-    if count > m.header[0].nc:
+    count = select_contacts(w, dt)
+    if count > w.header[0].nc:
         w.answer[0].wanted = count
         return FAILED
-    slowest = max(least_speed(m.header, dt), STILL)
+    slowest = max(least_speed(w.header, dt), STILL)
     for i in range(count):
         contact = w.contacts[i]
-        if contact.gap <= TOUCH or s.coefficients[contact.source].restitution == 0.0:
+        if contact.gap <= TOUCH or w.coefficients[contact.source].restitution == 0.0:
             continue
-        now = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, s.v)
-        then = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, w.v_free)
+        now = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v)
+        then = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v_free)
         rate = (then - now) / dt
         time = _first_root(rate, now, contact.gap)
         if time < until and now + rate * time < -slowest:
@@ -166,44 +154,42 @@ def _first_root(a: float, b: float, c: float) -> float:
 
 
 @kernel
-def _count_ahead(m: ModelView, s: StateView, w: WorkspaceView, part: float, slowest: float) -> int:
+def _count_ahead(w: WorldView, part: float, slowest: float) -> int:
     """How many pairs of bodies will bounce off each other within a part, as far as can be seen."""
-    if m.header[0].sparse == 0:
+    if w.header[0].sparse == 0:
         return 0
     count, last = 0, -1
-    for i in range(min(select_contacts(m, s, w, part), m.header[0].nc)):
+    for i in range(min(select_contacts(w, part), w.header[0].nc)):
         contact = w.contacts[i]
         new = contact.gap > TOUCH and contact.group != last
-        if new and _meets(m, s, w, contact, part, slowest):
+        if new and _meets(w, contact, part, slowest):
             count, last = count + 1, contact.group
     return count
 
 
 @inlined
-def _meets(
-    m: ModelView, s: StateView, w: WorkspaceView, contact: Any, time: float, slowest: float
-) -> bool:
+def _meets(w: WorldView, contact: Any, time: float, slowest: float) -> bool:
     """Whether a contact that bounces closes within some time, if it gains no more than slowest."""
-    if s.coefficients[contact.source].restitution == 0.0:
+    if w.coefficients[contact.source].restitution == 0.0:
         return False
-    speed = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, s.v)
+    speed = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v)
     return bool(speed < 0.0 and contact.gap < time * (slowest - speed))
 
 
 @kernel
-def _touching(m: ModelView, s: StateView, w: WorkspaceView, window: float, slowest: float) -> int:
+def _touching(w: WorldView, window: float, slowest: float) -> int:
     """The contacts of parts that touch, first in `w.contacts`; returns their number.
 
     And of parts that bounce and will touch within the window, if they gain no more than `slowest`
     till then.
     """
-    found = select_contacts(m, s, w, window)
-    if found > m.header[0].nc:  # the step is repeated with more room
+    found = select_contacts(w, window)
+    if found > w.header[0].nc:  # the step is repeated with more room
         w.answer[0].wanted = found
     count = 0
-    for i in range(min(found, m.header[0].nc)):
+    for i in range(min(found, w.header[0].nc)):
         contact = w.contacts[i]
-        if contact.gap <= TOUCH or (window > 0.0 and _meets(m, s, w, contact, window, slowest)):
+        if contact.gap <= TOUCH or (window > 0.0 and _meets(w, contact, window, slowest)):
             w.contacts[count] = w.contacts[i]
             w.contacts[count].target = 0.0
             count += 1
@@ -211,7 +197,7 @@ def _touching(m: ModelView, s: StateView, w: WorkspaceView, window: float, slowe
 
 
 @kernel
-def _fastest(m: ModelView, s: StateView, w: WorkspaceView, count: int, slowest: float) -> int:
+def _fastest(w: WorldView, count: int, slowest: float) -> int:
     """The contact with restitution that approaches fastest, -1 if none does by more than slowest.
 
     One by one, every contact has its turn, inelastic ones too: they pass impacts on.
@@ -219,9 +205,9 @@ def _fastest(m: ModelView, s: StateView, w: WorkspaceView, count: int, slowest: 
     worst, found, elastic = -slowest, -1, False
     for i in range(count):
         contact = w.contacts[i]
-        speed = normal_velocity(m.bodies, m.dofs, w.pose, w.S, contact, s.v)
-        if speed < -slowest and s.coefficients[contact.source].restitution > 0.0:
+        speed = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v)
+        if speed < -slowest and w.coefficients[contact.source].restitution > 0.0:
             elastic = True
         if speed < worst:
             worst, found = speed, i
-    return found if elastic or m.header[0].impacts == SEQUENTIAL else -1
+    return found if elastic or w.header[0].impacts == SEQUENTIAL else -1

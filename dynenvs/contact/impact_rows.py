@@ -24,14 +24,7 @@ from dynenvs.contact.solve import solve_contacts, solve_with_reserves
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.jit.compiled import kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import (
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    buffers_of,
-    open_polygon,
-)
+from dynenvs.memory.layout import Floats, WorldView, polygon_of
 from dynenvs.memory.records import POISSON
 
 # Rows of `w.H`, which an impact has no other use for
@@ -39,103 +32,78 @@ BEFORE, COMPRESSED = range(2)
 
 
 @kernel
-def _rows(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
+def _rows(w: WorldView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met; below 0: none."""
-    rows = contact_rows(moving_tree(m, w), w.contacts, count, s.v, 0.0, rows_to_fill(w))
-    rows = limit_rows(m.dofs, s.q, rows, s.v, s.v, 0.0, w.active, w.block, w.J, w.bias_row)
-    if m.header[0].nswings > 0:
-        packed, row, buffer = buffers_of(m, s, w)
-        rows = swing_rows(packed, row, buffer, rows, 0.0)
+    rows = contact_rows(moving_tree(w), w.contacts, count, w.v, 0.0, rows_to_fill(w))
+    rows = limit_rows(w.dofs, w.q, rows, w.v, w.v, 0.0, w.active, w.block, w.J, w.bias_row)
+    if w.header[0].nswings > 0:
+        rows = swing_rows(w, rows, 0.0)
     return int(rows)
 
 
 @kernel
-def collide_rows(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    count: int,
-    dt: float,
-    slowest: float,
-    share: float,
-) -> int:
-    """One impact of the first `count` contacts, with `share` of their restitution; into `s.v`."""
-    packed, _, buffer = buffers_of(m, s, w)
-    rows = _rows(m, s, w, count)
+def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: float) -> int:
+    """One impact of the first `count` contacts, with `share` of their restitution; into `w.v`."""
+    rows = _rows(w, count)
     if rows < 0:
         return FAILED
     if w.answer[0].recursive == 0:
-        couple(m.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
-    elif couple_by_recursion(packed, buffer, rows) != PASSED:
+        couple(w.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
+    elif couple_by_recursion(w, rows) != PASSED:
         return FAILED
-    if m.header[0].ne > 0 and rows > 0 and respect_loops(packed, buffer, rows) != HELD:
+    if w.header[0].ne > 0 and rows > 0 and respect_loops(w, rows) != HELD:
         return FAILED
     before, compressed = w.H[BEFORE], w.H[COMPRESSED]
     p = w.impulse_row
     for r in range(rows):
         before[r] = w.bias_row[r]
-    poisson = m.header[0].restitution == POISSON
+    poisson = w.header[0].restitution == POISSON
     if not poisson:
         for i in range(count):
             contact = w.contacts[i]
             if before[contact.row] < -slowest:
-                e = share * s.coefficients[contact.source].restitution
+                e = share * w.coefficients[contact.source].restitution
                 w.bias_row[contact.row] += e * before[contact.row]
-    status = _solve(m, s, w, count, rows, dt)
+    status = _solve(w, count, rows, dt)
     if status == FAILED:
         return FAILED
     if poisson:
         for r in range(rows):
             compressed[r] = p[r]
-        status = max(status, _decompress(m, s, w, count, rows, dt, share))
+        status = max(status, _decompress(w, count, rows, dt, share))
         if status == FAILED:
             return FAILED
     if _work(w.G, before, p, rows) > 0.0:
-        status = max(status, _guard(m, s, w, count, rows, dt, poisson))
+        status = max(status, _guard(w, count, rows, dt, poisson))
         if status == FAILED:
             return FAILED
-    remember_impulses(s, w, count)
+    remember_impulses(w, count)
     for i in range(count):
-        memory = s.memory[w.contacts[i].candidate]
+        memory = w.memory[w.contacts[i].candidate]
         for k in range(3):
             memory.total[k] += memory.impulse[k]
-    apply_impulses(m.dofs, w.Y, w.L, p, rows, w.rhs, s.v)
-    s.status[0].solves += 1
+    apply_impulses(w.dofs, w.Y, w.L, p, rows, w.rhs, w.v)
+    w.status[0].solves += 1
     if status == DEGRADED:
-        s.status[0].degraded += 1
+        w.status[0].degraded += 1
     else:
-        s.status[0].residual = max(s.status[0].residual, w.answer[0].residual)
+        w.status[0].residual = max(w.status[0].residual, w.answer[0].residual)
     return status
 
 
 @kernel
-def _solve(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    count: int,
-    rows: int,
-    dt: float,
-) -> int:
+def _solve(w: WorldView, count: int, rows: int, dt: float) -> int:
     """The contact problem of the rows on the world's own cone."""
-    return solve_contacts(m, s, w, count, rows, s.status[0].cone, dt)
+    return solve_contacts(w, count, rows, w.status[0].cone, dt)
 
 
 @kernel
-def _decompress(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    count: int,
-    rows: int,
-    dt: float,
-    share: float,
-) -> int:
+def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) -> int:
     """Add Poisson's second half to the impulses of compression in `w.H`; into `w.impulse_row`."""
     p, compressed = w.impulse_row, w.H[COMPRESSED]
     for i in range(count):
         contact = w.contacts[i]
-        e = share * s.coefficients[contact.source].restitution
+        e = share * w.coefficients[contact.source].restitution
         contact.target = e * compressed[contact.row]
         p[contact.row] += contact.target
     for r in range(rows):
@@ -146,10 +114,9 @@ def _decompress(
     for i in range(count):
         n -= w.contacts[i].tangents  # a block for each contact and for each limit
         w.blocks[i].reserve = w.contacts[i].target
-    polygon, cone = open_polygon(m, s), s.status[0].cone
-    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(m.header, dt))
-    packed, row, buffer = buffers_of(m, s, w)
-    status = solve_with_reserves(packed, row, buffer, n, rows, cone, scale)
+    polygon, cone = polygon_of(w), w.status[0].cone
+    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(w.header, dt))
+    status = solve_with_reserves(w, n, rows, cone, scale)
     for r in range(rows):
         p[r] += compressed[r]
     for i in range(count):
@@ -160,15 +127,7 @@ def _decompress(
 
 
 @kernel
-def _guard(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    count: int,
-    rows: int,
-    dt: float,
-    compressed: bool,
-) -> int:
+def _guard(w: WorldView, count: int, rows: int, dt: float, compressed: bool) -> int:
     """Impulses between those of the inelastic impact and `w.impulse_row` that gain no energy.
 
     compressed: whether the former stand in `w.H`.  With d their difference, the energy gained on
@@ -180,7 +139,7 @@ def _guard(
         for r in range(rows):
             inelastic[r] = p[r]
             w.bias_row[r] = before[r]
-        status = _solve(m, s, w, count, rows, dt)
+        status = _solve(w, count, rows, dt)
         for r in range(rows):
             elastic = inelastic[r]
             inelastic[r] = p[r]

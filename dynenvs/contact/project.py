@@ -32,20 +32,8 @@ from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Ints, Records, WorkView, WorldView
 from dynenvs.memory.records import BESIDE, FAR, SWING
-from dynenvs.memory.views import raw
 
 ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
@@ -63,16 +51,14 @@ AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact", seconds=8)
-def correct_positions(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("contact", seconds=8)
+def correct_positions(w: WorldView, dt: float) -> int:
     """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    return 1 if project(m, s, w, w.answer[0].contacts, w.answer[0].rows, dt) else 0
+    return 1 if project(w, w.answer[0].contacts, w.answer[0].rows, dt) else 0
 
 
 @inlined
-def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, dt: float) -> bool:
+def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
     """Correct `w.q_new` in place; again where one Newton step is not enough.
 
     And `w.pose_new`, unless `w.answer.poses_valid` says that it was left behind.
@@ -81,12 +67,12 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
     was at the start of the step.
     """
     if rows > 0:
-        multiply(w.J, rows, m.header[0].nv, w.v_new, w.v_row)
+        multiply(w.J, rows, w.header[0].nv, w.v_new, w.v_row)
     # Gaps of the deepest feature: that is allowed, uncorrected, and as far as it is corrected
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     bare = w.answer[0].lowest
-    if m.header[0].ne > 0:  # loops have been closed since
-        bare, _ = sound(m, s, w, count)
+    if w.header[0].ne > 0:  # loops have been closed since
+        bare, _ = sound(w, count)
     lowest = bare
     ends = w.pose, w.pose_new
     limits = after_contacts(w.contacts, count)
@@ -96,10 +82,10 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         # The LCP is done: its storage is free.
         errors = RowErrors(rows, w.J, w.G, w.v_row, w.bias_row, w.active)
         worst, marked = _contact_errors(
-            m.features, w.spots, w.contacts, count, ends, dt, errors, before, pulls
+            w.features, w.spots, w.contacts, count, ends, dt, errors, before, pulls
         )
-        pressed = s.status[0].limits_active
-        worst, marked = _limit_errors(m.dofs, w.q_new, pressed, limits, errors, worst, marked)
+        pressed = w.status[0].limits_active
+        worst, marked = _limit_errors(w.dofs, w.q_new, pressed, limits, errors, worst, marked)
         if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
         before = worst
@@ -118,30 +104,28 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
         refined = last or attempt > 0
         _solve_equalities(w.G, w.A, w.active, marked, w.bias_row, refined, w.b, w.z, w.impulse_row)
         dq = w.v_next
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             dq[j] = 0.0
-        apply_impulses(m.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
-        if pulls and _pulls_in(m, w, count, errors, marked, dq):
+        apply_impulses(w.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
+        if pulls and _pulls_in(w, count, errors, marked, dq):
             before, pulls = math.inf, False
             continue
         last = shorten(dq, worst) or last
-        stay_within_stops(m.dofs, w.q_new, dq)
+        stay_within_stops(w.dofs, w.q_new, dq)
         # Near a joint's axis a small error takes a far turn, which may end anywhere
         look = worst > LARGE or largest(dq) > FAR_TURN
-        integrate(m, w.q_new, dq, 1.0, w.q_new)
-        if last and not look and m.header[0].ne == 0:
+        integrate(w, w.q_new, dq, 1.0, w.q_new)
+        if last and not look and w.header[0].ne == 0:
             w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
             break
-        update_poses(m, w.q_new, w.pose_new)
-        if m.header[0].ns > 0 and (look or not last):
-            h = m.header[0]
-            packed, buffer = raw(m.header, h.model_bytes), raw(w.pose, h.workspace_bytes)
-            look_for_spots(m, s, w, packed, buffer, 1)
+        update_poses(w, w.q_new, w.pose_new)
+        if w.header[0].ns > 0 and (look or not last):
+            look_for_spots(w, 1)
         if look:
-            lowest, buries = sound(m, s, w, count)
+            lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
-                integrate(m, s.q, w.v_new, dt, w.q_new)
-                update_poses(m, w.q_new, w.pose_new)
+                integrate(w, w.q, w.v_new, dt, w.q_new)
+                update_poses(w, w.q_new, w.pose_new)
                 return bare >= least
         if last:
             break
@@ -149,9 +133,7 @@ def project(m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int,
 
 
 @inlined
-def _pulls_in(
-    m: ModelView, w: WorkspaceView, count: int, e: RowErrors, marked: int, dq: Floats
-) -> bool:
+def _pulls_in(w: WorkView, count: int, e: RowErrors, marked: int, dq: Floats) -> bool:
     """Whether a correction would pull parts together that have parted, and others into something.
 
     A ball that has rolled over a seam stands on the second tile; back on the edge of the first one,
@@ -164,9 +146,9 @@ def _pulls_in(
         return False
     for i in range(count):
         contact = w.contacts[i]
-        holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
+        holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
         moved = 0.0
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             moved += e.J[contact.row, j] * dq[j]
         if holds and gap + moved < MUCH * most and moved < MUCH * most:
             return True
@@ -232,9 +214,9 @@ def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
 
 
 @kernel
-def sound(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> tuple[float, bool]:
+def sound(w: WorldView, count: int) -> tuple[float, bool]:
     """Least gap [m] at the end of the step, and whether what is no contact lies below ground."""
-    n, lowest = read_low(m, s, w, BURIED)
+    n, lowest = read_low(w, BURIED)
     number_contacts(w, count)
     buries = False
     for i in range(n):

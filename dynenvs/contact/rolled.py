@@ -10,36 +10,24 @@ from __future__ import annotations
 from dynenvs.contact.detection.detect import set_drift
 from dynenvs.contact.detection.manifold import pull_back
 from dynenvs.jit.compiled import apart, inlined
-from dynenvs.memory.layout import (
-    Bytes,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    buffers_of,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import NEAREST
 
 BULGE = 1e-9  # depth from which a contact moves on [m]
 
 
 @inlined
-def roll_on(m: ModelView, s: StateView, w: WorkspaceView, count: int) -> int:
+def roll_on(w: WorldView, count: int) -> int:
     """Move contacts on to where they touch at the end of the step; returns how many moved."""
-    if m.header[0].nsmooth == 0:
+    if w.header[0].nsmooth == 0:
         return 0
-    packed, row, buffer = buffers_of(m, s, w)
-    return int(move_rims(packed, row, buffer, count))
+    return int(move_rims(w, count))
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64)", "smooth", seconds=2)
-def move_rims(packed: Bytes, row: Bytes, buffer: Bytes, count: int) -> int:
+@apart("smooth", seconds=2)
+def move_rims(w: WorldView, count: int) -> int:
     """`roll_on` in models with smooth solids."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    h = m.header[0]
+    h = w.header[0]
     moved = 0
     for i in range(count):
         contact = w.contacts[i]
@@ -49,9 +37,9 @@ def move_rims(packed: Bytes, row: Bytes, buffer: Bytes, count: int) -> int:
         if spot.edges > NEAREST or not spot.gap < -BULGE:
             continue
         a, b, deepest = contact.body_a, contact.body_b, contact.gap - contact.target
-        gap = pull_back(m, w, spot, a, b, contact)
+        gap = pull_back(w, spot, a, b, contact)
         contact.gap, contact.target = gap, gap - min(deepest, gap)
         w.gaps[h.npoints + contact.slot] = gap
-        set_drift(m, s, w.pose, contact)
+        set_drift(w, w.pose, contact)
         moved += 1
     return moved

@@ -38,59 +38,32 @@ from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.newton import newton
 from dynenvs.jit.compiled import inlined
 from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
-from dynenvs.memory.layout import (
-    Bytes,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    buffers_of,
-    open_model,
-    open_polygon,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import WorldView, polygon_of
 from dynenvs.memory.records import CONE, CONES, LEMKE, PATH
 
 QUICK, INSIDE, ALL = range(3)  # the first three rungs, all but Lemke's, or as many as it takes
 
 
 @inlined
-def solve_contacts(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    count: int,
-    rows: int,
-    law: int,
-    dt: float,
-) -> int:
+def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> int:
     """Impulses of the rows of `count` contacts and of limits, from what is remembered.
 
     law: PYRAMID or CONE
     Details go to `w.answer`, impulses to the contacts and to memory.  Returns the status.
     """
-    packed, row, buffer = buffers_of(m, s, w)
-    n, mixed = recall(s, w, count, rows)
-    forget(s)
-    floor = least_speed(m.header, dt)
+    n, mixed = recall(w, count, rows)
+    forget(w)
+    floor = least_speed(w.header, dt)
     w.answer[0].pivots = 0
-    status = solve_rows(packed, row, buffer, n, rows, law, ALL, 1 if mixed else 0, floor)
-    remember_modes(s, w, count, n)
-    remember_impulses(s, w, count)
+    status = solve_rows(w, n, rows, law, ALL, 1 if mixed else 0, floor)
+    remember_modes(w, count, n)
+    remember_impulses(w, count)
     return int(status)
 
 
 @inlined
 def solve_rows(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    n: int,
-    rows: int,
-    law: int,
-    rungs: int,
-    mixed: int,
-    floor: float,
+    w: WorldView, n: int, rows: int, law: int, rungs: int, mixed: int, floor: float
 ) -> int:
     """Up the ladder with the first n blocks of a workspace and their rows; returns the status.
 
@@ -100,12 +73,10 @@ def solve_rows(
     floor: least velocity scale of the certificate, g dt [m/s]
     Writes impulses and velocities of the rows, modes and slips of the blocks, and `w.answer`.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    polygon, report = open_polygon(m, s), w.answer[0]
+    polygon, report = polygon_of(w), w.answer[0]
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, floor)
     problem = open_problem(w, polygon, n, rows, scale)
-    answer, scratch = open_answer(s, w), open_scratch(m, w, buffer, n)
+    answer, scratch = open_answer(w), open_scratch(w, n)
     report.residual, report.sweeps = 0.0, 0
     if rows == 0:
         return CERTIFIED
@@ -117,35 +88,33 @@ def solve_rows(
         return status
     if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
         answer.asked[PATH] += 1
-        status = solve_from_inside(packed, row, buffer, n, rows, scale)
+        status = solve_from_inside(w, n, rows, scale)
         answer.answered[PATH] += 1 if status == CERTIFIED else 0
     if status != CERTIFIED and rungs == ALL:
         answer.asked[LEMKE] += 1
-        status = solve_lcp_of_rows(packed, row, buffer, n, rows, scale)
+        status = solve_lcp_of_rows(w, n, rows, scale)
         answer.answered[LEMKE] += 1 if status == CERTIFIED else 0
     if law == CONE:
         answer.asked[CONES] += 1
-        status = solve_on_cones(packed, row, buffer, n, rows, scale)
+        status = solve_on_cones(w, n, rows, scale)
         answer.answered[CONES] += 1 if status == CERTIFIED else 0
     return status
 
 
 @inlined
-def solve_with_reserves(
-    packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, law: int, scale: float
-) -> int:
+def solve_with_reserves(w: WorldView, n: int, rows: int, law: int, scale: float) -> int:
     """The same for blocks with impulses in reserve, the second half of an impact by Poisson's law.
 
     These bound friction, too, and modes know nothing of that: Lemke's method begins.
 
     law: PYRAMID or CONE; scale: the certificate's velocity scale [m/s]
     """
-    status = open_state(open_model(packed), row).status[0]
+    status = w.status[0]
     status.asked[LEMKE] += 1
-    done = solve_lcp_of_rows(packed, row, buffer, n, rows, scale)
+    done = solve_lcp_of_rows(w, n, rows, scale)
     status.answered[LEMKE] += 1 if done == CERTIFIED else 0
     if law == CONE:
         status.asked[CONES] += 1
-        done = solve_on_cones(packed, row, buffer, n, rows, scale)
+        done = solve_on_cones(w, n, rows, scale)
         status.answered[CONES] += 1 if done == CERTIFIED else 0
     return int(done)

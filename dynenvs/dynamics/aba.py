@@ -15,52 +15,36 @@ from dynenvs.dynamics.springs import stretch
 from dynenvs.jit.compiled import kernel, prepare_once
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_matrix, inertia_times
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow, finite_vector, refuse_kinematic
 
 
 @kernel
-def aba_passes(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    tau: Floats,
-    damping_step: float,
-    a: Floats,
-) -> None:
+def aba_passes(w: WorldView, tau: Floats, damping_step: float, a: Floats) -> None:
     """a = (M + armature + damping_step * damping)^-1 (tau - h + J^T wrench), shape (nv,).
 
     Needs `update_kinematics`.  `w.rhs` and `w.v_next` serve as u and D.
     """
     U, u, D = w.U, w.rhs, w.v_next
     # Pass 1: rigid inertias and bias forces
-    for i in range(1, m.header[0].nb):
+    for i in range(1, w.header[0].nb):
         work = w.body[i]
         inertia_matrix(work, work.IA)
         inertia_times(work.m, work.h, work.I, work.v, work.f)
         for k in range(6):
             work.pA[k] = 0.0
         add_cross_force(work.v, work.f, work.pA)
-        subtract_wrench(m, s, w, i, work.pA)
+        subtract_wrench(w, i, work.pA)
     # Pass 2: articulated inertias and bias forces, tips to base
-    for i in range(m.header[0].nb - 1, 0, -1):
-        body = m.bodies[i]
+    for i in range(w.header[0].nb - 1, 0, -1):
+        body = w.bodies[i]
         work = w.body[i]
         IA, pA = work.IA, work.pA
         for r in range(6):
             pA[r] += dot6(IA[r], work.c)
         for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
-            dof = m.dofs[j]
+            dof = w.dofs[j]
             for r in range(6):
                 U[j, r] = dot6(IA[r], w.S[j])
             D[j] = dot6(w.S[j], U[j]) + dof.armature + damping_step * dof.damping
@@ -77,13 +61,13 @@ def aba_passes(
                 for k in range(6):
                     parent.IA[r, k] += IA[r, k]
     # Pass 3: accelerations, base to tips
-    g = m.header[0].gravity
+    g = w.header[0].gravity
     world = w.body[0]
     for k in range(3):
         world.a[k] = 0.0
         world.a[3 + k] = -g[k]
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         work = w.body[i]
         parent = w.body[body.parent]
         for k in range(6):
@@ -97,15 +81,13 @@ def aba_passes(
 
 
 @kernel(seconds=7)
-def _aba(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, a: Floats) -> None:
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
-    for j in range(m.header[0].nv):
-        w.tau[j] = tau[j] - m.dofs[j].damping * s.v[j]
-        if m.dofs[j].stiffness != 0.0:
-            w.tau[j] -= m.dofs[j].stiffness * stretch(m, s.q, j)
-    aba_passes(m, s, w, w.tau, 0.0, a)
+def _aba(w: WorldView, tau: Floats, a: Floats) -> None:
+    update_kinematics(w)
+    for j in range(w.header[0].nv):
+        w.tau[j] = tau[j] - w.dofs[j].damping * w.v[j]
+        if w.dofs[j].stiffness != 0.0:
+            w.tau[j] -= w.dofs[j].stiffness * stretch(w, w.q, j)
+    aba_passes(w, w.tau, 0.0, a)
 
 
 def aba(
@@ -132,9 +114,8 @@ def aba(
             two hinges of a point mass that have become one line; or the model has kinematic bodies.
     """
     refuse_kinematic(model)
-    row, buffer = borrow(model, q, v, wrenches)
     a = np.zeros(model.nv)
-    call = model.packed, row, buffer, finite_vector(tau, model.nv, "tau"), a
+    call = borrow(model, q, v, wrenches), finite_vector(tau, model.nv, "tau"), a
     prepare_once("forward dynamics", _aba, call)
     _aba(*call)
     if not np.isfinite(a).all():

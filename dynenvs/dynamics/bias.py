@@ -23,42 +23,42 @@ from dynenvs.kinematics.triples import (
     put_entries,
     scaled,
 )
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, WorldView
 
 
 @inlined
-def bias_forces(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None:
+def bias_forces(w: WorldView, v: Floats) -> None:
     """h + D v + K (q - r) - J^T wrench into `w.bias`, for velocities v.
 
     Comes after `equations_of_motion`.  Leaves `w.M` in disorder.
     """
-    if m.header[0].planar:
-        planar_passes(m, s, w.pose, w.body, w.S, v, 0.0, w.M, w.bias)
+    if w.header[0].planar:
+        planar_passes(w, w.pose, w.body, w.S, v, 0.0, w.M, w.bias)
     else:
-        _passes(m, s, w, v)
-    if m.header[0].sprung:
-        add_springs(m, s, w.M, w.bias, 0.0)
+        _passes(w, v)
+    if w.header[0].sprung:
+        add_springs(w, w.M, w.bias, 0.0)
 
 
 @kernel
-def _passes(m: ModelView, s: StateView, w: WorkspaceView, v: Floats) -> None:
-    nb, g = m.header[0].nb, m.header[0].gravity
+def _passes(w: WorldView, v: Floats) -> None:
+    nb, g = w.header[0].nb, w.header[0].gravity
     world = w.body[0]
     for k in range(6):
         world.v[k] = world.a[k] = 0.0
     for k in range(3):
         world.a[3 + k] = -g[k]
     for i in range(1, nb):
-        body = m.bodies[i]
+        body = w.bodies[i]
         origin = w.pose[body.root].p
         move_body(body, w.body[body.parent], w.pose[i], origin, v, w.S, w.body[i])
-        _load(body, s.mass_scale[i], s.wrench[i], origin, w.pose[i], w.body[i])
+        _load(body, w.mass_scale[i], w.wrench[i], origin, w.pose[i], w.body[i])
     for i in range(nb - 1, 0, -1):
-        body, f = m.bodies[i], w.body[i].f
+        body, f = w.bodies[i], w.body[i].f
         for j in range(body.v_at, body.v_at + body.nv):
             x = w.S[j]
             force = x[0] * f[0] + x[1] * f[1] + x[2] * f[2] + x[3] * f[3] + x[4] * f[4]
-            w.bias[j] = force + x[5] * f[5] + m.dofs[j].damping * v[j]
+            w.bias[j] = force + x[5] * f[5] + w.dofs[j].damping * v[j]
         if body.parent > 0:
             up = w.body[body.parent].f
             for k in range(6):

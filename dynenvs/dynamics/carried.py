@@ -8,21 +8,21 @@ dynamics, Featherstone 2008, section 9.2).
 from __future__ import annotations
 
 from dynenvs.jit.compiled import kernel
-from dynenvs.memory.layout import Floats, ModelView, StateView, open_last
+from dynenvs.memory.layout import Floats, StateView
 
 
 @kernel
-def take_along(m: ModelView, s: StateView, M: Floats, dt: float, bias: Floats) -> None:
+def take_along(w: StateView, M: Floats, dt: float, bias: Floats) -> None:
     """Add M_ck a_k to the bias forces of what kinematic coordinates carry.
 
     M: the mass matrix, lower triangle, shape (nv, nv)
     """
-    last = open_last(m, s)
-    for c in range(m.header[0].nv):
-        if m.dofs[c].kinematic:
+    last = w.last
+    for c in range(w.header[0].nv):
+        if w.dofs[c].kinematic:
             continue
-        k = m.dofs[c].parent
+        k = w.dofs[c].parent
         while k >= 0:
-            if m.dofs[k].kinematic and last[k] == last[k]:  # not NaN
-                bias[c] += M[c, k] * (s.v[k] - last[k]) / dt
-            k = m.dofs[k].parent
+            if w.dofs[k].kinematic and last[k] == last[k]:  # not NaN
+                bias[c] += M[c, k] * (w.v[k] - last[k]) / dt
+            k = w.dofs[k].parent

@@ -22,32 +22,23 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import dot6, inertia_matrix
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Ints, WorkView, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow, finite_vector
 
 
 @kernel
-def _articulate(m: ModelView, w: WorkspaceView) -> None:
+def _articulate(w: WorkView) -> None:
     """Articulated inertias, `w.U` = IA S and D in `w.v_next`, tips to base (ABA's second pass)."""
-    for i in range(1, m.header[0].nb):
+    for i in range(1, w.header[0].nb):
         inertia_matrix(w.body[i], w.body[i].IA)
-    for i in range(m.header[0].nb - 1, 0, -1):
-        body = m.bodies[i]
+    for i in range(w.header[0].nb - 1, 0, -1):
+        body = w.bodies[i]
         IA = w.body[i].IA
         for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
             for r in range(6):
                 w.U[j, r] = dot6(IA[r], w.S[j])
-            w.v_next[j] = dot6(w.S[j], w.U[j]) + m.dofs[j].armature
+            w.v_next[j] = dot6(w.S[j], w.U[j]) + w.dofs[j].armature
             for r in range(6):
                 ratio = w.U[j, r] / w.v_next[j]
                 for k in range(6):
@@ -60,7 +51,7 @@ def _articulate(m: ModelView, w: WorkspaceView) -> None:
 
 
 @kernel
-def _let_through(w: WorkspaceView, j: int, X: Floats) -> None:
+def _let_through(w: WorkView, j: int, X: Floats) -> None:
     """X <- psi_j X for one coordinate, X of shape (6, 6)."""
     S, U = w.S[j], w.U[j]
     for c in range(6):
@@ -73,7 +64,7 @@ def _let_through(w: WorkspaceView, j: int, X: Floats) -> None:
 
 
 @kernel
-def _let_through_right(w: WorkspaceView, j: int, X: Floats) -> None:
+def _let_through_right(w: WorkView, j: int, X: Floats) -> None:
     """X <- X psi_j^T."""
     S, U = w.S[j], w.U[j]
     for r in range(6):
@@ -90,13 +81,13 @@ def _copy(source: Floats, target: Floats) -> None:
 
 
 @kernel
-def _kernels(m: ModelView, w: WorkspaceView, upsilon: Floats) -> None:
+def _kernels(w: WorkView, upsilon: Floats) -> None:
     """Upsilon of all bodies, base to tips, shape (nb, 6, 6); the world does not give way."""
     for r in range(6):
         for c in range(6):
             upsilon[0, r, c] = 0.0
-    for i in range(1, m.header[0].nb):
-        body, own = m.bodies[i], upsilon[i]
+    for i in range(1, w.header[0].nb):
+        body, own = w.bodies[i], upsilon[i]
         _copy(upsilon[body.parent], own)
         for j in range(body.v_at, body.v_at + body.nv):
             _let_through(w, j, own)
@@ -107,7 +98,7 @@ def _kernels(m: ModelView, w: WorkspaceView, upsilon: Floats) -> None:
 
 
 @kernel
-def _blocks(m: ModelView, w: WorkspaceView, upsilon: Floats, j: int, omega: Floats) -> None:
+def _blocks(w: WorkView, upsilon: Floats, j: int, omega: Floats) -> None:
     """Omega_ij of all bodies i with body j, shape (nb, 6, 6).
 
     Ancestors first: Omega_ij = Upsilon_i psi^T, with psi the product from j up to below i.
@@ -118,14 +109,14 @@ def _blocks(m: ModelView, w: WorkspaceView, upsilon: Floats, j: int, omega: Floa
     for r in range(6):
         for c in range(6):
             product[r, c] = 1.0 if r == c else 0.0
-    last = m.header[0].nb
+    last = w.header[0].nb
     # On the way up the product grows from the right: psi_j ... psi_i
     while above > 0:
         block = omega[above]
         for r in range(6):
             for c in range(6):
                 block[r, c] = dot6(upsilon[above, r], product[c])
-        body = m.bodies[above]
+        body = w.bodies[above]
         for k in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
             _times_psi(w, k, product)
         above = body.parent
@@ -136,17 +127,17 @@ def _blocks(m: ModelView, w: WorkspaceView, upsilon: Floats, j: int, omega: Floa
     for i in range(last - 1, 0, -1):  # marks: whose block is known
         known = i == ancestor
         if known:
-            ancestor = m.bodies[i].parent
+            ancestor = w.bodies[i].parent
         w.body[i].a[0] = 1.0 if known else 0.0
     for i in range(1, last):
         if w.body[i].a[0] == 0.0:
-            _copy(omega[m.bodies[i].parent], omega[i])
-            for k in range(m.bodies[i].v_at, m.bodies[i].v_at + m.bodies[i].nv):
+            _copy(omega[w.bodies[i].parent], omega[i])
+            for k in range(w.bodies[i].v_at, w.bodies[i].v_at + w.bodies[i].nv):
                 _let_through(w, k, omega[i])
 
 
 @kernel
-def _times_psi(w: WorkspaceView, j: int, X: Floats) -> None:
+def _times_psi(w: WorkView, j: int, X: Floats) -> None:
     """X <- X psi_j."""
     S, U = w.S[j], w.U[j]
     for r in range(6):
@@ -157,9 +148,7 @@ def _times_psi(w: WorkspaceView, j: int, X: Floats) -> None:
 
 @kernel
 def compliance_of_nodes(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
+    w: WorldView,
     bodies: Ints,
     points: Floats,
     upsilon: Floats,
@@ -168,15 +157,13 @@ def compliance_of_nodes(
     Lambda: Floats,
 ) -> None:
     """`Lambda` of k points [m] of bodies; scratch: (nb, 6, 6) twice, and (3 k, 6)."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
-    _articulate(m, w)
-    _kernels(m, w, upsilon)
+    update_kinematics(w)
+    _articulate(w)
+    _kernels(w, upsilon)
     count = bodies.shape[0]
     for a in range(count):
         pose = w.pose[bodies[a]]
-        origin = w.pose[m.bodies[bodies[a]].root].p
+        origin = w.pose[w.bodies[bodies[a]].root].p
         x, y, z = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
         p = points[a]
         x += pose.R[0, 0] * p[0] + pose.R[0, 1] * p[1] + pose.R[0, 2] * p[2]
@@ -192,7 +179,7 @@ def compliance_of_nodes(
             f[2] = x * f[4] - y * f[3]
     for b in range(count):
         if b == 0 or bodies[b] != bodies[b - 1]:
-            _blocks(m, w, upsilon, bodies[b], omega)
+            _blocks(w, upsilon, bodies[b], omega)
         for a in range(count):
             for k in range(3 * b, 3 * b + 3):
                 for i in range(3 * a, 3 * a + 3):
@@ -219,7 +206,7 @@ def compliance(model: Model, q: ArrayLike, nodes: Sequence[tuple[str, ArrayLike]
         KeyError: unknown body.
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = borrow(model, q)
+    w = borrow(model, q)
     ids: NDArray[np.int64] = np.array([model.body_id(name) for name, _ in nodes], np.int64)
     points = np.zeros((len(nodes), 3))
     for place, (name, point) in zip(points, nodes, strict=True):
@@ -227,7 +214,5 @@ def compliance(model: Model, q: ArrayLike, nodes: Sequence[tuple[str, ArrayLike]
     nb, size = len(model.body_names), 3 * len(nodes)
     Lambda = np.zeros((size, size))
     upsilon, omega = np.zeros((nb, 6, 6)), np.zeros((nb, 6, 6))
-    compliance_of_nodes(
-        model.packed, row, buffer, ids, points, upsilon, omega, np.zeros((size, 6)), Lambda
-    )
+    compliance_of_nodes(w, ids, points, upsilon, omega, np.zeros((size, 6)), Lambda)
     return Lambda

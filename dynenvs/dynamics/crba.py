@@ -11,26 +11,18 @@ from numpy.typing import ArrayLike
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import dot6, inertia_times
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow
 
 
 @inlined
-def composite_inertias(m: ModelView, w: WorkspaceView) -> None:
+def composite_inertias(w: WorkView) -> None:
     """(mc, hc, Ic) of each body and all that it carries, tips to base.
 
     One origin a tree: composites add without transformation.
     """
-    nb = m.header[0].nb
+    nb = w.header[0].nb
     for i in range(1, nb):
         work = w.body[i]
         work.mc = work.m
@@ -39,7 +31,7 @@ def composite_inertias(m: ModelView, w: WorkspaceView) -> None:
             for c in range(3):
                 work.Ic[r, c] = work.I[r, c]
     for i in range(nb - 1, 0, -1):
-        parent = m.bodies[i].parent
+        parent = w.bodies[i].parent
         if parent > 0:
             work, carrier = w.body[i], w.body[parent]
             carrier.mc += work.mc
@@ -50,33 +42,31 @@ def composite_inertias(m: ModelView, w: WorkspaceView) -> None:
 
 
 @kernel
-def crba_passes(m: ModelView, w: WorkspaceView, M: Floats) -> None:
+def crba_passes(w: WorkView, M: Floats) -> None:
     """Fill the lower triangle of the joint-space inertia M, shape (nv, nv).
 
     M_ij = S_j^T Ic_i S_i for j on the way from i to the root; entries that the tree makes zero
     are written as zero.  Needs `update_kinematics`.  Armature is not part of it.
     """
-    composite_inertias(m, w)
-    for i in range(m.header[0].nv):
+    composite_inertias(w)
+    for i in range(w.header[0].nv):
         for j in range(i + 1):
             M[i, j] = 0.0
-        work = w.body[m.dofs[i].body]
+        work = w.body[w.dofs[i].body]
         f = work.f  # free at this stage
         inertia_times(work.mc, work.hc, work.Ic, w.S[i], f)
         j = i
         while j >= 0:
             M[i, j] = dot6(w.S[j], f)
-            j = m.dofs[j].parent
+            j = w.dofs[j].parent
 
 
 @kernel
-def _crba(packed: Bytes, row: Bytes, buffer: Bytes, M: Floats) -> None:
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
-    crba_passes(m, w, M)
-    for i in range(m.header[0].nv):
-        M[i, i] += m.dofs[i].armature
+def _crba(w: WorldView, M: Floats) -> None:
+    update_kinematics(w)
+    crba_passes(w, M)
+    for i in range(w.header[0].nv):
+        M[i, i] += w.dofs[i].armature
         for j in range(i):
             M[j, i] = M[i, j]
 
@@ -91,7 +81,6 @@ def crba(model: Model, q: ArrayLike) -> Floats:
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = borrow(model, q)
     M = np.zeros((model.nv, model.nv))
-    _crba(model.packed, row, buffer, M)
+    _crba(borrow(model, q), M)
     return M

@@ -11,48 +11,40 @@ from dynenvs.dynamics.springs import spring_energy
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import dot6, inertia_times
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow
 
 
 @kernel
-def energies(m: ModelView, w: WorkspaceView) -> tuple[float, float]:
+def energies(w: WorkView) -> tuple[float, float]:
     """Kinetic (sum v^T I v / 2) and potential (-m g.c, zero at the world's origin) energy [J].
 
     Bodies alone; rotor inertia (armature) is added by the caller.  Needs `update_kinematics`.
     """
     kinetic = 0.0
     potential = 0.0
-    g = m.header[0].gravity
-    for i in range(1, m.header[0].nb):
+    g = w.header[0].gravity
+    for i in range(1, w.header[0].nb):
         work = w.body[i]
         inertia_times(work.m, work.h, work.I, work.v, work.f)
         kinetic += 0.5 * dot6(work.v, work.f)
-        origin = w.pose[m.bodies[i].root].p
+        origin = w.pose[w.bodies[i].root].p
         for k in range(3):
             potential -= g[k] * (work.h[k] + work.m * origin[k])
     return kinetic, potential
 
 
 @kernel
-def momentum(m: ModelView, w: WorkspaceView, out: Floats) -> None:
+def momentum(w: WorkView, out: Floats) -> None:
     """Total (angular about the world's origin [N m s]; linear [N s]) momentum, shape (6,)."""
     for k in range(6):
         out[k] = 0.0
-    for i in range(1, m.header[0].nb):
+    for i in range(1, w.header[0].nb):
         work = w.body[i]
         inertia_times(work.m, work.h, work.I, work.v, work.f)
         f = work.f
-        o = w.pose[m.bodies[i].root].p
+        o = w.pose[w.bodies[i].root].p
         out[0] += f[0] + o[1] * f[5] - o[2] * f[4]
         out[1] += f[1] + o[2] * f[3] - o[0] * f[5]
         out[2] += f[2] + o[0] * f[4] - o[1] * f[3]
@@ -61,14 +53,14 @@ def momentum(m: ModelView, w: WorkspaceView, out: Floats) -> None:
 
 
 @kernel
-def center_of_mass(m: ModelView, w: WorkspaceView, out: Floats) -> float:
+def center_of_mass(w: WorkView, out: Floats) -> float:
     """Centre of mass [m] of all bodies into `out`, shape (3,); returns the total mass [kg]."""
     total = 0.0
     for k in range(3):
         out[k] = 0.0
-    for i in range(1, m.header[0].nb):
+    for i in range(1, w.header[0].nb):
         work = w.body[i]
-        origin = w.pose[m.bodies[i].root].p
+        origin = w.pose[w.bodies[i].root].p
         total += work.m
         for k in range(3):
             out[k] += work.h[k] + work.m * origin[k]
@@ -79,30 +71,20 @@ def center_of_mass(m: ModelView, w: WorkspaceView, out: Floats) -> float:
 
 
 @kernel
-def _measure(
-    packed: Bytes, row: Bytes, buffer: Bytes, h: Floats, c: Floats
-) -> tuple[float, float, float]:
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
-    kinetic, potential = energies(m, w)
-    for j in range(m.header[0].nv):
-        kinetic += 0.5 * m.dofs[j].armature * s.v[j] * s.v[j]
-    if m.header[0].sprung:
-        potential += spring_energy(m, s)
-    momentum(m, w, h)
-    return kinetic, potential, center_of_mass(m, w, c)
+def _measure(w: WorldView, h: Floats, c: Floats) -> tuple[float, float, float]:
+    update_kinematics(w)
+    kinetic, potential = energies(w)
+    for j in range(w.header[0].nv):
+        kinetic += 0.5 * w.dofs[j].armature * w.v[j] * w.v[j]
+    if w.header[0].sprung:
+        potential += spring_energy(w)
+    momentum(w, h)
+    return kinetic, potential, center_of_mass(w, c)
 
 
-def measure_energy(model: Model, row: Bytes, buffer: Bytes) -> tuple[float, float]:
-    """Kinetic and potential energy [J] of a world's state, as of `Totals`.
-
-    Args:
-        model: of the world.
-        row: its state.
-        buffer: a workspace of the model, which is written to.
-    """
-    kinetic, potential, _ = _measure(model.packed, row, buffer, np.zeros(6), np.zeros(3))
+def measure_energy(w: WorldView) -> tuple[float, float]:
+    """Kinetic and potential energy [J] of a world's state, as of `Totals`; writes its workspace."""
+    kinetic, potential, _ = _measure(w, np.zeros(6), np.zeros(3))
     return kinetic, potential
 
 
@@ -132,7 +114,6 @@ def totals(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Totals:
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = borrow(model, q, v)
     h, c = np.zeros(6), np.zeros(3)
-    kinetic, potential, mass = _measure(model.packed, row, buffer, h, c)
+    kinetic, potential, mass = _measure(borrow(model, q, v), h, c)
     return Totals(kinetic, potential, h, c, mass)

@@ -16,12 +16,12 @@ from dynenvs.simd.vectors import add_multiple
 
 
 @inlined
-def factor(m: ModelView, M: Floats, L: Floats) -> bool:
+def factor(w: ModelView, M: Floats, L: Floats) -> bool:
     """L^T D L of the lower triangle of M, shapes (nv, nv); False if M is not positive definite."""
-    for i in range(m.header[0].nv):
+    for i in range(w.header[0].nv):
         for j in range(i + 1):
             L[i, j] = M[i, j]
-    return factor_in_place(m.dofs, L)
+    return factor_in_place(w.dofs, L)
 
 
 @kernel
@@ -51,9 +51,9 @@ def factor_in_place(dofs: Records, L: Floats) -> bool:
 
 
 @inlined
-def solve(m: ModelView, L: Floats, x: Floats) -> None:
+def solve(w: ModelView, L: Floats, x: Floats) -> None:
     """x <- M^-1 x, shape (nv,)."""
-    solve_factors(m.dofs, L, x)
+    solve_factors(w.dofs, L, x)
 
 
 @kernel

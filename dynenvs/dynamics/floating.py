@@ -36,7 +36,7 @@ from dynenvs.kinematics.triples import (
     turned_by_quaternion,
     within,
 )
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 from dynenvs.memory.views import words
 
 NEWTON_STEPS = 20
@@ -52,27 +52,27 @@ CORRECTION = 33  # by which the base was turned at the middle, a rotation vector
 
 
 @inlined
-def notes(m: ModelView, w: WorkspaceView, i: int) -> Floats:
+def notes(w: WorkView, i: int) -> Floats:
     """Room for what is noted of the tree of body i, which is on a free joint; shape (36,)."""
-    at = 6 * m.bodies[i].v_at
-    return words(w.U, 6 * m.header[0].nv)[at : at + 36]
+    at = 6 * w.bodies[i].v_at
+    return words(w.U, 6 * w.header[0].nv)[at : at + 36]
 
 
 @kernel
-def push_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int) -> None:
+def push_tree(w: WorldView, i: int) -> None:
     """Note what gravity and the external wrenches do to the tree of body i, and its mass.
 
     Needs the poses and composite inertias at the middle of a step.
     """
-    note, work, o = notes(m, w, i), w.body[i], w.pose[i].p
+    note, work, o = notes(w, i), w.body[i], w.pose[i].p
     mass, h = work.mc, work.hc
     note[MASS] = mass
-    g = m.header[0].gravity
+    g = w.header[0].gravity
     moment, force = (0.0, 0.0, 0.0), (mass * g[0], mass * g[1], mass * g[2])
-    for b in range(i, m.header[0].nb):
-        if m.bodies[b].root == i:
-            e, p = s.wrench[b], w.pose[b].p
-            x, y, z = rotate(w.pose[b].R, m.bodies[b].com)
+    for b in range(i, w.header[0].nb):
+        if w.bodies[b].root == i:
+            e, p = w.wrench[b], w.pose[b].p
+            x, y, z = rotate(w.pose[b].R, w.bodies[b].com)
             arm = (
                 x + p[0] - o[0] - h[0] / mass,
                 y + p[1] - o[1] - h[1] / mass,
@@ -85,17 +85,17 @@ def push_tree(m: ModelView, s: StateView, w: WorkspaceView, i: int) -> None:
 
 
 @kernel
-def sum_tree(m: ModelView, w: WorkspaceView, i: int, at: int) -> None:
+def sum_tree(w: WorkView, i: int, at: int) -> None:
     """Note centre of mass, momentum and inertia of the tree of body i, from entry `at` on.
 
     Needs `update_kinematics`.
     """
-    note = notes(m, w, i)
+    note = notes(w, i)
     mass = note[MASS]
     zero = (0.0, 0.0, 0.0)
     h, P, L, diagonal, off = zero, zero, zero, zero, zero
-    for b in range(i, m.header[0].nb):
-        if m.bodies[b].root == i:
+    for b in range(i, w.header[0].nb):
+        if w.bodies[b].root == i:
             work = w.body[b]
             f, I = work.f, work.I
             inertia_times(work.m, work.h, I, work.v, f)
@@ -144,27 +144,19 @@ def _correction(note: Floats, without: Floats, corrected: Floats) -> Three:
 
 
 @kernel
-def fly_tree(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    i: int,
-    start: Floats,
-    flown: Floats,
-    h: float,
-) -> None:
+def fly_tree(w: WorldView, i: int, start: Floats, flown: Floats, h: float) -> None:
     """Motion of the base, body i, at the end of a step in which nothing outside touched its tree.
 
-    start: positions at the start of the step, shape (nq,); `s.v` are the velocities there.
+    start: positions at the start of the step, shape (nq,); `w.v` are the velocities there.
     flown: positions at the next middle, shape (nq,), as velocities alone lead to it; those in
     `w.q_new` are corrected.
     h: length of the step [s]
-    `s.q` and `w.v_new` are what the step leads to: their parts of the base are corrected.  Needs
+    `w.q` and `w.v_new` are what the step leads to: their parts of the base are corrected.  Needs
     the notes of the tree at the start and the end, and the poses at the end.
     """
-    body, note, pose = m.bodies[i], notes(m, w, i), w.pose[i]
+    body, note, pose = w.bodies[i], notes(w, i), w.pose[i]
     at, v_at, mass = body.q_at, body.v_at, note[MASS]
-    w0, w1 = entries(s.v, v_at + 3), entries(w.v_new, v_at + 3)
+    w0, w1 = entries(w.v, v_at + 3), entries(w.v_new, v_at + 3)
     # Angular momentum to be, in the axes of the middle
     L = plus(entries(note, START + TURN), h, entries(note, MOMENT))
     R = w.pose_new[i].R  # at the start
@@ -182,7 +174,7 @@ def fly_tree(
     inner = plus(inner, -1.0, cross(w1, c))
     found = _spin_base(diagonal, off, own, L, w1, 0.5 * h)
     put_entries(w.v_new, v_at + 3, found)
-    q = s.q[at + 3 : at + 7]
+    q = w.q[at + 3 : at + 7]
     x, y, z = scaled(0.5 * h, w0)
     rotate_quaternion(start[at + 3 : at + 7], x, y, z, q)
     x, y, z = correction
@@ -196,6 +188,6 @@ def fly_tree(
     place = plus(plus(entries(note, START + CENTER), 0.5 * h, V0), 0.5 * h, V1)
     arm = turned_by_quaternion(q, 0, c)
     moved = plus(plus(place, -1.0, into_world(F, arm)), -1.0, entries(pose.p, 0))
-    put_entries(s.q, at, plus(entries(s.q, at), 1.0, into_body(F, moved)))
+    put_entries(w.q, at, plus(entries(w.q, at), 1.0, into_body(F, moved)))
     swing = turned_by_quaternion(q, 0, plus(inner, 1.0, cross(found, c)))
     put_entries(w.v_new, v_at, plus(into_body(F, V1), -1.0, swing))

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import add_point_row, point_bias_acceleration, update_kinematics
-from dynenvs.memory.layout import Bytes, Floats, open_model, open_state, open_workspace
-from dynenvs.memory.views import vector
+from dynenvs.memory.layout import Bytes, Floats, WorkView, WorldView, open_work, open_world
+from dynenvs.memory.views import raw, vector
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow, finite_vector
 
@@ -25,23 +25,20 @@ class Frames(NamedTuple):
 
 
 @kernel
-def read_frames(
-    packed: Bytes, rows: Bytes, buffer: Bytes, R: Floats, p: Floats, omega: Floats, v: Floats
-) -> None:
+def read_frames(w: WorkView, rows: Bytes, R: Floats, p: Floats, omega: Floats, v: Floats) -> None:
     """Poses and velocities of all bodies of some worlds, as `Frames`, with one entry a world.
 
-    rows: states, one after the other; buffer: one workspace
+    rows: their states, one after the other
     """
-    m = open_model(packed)
-    h = m.header[0]
+    h = w.header[0]
     for k in range(p.shape[0]):
-        s = open_state(m, vector(rows, k * h.state_bytes, h.state_bytes, np.uint8))
-        w = open_workspace(m, buffer)
+        row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
+        world = open_world(w, row, w)
         w.answer[0].poses_valid = 0
-        update_kinematics(m, s, w)
+        update_kinematics(world)
         for i in range(h.nb):
             pose, twist = w.pose[i], w.body[i].v
-            origin = w.pose[m.bodies[i].root].p
+            origin = w.pose[w.bodies[i].root].p
             x, y, z = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
             for r in range(3):
                 p[k, i, r] = pose.p[r]
@@ -64,20 +61,17 @@ def frames(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Frames:
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = borrow(model, q, v)
+    w = borrow(model, q, v)
     nb = len(model.body_names)
     result = Frames(np.zeros((nb, 3, 3)), np.zeros((nb, 3)), np.zeros((nb, 3)), np.zeros((nb, 3)))
-    read_frames(model.packed, row, buffer, *(array[np.newaxis] for array in result))
+    row = raw(w.status, model.header.state_bytes)
+    read_frames(open_work(w, w), row, *(array[np.newaxis] for array in result))
     return result
 
 
 @kernel
-def _point(
-    packed: Bytes, row: Bytes, buffer: Bytes, body: int, local: Floats, J: Floats, bias: Floats
-) -> None:
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
+def _point(w: WorldView, body: int, local: Floats, J: Floats, bias: Floats) -> None:
+    update_kinematics(w)
     pose = w.pose[body]
     point, axis = w.body[0].v, w.body[0].f  # the world's own are free
     for r in range(3):
@@ -87,8 +81,8 @@ def _point(
     for r in range(3):
         for c in range(3):
             axis[c] = 1.0 if c == r else 0.0
-        add_point_row(m, w, body, point, axis, 1.0, J[r])
-    point_bias_acceleration(m, w, body, point, bias)
+        add_point_row(w, body, point, axis, 1.0, J[r])
+    point_bias_acceleration(w, body, point, bias)
 
 
 def point_jacobian(
@@ -126,8 +120,8 @@ def point_bias(
 def _jacobian_and_bias(
     model: Model, q: ArrayLike, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> tuple[Floats, Floats]:
-    row, buffer = borrow(model, q, v)
+    w = borrow(model, q, v)
     J, bias = np.zeros((3, model.nv)), np.zeros(3)
     local = finite_vector(point, 3, "point")
-    _point(model.packed, row, buffer, model.body_id(body), local, J, bias)
+    _point(w, model.body_id(body), local, J, bias)
     return J, bias

@@ -33,7 +33,7 @@ from dynenvs.kinematics.triples import (
     turned_by_quaternion,
     within,
 )
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, WorldView
 
 NEWTON_STEPS = 20  # on Euler's equations, which mostly take three
 ROUNDING = 1e-15  # relative change of the velocity, below which it is found
@@ -136,22 +136,20 @@ def swing(c: Three, w0: Three, w1: Three, wm: Three, h: float) -> Three:
 
 
 @kernel
-def fly(
-    m: ModelView, s: StateView, w: WorkspaceView, i: int, start: Floats, h: float, q: Floats
-) -> None:
+def fly(w: WorldView, i: int, start: Floats, h: float, q: Floats) -> None:
     """State at the end of the step of body i, which floats alone and was touched by nothing.
 
-    start: positions at the start of the step, shape (nq,); those at its middle are `s.q`, and `s.v`
+    start: positions at the start of the step, shape (nq,); those at its middle are `w.q`, and `w.v`
     are the velocities at the start.  Writes the body's part of `q`, shape (nq,), and of `w.v_new`.
     """
-    body = m.bodies[i]
+    body = w.bodies[i]
     at, v_at = body.q_at, body.v_at
     c = center(w.pose[i], w.body[i], w.pose[i])
-    v0, v1 = entries(s.v, v_at), entries(w.v_new, v_at)
-    w0, w1 = entries(s.v, v_at + 3), entries(w.v_new, v_at + 3)
+    v0, v1 = entries(w.v, v_at), entries(w.v_new, v_at)
+    w0, w1 = entries(w.v, v_at + 3), entries(w.v_new, v_at + 3)
     wm = plus(w0, 0.5, plus(w1, -1.0, w0))
     pushed = plus(
-        plus(v1, -1.0, v0), 1.0, turned_by_quaternion(s.q, at + 3, swing(c, w0, w1, wm, h))
+        plus(v1, -1.0, v0), 1.0, turned_by_quaternion(w.q, at + 3, swing(c, w0, w1, wm, h))
     )
     # The unit quaternion of Cayley's rotation is (1, h wm / 2), normalised
     x, y, z = 0.5 * h * wm[0], 0.5 * h * wm[1], 0.5 * h * wm[2]

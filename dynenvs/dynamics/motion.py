@@ -32,7 +32,7 @@ from dynenvs.kinematics.triples import (
     subtract_cross,
     symmetric,
 )
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, Records, StateView, WorldView
 from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE
 
 Six = tuple[Three, Three]  # a motion (angular, linear) or a force (moment, force)
@@ -48,25 +48,22 @@ class Inertia(NamedTuple):
 
 
 @inlined
-def equations_of_motion(
-    m: ModelView, s: StateView, w: WorkspaceView, v: Floats, dt: float, M: Floats
-) -> None:
+def equations_of_motion(w: WorldView, v: Floats, dt: float, M: Floats) -> None:
     """M^ into `M` and h + D v + K (q - r) - J^T wrench into `w.bias`, for velocities v.
 
     M^ = M + armature + dt D + dt^2 K (see `springs.py`).  Needs the poses.
     """
-    if m.header[0].planar:
-        planar_passes(m, s, w.pose, w.body, w.S, v, dt, M, w.bias)
+    if w.header[0].planar:
+        planar_passes(w, w.pose, w.body, w.S, v, dt, M, w.bias)
     else:
-        motion_passes(m, s, w.pose, w.body, w.S, v, dt, M, w.bias)
-    if m.header[0].sprung:
-        add_springs(m, s, M, w.bias, dt)
+        motion_passes(w, w.pose, w.body, w.S, v, dt, M, w.bias)
+    if w.header[0].sprung:
+        add_springs(w, M, w.bias, dt)
 
 
 @kernel
 def motion_passes(
-    m: ModelView,
-    s: StateView,
+    w: StateView,
     poses: Records,
     works: Records,
     S: Floats,
@@ -80,27 +77,27 @@ def motion_passes(
     Needs the poses.  Leaves axes `S`, spatial velocities `v` and bias accelerations `a` (gravity
     included) of the bodies, and composite inertias, in the workspace.
     """
-    world, g = works[0], m.header[0].gravity
+    world, g = works[0], w.header[0].gravity
     for k in range(6):
         world.v[k] = world.a[k] = 0.0
     for k in range(3):
         world.a[3 + k] = -g[k]
     # Pass 1: velocities, bias accelerations and body forces, base to tips
-    for i in range(1, m.bodies.shape[0]):
-        body, work, pose = m.bodies[i], works[i], poses[i]
+    for i in range(1, w.bodies.shape[0]):
+        body, work, pose = w.bodies[i], works[i], poses[i]
         origin = poses[body.root].p
         move_body(body, works[body.parent], pose, origin, v, S, work)
         if body.mass > 0.0:
-            _weigh(body, s.mass_scale[i], pose, origin, work)
+            _weigh(body, w.mass_scale[i], pose, origin, work)
         else:
             _weigh_nothing(work)
-        _push(body, s.wrench[i], pose, origin, work.f)
+        _push(body, w.wrench[i], pose, origin, work.f)
     # Pass 2: forces and composite inertias, tips to base
-    for i in range(m.bodies.shape[0] - 1, 0, -1):
-        body, work = m.bodies[i], works[i]
+    for i in range(w.bodies.shape[0] - 1, 0, -1):
+        body, work = w.bodies[i], works[i]
         for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
-            bias[j] = _joint_force(S[j], work.f) + m.dofs[j].damping * v[j]
-            _mass_row(m.dofs, j, _composite(work), S, dt, M)
+            bias[j] = _joint_force(S[j], work.f) + w.dofs[j].damping * v[j]
+            _mass_row(w.dofs, j, _composite(work), S, dt, M)
         if body.parent > 0:
             _carry(work, works[body.parent])
 

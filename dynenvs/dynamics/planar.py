@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView
+from dynenvs.memory.layout import Floats, Records, StateView
 from dynenvs.memory.records import REVOLUTE
 
 
 @kernel
 def planar_passes(
-    m: ModelView,
-    s: StateView,
+    w: StateView,
     poses: Records,
     works: Records,
     S: Floats,
@@ -26,7 +25,7 @@ def planar_passes(
     bias: Floats,
 ) -> None:
     """What `motion.motion_passes` does; composite inertias are planar (mc; hc x, z; Ic yy)."""
-    bodies, dofs, world, g = m.bodies, m.dofs, works[0], m.header[0].gravity
+    bodies, dofs, world, g = w.bodies, w.dofs, works[0], w.header[0].gravity
     for k in range(6):
         world.v[k] = world.a[k] = 0.0
     world.a[3], world.a[5] = -g[0], -g[2]
@@ -56,17 +55,17 @@ def planar_passes(
         work.v[0] = work.v[2] = work.v[4] = 0.0
         work.v[1], work.v[3], work.v[5] = turn, vx, vz
         work.a[1], work.a[3], work.a[5] = spin, ax, az
-        mass = body.mass * s.mass_scale[i]
+        mass = body.mass * w.mass_scale[i]
         fy, fx, fz = 0.0, 0.0, 0.0
         hx, hz, moment = 0.0, 0.0, 0.0
-        e = s.wrench[i]
+        e = w.wrench[i]
         pushed = e[1] != 0.0 or e[3] != 0.0 or e[5] != 0.0
         if mass > 0.0 or pushed:
             R, c = pose.R, body.com
             x = R[0, 0] * c[0] + R[0, 1] * c[1] + R[0, 2] * c[2] + pose.p[0] - origin[0]
             z = R[2, 0] * c[0] + R[2, 1] * c[1] + R[2, 2] * c[2] + pose.p[2] - origin[2]
             hx, hz = mass * x, mass * z
-            moment = s.mass_scale[i] * body.plane_moment + hx * x + hz * z
+            moment = w.mass_scale[i] * body.plane_moment + hx * x + hz * z
             # f = I a + v x* I v
             px, pz = mass * vx + hz * turn, mass * vz - hx * turn
             fx = mass * ax + hz * spin + turn * pz

@@ -18,55 +18,51 @@ from dynenvs.dynamics.spinning import add_spins, gather
 from dynenvs.jit.compiled import apart
 from dynenvs.kinematics.poses import update_inertias, update_velocities
 from dynenvs.kinematics.spatial import dot6
-from dynenvs.memory.layout import Bytes, Floats, open_model, open_state, open_workspace
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 
 PASSED, SINGULAR = 0, 1
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "recursive", seconds=6)
-def free_by_recursion(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+@apart("recursive", seconds=6)
+def free_by_recursion(w: WorldView, tau: Floats, dt: float) -> int:
     """The velocity without contacts after dt into `w.v_free`; needs the poses.
 
     Leaves `w.U`, D in the first column of `w.M`, and `w.L` of ones.  Returns PASSED, or SINGULAR.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    nv = m.header[0].nv
-    update_velocities(m, s.v, w)
-    update_inertias(m, s.mass_scale, w)
+    nv = w.header[0].nv
+    update_velocities(w, w.v)
+    update_inertias(w, w.mass_scale)
     for j in range(nv):
-        w.bias[j] = tau[j] - m.dofs[j].damping * s.v[j]
-    if m.header[0].nspins > 0:
-        gather(m, w)
-        add_spins(m, w, s.v, 1.0, w.bias)  # they are for `spinning.spin_on`
-    aba_passes(m, s, w, w.bias, dt, w.v_free)
+        w.bias[j] = tau[j] - w.dofs[j].damping * w.v[j]
+    if w.header[0].nspins > 0:
+        gather(w)
+        add_spins(w, w.v, 1.0, w.bias)  # they are for `spinning.spin_on`
+    aba_passes(w, w.bias, dt, w.v_free)
     w.answer[0].recursive = 1
     for j in range(nv):
-        w.v_free[j] = s.v[j] + dt * w.v_free[j]
+        w.v_free[j] = w.v[j] + dt * w.v_free[j]
         w.M[j, 0] = w.v_next[j]
         w.L[j, j] = 1.0
-        i = m.dofs[j].parent
+        i = w.dofs[j].parent
         while i >= 0:
             w.L[j, i] = 0.0
-            i = m.dofs[i].parent
+            i = w.dofs[i].parent
         if not w.v_next[j] > 0.0:
             return SINGULAR
     return PASSED
 
 
-@apart("int64(uint8[::1], uint8[::1], int64)", "recursive", seconds=1)
-def couple_by_recursion(packed: Bytes, buffer: Bytes, rows: int) -> int:
+@apart("recursive", seconds=1)
+def couple_by_recursion(w: WorkView, rows: int) -> int:
     """`w.Y` = M^-1 J^T and `w.G` = J M^-1 J^T of all rows, after `free_by_recursion`."""
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
-    nb, nv = m.header[0].nb, m.header[0].nv
+    nb, nv = w.header[0].nb, w.header[0].nv
     for r in range(rows):
         # Pass 1: what the row's impulse leaves for each joint, tips to base
         for i in range(nb):
             for k in range(6):
                 w.body[i].pA[k] = 0.0
         for i in range(nb - 1, 0, -1):
-            body, p = m.bodies[i], w.body[i].pA
+            body, p = w.bodies[i], w.body[i].pA
             for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
                 share = (w.J[r, j] - dot6(w.S[j], p)) / w.M[j, 0]
                 w.Y[j, r] = share
@@ -79,7 +75,7 @@ def couple_by_recursion(packed: Bytes, buffer: Bytes, rows: int) -> int:
         for k in range(6):
             w.body[0].pA[k] = 0.0
         for i in range(1, nb):
-            body, a = m.bodies[i], w.body[i].pA
+            body, a = w.bodies[i], w.body[i].pA
             above = w.body[body.parent].pA
             for k in range(6):
                 a[k] = above[k]

@@ -25,52 +25,38 @@ from dynenvs.dynamics.factor import solve
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import dot3
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    damped_time,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorkView, WorldView, damped_time
 from dynenvs.memory.records import PRISMATIC, REVOLUTE
 
 REFINED = 0  # what the kernels return, unless they could not be compiled
 TWIST, WRENCH, ARM = range(3)  # rows of IA
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "refined", seconds=3.5)
-def refine_free(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+@apart("refined", seconds=3.5)
+def refine_free(w: WorldView, tau: Floats, dt: float) -> int:
     """Correct `w.v_free` by what the equations of motion miss.  Needs what made it."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    for j in range(m.header[0].nv):
-        w.rhs[j] = (w.v_free[j] - s.v[j]) / dt
-    _arms(m, s, w)
-    _outward(m, s, w, w.rhs, True)
-    for i in range(1, m.header[0].nb):
-        _inertial(m.bodies[i], s.mass_scale[i], w.pose[i], w.body[i], True)
-        _push(m.bodies[i], s.wrench[i], w.pose[i], w.body[i].IA[WRENCH])
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
-        w.rhs[j] = tau[j] - dof.damping * s.v[j] - (dof.armature + dt * dof.damping) * w.rhs[j]
-    _inward(m, w, w.rhs)
-    solve(m, w.L, w.rhs)
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
+        w.rhs[j] = (w.v_free[j] - w.v[j]) / dt
+    _arms(w)
+    _outward(w, w.rhs, True)
+    for i in range(1, w.header[0].nb):
+        _inertial(w.bodies[i], w.mass_scale[i], w.pose[i], w.body[i], True)
+        _push(w.bodies[i], w.wrench[i], w.pose[i], w.body[i].IA[WRENCH])
+    for j in range(w.header[0].nv):
+        dof = w.dofs[j]
+        w.rhs[j] = tau[j] - dof.damping * w.v[j] - (dof.armature + dt * dof.damping) * w.rhs[j]
+    _inward(w, w.rhs)
+    solve(w, w.L, w.rhs)
+    for j in range(w.header[0].nv):
         w.v_free[j] += dt * w.rhs[j]
     return REFINED
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "refined", seconds=2)
-def refine_biases(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float) -> int:
+@apart("refined", seconds=2)
+def refine_biases(w: WorldView, count: int, dt: float) -> int:
     """Right-hand sides of the contacts' rows from `w.v_free`, body by body."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    _arms(m, s, w)
-    _outward(m, s, w, w.v_free, False)
+    _arms(w)
+    _outward(w, w.v_free, False)
     for i in range(count):
         contact = w.contacts[i]
         r = contact.row
@@ -85,39 +71,35 @@ def refine_biases(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: floa
     return REFINED
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "refined", seconds=3)
-def refine_response(
-    packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int, dt: float
-) -> int:
+@apart("refined", seconds=3)
+def refine_response(w: WorldView, count: int, rows: int, dt: float) -> int:
     """Correct `w.v_new` = v_free + M^-1 J^T p, and the rows' right-hand sides by what G p misses.
 
     The contact problem with these right-hand sides has the answer of the exact G, to first order.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     for j in range(nv):
         w.rhs[j] = w.v_new[j] - w.v_free[j]
-    _arms(m, s, w)
-    _outward(m, s, w, w.rhs, False)
-    for i in range(1, m.header[0].nb):
-        _inertial(m.bodies[i], s.mass_scale[i], w.pose[i], w.body[i], False)
+    _arms(w)
+    _outward(w, w.rhs, False)
+    for i in range(1, w.header[0].nb):
+        _inertial(w.bodies[i], w.mass_scale[i], w.pose[i], w.body[i], False)
     r = 0
     for i in range(count):
         r = w.contacts[i].row + 1 + w.contacts[i].tangents
         _press(w, w.contacts[i])
-    damped = damped_time(m, dt)
+    damped = damped_time(w, dt)
     for j in range(nv):
-        w.rhs[j] *= -(m.dofs[j].armature + damped * m.dofs[j].damping)
+        w.rhs[j] *= -(w.dofs[j].armature + damped * w.dofs[j].damping)
     for k in range(r, rows):
         for j in range(nv):
             w.rhs[j] += w.J[k, j] * w.impulse_row[k]
-    _inward(m, w, w.rhs)
-    solve(m, w.L, w.rhs)
+    _inward(w, w.rhs)
+    solve(w, w.L, w.rhs)
     for j in range(nv):
         w.v_new[j] += w.rhs[j]
         w.rhs[j] = w.v_new[j] - w.v_free[j]
-    _outward(m, s, w, w.rhs, False)
+    _outward(w, w.rhs, False)
     for i in range(count):
         contact = w.contacts[i]
         un, u1, u2 = _velocity(w, contact)
@@ -135,7 +117,7 @@ def refine_response(
 
 
 @inlined
-def _miss(w: WorkspaceView, r: int, velocity: float, rows: int) -> None:
+def _miss(w: WorkView, r: int, velocity: float, rows: int) -> None:
     """Add to a row's right-hand side by how much its true change differs from (G p)_r."""
     for c in range(rows):
         velocity -= w.G[r, c] * w.impulse_row[c]
@@ -143,14 +125,14 @@ def _miss(w: WorkspaceView, r: int, velocity: float, rows: int) -> None:
 
 
 @kernel
-def _arms(m: ModelView, s: StateView, w: WorkspaceView) -> None:
+def _arms(w: WorldView) -> None:
     """From each parent's origin to its body's, world axes: places' differences lose digits."""
-    for i in range(1, m.header[0].nb):
-        body, arm = m.bodies[i], w.body[i].IA[ARM]
+    for i in range(1, w.header[0].nb):
+        body, arm = w.bodies[i], w.body[i].IA[ARM]
         arm[0], arm[1], arm[2] = rotate(w.pose[body.parent].R, body.position)
         if body.joint == PRISMATIC:
             for k in range(3):
-                arm[k] += s.q[body.q_at] * w.S[body.v_at, 3 + k]
+                arm[k] += w.q[body.q_at] * w.S[body.v_at, 3 + k]
 
 
 @inlined
@@ -161,17 +143,17 @@ def _cross(
 
 
 @kernel
-def _outward(m: ModelView, s: StateView, w: WorkspaceView, x: Floats, moving: bool) -> None:
+def _outward(w: WorldView, x: Floats, moving: bool) -> None:
     """Twists (angular; linear) of the bodies' origins for rates x of the coordinates.
 
     moving: x are accelerations: with velocity products, and gravity as the world's acceleration.
     """
-    world, g = w.body[0].IA[TWIST], m.header[0].gravity
+    world, g = w.body[0].IA[TWIST], w.header[0].gravity
     for k in range(3):
         world[k] = 0.0
         world[3 + k] = -g[k] if moving else 0.0
-    for i in range(1, m.header[0].nb):
-        body, work = m.bodies[i], w.body[i]
+    for i in range(1, w.header[0].nb):
+        body, work = w.bodies[i], w.body[i]
         up, own, arm = w.body[body.parent].IA[TWIST], work.IA[TWIST], work.IA[ARM]
         turn = w.body[body.parent].v
         c0, c1, c2 = _cross(up[0], up[1], up[2], arm[0], arm[1], arm[2])
@@ -183,7 +165,7 @@ def _outward(m: ModelView, s: StateView, w: WorkspaceView, x: Floats, moving: bo
             l0, l1, l2 = l0 + c0, l1 + c1, l2 + c2
         if body.nv > 0:
             j = body.v_at
-            S, rate, speed = w.S[j], x[j], s.v[j] if moving else 0.0
+            S, rate, speed = w.S[j], x[j], w.v[j] if moving else 0.0
             if body.joint == REVOLUTE:
                 c0, c1, c2 = _cross(turn[0], turn[1], turn[2], S[0], S[1], S[2])
                 a0 += S[0] * rate + c0 * speed
@@ -248,7 +230,7 @@ def _push(body: Any, e: Floats, pose: Any, f: Floats) -> None:
 
 
 @kernel
-def _press(w: WorkspaceView, contact: Any) -> None:
+def _press(w: WorkView, contact: Any) -> None:
     """Take a contact's impulse from the wrenches of its two bodies."""
     r, at, n, t1, t2 = contact.row, contact.point, contact.normal, contact.t1, contact.t2
     p0 = w.impulse_row[r]
@@ -271,7 +253,7 @@ def _press(w: WorkspaceView, contact: Any) -> None:
 
 
 @kernel
-def _velocity(w: WorkspaceView, contact: Any) -> tuple[float, float, float]:
+def _velocity(w: WorkView, contact: Any) -> tuple[float, float, float]:
     """Velocity of A's point from B's along the contact's normal and tangents."""
     n, t1, t2, at = contact.normal, contact.t1, contact.t2, contact.point
     v0, v1, v2 = 0.0, 0.0, 0.0
@@ -291,10 +273,10 @@ def _velocity(w: WorkspaceView, contact: Any) -> tuple[float, float, float]:
 
 
 @kernel
-def _inward(m: ModelView, w: WorkspaceView, x: Floats) -> None:
+def _inward(w: WorkView, x: Floats) -> None:
     """x_j -= S_j . (all that the joint carries); wrenches go from bodies to their parents."""
-    for i in range(m.header[0].nb - 1, 0, -1):
-        body, work = m.bodies[i], w.body[i]
+    for i in range(w.header[0].nb - 1, 0, -1):
+        body, work = w.bodies[i], w.body[i]
         f, arm = work.IA[WRENCH], work.IA[ARM]
         if body.nv > 0:
             S, at = w.S[body.v_at], 0 if body.joint == REVOLUTE else 3

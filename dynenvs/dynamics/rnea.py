@@ -11,37 +11,26 @@ from numpy.typing import ArrayLike
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import center_from_origin, update_kinematics
 from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_times
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow, finite_vector
 
 
 @kernel
-def rnea_passes(
-    m: ModelView, s: StateView, w: WorkspaceView, a: Floats, moving: bool, tau: Floats
-) -> None:
+def rnea_passes(w: WorldView, a: Floats, moving: bool, tau: Floats) -> None:
     """tau = M a + h - J^T wrench, shape (nv,); with `moving` False, a is taken as zero.
 
     Needs `update_kinematics`.  `h` holds Coriolis, centrifugal and gravity forces; armature and
     damping are not part of it.
     """
-    g = m.header[0].gravity
+    g = w.header[0].gravity
     # Pass 1: accelerations base to tips (gravity as an acceleration of the base), body forces
     world = w.body[0]
     for k in range(3):
         world.a[k] = 0.0
         world.a[3 + k] = -g[k]
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         work = w.body[i]
         parent = w.body[body.parent]
         for k in range(6):
@@ -58,10 +47,10 @@ def rnea_passes(
         else:
             for k in range(6):
                 work.f[k] = 0.0
-        subtract_wrench(m, s, w, i, work.f)
+        subtract_wrench(w, i, work.f)
     # Pass 2: forces tips to base
-    for i in range(m.header[0].nb - 1, 0, -1):
-        body = m.bodies[i]
+    for i in range(w.header[0].nb - 1, 0, -1):
+        body = w.bodies[i]
         work = w.body[i]
         for j in range(body.v_at, body.v_at + body.nv):
             tau[j] = dot6(w.S[j], work.f)
@@ -71,12 +60,12 @@ def rnea_passes(
 
 
 @inlined
-def subtract_wrench(m: ModelView, s: StateView, w: WorkspaceView, i: int, f: Floats) -> None:
+def subtract_wrench(w: WorldView, i: int, f: Floats) -> None:
     """f -= the external wrench on body i, moved from its centre of mass to the tree's origin."""
-    e = s.wrench[i]
+    e = w.wrench[i]
     if e[0] == 0 and e[1] == 0 and e[2] == 0 and e[3] == 0 and e[4] == 0 and e[5] == 0:
         return
-    x, y, z = center_from_origin(m, w, i)
+    x, y, z = center_from_origin(w, i)
     f[0] -= e[0] + y * e[5] - z * e[4]
     f[1] -= e[1] + z * e[3] - x * e[5]
     f[2] -= e[2] + x * e[4] - y * e[3]
@@ -85,11 +74,9 @@ def subtract_wrench(m: ModelView, s: StateView, w: WorkspaceView, i: int, f: Flo
 
 
 @kernel
-def _rnea(packed: Bytes, row: Bytes, buffer: Bytes, a: Floats, moving: bool, tau: Floats) -> None:
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
-    rnea_passes(m, s, w, a, moving, tau)
+def _rnea(w: WorldView, a: Floats, moving: bool, tau: Floats) -> None:
+    update_kinematics(w)
+    rnea_passes(w, a, moving, tau)
 
 
 def rnea(
@@ -115,9 +102,8 @@ def rnea(
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = borrow(model, q, v, wrenches)
-    tau = np.zeros(model.nv)
-    _rnea(model.packed, row, buffer, finite_vector(a, model.nv, "a"), True, tau)
+    w, tau = borrow(model, q, v, wrenches), np.zeros(model.nv)
+    _rnea(w, finite_vector(a, model.nv, "a"), True, tau)
     return tau
 
 

@@ -28,20 +28,8 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.jit.compiled import apart, inlined
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    damped_time,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Ints, Records, StateView, WorldView, damped_time
 from dynenvs.memory.records import MIDPOINT
-from dynenvs.memory.servo_view import open_drive, open_driven, open_saturated, open_servos
 
 DRIVEN = SETTLED = 0
 AGAIN = 1
@@ -50,25 +38,23 @@ PATIENCE = 40  # ... and after so many limits are taken on alone
 EDGE = 1e-9  # share of a limit by which a force may be beyond it
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "servos", seconds=2)
-def drive(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
-    """Add what servos add to M^ in `w.L`, and list tau and their forces (`open_driven`).
+@apart("servos", seconds=2)
+def drive(w: WorldView, tau: Floats, dt: float) -> int:
+    """Add what servos add to M^ in `w.L`, and list tau and their forces (`w.forces`).
 
     Comes after `equations_of_motion`.  tau: other forces, shape (nv,).
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    driven, forces, _ = open_driven(m, buffer)
-    for j in range(m.header[0].nv):
+    driven, forces = w.driven, w.forces
+    for j in range(w.header[0].nv):
         forces[j] = tau[j]
     if driven[0] == 0.0:
         return DRIVEN
-    saturated = open_saturated(m, s)
-    servos, gears, works = open_servos(m, packed, buffer)
-    n = m.header[0].nservos
+    saturated = w.saturated
+    servos, gears, works = w.servos, w.gears, w.servo_work
+    n = w.header[0].nservos
     for i in range(n):
         servo, work = servos[i], works[i]
-        _linearise(m, s, servo, gears, work, dt)
+        _linearise(w, servo, gears, work, dt)
         if _is_held(servo, gears, saturated, n) and servo.gears > 1:
             work.rate = 0.0
         force = work.force
@@ -81,9 +67,9 @@ def drive(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> i
             _stiffen(servo, gears, dt * work.rate, w.L)
         for k in range(servo.first, servo.first + servo.gears):
             forces[gears[k].dof] += gears[k].gear * force
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         if saturated[n + j] != 0:
-            forces[j] = tau[j] + saturated[n + j] * m.dofs[j].effort
+            forces[j] = tau[j] + saturated[n + j] * w.dofs[j].effort
     return DRIVEN
 
 
@@ -111,24 +97,22 @@ def _speed(servo: Any, gears: Records, v: Floats) -> float:
 
 
 @inlined
-def _linearise(
-    m: ModelView, s: StateView, servo: Any, gears: Records, work: Any, dt: float
-) -> None:
+def _linearise(w: StateView, servo: Any, gears: Records, work: Any, dt: float) -> None:
     """f0 and r of an actuator, whatever its limits."""
-    length, speed = 0.0, _speed(servo, gears, s.v)
+    length, speed = 0.0, _speed(servo, gears, w.v)
     for k in range(servo.first, servo.first + servo.gears):
         if gears[k].q_at >= 0:
-            length += gears[k].gear * s.q[gears[k].q_at]
+            length += gears[k].gear * w.q[gears[k].q_at]
     u = _clipped(work.control, servo.control[0], servo.control[1])
     a = servo.gain[1] * u + servo.bias[1]
     b = servo.gain[2] * u + servo.bias[2]
     work.force = servo.gain[0] * u + servo.bias[0] + a * length + b * speed
     work.rate = 0.0
     if servo.implicit:
-        time = damped_time(m, dt)
+        time = damped_time(w, dt)
         stiffness, damping = max(0.0, -a), max(0.0, -b)
         work.rate = (time * damping + time * time * stiffness) / dt
-        if m.header[0].integrator != MIDPOINT:
+        if w.header[0].integrator != MIDPOINT:
             work.force -= dt * stiffness * speed
 
 
@@ -141,26 +125,24 @@ def _stiffen(servo: Any, gears: Records, weight: float, M: Floats) -> None:
                 M[gears[k].dof, gears[l].dof] += weight * gears[k].gear * gears[l].gear
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64)", "servos", seconds=2)
-def settle(packed: Bytes, row: Bytes, buffer: Bytes, trials: int) -> int:
+@apart("servos", seconds=2)
+def settle(w: WorldView, trials: int) -> int:
     """Whether the limits with which a step was made are those that its end `w.v_new` asks for.
 
     Returns SETTLED, with the forces that acted in the world's state; or AGAIN, with other limits.
     trials: how often AGAIN was said before
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    driven, _, total = open_driven(m, buffer)
+    driven, total = w.driven, w.servo_room
     if driven[0] == 0.0:
         return SETTLED
-    saturated, acting = open_saturated(m, s), open_drive(m, s)
-    servos, gears, works = open_servos(m, packed, buffer)
-    n, nv, changes = m.header[0].nservos, m.header[0].nv, 0
+    saturated, acting = w.saturated, w.drive
+    servos, gears, works = w.servos, w.gears, w.servo_work
+    n, nv, changes = w.header[0].nservos, w.header[0].nv, 0
     for j in range(nv):
         total[j] = 0.0
     for i in range(n):
         servo, work = servos[i], works[i]
-        change = _speed(servo, gears, w.v_new) - _speed(servo, gears, s.v)
+        change = _speed(servo, gears, w.v_new) - _speed(servo, gears, w.v)
         force = work.force - work.rate * change
         if work.rate != 0.0:
             wanted = _limit_of(force, servo.force[0], servo.force[1], saturated[i], trials)
@@ -172,7 +154,7 @@ def settle(packed: Bytes, row: Bytes, buffer: Bytes, trials: int) -> int:
         for k in range(servo.first, servo.first + servo.gears):
             total[gears[k].dof] += gears[k].gear * force
     for j in range(nv):
-        effort = m.dofs[j].effort
+        effort = w.dofs[j].effort
         wanted = _limit_of(total[j], -effort, effort, saturated[n + j], trials)
         if wanted != saturated[n + j] and (changes == 0 or not TRIALS <= trials < PATIENCE):
             changes, saturated[n + j] = changes + 1, wanted

@@ -37,7 +37,7 @@ from dynenvs.kinematics.triples import (
     turned_back,
     turned_by_quaternion,
 )
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, damped_time
+from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView, damped_time
 from dynenvs.memory.records import ALONE, FREE
 
 TURN = 0.25  # of a body in one part of its free turn, at most [rad] ...
@@ -54,9 +54,9 @@ class Top(NamedTuple):
 
 
 @inlined
-def _top(m: ModelView, w: WorkspaceView, i: int) -> Top:
+def _top(w: WorkView, i: int) -> Top:
     """Needs the composite inertia of body i."""
-    body, pose, work = m.bodies[i], w.pose[i], w.body[i]
+    body, pose, work = w.bodies[i], w.pose[i], w.body[i]
     c = center(pose, work, w.pose[body.root])
     diagonal, off = inertia(pose, work)
     at = _turns_at(body)
@@ -66,7 +66,7 @@ def _top(m: ModelView, w: WorkspaceView, i: int) -> Top:
         own = (arm[0] * c[0], arm[1] * c[1], arm[2] * c[2])
         diagonal = plus(plus(diagonal, 1.0, around), -1.0, own)
         off = plus(off, -1.0, (arm[1] * c[2], arm[0] * c[2], arm[0] * c[1]))
-    dofs = m.dofs
+    dofs = w.dofs
     return Top(c, diagonal, off, (dofs[at].armature, dofs[at + 1].armature, dofs[at + 2].armature))
 
 
@@ -77,18 +77,18 @@ def _turns_at(body: Any) -> int:
 
 
 @kernel
-def add_spins(m: ModelView, w: WorkspaceView, v: Floats, sign: float, force: Floats) -> None:
+def add_spins(w: WorkView, v: Floats, sign: float, force: Floats) -> None:
     """force += sign * (w x I w) of all bodies that spin, shape (nv,); v: velocities, (nv,)."""
-    for i in range(1, m.header[0].nb):
-        if m.bodies[i].spins:
-            at, top = _turns_at(m.bodies[i]), _top(m, w, i)
+    for i in range(1, w.header[0].nb):
+        if w.bodies[i].spins:
+            at, top = _turns_at(w.bodies[i]), _top(w, i)
             turn = entries(v, at)
             moment = cross(turn, symmetric(top.diagonal, top.off, turn))
             put_entries(force, at, plus(entries(force, at), sign, moment))
 
 
 @kernel
-def spin_on(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> bool:
+def spin_on(w: WorldView, h: float) -> bool:
     """Free turns of all bodies that spin, for Euler's rule: from w* in `w.v_free` to their ends.
 
     Comes after a push without their gyroscopic terms.  What the push would turn by if it came alone
@@ -97,12 +97,12 @@ def spin_on(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> bool:
     equations are solved.
     """
     found = True
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         if not body.spins:
             continue
-        top, at = _top(m, w, i), _turns_at(body)
-        start, pushed = entries(s.v, at), entries(w.v_free, at)
+        top, at = _top(w, i), _turns_at(body)
+        start, pushed = entries(w.v, at), entries(w.v_free, at)
         end, fine = _turn_freely(top, pushed, h)
         push = plus(pushed, -1.0, start)
         alone, too = _turn_freely(top, push, h)
@@ -114,7 +114,7 @@ def spin_on(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> bool:
             change = plus(cross(pushed, c), h, cross(start, cross(start, c)))
             turn = scaled(-h, plus(end, -1.0, push))
             change = plus(change, -1.0, turned_back(cross(end, c), turn))
-            slide = turned_by_quaternion(s.q, body.q_at + 3, change)
+            slide = turned_by_quaternion(w.q, body.q_at + 3, change)
             put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
     return found
 
@@ -132,26 +132,26 @@ def _turn_freely(top: Top, turn: Three, h: float) -> tuple[Three, bool]:
 
 
 @kernel
-def spin_through(m: ModelView, s: StateView, w: WorkspaceView, mean: Floats, h: float) -> bool:
+def spin_through(w: WorldView, mean: Floats, h: float) -> bool:
     """The same for the midpoint rule, whose push is at the middle of the free turn.
 
     mean: the velocities at which centrifugal terms in `w.v_free` were worked out, shape (nv,)
     A body that floats alone makes one turn whose rotation is known in closed form (`loose.fly`).
     """
     found = True
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         if not body.spins:
             continue
-        top, at = _top(m, w, i), _turns_at(body)
-        start, pushed = entries(s.v, at), entries(w.v_free, at)
+        top, at = _top(w, i), _turns_at(body)
+        start, pushed = entries(w.v, at), entries(w.v_free, at)
         push = plus(pushed, -1.0, start)
         if body.floats == ALONE:
             moment = symmetric(top.diagonal, top.off, push)
             end, fine = spin(top.diagonal, top.off, top.rotor, start, pushed, moment, h)
         else:
             before, fine = _turn_freely(top, start, 0.5 * h)
-            push = plus(push, -1.0, _damped_less(m, top, at, plus(before, -1.0, start), h))
+            push = plus(push, -1.0, _damped_less(w, top, at, plus(before, -1.0, start), h))
             end, too = _turn_freely(top, plus(before, 1.0, push), 0.5 * h)
             fine = fine and too
         found = found and fine
@@ -160,16 +160,16 @@ def spin_through(m: ModelView, s: StateView, w: WorkspaceView, mean: Floats, h: 
             old = swing(top.c, start, pushed, entries(mean, at), h)
             middle = plus(start, 0.5, plus(end, -1.0, start))
             change = plus(old, -1.0, swing(top.c, start, end, middle, h))
-            slide = turned_by_quaternion(s.q, body.q_at + 3, change)
+            slide = turned_by_quaternion(w.q, body.q_at + 3, change)
             put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
     return found
 
 
 @inlined
-def _damped_less(m: ModelView, top: Top, at: int, change: Three, h: float) -> Three:
+def _damped_less(w: ModelView, top: Top, at: int, change: Three, h: float) -> Three:
     """By how much less dampers push that see a velocity changed so: M^ x = h D change."""
-    a, b, c = m.dofs[at], m.dofs[at + 1], m.dofs[at + 2]
-    t = damped_time(m, h)
+    a, b, c = w.dofs[at], w.dofs[at + 1], w.dofs[at + 2]
+    t = damped_time(w, h)
     add_x = a.armature + t * (a.damping + t * a.stiffness)
     add_y = b.armature + t * (b.damping + t * b.stiffness)
     add_z = c.armature + t * (c.damping + t * c.stiffness)
@@ -184,10 +184,10 @@ def _damped_less(m: ModelView, top: Top, at: int, change: Three, h: float) -> Th
 
 
 @kernel
-def gather(m: ModelView, w: WorkspaceView) -> None:
+def gather(w: WorkView) -> None:
     """Composite inertias of bodies that spin from the bodies' own (`poses.update_inertias`)."""
-    for i in range(1, m.header[0].nb):
-        if not m.bodies[i].spins:
+    for i in range(1, w.header[0].nb):
+        if not w.bodies[i].spins:
             continue
         all_ = w.body[i]
         all_.mc = 0.0
@@ -195,8 +195,8 @@ def gather(m: ModelView, w: WorkspaceView) -> None:
             all_.hc[r] = 0.0
             for k in range(3):
                 all_.Ic[r, k] = 0.0
-        for k in range(i, m.header[0].nb):
-            if m.bodies[k].last == m.bodies[i].last:  # itself, and what is fixed to it
+        for k in range(i, w.header[0].nb):
+            if w.bodies[k].last == w.bodies[i].last:  # itself, and what is fixed to it
                 all_.mc += w.body[k].m
                 for r in range(3):
                     all_.hc[r] += w.body[k].h[r]

@@ -27,9 +27,9 @@ from dynenvs.memory.records import FREE
 
 
 @inlined
-def stretch(m: ModelView, q: Floats, j: int) -> float:
+def stretch(w: ModelView, q: Floats, j: int) -> float:
     """q - r of coordinate j: how far its spring is from where it does not pull [m, rad]."""
-    dof, body = m.dofs[j], m.bodies[m.dofs[j].body]
+    dof, body = w.dofs[j], w.bodies[w.dofs[j].body]
     if body.nv == 1:
         return float(q[dof.q_at] - dof.reference)
     k, at = j - body.v_at, body.q_at
@@ -37,35 +37,35 @@ def stretch(m: ModelView, q: Floats, j: int) -> float:
         if k < 3:
             return float(q[at + k] - dof.reference)
         k, at = k - 3, at + 3
-    a, b, c = m.dofs[j - k], m.dofs[j - k + 1], m.dofs[j - k + 2]
+    a, b, c = w.dofs[j - k], w.dofs[j - k + 1], w.dofs[j - k + 2]
     x, y, z = turned(q, at, a.reference, b.reference, c.reference)
     return float(x if k == 0 else (y if k == 1 else z))
 
 
 @kernel
-def add_springs(m: ModelView, s: StateView, M: Floats, bias: Floats, dt: float) -> None:
+def add_springs(w: StateView, M: Floats, bias: Floats, dt: float) -> None:
     """bias += K (q - r) and the diagonal of M += dt^2 K, shapes (nv,) and (nv, nv)."""
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
+    for j in range(w.header[0].nv):
+        dof = w.dofs[j]
         if dof.stiffness != 0.0:
-            bias[j] += dof.stiffness * stretch(m, s.q, j)
+            bias[j] += dof.stiffness * stretch(w, w.q, j)
             M[j, j] += dt * dt * dof.stiffness
 
 
 @kernel
-def add_stretch(m: ModelView, v: Floats, bias: Floats, dt: float) -> None:
+def add_stretch(w: ModelView, v: Floats, bias: Floats, dt: float) -> None:
     """bias += K dt v: what springs pull more after a time dt at velocities v."""
-    for j in range(m.header[0].nv):
-        bias[j] += m.dofs[j].stiffness * dt * v[j]
+    for j in range(w.header[0].nv):
+        bias[j] += w.dofs[j].stiffness * dt * v[j]
 
 
 @kernel
-def spring_energy(m: ModelView, s: StateView) -> float:
+def spring_energy(w: StateView) -> float:
     """Energy of all springs, 1/2 (q - r) K (q - r) [J]."""
     energy = 0.0
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
+    for j in range(w.header[0].nv):
+        dof = w.dofs[j]
         if dof.stiffness != 0.0:
-            long = stretch(m, s.q, j)
+            long = stretch(w, w.q, j)
             energy += 0.5 * dof.stiffness * long * long
     return energy

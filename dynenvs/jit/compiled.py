@@ -13,18 +13,21 @@ import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, get_type_hints, overload
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba import typeof, types
-from numba.core import config, sigutils
+from numba.core import config
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from dynenvs.jit import compiling
 from dynenvs.jit.ahead import jobs_from_parent
 from dynenvs.jit.cache import help_another
 from dynenvs.jit.compiling import Job, compile_jobs, wait_for_helper
+from dynenvs.jit.handles import HandleType, handle_kinds, handle_type, narrow
 from dynenvs.jit.interrupts import uninterrupted
 from dynenvs.jit.plain import OPTIONS, is_plain, plain_helper, plain_kernel, plain_merged
 
@@ -32,6 +35,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 Calls = Sequence[tuple[Any, Sequence[Any]]]  # kernels that Python will call, with their arguments
 
 SECONDS = 2.0  # that compiling a kernel takes about, if nothing else is said
+
+_TYPES: dict[Any, Any] = {
+    int: types.int64,
+    float: types.float64,
+    NDArray[np.float64]: types.float64[::1],
+    NDArray[np.int64]: types.int64[::1],
+    NDArray[np.uint8]: types.uint8[::1],
+}
 
 _units: dict[str, _Unit] = {}  # kernels compiled apart, by module and name
 
@@ -88,7 +99,7 @@ def _fast(function: Callable[..., Any], **options: Any) -> Any:
     return made
 
 
-def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
+def apart(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
     """Compile a kernel apart from its callers; they reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
@@ -98,10 +109,10 @@ def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> C
     when it is called.  No address is cached or pickled: each process has its own cells, and a fork
     inherits valid ones.
 
+    Its annotations say what it gets: handles, int, float, and arrays of one dimension.  It returns
+    an int: callers must treat -1 as failure, which means that it could not be compiled.
+
     Args:
-        signature: as numba writes it; int64 is returned, arguments are int64, float64 and
-            one-dimensional contiguous arrays.  -1 comes back if the kernel could not be compiled:
-            callers take what they know for an answer, and no more.
         group: who needs it, a name for `prepare`; "rare" is for what few worlds ever do.
         seconds: that compiling it takes a processor, about; for the message that it is compiled.
     """
@@ -110,7 +121,7 @@ def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> C
         compiled: Any = kernel(seconds=seconds)(function)
         if config.DISABLE_JIT:
             return function
-        unit = _Unit(compiled, signature, group)
+        unit = _Unit(compiled, group)
         _units[unit.job.name] = unit
         return _caller(unit.job.name, unit.result, unit.job.arguments)
 
@@ -120,8 +131,8 @@ def apart(signature: str, group: str = "rare", *, seconds: float = SECONDS) -> C
 class _Unit:
     """A kernel compiled apart: its job for the compiler, and the cell that holds its address."""
 
-    def __init__(self, function: Any, signature: str, group: str) -> None:
-        arguments, self.result = sigutils.normalize_signature(signature)
+    def __init__(self, function: Any, group: str) -> None:
+        arguments, self.result = _signature(function.py_func), types.int64
         self.job, self.group = Job(function, arguments, function.seconds), group
         self._prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
         self._stub = self._prototype(uninterrupted(self._first_call))
@@ -201,6 +212,20 @@ def compile_for_another() -> None:
             function.compile(arguments)
 
 
+def _signature(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """Numba's types of a function's arguments, by its annotations."""
+    hints = get_type_hints(function)
+    hints.pop("return")
+    known = _TYPES | {kind: handle_type(kind) for kind in handle_kinds()}
+    for name, hint in hints.items():
+        if hint not in known:
+            raise TypeError(
+                f"{function.__name__}({name}: {hint}): kernels compiled apart take handles, int, "
+                "float, and vectors of float64, int64 or uint8"
+            )
+    return tuple(known[hint] for hint in hints.values())
+
+
 def _native(arguments: tuple[Any, ...]) -> list[Any]:
     """What numba's calling convention passes: result, exception, then each argument's parts."""
     pointer, word = ctypes.c_void_p, ctypes.c_ssize_t
@@ -208,6 +233,8 @@ def _native(arguments: tuple[Any, ...]) -> list[Any]:
     for kind in arguments:
         if isinstance(kind, types.Array):  # owner, parent, items, item size, data, shape, strides
             parts += [pointer, pointer, word, word, pointer, word, word]
+        elif isinstance(kind, HandleType):
+            parts += [word] * len(kind.kind.buffers)
         else:
             parts.append({types.int64: ctypes.c_int64, types.float64: ctypes.c_double}[kind])
     return parts
@@ -219,10 +246,7 @@ def _caller(name: str, result: Any, arguments: tuple[Any, ...]) -> Any:
     @intrinsic
     def call(typing_context: Any, *given: Any) -> Any:
         for kind, wanted in zip(given, arguments, strict=True):
-            if isinstance(wanted, types.Array) and (
-                not isinstance(kind, types.Array)
-                or (kind.dtype, kind.ndim, kind.layout) != (wanted.dtype, 1, "C")
-            ):
+            if not _fits(kind, wanted):
                 raise TypeError(f"{name} takes {wanted}, not {kind}")
         packed = types.StarArgTuple.from_types(given)
 
@@ -232,9 +256,7 @@ def _caller(name: str, result: Any, arguments: tuple[Any, ...]) -> Any:
             kind = context.call_conv.get_function_type(result, arguments)
             address = builder.inttoptr(builder.load(cell), kind.as_pointer())
             words = [
-                context.cast(builder, builder.extract_value(values[0], i), given[i], wanted)
-                if not isinstance(wanted, types.Array)
-                else builder.extract_value(values[0], i)
+                _as_wanted(context, builder, builder.extract_value(values[0], i), given[i], wanted)
                 for i, wanted in enumerate(arguments)
             ]
             _, value = context.call_conv.call_function(builder, address, result, arguments, words)
@@ -243,3 +265,22 @@ def _caller(name: str, result: Any, arguments: tuple[Any, ...]) -> Any:
         return result(packed), generate
 
     return call
+
+
+def _fits(given: Any, wanted: Any) -> bool:
+    """Whether an argument of one type can be given where another is wanted."""
+    if isinstance(wanted, types.Array):
+        array = isinstance(given, types.Array)
+        return array and (given.dtype, given.ndim, given.layout) == (wanted.dtype, 1, "C")
+    if isinstance(wanted, HandleType):
+        return isinstance(given, HandleType) and {*given.kind.buffers} >= {*wanted.kind.buffers}
+    return True
+
+
+def _as_wanted(context: Any, builder: Any, value: Any, given: Any, wanted: Any) -> Any:
+    """LLVM code for an argument of the type that a kernel takes."""
+    if isinstance(wanted, types.Array):
+        return value
+    if isinstance(wanted, HandleType):
+        return narrow(context, builder, value, given, wanted)
+    return context.cast(builder, value, given, wanted)

@@ -165,10 +165,10 @@ def joint_axes(body: Any, pose: Any, origin: Floats, S: Floats) -> None:
 
 
 @kernel
-def integrate(m: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> None:
+def integrate(w: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> None:
     """out = q (+) v dt, joint by joint; quaternions by the exponential map."""
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         at, vat = body.q_at, body.v_at
         if body.joint == REVOLUTE or body.joint == PRISMATIC:
             out[at] = q[at] + v[vat] * dt
@@ -184,10 +184,10 @@ def integrate(m: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> Non
 
 
 @kernel
-def difference(m: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
+def difference(w: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
     """out = q1 (-) q0 in the tangent space: q1 = q0 (+) out, shape (nv,)."""
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         at, vat = body.q_at, body.v_at
         if body.joint == REVOLUTE or body.joint == PRISMATIC:
             out[vat] = q1[at] - q0[at]
@@ -201,10 +201,10 @@ def difference(m: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
 
 
 @kernel
-def normalise(m: ModelView, q: Floats) -> None:
+def normalise(w: ModelView, q: Floats) -> None:
     """Bring the quaternions of `q` to unit length in place."""
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         if body.joint == SPHERICAL or body.joint == FREE:
             at = body.q_at + (3 if body.joint == FREE else 0)
             norm = math.sqrt(q[at] ** 2 + q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)

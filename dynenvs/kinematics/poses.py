@@ -11,13 +11,13 @@ from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.joints import joint_axes, place_body, place_in_plane, turn_joints
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import add_cross_motion
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, ModelView, Records, WorkView, WorldView
 from dynenvs.memory.records import FIXED, FREE
 from dynenvs.memory.views import copy_words, raw
 
 
 @kernel
-def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
+def update_poses(w: ModelView, q: Floats, poses: Records) -> None:
     """Rotation and position of every body for the configuration `q`, base to tips."""
     world = poses[0]
     world.angle, world.sine, world.cosine = 0.0, 0.0, 1.0
@@ -25,9 +25,9 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
         world.p[i] = 0.0
         for j in range(3):
             world.R[i, j] = 1.0 if i == j else 0.0
-    turn_joints(m.bodies, poses, q)
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    turn_joints(w.bodies, poses, q)
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         if body.in_plane:
             place_in_plane(body, poses[body.parent], poses[i], q)
         else:
@@ -35,14 +35,14 @@ def update_poses(m: ModelView, q: Floats, poses: Records) -> None:
 
 
 @inlined
-def copy_poses(m: ModelView, source: Records, target: Records) -> None:
+def copy_poses(w: ModelView, source: Records, target: Records) -> None:
     """target = source."""
-    size = m.header[0].nb * source.itemsize
+    size = w.header[0].nb * source.itemsize
     copy_words(raw(source, size), raw(target, size), 0, size // 8)
 
 
 @kernel
-def update_velocities(m: ModelView, v: Floats, w: WorkspaceView) -> None:
+def update_velocities(w: WorkView, v: Floats) -> None:
     """Joint axes S, spatial velocities v_i = v_parent + S qd and products c_i = v_parent x S qd.
 
     A free joint is three translations and then a turn: its turn sees the velocity after them.
@@ -50,8 +50,8 @@ def update_velocities(m: ModelView, v: Floats, w: WorkspaceView) -> None:
     world = w.body[0]
     for k in range(6):
         world.v[k] = 0.0
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         work = w.body[i]
         parent = w.body[body.parent]
         for k in range(6):
@@ -78,19 +78,19 @@ def _move(velocity: Floats, product: Floats, S: Floats, v: Floats, first: int, l
 
 
 @inlined
-def center_from_origin(m: ModelView, w: WorkspaceView, i: int) -> tuple[float, float, float]:
+def center_from_origin(w: WorkView, i: int) -> tuple[float, float, float]:
     """Centre of mass of body i from its tree's origin, world axes [m]."""
-    body = m.bodies[i]
+    body = w.bodies[i]
     p, origin = w.pose[i].p, w.pose[body.root].p
     x, y, z = rotate(w.pose[i].R, body.com)
     return x + p[0] - origin[0], y + p[1] - origin[1], z + p[2] - origin[2]
 
 
 @kernel
-def update_inertias(m: ModelView, mass_scale: Floats, w: WorkspaceView) -> None:
+def update_inertias(w: WorkView, mass_scale: Floats) -> None:
     """Rigid inertia (m, h, I) of every body at its tree's origin, world axes."""
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         work = w.body[i]
         mass = body.mass * mass_scale[i]
         work.m = mass
@@ -101,7 +101,7 @@ def update_inertias(m: ModelView, mass_scale: Floats, w: WorkspaceView) -> None:
                     work.I[r, c] = 0.0
             continue
         R = w.pose[i].R
-        x, y, z = center_from_origin(m, w, i)
+        x, y, z = center_from_origin(w, i)
         work.h[0], work.h[1], work.h[2] = mass * x, mass * y, mass * z
         _rotate_inertia(R, body.inertia, mass_scale[i], work.Ic, work.I)
         # Parallel axes: I += m (|c|^2 1 - c c^T)
@@ -127,18 +127,18 @@ def _rotate_inertia(R: Floats, inertia: Floats, scale: float, half: Floats, out:
 
 
 @kernel
-def update_kinematics(m: ModelView, s: StateView, w: WorkspaceView) -> None:
-    """Poses, axes, velocities and inertias of all bodies for the state `s`."""
-    update_poses(m, s.q, w.pose)
-    update_velocities(m, s.v, w)
-    update_inertias(m, s.mass_scale, w)
+def update_kinematics(w: WorldView) -> None:
+    """Poses, axes, velocities and inertias of all bodies for the state of `w`."""
+    update_poses(w, w.q, w.pose)
+    update_velocities(w, w.v)
+    update_inertias(w, w.mass_scale)
 
 
 @inlined
-def last_dof(m: ModelView, body: int) -> int:
+def last_dof(w: ModelView, body: int) -> int:
     """The degree of freedom nearest to `body` on its way to the root, or -1."""
     while body > 0:
-        record = m.bodies[body]
+        record = w.bodies[body]
         if record.nv > 0:
             return record.v_at + record.nv - 1
         body = record.parent
@@ -147,13 +147,13 @@ def last_dof(m: ModelView, body: int) -> int:
 
 @inlined
 def add_point_row(
-    m: ModelView, w: WorkspaceView, body: int, point: Floats, d: Floats, scale: float, row: Floats
+    w: WorkView, body: int, point: Floats, d: Floats, scale: float, row: Floats
 ) -> None:
     """row += scale * d^T J_point: the velocity along `d` of a material point, shape (nv,)."""
-    j = last_dof(m, body)
+    j = last_dof(w, body)
     if j < 0:
         return
-    origin = w.pose[m.bodies[body].root].p
+    origin = w.pose[w.bodies[body].root].p
     x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
     # d . (S_v + S_w x r) = d . S_v + S_w . (r x d)
     mx = y * d[2] - z * d[1]
@@ -164,13 +164,13 @@ def add_point_row(
         row[j] += scale * (
             s[0] * mx + s[1] * my + s[2] * mz + s[3] * d[0] + s[4] * d[1] + s[5] * d[2]
         )
-        j = m.dofs[j].parent
+        j = w.dofs[j].parent
 
 
 @inlined
-def point_velocity(m: ModelView, w: WorkspaceView, body: int, point: Floats, out: Floats) -> None:
+def point_velocity(w: WorkView, body: int, point: Floats, out: Floats) -> None:
     """Velocity [m/s] of the material point of `body` now at `point` (world), shape (3,)."""
-    origin = w.pose[m.bodies[body].root].p
+    origin = w.pose[w.bodies[body].root].p
     v = w.body[body].v
     x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
     out[0] = v[3] + v[1] * z - v[2] * y
@@ -179,15 +179,13 @@ def point_velocity(m: ModelView, w: WorkspaceView, body: int, point: Floats, out
 
 
 @kernel
-def point_bias_acceleration(
-    m: ModelView, w: WorkspaceView, body: int, point: Floats, out: Floats
-) -> None:
+def point_bias_acceleration(w: WorkView, body: int, point: Floats, out: Floats) -> None:
     """Jdot v: acceleration [m/s^2] of a material point at zero joint acceleration, shape (3,).
 
     a_O + alpha x r + omega x (velocity of the point), with the products c_i summed to the root.
     """
     out[0] = out[1] = out[2] = 0.0
-    origin = w.pose[m.bodies[body].root].p
+    origin = w.pose[w.bodies[body].root].p
     x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
     v = w.body[body].v
     px = v[3] + v[1] * z - v[2] * y
@@ -202,4 +200,4 @@ def point_bias_acceleration(
         out[0] += c[3] + c[1] * z - c[2] * y
         out[1] += c[4] + c[2] * x - c[0] * z
         out[2] += c[5] + c[0] * y - c[1] * x
-        i = m.bodies[i].parent
+        i = w.bodies[i].parent

@@ -22,7 +22,7 @@ from dynenvs.lcp.workspace import (
 ITERATIONS = 60
 
 
-@apart("int64(float64[::1], float64[::1], int64[::1], int64, int64)", seconds=3)
+@apart(seconds=3)
 def solve_in_reserve(
     matrices: Vector, vectors: Vector, integers: Integers, n: int, pivoting: int
 ) -> int:

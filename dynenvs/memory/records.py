@@ -36,6 +36,7 @@ def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(fields, align=True)))
 
 
+PLACES = 192  # of arrays for which the header has room (`dynenvs.memory.layout`)
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "npoints", "nround", "np", "nk", "ns", "nown", "nblocks",
@@ -44,29 +45,17 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
-    "nservos", "ngears", "nbeside", "nspins", "nswings", "nsmooth", "ncarried",
-]
-_PLACES = [  # byte offsets of the views, in their order, and sizes of the buffers
-    "bodies_at", "dofs_at", "features_at", "pairs_at", "own_at", "solids_at", "heights_at",
-    "hulls_at", "loops_at", "spans_at", "lasts_at", "polygons_at", "servos_at",
-    "gears_at", "model_bytes", "q_at",
-    "v_at", "touched_at", "memory_at", "coefficients_at", "owners_at", "wrench_at",
-    "mass_scale_at", "surface_at", "last_at", "moments_at", "stops_at", "dry_at", "drive_at",
-    "saturated_at", "state_bytes",
-    "pose_at", "pose_new_at", "body_work_at", "kept_at", "gaps_at", "spots_at", "shapes_at",
-    "hull_room_at", "near_at", "index_at", "contacts_at", "variables_at", "blocks_at",
-    "unknowns_at", "eliminated_at", "answer_at", "M_at", "L_at", "vectors_at", "q_new_at",
-    "J_at", "Y_at", "G_at", "rhs_at", "A_at", "b_at", "z_at", "H_at", "cone_at", "active_at",
-    "block_at", "lcp_at", "lcp_size", "loop_J_at", "loop_Y_at", "loop_K_at", "loop_T_at",
-    "loop_vectors_at", "loop_v_at", "sparse_at", "servo_work_at", "driven_at", "workspace_bytes",
+    "nservos", "ngears", "nbeside", "nspins", "nswings", "nsmooth", "ncarried", "nconstraints",
+    "lcp_size", "model_bytes", "state_bytes", "workspace_bytes",  # of the LCP's room, of buffers
 ]
 # fmt: on
 _NUMBERS = [
     ("gravity", "f8", (3,)),
     # The least sum of the radii of the balls within two things that may meet, no half spaces [m]
     ("thinnest", "f8"),
+    ("places", "i8", (PLACES,)),  # byte offsets of all arrays in their buffers
 ]
-HEADER = record_type([*((name, "i8") for name in (*_COUNTS, *_PLACES)), *_NUMBERS])
+HEADER = record_type([*((name, "i8") for name in _COUNTS), *_NUMBERS])
 
 BODY = record_type(
     [

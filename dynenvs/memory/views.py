@@ -19,6 +19,7 @@ from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined
+from dynenvs.jit.handles import point
 
 
 def vector(buffer: NDArray[np.uint8], start: int, rows: int, kind: Any) -> NDArray[Any]:
@@ -56,25 +57,7 @@ def unowned(value: Any) -> Any:
 def _borrow(context: Any, builder: Any, result: Any, buffer: Any, start: Any, shape: Any) -> Any:
     """LLVM code for an array struct of type `result` that points into `buffer`."""
     address = builder.ptrtoint(buffer.data, ir.IntType(64))
-    return _point(context, builder, result, builder.add(address, start), shape)
-
-
-def _point(context: Any, builder: Any, result: Any, address: Any, shape: Any) -> Any:
-    """LLVM code for an array struct of type `result` that points to an address."""
-    array = make_array(result)(context, builder)
-    itemsize = context.get_abi_sizeof(context.get_data_type(result.dtype))
-    data = builder.inttoptr(address, array.data.type)
-    size = ir.Constant(ir.IntType(64), itemsize)
-    strides = [size] if len(shape) == 1 else [builder.mul(shape[1], size), size]
-    array.data = data
-    array.shape = cgutils.pack_array(builder, shape)
-    array.strides = cgutils.pack_array(builder, strides)
-    array.itemsize = size
-    count = shape[0] if len(shape) == 1 else builder.mul(shape[0], shape[1])
-    array.nitems = count
-    array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    array.parent = cgutils.get_null_value(array.parent.type)
-    return array._getvalue()
+    return point(context, builder, result, builder.add(address, start), shape)
 
 
 def _type(function: Any, dimensions: int) -> None:
@@ -129,7 +112,7 @@ def _type_borrow(context: Any) -> Any:
 
 @lower_builtin(borrow, types.Integer, types.Integer, types.Any)
 def _from_address(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return _point(context, builder, sig.return_type, args[0], [args[1]])
+    return point(context, builder, sig.return_type, args[0], [args[1]])
 
 
 @type_callable(unowned)

@@ -9,24 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.jit.handles import arrays_of
+from dynenvs.memory.layout import Bytes, Floats, StateView, open_model
 from dynenvs.memory.records import (
     ALONE,
-    BODY,
     BUDGET,
-    COEFFICIENTS,
     CONE,
-    DOF,
-    FEATURE,
     HEADER,
     INELASTIC,
-    LOOP,
-    MEMORY,
     MIDPOINT,
-    PAIR,
-    POLYGON,
-    SOLID,
-    STATUS,
 )
 from dynenvs.model.annotations import Actuator, Keyframe, Site
 from dynenvs.model.closures import Closures, fill_envelope, fill_loops
@@ -126,7 +117,7 @@ class Model:
         )
         self._open()
         h = self.header
-        heights = self.packed[h.heights_at : h.heights_at + 8 * h.nheights].view(np.float64)
+        arrays = open_model(self.packed)
         fill_bodies(h, self.bodies, bodies)
         h.nspins = mark_spins(self.bodies, bodies, self.closures.bodies, driven=h.nservos > 0)
         fill_around(self.bodies, bodies, self.geoms)
@@ -134,45 +125,34 @@ class Model:
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
         index = body_index(bodies)
-        hulls = self.packed[h.hulls_at : h.hulls_at + 8 * h.nhulls].view(np.float64)
         loose = self.bodies["floats"] == ALONE
-        fill_pairs(
-            self.pairs, self.solids, heights, hulls, contacts.pairs, plan, self.geoms, index, loose
-        )
+        room = arrays.heights, arrays.hulls
+        fill_pairs(self.pairs, self.solids, *room, contacts.pairs, plan, self.geoms, index, loose)
         points = self.features[: int(h.npoints)]
         h.thinnest = thinnest(self.pairs, self.solids, points)
         h.nbeside = int(self.pairs["beside"].sum())
-        self.packed[h.own_at : h.own_at + 8 * h.nown].view(np.int64)[:] = plan.own
-        polygons = self.packed[h.polygons_at : h.polygons_at + h.npolygons * POLYGON.itemsize]
-        fill_polygons(h, polygons.view(POLYGON))
+        arrays.own[:] = plan.own
+        fill_polygons(h, arrays.polygons)
         self._fill_loops()
-        fill_servos(self.packed, self.actuators, self._joint_body)
+        fill_servos(arrays, self.actuators, self._joint_body)
         self._freeze()
 
     # Packing
 
     def _open(self) -> None:
-        h = self.packed[: HEADER.itemsize].view(HEADER)[0]
-        self.header = h
-
-        def view(start: int, count: int, record: np.dtype[Any]) -> NDArray[Any]:
-            return self.packed[start : start + count * record.itemsize].view(record)
-
-        self.bodies = view(h.bodies_at, h.nb, BODY)
-        self.dofs = view(h.dofs_at, h.nv, DOF)
-        self.features = view(h.features_at, h.nf, FEATURE)
-        self.pairs = view(h.pairs_at, h.np, PAIR)
-        self.solids = view(h.solids_at, h.nsolids, SOLID)
-        self.loops = view(h.loops_at, h.nloops, LOOP)
+        arrays = open_model(self.packed)
+        self.header = arrays.header[0]
+        self.bodies, self.dofs, self.features = arrays.bodies, arrays.dofs, arrays.features
+        self.pairs, self.solids, self.loops = arrays.pairs, arrays.solids, arrays.loops
 
     def _fill_loops(self) -> None:
         h = self.header
         if not h.ne:
             return
-        spans = self.packed[h.spans_at : h.spans_at + 16 * h.nv].view(np.int64).reshape(-1, 2)
-        lasts = self.packed[h.lasts_at : h.lasts_at + 8 * h.ne].view(np.int64)
+        arrays = open_model(self.packed)
         fill_loops(self.closures, self.body_names, self.loops, self.bodies)
-        fill_envelope(self.closures, self.loops, self.bodies, self.dofs, spans, lasts)
+        envelope = arrays.spans, arrays.lasts
+        fill_envelope(self.closures, self.loops, self.bodies, self.dofs, *envelope)
 
     def _freeze(self) -> None:
         self.packed.flags.writeable = False
@@ -343,30 +323,11 @@ class Model:
 
     def _state_dtype(self) -> np.dtype[Any]:
         h = self.header
-        sections: list[tuple[str, Any, int]] = [
-            ("status", STATUS, 0),
-            ("q", ("f8", (self.nq,)), h.q_at),
-            ("v", ("f8", (self.nv,)), h.v_at),
-            ("touched", ("i8", (int(h.nk),)), h.touched_at),
-            ("memory", (MEMORY, (int(h.nk),)), h.memory_at),
-            ("coefficients", (COEFFICIENTS, (int(h.nf),)), h.coefficients_at),
-            ("owners", ("i8", (int(h.nblocks),)), h.owners_at),
-            ("wrench", ("f8", (int(h.nb), 6)), h.wrench_at),
-            ("mass_scale", ("f8", (int(h.nb),)), h.mass_scale_at),
+        sections = [
+            (entry.name, entry.format(h), h.places[entry.number])
+            for entry in arrays_of([StateView], "state")
+            if not entry.when or h[entry.when]
         ]
-        if h.nsurfaces:
-            sections.append(("surface", ("f8", (int(h.nsurfaces), 3)), h.surface_at))
-        if h.nkinematic:
-            sections.append(("last", ("f8", (self.nv,)), h.last_at))
-        if h.moments:
-            sections.append(("moments", ("f8", (int(h.nk), 3)), h.moments_at))
-        if h.nlimited:
-            sections.append(("stops", ("f8", (self.nv,)), h.stops_at))
-        if h.ndry:
-            sections.append(("dry", ("f8", (self.nv,)), h.dry_at))
-        if h.nservos:
-            sections.append(("drive", ("f8", (self.nv,)), h.drive_at))
-            sections.append(("saturated", ("i8", (int(h.nservos) + self.nv,)), h.saturated_at))
         return np.dtype(
             {
                 "names": [name for name, _, _ in sections],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.kinematics.joints import JOINT_NQ, JOINT_NV
-from dynenvs.memory.layout import Bytes, Floats, Records, fill_offsets
+from dynenvs.memory.layout import Bytes, Floats, Records, fill_places
 from dynenvs.memory.records import (
     ALONE,
     BASE,
@@ -200,7 +200,7 @@ def size_rows(header: Any, contacts: int) -> None:
     # Rounded up: loops along rows then have whole vector registers to work on
     header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
     header.nl = header.nd * (2 + header.directions) + header.nlimited
-    fill_offsets(header)
+    fill_places(header)
 
 
 def fill_polygons(header: Any, records: Records) -> None:

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from dynenvs.memory.layout import Bytes, Records
-from dynenvs.memory.records import BODY, DOF, GEAR, HEADER, SERVO
+from dynenvs.memory.layout import ModelView, Records
 from dynenvs.model.annotations import Actuator
 
 
@@ -22,23 +19,17 @@ def count_servos(actuators: Sequence[Actuator]) -> tuple[int, int]:
     return len(actuators), sum(len(gear) for one in actuators for _, gear in one.gears)
 
 
-def fill_servos(packed: Bytes, actuators: Sequence[Actuator], bodies: Mapping[str, int]) -> None:
+def fill_servos(w: ModelView, actuators: Sequence[Actuator], bodies: Mapping[str, int]) -> None:
     """SERVO of every actuator, and its GEARs, in a packed model whose coordinates are filled in.
 
     Args:
-        packed: the model.
+        w: the packed model.
         actuators: of the model, in order.
         bodies: the body of each joint.
     """
-    h = packed[: HEADER.itemsize].view(HEADER)[0]
-    if not h.nservos:
+    if not w.header[0].nservos:
         return
-
-    def view(start: int, count: int, kind: np.dtype[np.void]) -> Records:
-        return packed[start : start + count * kind.itemsize].view(kind)
-
-    servos, gears = view(h.servos_at, h.nservos, SERVO), view(h.gears_at, h.ngears, GEAR)
-    places, dofs = view(h.bodies_at, h.nb, BODY), view(h.dofs_at, h.nv, DOF)
+    servos, gears, places, dofs = w.servos, w.gears, w.bodies, w.dofs
     at = 0
     for servo, actuator in zip(servos, actuators, strict=True):
         servo.gain[:], servo.bias[:] = actuator.gain, actuator.bias

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.layout import Bytes, Floats, WorldView, open_world
 from dynenvs.model.model import Model
 
 MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
@@ -37,27 +37,11 @@ def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
     return array
 
 
-class _Memory(NamedTuple):
-    """A world's row, its parts that arguments are written to, and a workspace."""
-
-    row: Bytes
-    q: Floats
-    v: Floats
-    wrench: Floats  # (nb, 6)
-    workspace: Bytes
-
-
-def _memory(model: Model) -> _Memory:
-    rows = model.states(1)
-    parts = rows["q"][0], rows["v"][0], rows["wrench"][0]
-    return _Memory(rows.view(np.uint8), *parts, model.workspace())
-
-
 class _Kept(threading.local):
     """What a thread keeps for the models that it is asked about again and again."""
 
     def __init__(self) -> None:
-        self.memory: WeakKeyDictionary[Model, _Memory] = WeakKeyDictionary()
+        self.worlds: WeakKeyDictionary[Model, tuple[Bytes, WorldView]] = WeakKeyDictionary()
 
 
 _kept = _Kept()
@@ -65,8 +49,8 @@ _kept = _Kept()
 
 def prepare(
     model: Model, q: ArrayLike, v: ArrayLike | None = None, wrenches: ArrayLike | None = None
-) -> tuple[Bytes, Bytes]:
-    """A world's row for the state (q, v) and a fresh workspace.
+) -> WorldView:
+    """A world in the state (q, v), with a fresh workspace.
 
     Args:
         model: the model.
@@ -75,45 +59,46 @@ def prepare(
         wrenches: external (moment; force) at each body's centre of mass, world axes,
             shape (nb, 6); none if None.
     """
-    memory = _memory(model)
-    _write_state(memory, model, q, v, wrenches)
-    return memory.row, memory.workspace
+    world = open_world(model.packed, model.at_rest.copy(), model.workspace())
+    _write_state(world, model, q, v, wrenches)
+    return world
 
 
 def borrow(
     model: Model, q: ArrayLike, v: ArrayLike | None = None, wrenches: ArrayLike | None = None
-) -> tuple[Bytes, Bytes]:
+) -> WorldView:
     """As `prepare`, in memory that this thread keeps with the model until its next call.
 
     The workspace holds what the last call left there: for kernels that write what they read.  To
     make one anew takes longer than most algorithms run.
     """
-    memory = _kept.memory.get(model)
-    if memory is None:
-        memory = _kept.memory[model] = _memory(model)
-    else:
-        memory.row[:] = model.at_rest
-    _write_state(memory, model, q, v, wrenches)
-    return memory.row, memory.workspace
+    kept = _kept.worlds.get(model)
+    if kept is None:
+        row = model.at_rest.copy()
+        kept = _kept.worlds[model] = row, open_world(model.packed, row, model.workspace())
+    row, world = kept
+    row[:] = model.at_rest
+    _write_state(world, model, q, v, wrenches)
+    return world
 
 
 def _write_state(
-    memory: _Memory,
+    world: WorldView,
     model: Model,
     q: ArrayLike,
     v: ArrayLike | None,
     wrenches: ArrayLike | None,
 ) -> None:
-    """Write what is given into a world's row, checked."""
-    memory.q[:] = finite_vector(q, model.nq, "q")
+    """Write what is given into a world's state, checked."""
+    world.q[:] = finite_vector(q, model.nq, "q")
     if v is not None:
-        memory.v[:] = finite_vector(v, model.nv, "v")
+        world.v[:] = finite_vector(v, model.nv, "v")
     if wrenches is not None:
         size = len(model.body_names)
         flat = np.asarray(wrenches, dtype=np.float64)
         if flat.shape != (size, 6) or not np.all(np.isfinite(flat)):
             raise ValueError(f"wrenches must be finite with shape ({size}, 6), got {flat.shape}")
-        memory.wrench[:] = flat
+        world.wrench[:] = flat
 
 
 def check_parameters(model: Model, rows: NDArray[Any]) -> None:

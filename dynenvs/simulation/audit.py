@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.dynamics.energy import measure_energy
-from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.layout import Bytes, Floats, WorldView, open_world
 from dynenvs.memory.records import EULER
 from dynenvs.model.model import Model
 from dynenvs.simulation.certificate import certify, depths_of, names_of
@@ -51,11 +51,11 @@ class Scratch:
     def __init__(self, model: Model) -> None:
         self._buffer = model.workspace()
 
-    def of(self, model: Model) -> Bytes:
-        """One large enough for a model, which may have been given more room."""
+    def world(self, model: Model, row: Bytes) -> WorldView:
+        """A state with it; it grows with a model that has been given more room."""
         if len(self._buffer) < model.header.workspace_bytes:
             self._buffer = model.workspace()
-        return self._buffer
+        return open_world(model.packed, row, self._buffer)
 
 
 class Audit:
@@ -76,7 +76,7 @@ class Audit:
     def begin(self, model: Model, row: Bytes) -> Start | None:
         """Where the step that comes begins, if it is audited; before the first, what overlaps."""
         if self._hidden is None:
-            self._hidden = depths_of(model, row, self._scratch.of(model)) > BOUND
+            self._hidden = depths_of(self._scratch.world(model, row)) > BOUND
             names = (names_of(model, int(k)) for k in np.flatnonzero(self._hidden))
             self.left_out = tuple(dict.fromkeys(names))
         self._steps += 1
@@ -84,7 +84,7 @@ class Audit:
 
     def _start(self, model: Model, row: Bytes) -> Start:
         state: Any = row.view(model.state_dtype)[0]
-        energies = measure_energy(model, row, self._scratch.of(model))
+        energies = measure_energy(self._scratch.world(model, row))
         return Start(*energies, state["q"].copy(), state["v"].copy())
 
     def take(self, model: Model, row: Bytes, before: Start, tau: Floats, dt: float) -> None:
@@ -98,7 +98,7 @@ class Audit:
             dt: its length [s].
         """
         state: Any = row.view(model.state_dtype)[0]
-        found = certify(model, row, self._scratch.of(model), self._hidden)
+        found = certify(model, self._scratch.world(model, row), self._hidden)
         after, status = self._start(model, row), state["status"]
         total = sum(abs(x) for x in (*before[:2], *after[:2]))
         gained = after.kinetic + after.potential - before.kinetic - before.potential

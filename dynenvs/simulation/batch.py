@@ -13,17 +13,12 @@ from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_answer,
+    WorkView,
+    WorldView,
     open_model,
-    open_moments,
     open_state,
-    open_torques,
-    open_workspace,
+    open_world,
 )
-from dynenvs.memory.servo_view import open_driven, open_servos
 from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_apart
@@ -35,27 +30,26 @@ WAITING = -1  # outcome of a world that is to be stepped; others are left alone
 
 
 @inlined
-def hold_torques(packed: Bytes, row: Bytes, buffer: Bytes, timestep: float, steps: int) -> int:
+def hold_torques(w: WorldView, timestep: float, steps: int) -> int:
     """Let one world pass some steps under the torques in its workspace.
 
     Returns DONE, STEP_FAILED, or STEP_FULL where its contacts need more room: who asks has kept
     the state (`undo`).
     """
-    tau = open_torques(open_model(packed), buffer)
+    tau = w.tau
     for _ in range(steps):
-        done = step_apart(packed, row, buffer, tau, timestep)
+        done = step_apart(w, tau, timestep)
         if done != DONE:
             return STEP_FULL if done == STEP_FULL else STEP_FAILED
     return DONE
 
 
-@apart("int64(uint8[::1], uint8[::1], float64[::1], int64)", "servos", seconds=1)
-def take_controls(packed: Bytes, buffer: Bytes, controls: Floats, i: int) -> int:
+@apart("servos", seconds=1)
+def take_controls(w: WorkView, controls: Floats, i: int) -> int:
     """Those of world i into the workspace."""
-    m = open_model(packed)
-    driven, _, _ = open_driven(m, buffer)
-    _, _, works = open_servos(m, packed, buffer)
-    n = m.header[0].nservos
+    driven = w.driven
+    works = w.servo_work
+    n = w.header[0].nservos
     driven[0] = controls[i * (1 + n)]
     for k in range(n):
         works[k].control = controls[i * (1 + n) + 1 + k]
@@ -87,25 +81,24 @@ def step_worlds(
     m = open_model(packed)
     h, n = m.header[0], outcomes.shape[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
-    torques, filling = open_torques(m, buffer), may_fill(m)
+    filling = may_fill(m)
     i = claim(progress, thread, n)
     while i < n:
         outcome = outcomes[i]
         if outcome[0] == WAITING:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
-            s = open_state(m, row)
+            w = open_world(packed, row, buffer)
             if filling:
-                keep_state(m, s, buffer)
-            clear_totals(s)
+                keep_state(w)
+            clear_totals(w)
             for j in range(h.nv):
-                torques[j] = tau[i, j]
+                w.tau[j] = tau[i, j]
             if h.nservos > 0:
-                take_controls(packed, buffer, controls, i)
-            outcome[0] = hold_torques(packed, row, buffer, timestep, steps)
+                take_controls(w, controls, i)
+            outcome[0] = hold_torques(w, timestep, steps)
             if outcome[0] == STEP_FULL:
-                restore_state(m, s, buffer)
-                answer = open_answer(m, buffer)[0]
-                outcome[1], outcome[2] = answer.wanted, answer.blocks
+                restore_state(w)
+                outcome[1], outcome[2] = w.answer[0].wanted, w.answer[0].blocks
         i = claim(progress, thread, n)
     leave(progress, thread)
 
@@ -117,22 +110,21 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Floats) -
     sources: the contact feature of each point and of each slot of pairs that have their own; those
         of the pool are told by the world's own list of owners
     """
-    m = open_model(packed)
-    h = m.header[0]
+    h = open_model(packed).header[0]
     for k in range(impulses.shape[0]):
-        s = open_state(m, vector(rows, k * h.state_bytes, h.state_bytes, np.uint8))
+        w = open_state(packed, vector(rows, k * h.state_bytes, h.state_bytes, np.uint8))
         for i in range(h.nb):
             for r in range(3):
                 impulses[k, i, r] = 0.0
-        for t in range(s.status[0].touched):
-            at = s.touched[t]
+        for t in range(w.status[0].touched):
+            at = w.touched[t]
             if at < sources.shape[0]:
                 f = sources[at]
             else:
-                f = h.npoints + s.owners[(at - sources.shape[0]) // h.block_slots]
+                f = h.npoints + w.owners[(at - sources.shape[0]) // h.block_slots]
             if f < h.npoints and at >= sources.shape[0]:
                 continue  # the block has been given back
-            total, feature = s.memory[at].total, m.features[f]
+            total, feature = w.memory[at].total, w.features[f]
             for r in range(3):
                 impulses[k, feature.body_a, r] += total[r]
                 impulses[k, feature.body_b, r] -= total[r]
@@ -145,55 +137,44 @@ def read_wrenches(packed: Bytes, rows: Bytes, buffer: Bytes, wrenches: Floats) -
     wrenches: zeros, shape (count, nb, 6), at centres of mass, world axes [N m s, N s]
     buffer: one workspace
     """
-    m = open_model(packed)
-    h = m.header[0]
+    h = open_model(packed).header[0]
     for k in range(wrenches.shape[0] if h.nc > 0 else 0):
         row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
-        s, w = open_state(m, row), open_workspace(m, buffer)
-        update_poses(m, s.q, w.pose)
-        add_wrenches(packed, row, buffer, wrenches[k])
+        w = open_world(packed, row, buffer)
+        update_poses(w, w.q, w.pose)
+        add_wrenches(w, wrenches[k])
 
 
 @kernel
-def add_wrenches(packed: Bytes, row: Bytes, buffer: Bytes, wrenches: Floats) -> None:
+def add_wrenches(w: WorldView, wrenches: Floats) -> None:
     """The same of one world, shape (nb, 6), whose poses are in the workspace."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    points, pressed = m.header[0].npoints, False
-    for i in range(s.status[0].touched):
-        p = s.memory[s.touched[i]].impulse
+    points, pressed = w.header[0].npoints, False
+    for i in range(w.status[0].touched):
+        p = w.memory[w.touched[i]].impulse
         loaded = p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0
-        pressed = pressed or (s.touched[i] >= points and loaded)
+        pressed = pressed or (w.touched[i] >= points and loaded)
     if pressed:  # pairs of solids are looked for anew
-        measure_own_gaps(packed, row, buffer)
+        measure_own_gaps(w)
     for f in range(points):
-        _add_wrench(m, s, w, f, f, -1, wrenches)
+        _add_wrench(w, f, f, -1, wrenches)
     for n in range(w.answer[0].near if pressed else 0):
         near = w.near[n]
         for at in range(near.first, near.first + near.slots):
-            _add_wrench(m, s, w, points + at, points + near.pair, at, wrenches)
+            _add_wrench(w, points + at, points + near.pair, at, wrenches)
 
 
 @inlined
-def _add_wrench(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    candidate: int,
-    f: int,
-    slot: int,
-    wrenches: Floats,
-) -> None:
+def _add_wrench(w: WorldView, candidate: int, f: int, slot: int, wrenches: Floats) -> None:
     """Add what one candidate of feature f carried in the last step."""
-    impulse = s.memory[candidate].impulse
+    impulse = w.memory[candidate].impulse
     if impulse[0] == 0.0 and impulse[1] == 0.0 and impulse[2] == 0.0:
         return
     contact, given = w.contacts[0], entries(impulse, 0)
-    place(m.features, w.spots, w.pose, f, slot, contact)
+    place(w.features, w.spots, w.pose, f, slot, contact)
     for side in range(2):
-        body = m.features[f].body_a if side == 0 else m.features[f].body_b
+        body = w.features[f].body_a if side == 0 else w.features[f].body_b
         sign = 1.0 if side == 0 else -1.0
-        p, com = w.pose[body].p, rotate(w.pose[body].R, m.bodies[body].com)
+        p, com = w.pose[body].p, rotate(w.pose[body].R, w.bodies[body].com)
         x = contact.point[0] - p[0] - com[0]
         y = contact.point[1] - p[1] - com[1]
         z = contact.point[2] - p[2] - com[2]
@@ -201,5 +182,5 @@ def _add_wrench(
         for r in range(3):
             wrenches[body, r] += sign * moment[r]
             wrenches[body, 3 + r] += sign * given[r]
-            if m.header[0].moments > 0:
-                wrenches[body, r] += sign * open_moments(m, s)[candidate, r]
+            if w.header[0].moments > 0:
+                wrenches[body, r] += sign * w.moments[candidate, r]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynenvs.contact.assembly.closing import closure
 from dynenvs.contact.detection.overlaps import measure_overlaps
 from dynenvs.jit.compiled import prepare_once
-from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.layout import Floats, WorldView, open_work
 from dynenvs.memory.records import SWING
 from dynenvs.model.model import Model
 
@@ -32,33 +32,28 @@ class Certificate(NamedTuple):
     loop: str
 
 
-def certify(
-    model: Model, row: Bytes, buffer: Bytes, hidden: NDArray[np.bool_] | None = None
-) -> Certificate:
+def certify(model: Model, w: WorldView, hidden: NDArray[np.bool_] | None = None) -> Certificate:
     """The certificate of a world at its positions.
 
     Args:
         model: of the world.
-        row: the world's state.
-        buffer: a workspace of the model, which is written to.
+        w: its state, and a workspace, which is written to.
         hidden: whether overlaps of each feature are left out, shape (npoints + np,).
     """
-    q: Floats = row.view(model.state_dtype)[0]["q"]
-    depths = depths_of(model, row, buffer)
+    depths = depths_of(w)
     if hidden is not None:
         depths[hidden] = 0.0
-    return Certificate(*_deepest(model, depths), *_overrun(model, q), *_opened(model, q, buffer))
+    return Certificate(*_deepest(model, depths), *_overrun(model, w.q), *_opened(model, w))
 
 
-def depths_of(model: Model, row: Bytes, buffer: Bytes) -> Floats:
+def depths_of(w: WorldView) -> Floats:
     """How deep the parts of all features are in each other [m], shape (npoints + np,).
 
     By distances of solids, which know nothing of the contacts' slots.
     """
-    depths = np.zeros(int(model.header.npoints) + int(model.header.np))
-    call = model.packed, row, buffer, depths
-    prepare_once("the certificate of worlds", measure_overlaps, call)
-    measure_overlaps(*call)
+    depths = np.zeros(int(w.header[0].npoints) + len(w.pairs))
+    prepare_once("the certificate of worlds", measure_overlaps, (w, depths))
+    measure_overlaps(w, depths)
     return depths
 
 
@@ -94,9 +89,9 @@ def _overrun(model: Model, q: Floats) -> tuple[float, str]:
     return worst, joint
 
 
-def _opened(model: Model, q: Floats, buffer: Bytes) -> tuple[float, str]:
+def _opened(model: Model, w: WorldView) -> tuple[float, str]:
     """The loop that is open furthest."""
-    errors = np.abs(closure(model, q, buffer))
+    errors = np.abs(closure(open_work(w, w), w.q))
     if not errors.any():
         return 0.0, ""
     worst, end = int(np.argmax(errors)), 0

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.memory.layout import Bytes, Floats
-from dynenvs.memory.records import SERVO_WORK
+from dynenvs.memory.layout import Bytes, Floats, open_work
 from dynenvs.model.actuators import actuator_forces
 from dynenvs.model.model import Model
 
@@ -33,10 +32,9 @@ def idle(model: Model, count: int) -> Floats:
 
 def put(model: Model, buffer: Bytes, row: Floats) -> None:
     """One world's row of `idle` into a workspace of a model with servos."""
-    h = model.header
-    works = buffer[h.servo_work_at : h.servo_work_at + int(h.nservos) * SERVO_WORK.itemsize]
-    works.view(SERVO_WORK)["control"] = row[1:]
-    buffer[h.driven_at : h.driven_at + 8].view(np.float64)[0] = row[0]
+    w = open_work(model.packed, buffer)
+    w.servo_work["control"] = row[1:]
+    w.driven[0] = row[0]
 
 
 def take(model: Model, control: Floats, controls: Floats) -> Floats | None:

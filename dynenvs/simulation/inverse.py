@@ -32,17 +32,7 @@ from dynenvs.jit.compiled import apart, inlined, kernel, prepare_once
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
-from dynenvs.memory.views import raw
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import finite_vector, prepare
 from dynenvs.simulation.room import most_contacts, with_room
@@ -64,13 +54,7 @@ class InverseStatus(IntEnum):
 
 @inlined
 def inverse_world(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    v_des: Floats,
-    h: float,
-    lookahead: float,
-    load_cost: Floats,
+    w: WorldView, v_des: Floats, h: float, lookahead: float, load_cost: Floats
 ) -> tuple[int, float]:
     """Torques into `w.tau` (zero where not actuated) and the resulting velocity into `w.v_new`.
 
@@ -78,67 +62,48 @@ def inverse_world(
     inertia and bias are taken [s]; load_cost: cost on each feature's impulse, shape (nf,): a high
     one unloads a foot, an infinite one leaves it out.  Returns (status, worst |P v+ - v_des|).
     """
-    sizes = m.header[0]
-    packed, row = raw(m.header, sizes.model_bytes), raw(s.status, sizes.state_bytes)
-    buffer = raw(w.pose, sizes.workspace_bytes)
-    status = solve_inverse(packed, row, buffer, v_des, h, lookahead, load_cost)
+    status = solve_inverse(w, v_des, h, lookahead, load_cost)
     return status, w.answer[0].violation
 
 
 @apart(
-    "int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64, float64, float64[::1])",
     "inverse",
     seconds=21,
 )
 def solve_inverse(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    v_des: Floats,
-    h: float,
-    lookahead: float,
-    load_cost: Floats,
+    w: WorldView, v_des: Floats, h: float, lookahead: float, load_cost: Floats
 ) -> int:
     """`inverse_world` for packed buffers; the violation goes to `w.answer`."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     w.answer[0].wanted = w.answer[0].blocks = 0
-    for f in range(m.header[0].nf):
-        s.coefficients[f].excluded = 1 if math.isinf(load_cost[f]) else 0
+    for f in range(w.header[0].nf):
+        w.coefficients[f].excluded = 1 if math.isinf(load_cost[f]) else 0
     # Torques act for the whole period: inertia and bias at its start alone would lag behind.
     ahead = w.v_next
-    for j in range(m.header[0].nv):
-        ahead[j] = s.v[j]
-        if m.dofs[j].actuated:
-            ahead[j] += lookahead / h * (v_des[j] - s.v[j])
-    integrate(m, s.q, s.v, lookahead, w.q_new)
-    update_poses(m, w.q_new, w.pose)
-    equations_of_motion(m, s, w, ahead, h - lookahead, w.M)
-    if m.header[0].sprung:  # springs act as they are in the mean of the steps' ends
-        add_stretch(m, s.v, w.bias, h - lookahead)
-    for j in range(m.header[0].nv):  # damping acts on the mean velocity, as implicitly
-        if m.dofs[j].actuated:
-            w.bias[j] -= m.dofs[j].damping * lookahead / h * (v_des[j] - s.v[j])
+    for j in range(w.header[0].nv):
+        ahead[j] = w.v[j]
+        if w.dofs[j].actuated:
+            ahead[j] += lookahead / h * (v_des[j] - w.v[j])
+    integrate(w, w.q, w.v, lookahead, w.q_new)
+    update_poses(w, w.q_new, w.pose)
+    equations_of_motion(w, ahead, h - lookahead, w.M)
+    if w.header[0].sprung:  # springs act as they are in the mean of the steps' ends
+        add_stretch(w, w.v, w.bias, h - lookahead)
+    for j in range(w.header[0].nv):  # damping acts on the mean velocity, as implicitly
+        if w.dofs[j].actuated:
+            w.bias[j] -= w.dofs[j].damping * lookahead / h * (v_des[j] - w.v[j])
             if abs(v_des[j]) > RESTS:  # dry friction opposes what is wanted
-                w.bias[j] += math.copysign(m.dofs[j].friction, v_des[j])
-    update_poses(m, s.q, w.pose)
-    update_velocities(m, s.v, w)
+                w.bias[j] += math.copysign(w.dofs[j].friction, v_des[j])
+    update_poses(w, w.q, w.pose)
+    update_velocities(w, w.v)
     # The exact problem first, then the soft one: a single call site keeps compile time down.
     status = UNSOLVED
     solved, rows, count = FAILED, 0, 0
     w.answer[0].recursive = 0  # the factors are this problem's own
     for soft in range(2):
-        possible = _soften(m, s, w, v_des, h) if soft else _prescribe(m, s, w, v_des, h)
+        possible = _soften(w, v_des, h) if soft else _prescribe(w, v_des, h)
         if not possible:
             continue
-        solved = resolve_contacts(
-            raw(m.header, m.header[0].model_bytes),
-            raw(s.status, m.header[0].state_bytes),
-            raw(w.pose, m.header[0].workspace_bytes),
-            h,
-            1 - soft,
-            2.0 * lookahead,
-        )
+        solved = resolve_contacts(w, h, 1 - soft, 2.0 * lookahead)
         count, rows = w.answer[0].contacts, w.answer[0].rows
         if soft == 0 and _blocked(w, count, rows):
             continue
@@ -146,22 +111,22 @@ def solve_inverse(
             status = SOFT if soft else TRACKED
             break
     if status == UNSOLVED:
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             w.tau[j] = 0.0
-            w.v_new[j] = s.v[j]
+            w.v_new[j] = w.v[j]
         w.answer[0].violation = math.inf
         return status
-    redistribute(m, s, w, count, rows, h, load_cost)
+    redistribute(w, count, rows, h, load_cost)
     violation = 0.0
-    for j in range(m.header[0].nv):
-        if m.dofs[j].actuated:
+    for j in range(w.header[0].nv):
+        if w.dofs[j].actuated:
             violation = max(violation, abs(w.v_new[j] - v_des[j]))
     w.answer[0].violation = violation
     return status
 
 
 @inlined
-def _blocked(w: WorkspaceView, count: int, rows: int) -> bool:
+def _blocked(w: WorkView, count: int, rows: int) -> bool:
     """Whether v_des breaks a contact or a stop that no unactuated coordinate gives way to."""
     r = 0
     for i in range(count):
@@ -176,35 +141,35 @@ def _blocked(w: WorkspaceView, count: int, rows: int) -> bool:
 
 
 @inlined
-def _prescribe(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
+def _prescribe(w: WorldView, v_des: Floats, h: float) -> bool:
     """Factors of the unactuated block and the velocity without contacts (r of equation 7).
 
     M_uu (r_u - v_u) = -h bias_u - M_ua (v_des - v_a), and r_a = v_des.  Actuated rows and columns
     are replaced by those of the identity, which keeps the tree's sparsity.
     """
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     for i in range(nv):
-        actuated = m.dofs[i].actuated
-        w.v_free[i] = v_des[i] - s.v[i] if actuated else -h * w.bias[i]
+        actuated = w.dofs[i].actuated
+        w.v_free[i] = v_des[i] - w.v[i] if actuated else -h * w.bias[i]
         for j in range(i + 1):
-            keep = actuated == 0 and m.dofs[j].actuated == 0
+            keep = actuated == 0 and w.dofs[j].actuated == 0
             w.L[i, j] = w.M[i, j] if keep else (1.0 if i == j else 0.0)
     for i in range(nv):
         for j in range(i):
-            if m.dofs[i].actuated and not m.dofs[j].actuated:
+            if w.dofs[i].actuated and not w.dofs[j].actuated:
                 w.v_free[j] -= w.M[i, j] * w.v_free[i]
-            elif m.dofs[j].actuated and not m.dofs[i].actuated:
+            elif w.dofs[j].actuated and not w.dofs[i].actuated:
                 w.v_free[i] -= w.M[i, j] * w.v_free[j]
-    return _finish(m, s, w)
+    return _finish(w)
 
 
 @inlined
-def _soften(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: float) -> bool:
+def _soften(w: WorldView, v_des: Floats, h: float) -> bool:
     """Factors of M^ + P^T P / eps and the velocity without contacts."""
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     trace, actuators = 0.0, 0
     for i in range(nv):
-        if m.dofs[i].actuated:
+        if w.dofs[i].actuated:
             trace += w.M[i, i]
             actuators += 1
     stiffness = trace / max(actuators, 1) / SOFTNESS
@@ -212,27 +177,25 @@ def _soften(m: ModelView, s: StateView, w: WorkspaceView, v_des: Floats, h: floa
         for j in range(i + 1):
             w.L[i, j] = w.M[i, j]
         w.v_free[i] = -h * w.bias[i]
-        if m.dofs[i].actuated:
+        if w.dofs[i].actuated:
             w.L[i, i] += stiffness
-            w.v_free[i] += stiffness * (v_des[i] - s.v[i])
-    return _finish(m, s, w)
+            w.v_free[i] += stiffness * (v_des[i] - w.v[i])
+    return _finish(w)
 
 
 @inlined
-def _finish(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
-    if not factor_in_place(m.dofs, w.L):
+def _finish(w: WorldView) -> bool:
+    if not factor_in_place(w.dofs, w.L):
         return False
-    solve(m, w.L, w.v_free)
-    for i in range(m.header[0].nv):
-        w.v_free[i] += s.v[i]
+    solve(w, w.L, w.v_free)
+    for i in range(w.header[0].nv):
+        w.v_free[i] += w.v[i]
     return True
 
 
 @kernel
 def inverse(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
+    w: WorldView,
     v_des: Floats,
     h: float,
     lookahead: float,
@@ -241,10 +204,8 @@ def inverse(
     v_new: Floats,
 ) -> tuple[int, float]:
     """`inverse_world` for packed buffers, with copies of torques and velocity, shape (nv,)."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    status, violation = inverse_world(m, s, w, v_des, h, lookahead, load_cost)
-    for j in range(m.header[0].nv):
+    status, violation = inverse_world(w, v_des, h, lookahead, load_cost)
+    for j in range(w.header[0].nv):
         tau[j] = w.tau[j]
         v_new[j] = w.v_new[j]
     return status, violation
@@ -300,7 +261,7 @@ def inverse_dynamics(
         )
     if (model.dofs["friction"][model.dofs["actuated"] == 0] > 0.0).any():
         raise ValueError("inverse dynamics of unactuated joints with dry friction is not available")
-    rows, buffer = prepare(model, q, v)
+    w = prepare(model, q, v)
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")
     nf = len(model.features)
@@ -310,19 +271,19 @@ def inverse_dynamics(
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
     while True:
         call = (
-            model.packed, rows, buffer, desired, float(period), float(lookahead), cost, tau, v_new
+            w, desired, float(period), float(lookahead), cost, tau, v_new
         )  # fmt: skip
         prepare_once("inverse dynamics", inverse, call, ("inverse", *model.kernel_groups))
         status, violation = inverse(*call)
-        answer = open_workspace(open_model(model.packed), buffer).answer[0]
+        answer = w.answer[0]
         wanted, blocks = int(answer["wanted"]), int(answer["blocks"])
         if wanted + blocks == 0:
             break
         if wanted > most_contacts(model):
             raise ValueError(f"{wanted} contacts are in reach, more than max_contacts of the model")
         model = with_room(model, wanted, blocks)
-        rows, buffer = prepare(model, q, v)
-    impulses = rows.view(model.state_dtype)["memory"]["impulse"][0].copy()
+        w = prepare(model, q, v)
+    impulses = w.memory["impulse"].copy()
     return InverseResult(
         tau[model.actuated], v_new, impulses, InverseStatus(status), float(violation)
     )

@@ -34,21 +34,8 @@ from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    damped_time,
-    open_last,
-    open_model,
-    open_start,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorkView, WorldView, damped_time
 from dynenvs.memory.records import ALONE, BASE, STOPS, SWING
-from dynenvs.memory.servo_view import open_driven
 
 HALFWAY = ARRIVED = 0
 SINGULAR = LOST = 1
@@ -59,100 +46,90 @@ ROUNDING = 1e-14  # share of it that a correction of rounding errors alone may b
 SOON = 0.01  # share of a step that a joint's way to its stop takes at least
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "midpoint", seconds=6)
-def go_halfway(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
-    """From the start of a step to its middle: `s.q`, poses, factors and `w.v_free` there.
+@apart("midpoint", seconds=6)
+def go_halfway(w: WorldView, tau: Floats, dt: float) -> int:
+    """From the start of a step to its middle: `w.q`, poses, factors and `w.v_free` there.
 
     The positions at the start are kept for `turn_back` and `arrive`.  Returns HALFWAY, or SINGULAR
     where the mass matrix is not positive definite or the mean velocity is not found.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    start = open_start(m, buffer)[0]
-    for i in range(m.header[0].nq):
-        start[i] = s.q[i]
-    if m.header[0].ne > 0:
-        measure_start(m, w, packed, buffer, start)
-    pace = s.v
-    if m.header[0].nkinematic > 0:
-        pace = _first_pace(m, s, w)
-    integrate(m, start, pace, 0.5 * dt, s.q)
-    update_poses(m, s.q, w.pose)
+    start = w.starts[0]
+    for i in range(w.header[0].nq):
+        start[i] = w.q[i]
+    if w.header[0].ne > 0:
+        measure_start(w, start)
+    pace = w.v
+    if w.header[0].nkinematic > 0:
+        pace = _first_pace(w)
+    integrate(w, start, pace, 0.5 * dt, w.q)
+    update_poses(w, w.q, w.pose)
     w.answer[0].recursive = 0
-    damped = damped_time(m, dt)
-    equations_of_motion(m, s, w, s.v, damped, w.L)
-    if m.header[0].nspins > 0:
-        add_spins(m, w, s.v, -1.0, w.bias)
+    damped = damped_time(w, dt)
+    equations_of_motion(w, w.v, damped, w.L)
+    if w.header[0].nspins > 0:
+        add_spins(w, w.v, -1.0, w.bias)
     forces = tau
-    if m.header[0].nservos > 0:
-        if drive(packed, row, buffer, tau, dt) != DRIVEN:
+    if w.header[0].nservos > 0:
+        if drive(w, tau, dt) != DRIVEN:
             return SINGULAR
-        _, forces, _ = open_driven(m, buffer)
-    if not factor_in_place(m.dofs, w.L):
+        forces = w.forces
+    if not factor_in_place(w.dofs, w.L):
         return SINGULAR
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         w.v_free[j] = dt * (forces[j] - w.bias[j])
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         w.free_dof_mask[j] = 1.0
-    if not _add_up(m, s, w, packed, buffer):
+    if not _add_up(w):
         return SINGULAR
-    if not _center_velocity(m, s, w, packed, buffer, forces, dt):
+    if not _center_velocity(w, forces, dt):
         return SINGULAR
-    if m.header[0].nspins > 0 and not spin_through(m, s, w, w.v_next, dt):
+    if w.header[0].nspins > 0 and not spin_through(w, w.v_next, dt):
         return SINGULAR
     return HALFWAY
 
 
 @inlined
-def _first_pace(m: ModelView, s: StateView, w: WorkspaceView) -> Floats:
+def _first_pace(w: WorldView) -> Floats:
     """Velocities of the first half of the step: of kinematic bodies those of the last step.
 
     As of all others, the velocity that is set for them is that of the second half: what rides on a
     lift then goes where the lift goes.
     """
-    last, pace = open_last(m, s), w.v_next
-    for j in range(m.header[0].nv):
-        pace[j] = s.v[j]
-        if m.dofs[j].kinematic and last[j] == last[j]:  # not NaN
+    last, pace = w.last, w.v_next
+    for j in range(w.header[0].nv):
+        pace[j] = w.v[j]
+        if w.dofs[j].kinematic and last[j] == last[j]:  # not NaN
             pace[j] = last[j]
     return pace
 
 
 @inlined
-def _center_velocity(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    packed: Bytes,
-    buffer: Bytes,
-    tau: Floats,
-    dt: float,
-) -> bool:
+def _center_velocity(w: WorldView, tau: Floats, dt: float) -> bool:
     """Correct `w.v_free`, whose gyroscopic and Coriolis terms were those of the first velocity.
 
     They are to be those of the mean of both velocities, which `w.v_next` approaches.  Each
     correction is smaller than the last by about dt times the turn rates: one is enough for second
     order, further ones keep the energy of fast motion.  Returns False where they find no end.
     """
-    nv, mean = m.header[0].nv, w.v_next
+    nv, mean = w.header[0].nv, w.v_next
     last = 0.0
     for j in range(nv):
-        last = max(last, abs(w.v_free[j] - s.v[j]))
+        last = max(last, abs(w.v_free[j] - w.v[j]))
     most = DIVERGED * last
     for _ in range(CORRECTIONS):
         for j in range(nv):
-            mean[j] = 0.5 * (s.v[j] + w.v_free[j])
-        bias_forces(m, s, w, mean)
-        if m.header[0].nspins > 0:
-            add_spins(m, w, mean, -1.0, w.bias)
+            mean[j] = 0.5 * (w.v[j] + w.v_free[j])
+        bias_forces(w, mean)
+        if w.header[0].nspins > 0:
+            add_spins(w, mean, -1.0, w.bias)
         for j in range(nv):
-            own = m.dofs[j].damping * (mean[j] - s.v[j])  # of the bias: M^ has it already
+            own = w.dofs[j].damping * (mean[j] - w.v[j])  # of the bias: M^ has it already
             w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
-        if not _add_up(m, s, w, packed, buffer):
+        if not _add_up(w):
             return False
         change, fastest = 0.0, 0.0
         for j in range(nv):
-            change = max(change, abs(w.v_free[j] + s.v[j] - 2.0 * mean[j]))
+            change = max(change, abs(w.v_free[j] + w.v[j] - 2.0 * mean[j]))
             fastest = max(fastest, abs(w.v_free[j]))
         if change * change <= PRECISE * fastest * last or change <= ROUNDING * fastest:
             return True
@@ -163,24 +140,23 @@ def _center_velocity(
 
 
 @inlined
-def _add_up(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> bool:
+def _add_up(w: WorldView) -> bool:
     """Velocity from impulses: `w.v_free` <- v + M^-1 `w.v_free`, less what would open a loop."""
-    solve(m, w.L, w.v_free)
-    for j in range(m.header[0].nv):
-        w.v_free[j] += s.v[j]
-    return bool(m.header[0].ne == 0 or hold_loops(packed, buffer, s.q) == HELD)
+    solve(w, w.L, w.v_free)
+    for j in range(w.header[0].nv):
+        w.v_free[j] += w.v[j]
+    return bool(w.header[0].ne == 0 or hold_loops(w, w.q) == HELD)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "midpoint", seconds=3)
-def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("midpoint", seconds=3)
+def arrive(w: WorldView, dt: float) -> int:
     """From the middle of a step to its end: the state from `w.q_new`, the middle of the next one.
 
     Returns ARRIVED; or LOST, with velocities unchanged, where a number is not finite or a loop
     cannot be closed: `turn_back` then.
     """
-    m = open_model(packed)
-    s, w, kept = open_state(m, row), open_workspace(m, buffer), open_start(m, buffer)
-    h = m.header[0]
+    kept = w.starts
+    h = w.header[0]
     finite = True
     for j in range(h.nv):
         finite = finite and math.isfinite(w.v_new[j])
@@ -189,108 +165,106 @@ def arrive(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
     if not finite:
         return LOST
     start, flown = kept[0], kept[1]
-    integrate(m, s.q, w.v_new, dt, flown)
+    integrate(w, w.q, w.v_new, dt, flown)
     flies = w.rhs  # 1 at the first coordinate of each floating body that flies, else 0
     for i in range(1, h.nb):
-        body = m.bodies[i]
+        body = w.bodies[i]
         if body.floats == ALONE:
             untouched = h.ne == 0 and _is_untouched(w, body.q_at, body.v_at, flown)
             flies[body.v_at] = 1.0 if untouched else 0.0
             if untouched:
-                fly(m, s, w, i, start, dt, flown)
-    trees = h.nbases > 0 and h.ne == 0 and _find_flying_trees(m, s, w)
-    integrate(m, w.q_new, w.v_new, -0.5 * dt, s.q)
+                fly(w, i, start, dt, flown)
+    trees = h.nbases > 0 and h.ne == 0 and _find_flying_trees(w)
+    integrate(w, w.q_new, w.v_new, -0.5 * dt, w.q)
     for i in range(1, h.nb):
-        body = m.bodies[i]
+        body = w.bodies[i]
         if body.floats == ALONE and flies[body.v_at] != 0.0:
             for k in range(body.q_at, body.q_at + 7):
-                s.q[k] = flown[k]
+                w.q[k] = flown[k]
     for i in range(h.nq):
         w.q_posed[i] = w.q_new[i]
     if trees:
-        _fly_trees(m, s, w, start, flown, dt)
-    if h.ne > 0 and not _close(m, s, w, packed, buffer):
+        _fly_trees(w, start, flown, dt)
+    if h.ne > 0 and not _close(w):
         return LOST
     for j in range(h.nv):
-        s.v[j] = w.v_new[j]
+        w.v[j] = w.v_new[j]
         if h.nkinematic > 0:
-            open_last(m, s)[j] = w.v_new[j]
+            w.last[j] = w.v_new[j]
     return ARRIVED
 
 
 @inlined
-def _close(m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes) -> bool:
+def _close(w: WorldView) -> bool:
     """Close the loops at the end of the step; whether they can be.
 
     In the middle of the next one they are closed anyway.
     """
-    for i in range(m.header[0].nq):
-        w.q_new[i] = s.q[i]
-    update_poses(m, w.q_new, w.pose_new)
+    for i in range(w.header[0].nq):
+        w.q_new[i] = w.q[i]
+    update_poses(w, w.q_new, w.pose_new)
     w.answer[0].poses_valid = 0
-    closed = close_loops(packed, buffer, s.q, 0.0) in (CERTIFIED, DEGRADED)
-    for i in range(m.header[0].nq):
-        s.q[i] = w.q_new[i]
+    closed = close_loops(w, w.q, 0.0) in (CERTIFIED, DEGRADED)
+    for i in range(w.header[0].nq):
+        w.q[i] = w.q_new[i]
     return closed
 
 
 @inlined
-def _find_flying_trees(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+def _find_flying_trees(w: WorldView) -> bool:
     """Mark the floating trees that nothing outside of them has touched; whether there are any.
 
     Needs poses and composite inertias of the middle, which are no longer needed after it.
     """
-    h, flies = m.header[0], w.rhs
+    h, flies = w.header[0], w.rhs
     for i in range(1, h.nb):
-        if m.bodies[i].floats == BASE:
-            flies[m.bodies[i].v_at] = 1.0
+        if w.bodies[i].floats == BASE:
+            flies[w.bodies[i].v_at] = 1.0
     for k in range(w.answer[0].contacts):
         contact = w.contacts[k]
-        a, b = m.bodies[contact.body_a].root, m.bodies[contact.body_b].root
+        a, b = w.bodies[contact.body_a].root, w.bodies[contact.body_b].root
         if contact.body_a == 0:
             a = 0
         if contact.body_b == 0:
             b = 0
-        p = s.memory[contact.candidate].impulse
+        p = w.memory[contact.candidate].impulse
         pressed = p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0 or contact.gap <= 0.0
         if pressed and a != b:
-            if a > 0 and m.bodies[a].floats == BASE:
-                flies[m.bodies[a].v_at] = 0.0
-            if b > 0 and m.bodies[b].floats == BASE:
-                flies[m.bodies[b].v_at] = 0.0
+            if a > 0 and w.bodies[a].floats == BASE:
+                flies[w.bodies[a].v_at] = 0.0
+            if b > 0 and w.bodies[b].floats == BASE:
+                flies[w.bodies[b].v_at] = 0.0
     found = False
     for i in range(1, h.nb):
-        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
-            push_tree(m, s, w, i)
+        if w.bodies[i].floats == BASE and flies[w.bodies[i].v_at] != 0.0:
+            push_tree(w, i)
             found = True
     return found
 
 
 @inlined
-def _fly_trees(
-    m: ModelView, s: StateView, w: WorkspaceView, start: Floats, flown: Floats, dt: float
-) -> None:
+def _fly_trees(w: WorldView, start: Floats, flown: Floats, dt: float) -> None:
     """Bring the bases of the marked trees to where their momentum is kept."""
-    h, flies = m.header[0], w.rhs
-    update_poses(m, start, w.pose)
-    copy_poses(m, w.pose, w.pose_new)
+    h, flies = w.header[0], w.rhs
+    update_poses(w, start, w.pose)
+    copy_poses(w, w.pose, w.pose_new)
     w.answer[0].poses_valid = 0
-    update_velocities(m, s.v, w)
-    update_inertias(m, s.mass_scale, w)
+    update_velocities(w, w.v)
+    update_inertias(w, w.mass_scale)
     for i in range(1, h.nb):
-        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
-            sum_tree(m, w, i, START)
-    update_poses(m, s.q, w.pose)
-    update_velocities(m, w.v_new, w)
-    update_inertias(m, s.mass_scale, w)
+        if w.bodies[i].floats == BASE and flies[w.bodies[i].v_at] != 0.0:
+            sum_tree(w, i, START)
+    update_poses(w, w.q, w.pose)
+    update_velocities(w, w.v_new)
+    update_inertias(w, w.mass_scale)
     for i in range(1, h.nb):
-        if m.bodies[i].floats == BASE and flies[m.bodies[i].v_at] != 0.0:
-            sum_tree(m, w, i, END)
-            fly_tree(m, s, w, i, start, flown, dt)
+        if w.bodies[i].floats == BASE and flies[w.bodies[i].v_at] != 0.0:
+            sum_tree(w, i, END)
+            fly_tree(w, i, start, flown, dt)
 
 
 @inlined
-def _is_untouched(w: WorkspaceView, q_at: int, v_at: int, expected: Floats) -> bool:
+def _is_untouched(w: WorkView, q_at: int, v_at: int, expected: Floats) -> bool:
     """Whether neither impulses nor corrections have moved a body: bit for bit as without them."""
     same = True
     for j in range(v_at, v_at + 6):
@@ -301,26 +275,26 @@ def _is_untouched(w: WorkspaceView, q_at: int, v_at: int, expected: Floats) -> b
 
 
 @inlined
-def turn_back(m: ModelView, s: StateView, buffer: Bytes) -> None:
+def turn_back(w: WorldView) -> None:
     """Back from the middle of a step to its start."""
-    start = open_start(m, buffer)[0]
-    for i in range(m.header[0].nq):
-        s.q[i] = start[i]
+    start = w.starts[0]
+    for i in range(w.header[0].nq):
+        w.q[i] = start[i]
 
 
 @inlined
-def until_stops(m: ModelView, s: StateView, buffer: Bytes, dt: float) -> float:
+def until_stops(w: WorldView, dt: float) -> float:
     """How long a step may be whose middle no joint has beyond its stop, from a middle at dt/2.
 
     Where all steps are as long, the last one has seen to that: it leads from middle to middle.
     """
-    start, until = open_start(m, buffer)[0], dt
-    for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
-        dof = m.dofs[j]
+    start, until = w.starts[0], dt
+    for j in range(w.header[0].nv if w.header[0].nlimited > 0 else 0):
+        dof = w.dofs[j]
         if dof.limited == SWING:
-            before, left = angle_left(dof, start), angle_left(dof, s.q)
+            before, left = angle_left(dof, start), angle_left(dof, w.q)
         elif dof.limited == STOPS:
-            left, sign = stop_ahead(dof, s.q, 0.0, 0.0)
+            left, sign = stop_ahead(dof, w.q, 0.0, 0.0)
             before = sign * (start[dof.q_at] - (dof.lower if sign > 0.0 else dof.upper))
         else:
             continue

@@ -39,21 +39,9 @@ from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    buffers_of,
-    open_last,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorldView
 from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
-from dynenvs.memory.servo_view import open_driven
-from dynenvs.memory.views import raw, unowned
+from dynenvs.memory.views import unowned
 from dynenvs.simulation.midpoint import (
     ARRIVED,
     HALFWAY,
@@ -75,46 +63,44 @@ PLACED, SUNK, ASTRAY, ANEW, LATE = 0, 1, 2, 3, 4
 SHORTENED = 8  # how often in turn a part is shortened for that
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64[::1], float64)", "step", seconds=17)
-def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+@apart("step", seconds=17)
+def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
     A part that cannot be solved leaves the state untouched.  STEP_FULL comes back where there is
     too little room: `w.answer` tells how much is wanted, and who asks has kept the state (`undo`).
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
     remaining, whole, safe, halvings, trials, shortened = dt, dt, dt, 0, 0, 0
     while remaining > 1e-9 * dt:
         part = min(whole, min(safe, remaining))
-        _bounce(packed, row, buffer, m, s, w, dt, part)
+        _apply_impacts(w, dt, part)
         begin_worst(w)
-        piece = _set_out(packed, row, buffer, m, s, w, tau, part, dt / MOST_PARTS)
+        piece = _free_part(w, tau, part, dt / MOST_PARTS)
         placed = ASTRAY
         safe = dt
-        if piece > 0.0 and _meet(packed, row, buffer, m, s, w, piece):
-            if shortened < SHORTENED and has_moved_far(m, w):
-                update_velocities(m, w.v_new, w)
-                safe = _at_least(s, safe_part(packed, buffer, w, piece), piece, dt / MOST_PARTS)
+        if piece > 0.0 and _solve_contact(w, piece):
+            if shortened < SHORTENED and has_moved_far(w):
+                update_velocities(w, w.v_new)
+                safe = _at_least(w, safe_part(w, piece), piece, dt / MOST_PARTS)
             if safe < piece:
                 placed = LATE
-            elif m.header[0].nservos > 0 and settle(packed, row, buffer, trials) != SETTLED:
+            elif w.header[0].nservos > 0 and settle(w, trials) != SETTLED:
                 placed = ANEW
             else:
-                placed = _move(packed, row, buffer, m, s, w, piece, halvings == HALVINGS)
-        if placed == PLACED and not _arrive(packed, row, buffer, m, s, w, piece):
+                placed = _correct(w, piece, halvings == HALVINGS)
+        if placed == PLACED and not _commit(w, piece):
             placed = ASTRAY
         if placed != PLACED:
             w.answer[0].poses_valid = 0
-            if m.header[0].integrator == MIDPOINT:
-                turn_back(m, s, buffer)
+            if w.header[0].integrator == MIDPOINT:
+                turn_back(w)
         if is_full(w):
             return STEP_FULL
         if placed == PLACED:
-            keep_worst(s, w)
-            add_totals(s, w)
-            s.status[0].time += piece
+            keep_worst(w)
+            add_totals(w)
+            w.status[0].time += piece
             remaining -= piece
             trials = shortened = 0
             safe = dt
@@ -125,290 +111,232 @@ def step_apart(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float)
         elif halvings < HALVINGS:
             halvings += 1
             whole = 0.5 * part
-            s.status[0].degraded += 0 if placed == SUNK else 1
+            w.status[0].degraded += 0 if placed == SUNK else 1
         else:
-            s.status[0].failed += 1
+            w.status[0].failed += 1
             return STEP_FAILED
     return DONE
 
 
 @inlined
-def _bounce(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    dt: float,
-    part: float,
-) -> None:
+def _apply_impacts(w: WorldView, dt: float, part: float) -> None:
     """Poses at the start of a part, and the impacts of what bounces and touches there."""
-    if m.header[0].integrator != MIDPOINT:
-        _pose(m, s, w)
-    if m.header[0].restitution != INELASTIC:
-        status = collide(packed, row, buffer, dt, part)
+    if w.header[0].integrator != MIDPOINT:
+        _start_poses(w)
+    if w.header[0].restitution != INELASTIC:
+        status = collide(w, dt, part)
         if status not in (CERTIFIED, DEGRADED):
-            s.status[0].degraded += 1  # the step stops what should have bounced
+            w.status[0].degraded += 1  # the step stops what should have bounced
 
 
 @inlined
-def _set_out(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    tau: Floats,
-    part: float,
-    least: float,
-) -> float:
+def _free_part(w: WorldView, tau: Floats, part: float, least: float) -> float:
     """Motion without contacts, for as much of the part as nothing cuts short.
 
     least: what is so fast that it should be cut into shorter parts is cut into these, and counted
     Returns that length; 0.0 where there is no such motion.
     """
-    middle = m.header[0].integrator == MIDPOINT
-    if middle:
-        done = go_halfway(packed, row, buffer, tau, part) == HALFWAY
-    else:
-        done = free_motion(m, s, w, tau, part)
+    middle = w.header[0].integrator == MIDPOINT
+    done = go_halfway(w, tau, part) == HALFWAY if middle else free_motion(w, tau, part)
     if not done:
         return 0.0
-    piece = until_stops(m, s, buffer, part) if middle else part
-    fast = is_fast(m, w, part)
+    piece = until_stops(w, part) if middle else part
+    fast = is_fast(w, part)
     if fast:  # fast bodies pass through nothing
         ahead = 1.0
         if middle:
-            turn_back(m, s, buffer)
-            update_poses(m, s.q, w.pose)
+            turn_back(w)
+            update_poses(w, w.q, w.pose)
             ahead = 1.5  # contacts are looked for up to the middle of the next part
-        safe = safe_part(packed, buffer, w, ahead * part) / ahead
-        piece = min(piece, _at_least(s, safe, part, least))
+        safe = safe_part(w, ahead * part) / ahead
+        piece = min(piece, _at_least(w, safe, part, least))
     if middle and (fast or piece < part):
-        turn_back(m, s, buffer)
-        done = go_halfway(packed, row, buffer, tau, piece) == HALFWAY
+        turn_back(w)
+        done = go_halfway(w, tau, piece) == HALFWAY
     elif piece < part:
-        done = free_motion(m, s, w, tau, piece)
-    if done and m.header[0].restitution != INELASTIC:
-        done = find_impact(packed, row, buffer, piece) == CERTIFIED
+        done = free_motion(w, tau, piece)
+    if done and w.header[0].restitution != INELASTIC:
+        done = find_impact(w, piece) == CERTIFIED
         if done and w.answer[0].until < piece:
             piece = w.answer[0].until
             w.answer[0].cuts += 1
-            done = free_motion(m, s, w, tau, piece)
+            done = free_motion(w, tau, piece)
     return piece if done else 0.0
 
 
 @inlined
-def _at_least(s: StateView, safe: float, part: float, least: float) -> float:
+def _at_least(w: StateView, safe: float, part: float, least: float) -> float:
     """A safe part, or a longer one, which is counted: steps come to an end at any speed."""
     if safe >= min(least, part):  # not NaN
         return safe
-    s.status[0].degraded += 1
+    w.status[0].degraded += 1
     return min(least, part)
 
 
 @inlined
-def _meet(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    piece: float,
-) -> bool:
+def _solve_contact(w: WorldView, piece: float) -> bool:
     """Contacts and limits over a part: velocities and where they lead; False without an answer."""
-    if is_constrained(m):
-        status = resolve_contacts(packed, row, buffer, piece, 0, 0.0)
-    else:
-        status = move_freely(m, s, w, piece)
+    status = resolve_contacts(w, piece, 0, 0.0) if is_constrained(w) else move_freely(w, piece)
     answer = w.answer[0]
-    s.status[0].pivots += answer.pivots
+    w.status[0].pivots += answer.pivots
     if status not in (CERTIFIED, DEGRADED):
         return False
-    s.status[0].residual = max(s.status[0].residual, answer.residual)
+    w.status[0].residual = max(w.status[0].residual, answer.residual)
     answer.poses_valid = 1  # `project` sets it to 0 where it leaves out poses nobody asks for
     return True
 
 
 @inlined
-def is_constrained(m: ModelView) -> bool:
+def is_constrained(w: ModelView) -> bool:
     """Whether anything can touch something else, or a joint its limits, rubs, or closes a loop."""
-    h = m.header[0]
+    h = w.header[0]
     return bool(h.nf + h.nlimited + h.ndry + h.ne > 0)
 
 
 @inlined
-def move_freely(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
+def move_freely(w: WorldView, dt: float) -> int:
     """From `w.v_free` to `w.v_new`, `w.q_new` and `w.pose_new` where nothing can be in the way."""
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         w.v_new[j] = w.v_free[j]
-    integrate(m, s.q, w.v_new, dt, w.q_new)
-    update_poses(m, w.q_new, w.pose_new)
+    integrate(w, w.q, w.v_new, dt, w.q_new)
+    update_poses(w, w.q_new, w.pose_new)
     answer = w.answer[0]
     answer.residual, answer.pivots, answer.contacts, answer.rows = 0.0, 0, 0, 0
     return CERTIFIED
 
 
 @inlined
-def _overturned(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+def _overturned(w: WorldView) -> bool:
     """Whether a joint ends further beyond its limit than before: the rounds were too few."""
     overturned = False
-    for j in range(m.header[0].nv if m.header[0].nlimited > 0 else 0):
-        dof = m.dofs[j]
+    for j in range(w.header[0].nv if w.header[0].nlimited > 0 else 0):
+        dof = w.dofs[j]
         if dof.limited == SWING:
-            before = min(angle_left(dof, s.q), 0.0)
+            before = min(angle_left(dof, w.q), 0.0)
             overturned = overturned or angle_left(dof, w.q_new) < before - OVERTURNED
         elif dof.limited != 0:
-            before = min(stop_ahead(dof, s.q, 0.0, 0.0)[0], 0.0)
+            before = min(stop_ahead(dof, w.q, 0.0, 0.0)[0], 0.0)
             left = stop_ahead(dof, w.q_new, 0.0, 0.0)[0]
             overturned = overturned or left < before - OVERTURNED
     return overturned
 
 
 @inlined
-def _move(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    dt: float,
-    anyway: bool,
-) -> int:
+def _correct(w: WorldView, dt: float, anyway: bool) -> int:
     """Correct the positions at the end of a part.
 
     Returns PLACED; SUNK where something sank in or turned too far, unless that is to be taken
     anyway; or ASTRAY where loops cannot be closed.
     """
-    if not is_constrained(m):
+    if not is_constrained(w):
         return PLACED
-    closed = m.header[0].ne > 0
+    closed = w.header[0].ne > 0
     if closed:
-        close_loops(packed, buffer, s.q, dt)
-    if w.answer[0].sparse != 0:
-        sunk = project_sparse(packed, row, buffer, dt) == 0
-    else:
-        sunk = correct_positions(packed, row, buffer, dt) == 0
-    beyond = overrun(m, w.q_new)
-    if (sunk or (beyond > OVERTURNED and _overturned(m, s, w))) and not anyway:
+        close_loops(w, w.q, dt)
+    corrected = project_sparse(w, dt) if w.answer[0].sparse != 0 else correct_positions(w, dt)
+    beyond = overrun(w, w.q_new)
+    if (corrected == 0 or (beyond > OVERTURNED and _overturned(w))) and not anyway:
         return SUNK
-    back = beyond > 0.0 and m.header[0].nswings > 0 and end_at_limits(packed, row, buffer) > 0
+    back = beyond > 0.0 and w.header[0].nswings > 0 and end_at_limits(w) > 0
     if closed:
-        if close_loops(packed, buffer, s.q, 0.0) not in (CERTIFIED, DEGRADED):
+        if close_loops(w, w.q, 0.0) not in (CERTIFIED, DEGRADED):
             return ASTRAY
-        bend_velocity(packed, buffer)
-    w.answer[0].overrun = overrun(m, w.q_new) if closed or back else beyond
+        bend_velocity(w)
+    w.answer[0].overrun = overrun(w, w.q_new) if closed or back else beyond
     return PLACED
 
 
 @kernel(seconds=0.2)
-def step(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+def step(w: WorldView, tau: Floats, dt: float) -> int:
     """Advance one world by dt under the generalized forces tau, shape (nv,).
 
     Returns DONE; STEP_FAILED with the state left at its last finite, solved one; or STEP_FULL with
     the state as it was, and `w.answer.wanted` and `blocks` telling how much room there must be.
     """
-    packed, row, buffer, tau = unowned(packed), unowned(row), unowned(buffer), unowned(tau)
-    m = open_model(packed)
-    s = open_state(m, row)
-    filling = may_fill(m)
+    tau = unowned(tau)
+    filling = may_fill(w)
     if filling:
-        keep_state(m, s, buffer)
-    done = step_apart(packed, row, buffer, tau, dt)
+        keep_state(w)
+    done = step_apart(w, tau, dt)
     if filling and done == STEP_FULL:
-        restore_state(m, s, buffer)
+        restore_state(w)
     return int(done)
 
 
 @inlined
-def _pose(m: ModelView, s: StateView, w: WorkspaceView) -> None:
+def _start_poses(w: WorldView) -> None:
     """Poses at the start of the step: mostly those at the end of the one before, bit for bit."""
     known = w.answer[0].poses_valid != 0
-    for i in range(m.header[0].nq):
-        known = known and w.q_posed[i] == s.q[i]
+    for i in range(w.header[0].nq):
+        known = known and w.q_posed[i] == w.q[i]
     if known:
-        copy_poses(m, w.pose_new, w.pose)
+        copy_poses(w, w.pose_new, w.pose)
     else:
-        update_poses(m, s.q, w.pose)
+        update_poses(w, w.q, w.pose)
 
 
 @inlined
-def free_motion(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
+def free_motion(w: WorldView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
-    pushed = push_freely(m, s, w, tau, dt)
-    return pushed and (m.header[0].nspins == 0 or spin_on(m, s, w, dt))
+    pushed = push_freely(w, tau, dt)
+    return pushed and (w.header[0].nspins == 0 or spin_on(w, dt))
 
 
 @inlined
-def push_freely(m: ModelView, s: StateView, w: WorkspaceView, tau: Floats, dt: float) -> bool:
+def push_freely(w: WorldView, tau: Floats, dt: float) -> bool:
     """The same, but for the free turns of bodies that spin (`dynenvs.dynamics.spinning`)."""
-    h = m.header[0]
+    h = w.header[0]
     if h.recursive:
-        packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
-        done = free_by_recursion(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+        done = free_by_recursion(w, tau, dt)
         return bool(done == PASSED)
     w.answer[0].recursive = 0
-    equations_of_motion(m, s, w, s.v, dt, w.L)
+    equations_of_motion(w, w.v, dt, w.L)
     if h.ncarried > 0:
-        take_along(m, s, w.L, dt, w.bias)
+        take_along(w, w.L, dt, w.bias)
     if h.sprung:
-        add_stretch(m, s.v, w.bias, dt)
+        add_stretch(w, w.v, w.bias, dt)
     if h.nspins > 0:
-        add_spins(m, w, s.v, -1.0, w.bias)
+        add_spins(w, w.v, -1.0, w.bias)
     forces = tau
     if h.nservos > 0:
-        packed, row, buffer = buffers_of(m, s, w)
-        if drive(packed, row, buffer, tau, dt) != DRIVEN:
+        if drive(w, tau, dt) != DRIVEN:
             return False
-        _, forces, _ = open_driven(m, buffer)
-    if not factor_in_place(m.dofs, w.L):
+        forces = w.forces
+    if not factor_in_place(w.dofs, w.L):
         return False
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         w.v_free[j] = dt * (forces[j] - w.bias[j])
-    solve(m, w.L, w.v_free)
-    for j in range(m.header[0].nv):
-        w.v_free[j] += s.v[j]
+    solve(w, w.L, w.v_free)
+    for j in range(w.header[0].nv):
+        w.v_free[j] += w.v[j]
     if h.refined:
-        packed, row = raw(m.header, h.model_bytes), raw(s.status, h.state_bytes)
-        done = refine_free(packed, row, raw(w.pose, h.workspace_bytes), tau, dt)
+        done = refine_free(w, tau, dt)
         return bool(done == REFINED)
     return True
 
 
 @inlined
-def _arrive(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    piece: float,
-) -> bool:
+def _commit(w: WorldView, piece: float) -> bool:
     """Take over what a part has led to; False if it is nowhere."""
-    if m.header[0].integrator == MIDPOINT:
-        return bool(arrive(packed, row, buffer, piece) == ARRIVED)
-    return commit(m, s, w)
+    if w.header[0].integrator == MIDPOINT:
+        return bool(arrive(w, piece) == ARRIVED)
+    return commit(w)
 
 
 @inlined
-def commit(m: ModelView, s: StateView, w: WorkspaceView) -> bool:
+def commit(w: WorldView) -> bool:
     """Take over positions and velocities if every one of them is finite."""
     finite = True
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         finite = finite and math.isfinite(w.v_new[j])
-    for i in range(m.header[0].nq):
+    for i in range(w.header[0].nq):
         finite = finite and math.isfinite(w.q_new[i])
     if not finite:
         return False
-    for j in range(m.header[0].nv):
-        s.v[j] = w.v_new[j]
-        if m.header[0].nkinematic > 0:
-            open_last(m, s)[j] = w.v_new[j]
-    for i in range(m.header[0].nq):
-        s.q[i] = w.q_posed[i] = w.q_new[i]
+    for j in range(w.header[0].nv):
+        w.v[j] = w.v_new[j]
+        if w.header[0].nkinematic > 0:
+            w.last[j] = w.v_new[j]
+    for i in range(w.header[0].nq):
+        w.q[i] = w.q_posed[i] = w.q_new[i]
     return True

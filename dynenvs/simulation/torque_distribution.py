@@ -27,7 +27,7 @@ import math
 from dynenvs.contact.assembly.memory import touch
 from dynenvs.jit.compiled import inlined, merged
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, open_polygon
+from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView, polygon_of
 
 CLOSED = 1e-5  # a contact that parts more slowly can carry load [m/s]
 SLIDES = 1e-5  # one that slips faster slides [m/s]
@@ -42,43 +42,41 @@ PROXIMAL = 1e-13  # relative to the diagonal
 
 
 @inlined
-def redistribute(
-    m: ModelView, s: StateView, w: WorkspaceView, count: int, rows: int, h: float, cost: Floats
-) -> bool:
+def redistribute(w: WorldView, count: int, rows: int, h: float, cost: Floats) -> bool:
     """Torques into `w.tau`; impulses and torques of least norm if they are indeterminate.
 
     Needs the solved inverse problem.  Returns False where the LCP's own impulses were kept.
     """
-    nv = m.header[0].nv
-    _wanted(m, s, w, h)
+    nv = w.header[0].nv
+    _wanted(w, h)
     wanted, load = w.rhs, w.v_next  # M^ (v+ - v) / h + bias, and J^T p / h
     _load(w, rows, nv, h, load)
-    n = _edges(m, s, w, count, h)
-    shared = n > 0 and _share(m, w, n, rows, h, cost)
+    n = _edges(w, count, h)
+    shared = n > 0 and _share(w, n, rows, h, cost)
     if shared:
         _row_impulses(w, n, rows, w.z)
         _load(w, rows, nv, h, load)
-        _world_impulses(m, s, w, count, n)
+        _world_impulses(w, count, n)
     for j in range(nv):
-        w.tau[j] = wanted[j] - load[j] if m.dofs[j].actuated else 0.0
+        w.tau[j] = wanted[j] - load[j] if w.dofs[j].actuated else 0.0
     return shared
 
 
 @inlined
-def _wanted(m: ModelView, s: StateView, w: WorkspaceView, h: float) -> None:
+def _wanted(w: WorldView, h: float) -> None:
     """w.rhs = M^ (v+ - v) / h + bias: all forces that the motion needs, shape (nv,)."""
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     for i in range(nv):
         w.rhs[i] = w.bias[i]
     for i in range(nv):
         for j in range(i + 1):
-            w.rhs[i] += w.M[i, j] * (w.v_new[j] - s.v[j]) / h
+            w.rhs[i] += w.M[i, j] * (w.v_new[j] - w.v[j]) / h
             if j < i:
-                w.rhs[j] += w.M[i, j] * (w.v_new[i] - s.v[i]) / h
+                w.rhs[j] += w.M[i, j] * (w.v_new[i] - w.v[i]) / h
 
 
 @inlined
-def _load(w: WorkspaceView, rows: int, nv: int, h: float, load: Floats) -> None:
+def _load(w: WorkView, rows: int, nv: int, h: float, load: Floats) -> None:
     for j in range(nv):
         load[j] = 0.0
     for r in range(rows):
@@ -89,7 +87,7 @@ def _load(w: WorkspaceView, rows: int, nv: int, h: float, load: Floats) -> None:
 
 
 @inlined
-def _row_velocity(w: WorkspaceView, r: int, nv: int) -> float:
+def _row_velocity(w: WorkView, r: int, nv: int) -> float:
     total = 0.0
     for j in range(nv):
         total += w.J[r, j] * w.v_new[j]
@@ -97,12 +95,12 @@ def _row_velocity(w: WorkspaceView, r: int, nv: int) -> float:
 
 
 @inlined
-def _edges(m: ModelView, s: StateView, w: WorkspaceView, count: int, h: float) -> int:
+def _edges(w: WorldView, count: int, h: float) -> int:
     """List the edges n + c t1 + s t2 of the cones of closed contacts, those of one together.
 
     A sliding contact has the one edge that opposes its slip.
     """
-    header, polygon = m.header[0], open_polygon(m, s)[0]
+    header, polygon = w.header[0], polygon_of(w)[0]
     n = 0
     for i in range(count):
         contact = w.contacts[i]
@@ -128,7 +126,7 @@ def _edges(m: ModelView, s: StateView, w: WorkspaceView, count: int, h: float) -
 
 
 @inlined
-def _edge(w: WorkspaceView, n: int, i: int, c: float, s: float) -> int:
+def _edge(w: WorkView, n: int, i: int, c: float, s: float) -> int:
     edge = w.variables[n]
     edge.block = i
     edge.row = w.contacts[i].row
@@ -138,12 +136,12 @@ def _edge(w: WorkspaceView, n: int, i: int, c: float, s: float) -> int:
 
 
 @inlined
-def _share(m: ModelView, w: WorkspaceView, n: int, rows: int, h: float, cost: Floats) -> bool:
+def _share(w: WorkView, n: int, rows: int, h: float, cost: Floats) -> bool:
     """Edge impulses alpha into `w.z`; False if they do not keep the motion."""
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     y, slope, change = w.tau, w.v_free, w.free_dof_mask
     along, turn, costs = w.b, w.A[0], w.H[0]  # c_g'y, c_g' change, d_g
-    if not _costs(m, w, n, cost, costs):
+    if not _costs(w, n, cost, costs):
         return False
     for j in range(nv):
         y[j] = 0.0
@@ -161,8 +159,8 @@ def _share(m: ModelView, w: WorkspaceView, n: int, rows: int, h: float, cost: Fl
         kept = kept + 1 if same and length == 1.0 else 0
         if kept > 1:
             break
-        _slope(m, w, n, rows, h, y, slope)
-        _curvature(m, w, n, nv, costs)
+        _slope(w, n, rows, h, y, slope)
+        _curvature(w, n, nv, costs)
         factorise_symmetric(w.L, nv)
         for j in range(nv):
             slope[j] = -slope[j]
@@ -170,25 +168,25 @@ def _share(m: ModelView, w: WorkspaceView, n: int, rows: int, h: float, cost: Fl
         _along(w, n, rows, nv, change, turn)
         length = 1.0
         if step > 0:
-            length = _length(m, w, n, slope, change, along, turn, costs)
+            length = _length(w, n, slope, change, along, turn, costs)
         for j in range(nv):
             y[j] += length * change[j]
         for g in range(n):  # by what it changes: c_g'y itself would cancel
             along[g] = length * turn[g] + (along[g] if step > 0 else 0.0)
-    _meet_rows(m, w, n, rows, h)
-    return _misses(m, w, n, rows, h) <= 1e-12
+    _meet_rows(w, n, rows, h)
+    return _misses(w, n, rows, h) <= 1e-12
 
 
 @merged
-def _costs(m: ModelView, w: WorkspaceView, n: int, cost: Floats, costs: Floats) -> bool:
+def _costs(w: WorkView, n: int, cost: Floats, costs: Floats) -> bool:
     """Cost d_g of each edge's impulse; False where no contact acts on an actuator."""
     scale = 0.0
     for g in range(n):
         total = 0.0
-        for j in range(m.header[0].nv):
-            if m.dofs[j].actuated:
+        for j in range(w.header[0].nv):
+            if w.dofs[j].actuated:
                 entry = _entry(w, g, j)
-                total += entry * entry * _weight(m, j)
+                total += entry * entry * _weight(w, j)
         scale = max(scale, total)
     for g in range(n):
         source = w.contacts[w.variables[g].block].source
@@ -197,7 +195,7 @@ def _costs(m: ModelView, w: WorkspaceView, n: int, cost: Floats, costs: Floats) 
 
 
 @inlined
-def _along(w: WorkspaceView, n: int, rows: int, nv: int, y: Floats, out: Floats) -> None:
+def _along(w: WorkView, n: int, rows: int, nv: int, y: Floats, out: Floats) -> None:
     """out_g = c_g'y of each edge."""
     multiply(w.J, rows, nv, y, w.v_row)
     for g in range(n):
@@ -211,7 +209,7 @@ def _along(w: WorkspaceView, n: int, rows: int, nv: int, y: Floats, out: Floats)
 
 
 @inlined
-def _row_impulses(w: WorkspaceView, n: int, rows: int, alpha: Floats) -> None:
+def _row_impulses(w: WorkView, n: int, rows: int, alpha: Floats) -> None:
     """Impulses of the rows, into `w.impulse_row`, from those of the edges."""
     p = w.impulse_row
     for r in range(rows):
@@ -227,22 +225,20 @@ def _row_impulses(w: WorkspaceView, n: int, rows: int, alpha: Floats) -> None:
 
 
 @merged
-def _slope(
-    m: ModelView, w: WorkspaceView, n: int, rows: int, h: float, y: Floats, slope: Floats
-) -> None:
+def _slope(w: WorkView, n: int, rows: int, h: float, y: Floats, slope: Floats) -> None:
     """Gradient of the dual at y, for the edges' impulses in `w.z`."""
     wanted, load = w.rhs, w.v_next
     _row_impulses(w, n, rows, w.z)
-    _load(w, rows, m.header[0].nv, 1.0, slope)
-    for j in range(m.header[0].nv):
-        if m.dofs[j].actuated:
-            slope[j] += y[j] / _weight(m, j) - h * wanted[j]
+    _load(w, rows, w.header[0].nv, 1.0, slope)
+    for j in range(w.header[0].nv):
+        if w.dofs[j].actuated:
+            slope[j] += y[j] / _weight(w, j) - h * wanted[j]
         else:
             slope[j] -= h * load[j]
 
 
 @merged
-def _curvature(m: ModelView, w: WorkspaceView, n: int, nv: int, costs: Floats) -> None:
+def _curvature(w: WorkView, n: int, nv: int, costs: Floats) -> None:
     """Second derivatives of the dual, upper triangle in `w.L`, contact by contact."""
     K, J = w.L, w.J
     for i in range(nv):
@@ -281,28 +277,21 @@ def _curvature(m: ModelView, w: WorkspaceView, n: int, nv: int, costs: Floats) -
                 for j in range(i, nv):
                     K[i, j] += x * J[r, j] + y * J[t1, j] + z * J[t2, j]
     for j in range(nv):
-        if m.dofs[j].actuated:
-            K[j, j] += 1.0 / _weight(m, j)
+        if w.dofs[j].actuated:
+            K[j, j] += 1.0 / _weight(w, j)
         K[j, j] *= 1.0 + PROXIMAL
 
 
 @merged
 def _length(
-    m: ModelView,
-    w: WorkspaceView,
-    n: int,
-    fall: Floats,
-    change: Floats,
-    along: Floats,
-    turn: Floats,
-    costs: Floats,
+    w: WorkView, n: int, fall: Floats, change: Floats, along: Floats, turn: Floats, costs: Floats
 ) -> float:
     """Part of the step, at most 1, that minimises the dual; `fall` is its negated gradient at y."""
     start, bend = 0.0, 0.0  # slope along the step, and its rate without the edges' part
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         start -= fall[j] * change[j]
-        if m.dofs[j].actuated:
-            bend += change[j] * change[j] / _weight(m, j)
+        if w.dofs[j].actuated:
+            bend += change[j] * change[j] / _weight(w, j)
     free = start
     for g in range(n):
         free -= max(along[g], 0.0) / costs[g] * turn[g]
@@ -324,7 +313,7 @@ def _length(
 
 
 @inlined
-def _entry(w: WorkspaceView, g: int, j: int) -> float:
+def _entry(w: WorkView, g: int, j: int) -> float:
     """What edge g does to coordinate j."""
     edge = w.variables[g]
     r, tangents = edge.row, w.contacts[edge.block].tangents
@@ -337,17 +326,17 @@ def _entry(w: WorkspaceView, g: int, j: int) -> float:
 
 
 @inlined
-def _meet_rows(m: ModelView, w: WorkspaceView, n: int, rows: int, h: float) -> None:
+def _meet_rows(w: WorkView, n: int, rows: int, h: float) -> None:
     """Take roundoff out of the unactuated rows (Kaczmarz sweeps over loaded edges)."""
     load = w.v_next
     before = math.inf
     for _ in range(SWEEPS):
-        misses = _misses(m, w, n, rows, h)
+        misses = _misses(w, n, rows, h)
         if misses <= EXACT or misses > SLOW * before:
             break
         before = misses
-        for j in range(m.header[0].nv):
-            if m.dofs[j].actuated:
+        for j in range(w.header[0].nv):
+            if w.dofs[j].actuated:
                 continue
             miss, size = load[j] * h, 0.0
             for g in range(n):
@@ -362,37 +351,37 @@ def _meet_rows(m: ModelView, w: WorkspaceView, n: int, rows: int, h: float) -> N
 
 
 @inlined
-def _misses(m: ModelView, w: WorkspaceView, n: int, rows: int, h: float) -> float:
+def _misses(w: WorkView, n: int, rows: int, h: float) -> float:
     """By how much the new impulses load the unactuated coordinates unlike the old ones did."""
     load, total = w.v_next, w.v_free
     _row_impulses(w, n, rows, w.z)
-    _load(w, rows, m.header[0].nv, 1.0, total)
+    _load(w, rows, w.header[0].nv, 1.0, total)
     worst, size = 0.0, 1.0
-    for j in range(m.header[0].nv):
-        if m.dofs[j].actuated == 0:
+    for j in range(w.header[0].nv):
+        if w.dofs[j].actuated == 0:
             worst = max(worst, abs(total[j] - load[j] * h))
             size = max(size, abs(load[j] * h))
     return worst / size
 
 
 @inlined
-def _weight(m: ModelView, j: int) -> float:
-    effort = m.dofs[j].effort
+def _weight(w: ModelView, j: int) -> float:
+    effort = w.dofs[j].effort
     return 1.0 / (effort * effort) if math.isfinite(effort) else 1.0
 
 
 @inlined
-def _world_impulses(m: ModelView, s: StateView, w: WorkspaceView, count: int, n: int) -> None:
+def _world_impulses(w: WorldView, count: int, n: int) -> None:
     """Remember the shared impulses of the contacts, world axes."""
     for i in range(count):
-        touch(s, w.contacts[i].candidate)
-        memory = s.memory[w.contacts[i].candidate]
+        touch(w, w.contacts[i].candidate)
+        memory = w.memory[w.contacts[i].candidate]
         for k in range(3):
             memory.impulse[k] = 0.0
     for g in range(n):
         edge = w.variables[g]
         contact = w.contacts[edge.block]
-        memory = s.memory[contact.candidate]
+        memory = w.memory[contact.candidate]
         for k in range(3):
             memory.impulse[k] += w.z[g] * (
                 contact.normal[k] + edge.c * contact.t1[k] + edge.s * contact.t2[k]

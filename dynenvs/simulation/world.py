@@ -12,7 +12,7 @@ from dynenvs.contact.assembly.closing import closure, widest
 from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, place
 from dynenvs.jit.compiled import prepare
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model, open_workspace
+from dynenvs.memory.layout import Floats, open_model, open_work, open_world
 from dynenvs.memory.records import BUDGET, CONTACT, FAR
 from dynenvs.model.contact_options import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.model.model import Model
@@ -108,6 +108,7 @@ class World:
         self._rows = rows
         self._row = rows.view(np.uint8)
         self._buffer = self.model.workspace()
+        self._handle = open_world(self.model.packed, self._row, self._buffer)
         self._tau = np.zeros(self.model.nv)
         self._controls = idle(self.model, 1)
         self._servos = bool(self.model.header.nservos)  # asked in each step
@@ -118,7 +119,17 @@ class World:
     # future, bit for bit.  The frozen model may be shared, the state never is.
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_rows", "_row", "_buffer", "_tau", "_controls", "_servos", "_written", "_prepared"}
+        made = {
+            "_rows",
+            "_row",
+            "_buffer",
+            "_handle",
+            "_tau",
+            "_controls",
+            "_servos",
+            "_written",
+            "_prepared",
+        }
         kept = {key: value for key, value in vars(self).items() if key not in made}
         return kept | {"state": self._row.tobytes(), "tau": self._tau.copy()}
 
@@ -375,9 +386,10 @@ class World:
 
     def _failure(self) -> str:
         """Why the last step has no solution, and what would be right."""
-        loop, opening = widest(self.model, self._buffer)
+        number, opening = widest(open_work(self._handle, self._handle))
         state = f"(timestep {self.timestep} s, q = {self.q}, v = {self.v})"
-        if loop:
+        if number >= 0:
+            loop = self.model.closures.loops[number].name
             return (
                 f"loop {loop!r} cannot be closed in the step at t = {self.time:.6g} s: it stays "
                 f"open by {opening:.3g} m or rad {state}; begin where its frames meet (`closure` "
@@ -389,14 +401,14 @@ class World:
         """Arguments of the step's kernel."""
         if self._servos:
             put(self.model, self._buffer, self._controls[0])
-        return self.model.packed, self._row, self._buffer, self._tau, self._timestep
+        return self._handle, self._tau, self._timestep
 
     def _make_room(self) -> None:
         """Room for what the step has found, which has left the state as it was.
 
         Views of this world's state that were taken before are of no use any more.
         """
-        answer = open_workspace(open_model(self.model.packed), self._buffer).answer[0]
+        answer = self._handle.answer[0]
         wanted, blocks = int(answer["wanted"]), int(answer["blocks"])
         most = most_contacts(self.model)
         if wanted > most:
@@ -442,12 +454,12 @@ class World:
     def contacts(self) -> list[Contact]:
         """Features that touch (gap below 1 um) or carried an impulse in the last step."""
         m = open_model(self.model.packed)
-        w = open_workspace(m, self._buffer)
+        w = self._handle
         update_poses(m, self.q, w.pose)
         record = np.zeros(1, CONTACT)[0]
         names, geoms = self.model.body_names, self.model.geoms
         found = []
-        measure_own_gaps(self.model.packed, self._row, self._buffer)
+        measure_own_gaps(w)
         impulses = self._rows["memory"]["impulse"][0]
         turned = self.model.header.moments
         moments = self._rows["moments"][0] if turned else np.zeros_like(impulses)
@@ -482,7 +494,7 @@ class World:
         axes that are orthogonal when closed, z_A and x_B, z_A and y_B, x_A and y_B (those that its
         joint holds).
         """
-        return closure(self.model, self.q, self._buffer)
+        return closure(open_work(self._handle, self._handle), self.q)
 
     @property
     def diagnostics(self) -> Diagnostics:
@@ -495,7 +507,7 @@ class World:
         Measured by other means than the steps' own (`dynenvs.simulation.certificate`), whenever it
         is asked for; it changes nothing.
         """
-        return certify(self.model, self._row, self._buffer)
+        return certify(self.model, self._handle)
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: one record of `model.state_dtype`."""

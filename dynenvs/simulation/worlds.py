@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.dynamics.jacobians import Frames, read_frames
 from dynenvs.jit.compiled import prepare
-from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.layout import Bytes, Floats, open_work, open_world
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
@@ -210,7 +210,7 @@ class Worlds:
         n, nb = self.count, len(self.model.body_names)
         shapes = (n, nb, 3, 3), (n, nb, 3), (n, nb, 3), (n, nb, 3)
         found = Frames(*(np.empty(shape) for shape in shapes))
-        read_frames(self.model.packed, _bytes(self._rows), self._workspace, *found)
+        read_frames(open_work(self.model.packed, self._workspace), _bytes(self._rows), *found)
         return found
 
     @property
@@ -270,7 +270,9 @@ class Worlds:
         """
         if _number(number, "number", 0) >= self.count:
             raise ValueError(f"number must be below {self.count}, got {number}")
-        return certify(self.model, _records(self._rows)[number], self._workspace)
+        return certify(
+            self.model, open_world(self.model.packed, _records(self._rows)[number], self._workspace)
+        )
 
     def step(
         self,

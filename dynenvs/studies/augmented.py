@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from dynenvs.dynamics.jacobians import frames, point_bias
-from dynenvs.memory.layout import Floats, open_loops, open_model
+from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.closures import Closures, Loop
 from dynenvs.model.model import Model
@@ -142,7 +142,7 @@ def freed_twists(world: World, q: ArrayLike) -> Floats:
     (see `dynenvs.contact.assembly.loops`) is taken back.
     """
     model = world.model
-    curve = open_loops(open_model(model.packed), model.packed, world._buffer).curve
+    curve = world._handle.closure.curve
     v = (world.v - curve).reshape(-1, 6)
     spins = np.einsum("nij,nj->ni", frames(model, q).rotations[1:], v[:, 3:])
     return np.hstack([v[:, :3], spins])

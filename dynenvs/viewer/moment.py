@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, place
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model, open_workspace
+from dynenvs.memory.layout import Floats, open_model, open_work, open_world
 from dynenvs.memory.records import CONTACT, FAR, REVOLUTE
 from dynenvs.model.model import Model
 
@@ -38,7 +38,7 @@ class Watcher:
     def __init__(self, model: Model) -> None:
         self.model, self._memory = model, model.workspace()
         self._m = open_model(model.packed)
-        self._w = open_workspace(self._m, self._memory)
+        self._w = open_work(self._m, self._memory)
         self._weighed = weighed(model)
 
     def moment(self, row: NDArray[Any], impulses: Floats, period: float) -> Moment:
@@ -63,7 +63,7 @@ class Watcher:
     ) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
         """Points, normals, forces, coefficients and bodies of the contacts that carry."""
         model, w = self.model, self._w
-        measure_own_gaps(model.packed, row.view(np.uint8), self._memory)
+        measure_own_gaps(open_world(w, row.view(np.uint8), w))
         loaded = np.any(forces != 0.0, axis=1) & (w.gaps < FAR)
         found = [one for one in candidates_of(self._m, w) if loaded[one.number]]
         points, normals, loads = (np.zeros((len(found), 3)) for _ in range(3))

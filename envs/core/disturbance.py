@@ -17,16 +17,16 @@ from dynenvs.envs.core.disturbance_records import (
     DisturbanceView,
 )
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Bytes, Floats, ModelView, StateView, open_torques
+from dynenvs.memory.layout import Floats, ModelView, StateView, WorldView
 from dynenvs.simulation.rng import branch, normal, uniform
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_apart
 
 
 @inlined
-def draw_episode(d: DisturbanceView, m: ModelView, s: StateView, generator: Floats) -> None:
+def draw_episode(d: DisturbanceView, w: StateView, generator: Floats) -> None:
     """What an episode's worlds differ in; it begins with no action on its way.
 
-    m: the model as all worlds have it; generator: the task's, which is left as it is
+    generator: the task's, which is left as it is
     """
     o, drawn, stream = d.asked[0], d.drawn[0], d.drawn["disturbance_stream"]
     drawn.disturbance_key = branch(generator[0], EPISODE)
@@ -42,25 +42,25 @@ def draw_episode(d: DisturbanceView, m: ModelView, s: StateView, generator: Floa
         for k in range(ROUND):
             d.late[k, j] = 0.0
     slippery = uniform(stream, o.low_friction, o.high_friction)
-    for f in range(m.header[0].nf):
-        s.coefficients[f].friction *= slippery
+    for f in range(w.header[0].nf):
+        w.coefficients[f].friction *= slippery
     if o.low_mass != 1.0 or o.high_mass != 1.0:  # loose objects keep what the task has drawn
-        for b in range(1, m.header[0].nb):
-            s.mass_scale[b] = uniform(stream, o.low_mass, o.high_mass)
+        for b in range(1, w.header[0].nb):
+            w.mass_scale[b] = uniform(stream, o.low_mass, o.high_mass)
     if o.trunk > 0:
-        s.mass_scale[o.trunk] += payload / m.bodies[o.trunk].mass
+        w.mass_scale[o.trunk] += payload / w.bodies[o.trunk].mass
 
 
 @inlined
-def change_model(d: DisturbanceView, m: ModelView, own: ModelView) -> None:
+def change_model(d: DisturbanceView, shared: ModelView, own: ModelView) -> None:
     """Let the thread's own model be that of this world: strengths of motors, centre of mass."""
     trunk, shift = d.asked[0].trunk, d.drawn[0].com_shift
     for k in range(3):
-        own.bodies[trunk].com[k] = m.bodies[trunk].com[k] + shift[k]
+        own.bodies[trunk].com[k] = shared.bodies[trunk].com[k] + shift[k]
     motor = 0
-    for i in range(m.header[0].nv):
-        if m.dofs[i].actuated:
-            own.dofs[i].effort = d.strength[motor] * m.dofs[i].effort
+    for i in range(shared.header[0].nv):
+        if shared.dofs[i].actuated:
+            own.dofs[i].effort = d.strength[motor] * shared.dofs[i].effort
             motor += 1
 
 
@@ -93,36 +93,28 @@ def take_back(d: DisturbanceView, action: Floats, step: int) -> None:
 
 @inlined
 def hold_targets(
-    d: DisturbanceView,
-    m: ModelView,
-    s: StateView,
-    action: Floats,
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
-    timestep: float,
-    steps: int,
+    d: DisturbanceView, w: WorldView, action: Floats, timestep: float, steps: int
 ) -> int:
     """Let a world pass some physics steps while PD motors hold the targets of an action.
 
-    m: the model with this world's motors; the action becomes the mean torques over their limits.
+    Its model has this world's motors; the action becomes the mean torques over their limits.
     Returns as `hold_torques` does.
     """
-    tau, done, passed = open_torques(m, buffer), DONE, 0
+    tau, done, passed = w.tau, DONE, 0
     for j in range(action.shape[0]):
         d.total[j] = 0.0
     while passed < steps and done == DONE:
         motor = 0
-        for i in range(m.header[0].nv):
-            dof = m.dofs[i]
+        for i in range(w.header[0].nv):
+            dof = w.dofs[i]
             if dof.actuated:
-                error = d.target[motor] + d.reach[motor] * action[motor] - s.q[dof.q_at]
-                wanted = d.stiffness[motor] * error - d.damping[motor] * s.v[i]
+                error = d.target[motor] + d.reach[motor] * action[motor] - w.q[dof.q_at]
+                wanted = d.stiffness[motor] * error - d.damping[motor] * w.v[i]
                 share = min(max(wanted + d.torque_noise[motor], -1.0), 1.0)
                 tau[i] = share * dof.effort
                 d.total[motor] += share
                 motor += 1
-        done = step_apart(packed, row, buffer, tau, timestep)
+        done = step_apart(w, tau, timestep)
         passed += 1
     for j in range(action.shape[0]):
         action[j] = d.total[j] / passed

@@ -13,7 +13,7 @@ from dynenvs.envs.core.rewards import closeness, smoothness
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import point_velocity, update_poses, update_velocities
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Bytes, ModelView, Records, StateView, open_workspace
+from dynenvs.memory.layout import Records, StateView, WorldView
 from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
 
@@ -58,9 +58,9 @@ def reward_gait(w: TaskWorld, feet: Records, follows: float) -> float:
     t, o = w.task[0], w.options[0]
     t.reward_rhythm = t.reward_slip = t.reward_smoothness = 0.0
     if o.weight_rhythm != 0.0:
-        t.reward_rhythm = o.weight_rhythm * follows * rhythm(w.s, feet, t.phase)
+        t.reward_rhythm = o.weight_rhythm * follows * rhythm(w.world, feet, t.phase)
     if o.weight_slip != 0.0:
-        speed = slip_speed(w.m, w.s, w.buffer, feet)
+        speed = slip_speed(w.world, feet)
         t.reward_slip = o.weight_slip * follows * closeness(speed, SLIP_SCALE)
     if o.weight_smoothness != 0.0:
         smooth = smoothness(w.action, w.last_action)
@@ -69,7 +69,7 @@ def reward_gait(w: TaskWorld, feet: Records, follows: float) -> float:
 
 
 @inlined
-def rhythm(s: StateView, feet: Records, phase: float) -> float:
+def rhythm(w: StateView, feet: Records, phase: float) -> float:
     """1 where the feet that are due to carry do so alone, 0 where others do or none does.
 
     It asks most in the middle of a swing and nothing where the pairs take over from each other
@@ -80,35 +80,34 @@ def rhythm(s: StateView, feet: Records, phase: float) -> float:
     """
     load, wrong = 0.0, 0.0
     due = 0 if phase < 0.5 else 1
-    for k in range(s.status[0].touched):
-        f = s.touched[k]
+    for k in range(w.status[0].touched):
+        f = w.touched[k]
         if feet[f].leg >= 0:
-            load += s.memory[f].impulse[2]
+            load += w.memory[f].impulse[2]
             if feet[f].pair != due:
-                wrong += s.memory[f].impulse[2]
+                wrong += w.memory[f].impulse[2]
     if load <= 0.0:
         return 0.0
     return 1.0 - abs(math.sin(2.0 * math.pi * phase)) * wrong / load
 
 
 @inlined
-def slip_speed(m: ModelView, s: StateView, buffer: Bytes, feet: Records) -> float:
+def slip_speed(w: WorldView, feet: Records) -> float:
     """Greatest horizontal speed of the feet's points that carry load [m/s].
 
     feet: SOLE of each contact candidate, shape (nk,)
     """
-    w = open_workspace(m, buffer)
     at, velocity = w.rhs, w.v_next  # scratch
-    update_poses(m, s.q, w.pose)
-    update_velocities(m, s.v, w)
+    update_poses(w, w.q, w.pose)
+    update_velocities(w, w.v)
     fastest = 0.0
-    for k in range(s.status[0].touched):
-        f = s.touched[k]
+    for k in range(w.status[0].touched):
+        f = w.touched[k]
         sole = feet[f]
-        if sole.leg >= 0 and s.memory[f].impulse[2] > 0.0:
+        if sole.leg >= 0 and w.memory[f].impulse[2] > 0.0:
             pose = w.pose[sole.body]
             x, y, z = rotate(pose.R, sole.center)
             at[0], at[1], at[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2] - sole.radius
-            point_velocity(m, w, sole.body, at, velocity)
+            point_velocity(w, sole.body, at, velocity)
             fastest = max(fastest, math.hypot(velocity[0], velocity[1]))
     return fastest

@@ -38,11 +38,9 @@ from dynenvs.memory.layout import (
     Ints,
     ModelView,
     Records,
-    StateView,
-    open_answer,
+    WorldView,
     open_model,
-    open_state,
-    open_torques,
+    open_world,
 )
 from dynenvs.memory.views import copy_words, unowned, vector
 from dynenvs.simulation.batch import hold_torques
@@ -67,15 +65,12 @@ class Call(NamedTuple):
 class TaskWorld(NamedTuple):
     """One world as the kernels of a task see it."""
 
-    packed: Bytes  # the model, and the views on it and on the physical state
-    m: ModelView
-    s: StateView
+    world: WorldView  # its model, physical state and workspace
     options: Records  # the task's, shape (1,)
     constants: Any  # `Task.constants`, a tuple of arrays
     task: Records  # what it remembers of this world, shape (1,)
     action: Floats  # shape (nu,)
     last_action: Floats  # torques of the control step before, over their limits, shape (nu,)
-    buffer: Bytes  # workspace
 
 
 @inlined
@@ -91,14 +86,13 @@ def carry_out(begin: Any, start: Any, finish: Any, write: Any, kind: Any, call: 
     batch = open_batch(call.table)
     n = batch.mask.shape[0]
     buffer, packed = _own_memory(call, batch)
-    m = open_model(packed)
     i = claim(call.progress, call.thread, n)
     while i < n:
         found_room = True
         if batch.mask[i]:
-            w = _world(call, batch, packed, m, kind, i, buffer)
+            w = _world(call, batch, packed, kind, i, buffer)
             if is_disturbed(batch):
-                change_model(open_disturbance(batch, i), open_model(call.packed), m)
+                change_model(open_disturbance(batch, i), open_model(call.packed), w.world)
             batch.rewards[i] = 0.0
             moved = _moves(call.order, w.task[0].end)
             if moved:
@@ -136,18 +130,18 @@ def _control_step(
     Then it is as if it had never been asked to move.  Contacts beyond the user's limit end the
     episode instead.
     """
-    h, o = w.m.header[0], w.options[0]
-    if may_fill(w.m):
-        keep_state(w.m, w.s, w.buffer)
+    h, o = w.world.header[0], w.options[0]
+    if may_fill(w.world):
+        keep_state(w.world)
         _keep_task(batch, buffer, h.workspace_bytes, i, True)
     if is_disturbed(batch):
         disturb_action(open_disturbance(batch, i), w.action, w.task[0].steps)
-    start(w, open_torques(w.m, w.buffer))
-    clear_totals(w.s)
+    start(w, w.world.tau)
+    clear_totals(w.world)
     done = _hold(w, batch, i, o.timestep, o.frame_skip)
     if done == STEP_FULL:
-        restore_state(w.m, w.s, w.buffer)
-        wanted = open_answer(w.m, w.buffer)[0].wanted
+        restore_state(w.world)
+        wanted = w.world.answer[0].wanted
         if h.limit == 0 or wanted <= h.limit:
             if is_disturbed(batch):
                 take_back(open_disturbance(batch, i), w.action, w.task[0].steps)
@@ -155,7 +149,7 @@ def _control_step(
             batch.ends[i] = -max(wanted, 1)
             batch.full[0] = 1
             return False
-        w.s.status[0].overflow += 1
+        w.world.status[0].overflow += 1
     batch.rewards[i] = finish(w, done == DONE)
     for k in range(w.action.shape[0]):
         w.last_action[k] = w.action[k]
@@ -165,33 +159,28 @@ def _control_step(
 @inlined
 def _hold(w: TaskWorld, batch: BatchView, i: int, timestep: float, steps: int) -> int:
     """The physics of a control step: torques are held, or the targets of PD motors."""
-    size = w.m.header[0].state_bytes
-    row = vector(batch.states, i * size, size, np.uint8)
     if is_disturbed(batch):
         d = open_disturbance(batch, i)
         if d.asked[0].positions != 0:
-            return hold_targets(d, w.m, w.s, w.action, w.packed, row, w.buffer, timestep, steps)
-    return hold_torques(w.packed, row, w.buffer, timestep, steps)
+            return hold_targets(d, w.world, w.action, timestep, steps)
+    return hold_torques(w.world, timestep, steps)
 
 
 @inlined
 def _world(
-    call: Call, batch: BatchView, packed: Bytes, m: ModelView, kind: Any, i: int, buffer: Bytes
+    call: Call, batch: BatchView, packed: Bytes, kind: Any, i: int, buffer: Bytes
 ) -> TaskWorld:
     """World number i, with a workspace."""
-    h, n = m.header[0], batch.mask.shape[0]
+    n, size = batch.mask.shape[0], open_model(packed).header[0].state_bytes
     kept, nu = batch.task_states.shape[0] // n, batch.actions.shape[0] // (8 * n)
     task = vector(batch.task_states, i * kept, 1, kind)
     return TaskWorld(
-        packed,
-        m,
-        open_state(m, vector(batch.states, i * h.state_bytes, h.state_bytes, np.uint8)),
+        open_world(packed, vector(batch.states, i * size, size, np.uint8), buffer),
         call.options,
         call.constants,
         task,
         vector(batch.actions, 8 * i * nu, nu, np.float64),
         vector(batch.task_states, i * kept + task.itemsize, nu, np.float64),
-        vector(buffer, 0, h.workspace_bytes, np.uint8),
     )
 
 
@@ -278,18 +267,18 @@ def _end_one(
         if has_starts(batch):
             kept = batch.task_states.shape[0] // batch.mask.shape[0]
             record = vector(batch.task_states, i * kept, kept, np.uint8)
-            begin_elsewhere(batch.starts, w.m, row, record, w.task["generator"])
+            begin_elsewhere(batch.starts, w.world, row, record, w.task["generator"])
         if is_disturbed(batch):
             _begin_disturbed(w, batch, i, open_model(call.packed))
     return int(end)
 
 
 @inlined
-def _begin_disturbed(w: TaskWorld, batch: BatchView, i: int, m: ModelView) -> None:
-    """Draw what disturbs an episode that has begun; `m` is the model as all worlds have it."""
+def _begin_disturbed(w: TaskWorld, batch: BatchView, i: int, shared: ModelView) -> None:
+    """Draw what disturbs an episode that has begun; `shared` is the model of all worlds."""
     d = open_disturbance(batch, i)
-    draw_episode(d, m, w.s, w.task["generator"])
-    change_model(d, m, w.m)
+    draw_episode(d, w.world, w.task["generator"])
+    change_model(d, shared, w.world)
 
 
 @inlined

@@ -13,20 +13,20 @@ def set_torques(w: TaskWorld, tau: Floats) -> None:
 
     The `start` of tasks on which nothing else acts (`loop.py`).
     """
-    m, action, motor = w.m, w.action, 0
-    for i in range(m.header[0].nv):
+    world, action, motor = w.world, w.action, 0
+    for i in range(world.header[0].nv):
         tau[i] = 0.0
-        if m.dofs[i].actuated:
+        if world.dofs[i].actuated:
             action[motor] = min(max(action[motor], -1.0), 1.0)
-            tau[i] = action[motor] * m.dofs[i].effort
+            tau[i] = action[motor] * world.dofs[i].effort
             motor += 1
 
 
 @inlined
-def write_torques(m: ModelView, action: Floats, torques: Floats) -> None:
+def write_torques(w: ModelView, action: Floats, torques: Floats) -> None:
     """Torques [N m] of an action that has been clipped, shape (nu,)."""
     motor = 0
-    for i in range(m.header[0].nv):
-        if m.dofs[i].actuated:
-            torques[motor] = action[motor] * m.dofs[i].effort
+    for i in range(w.header[0].nv):
+        if w.dofs[i].actuated:
+            torques[motor] = action[motor] * w.dofs[i].effort
             motor += 1

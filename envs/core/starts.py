@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from dynenvs.envs.core.table import BatchView
 from dynenvs.files import written_whole
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Bytes, Floats, ModelView
+from dynenvs.jit.handles import place_number
+from dynenvs.memory.layout import Bytes, Floats, ModelView, StateView
 from dynenvs.memory.records import STATUS, record_type
 from dynenvs.memory.views import copy_words, vector
 from dynenvs.model.model import Model
@@ -29,6 +30,9 @@ from dynenvs.simulation.rng import uniform
 STARTS = record_type([("share", "f8"), ("count", "i8"), ("record_bytes", "i8")])
 HEAD = STARTS.itemsize
 STATUS_BYTES = STATUS.itemsize
+# Which of the model's places are where these arrays of a state begin
+COEFFICIENTS, OWNERS = place_number(StateView.coefficients), place_number(StateView.owners)
+MASS_SCALE, SURFACE = place_number(StateView.mass_scale), place_number(StateView.surface)
 OWN = 24  # bytes of a task's record that stay the episode's: generator, steps and end
 
 
@@ -122,13 +126,13 @@ def has_starts(batch: BatchView) -> bool:
 
 @inlined
 def begin_elsewhere(
-    starts: Bytes, m: ModelView, row: Bytes, record: Bytes, generator: Floats
+    starts: Bytes, w: ModelView, row: Bytes, record: Bytes, generator: Floats
 ) -> None:
     """Let an episode that has begun go on from one of the starts, if the dice say so.
 
     starts: as `read_starts` gives them; row: the world's physical state; record: its task's
     """
-    head, h = vector(starts, 0, 1, STARTS)[0], m.header[0]
+    head, h = vector(starts, 0, 1, STARTS)[0], w.header[0]
     if uniform(generator, 0.0, 1.0) >= head.share:
         return
     number = math.floor(uniform(generator, 0.0, 1.0) * head.count)
@@ -138,9 +142,9 @@ def begin_elsewhere(
     own.touched, own.part = there.touched, there.part
     own.contacts, own.limits_active = there.contacts, there.limits_active
     # All but friction and masses
-    _copy(other, row, STATUS_BYTES, h.coefficients_at)
-    _copy(other, row, h.owners_at, h.mass_scale_at)
-    _copy(other, row, h.surface_at, h.state_bytes)
+    _copy(other, row, STATUS_BYTES, h.places[COEFFICIENTS])
+    _copy(other, row, h.places[OWNERS], h.places[MASS_SCALE])
+    _copy(other, row, h.places[SURFACE], h.state_bytes)
     told = vector(starts, at + h.state_bytes, head.record_bytes, np.uint8)
     _copy(told, record, OWN, head.record_bytes)
 

@@ -14,7 +14,7 @@ from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.snapshot import poses, snapshot
 from dynenvs.envs.render.window import Mode
 from dynenvs.kinematics.poses import add_point_row, update_kinematics
-from dynenvs.memory.layout import open_model, open_state, open_workspace
+from dynenvs.memory.layout import open_work
 from dynenvs.model.model import Model
 from dynenvs.model.validation import prepare
 
@@ -71,13 +71,11 @@ def push(env: DynEnv, impulse: float | None = None, heading: float | None = None
         impulse = PUSH * float(model.bodies["mass"].sum())
     turn = np.random.default_rng().uniform(0, 2 * np.pi) if heading is None else heading
     blow = impulse * np.array([np.cos(turn), np.sin(turn), 0.0])
-    memory, buffer = prepare(model, row["q"])
-    m = open_model(model.packed)
-    s, w = open_state(m, memory), open_workspace(m, buffer)
-    update_kinematics(m, s, w)
+    w = prepare(model, row["q"])
+    update_kinematics(w)
     pose, force = w.pose[body], np.zeros(model.nv)
     center = pose["R"] @ model.bodies[body].com + pose["p"]
-    add_point_row(m, w, body, center, blow, 1.0, force)
+    add_point_row(open_work(w, w), body, center, blow, 1.0, force)
     row["v"] += np.linalg.solve(crba(model, row["q"]), force)
 
 

@@ -18,15 +18,7 @@ from dynenvs.envs.robots.terrain import (
 )
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    StateView,
-    open_model,
-    open_pairs,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Ints, ModelView, StateView, WorldView
 from dynenvs.simulation.rng import uniform
 
 FLAT, SLOPE, ROUGH, STAIRS = (NUMBERS[name] for name in ("flat", "slope", "rough", "stairs"))
@@ -36,13 +28,12 @@ UPRIGHT_LEGS = 2  # robots with no more legs begin upright on sloping ground
 
 
 @kernel
-def ground_height(packed: Bytes, terrain: int, slope: float, x: float, y: float) -> float:
+def ground_height(w: ModelView, terrain: int, slope: float, x: float, y: float) -> float:
     """Height of the ground at (x, y) [m]; `slope` is the rise along x of a sloping one."""
     if terrain == SLOPE:
         return slope * x
     if terrain != FLAT:
-        m = open_model(packed)
-        pairs, heights = open_pairs(m, packed)
+        pairs, heights = w.pairs, w.heights
         pair = pairs[0]  # the ground is the first geom, and so is its first pair
         if terrain == ROUGH:
             return surface(pair, heights, x, y)[0]
@@ -52,49 +43,47 @@ def ground_height(packed: Bytes, terrain: int, slope: float, x: float, y: float)
 
 
 @inlined
-def _at(packed: Bytes, s: StateView, o: Any, c: float, d: float, x: float, y: float) -> float:
+def _at(w: StateView, o: Any, c: float, d: float, x: float, y: float) -> float:
     """Height of the ground at (x, y) from the base in its heading, of cosine c and sine d."""
-    return ground_height(packed, o.terrain, o.slope, s.q[0] + c * x - d * y, s.q[1] + d * x + c * y)
+    return ground_height(w, o.terrain, o.slope, w.q[0] + c * x - d * y, w.q[1] + d * x + c * y)
 
 
 @inlined
-def heading_of(s: StateView) -> float:
+def heading_of(w: StateView) -> float:
     """Direction of the base's x axis over ground [rad]."""
-    w, x, y, z = s.q[3], s.q[4], s.q[5], s.q[6]
-    return math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+    e, x, y, z = w.q[3], w.q[4], w.q[5], w.q[6]
+    return math.atan2(2.0 * (x * y + e * z), 1.0 - 2.0 * (y * y + z * z))
 
 
 @inlined
-def local_ground(packed: Bytes, s: StateView, o: Any) -> float:
+def local_ground(w: StateView, o: Any) -> float:
     """Mean height of the ground where the feet of a standing robot would be [m]."""
     if o.terrain == FLAT:
         return 0.0
-    angle = heading_of(s)
+    angle = heading_of(w)
     c, d = math.cos(angle), math.sin(angle)
     x, y = o.footprint[0], o.footprint[1]
-    total = _at(packed, s, o, c, d, x, y) + _at(packed, s, o, c, d, x, -y)
-    total += _at(packed, s, o, c, d, -x, y) + _at(packed, s, o, c, d, -x, -y)
+    total = _at(w, o, c, d, x, y) + _at(w, o, c, d, x, -y)
+    total += _at(w, o, c, d, -x, y) + _at(w, o, c, d, -x, -y)
     return 0.25 * total
 
 
 @inlined
-def scan(packed: Bytes, s: StateView, o: Any, out: Floats, at: int) -> None:
+def scan(w: StateView, o: Any, out: Floats, at: int) -> None:
     """Heights of the ground below the base's, on the grid about it in its heading, from out[at]."""
-    angle = heading_of(s)
+    angle = heading_of(w)
     c, d = math.cos(angle), math.sin(angle)
     for i in range(o.scan_x):
         x = (i - 0.5 * (o.scan_x - 1.0)) * o.scan_spacing
         for j in range(o.scan_y):
             y = (j - 0.5 * (o.scan_y - 1.0)) * o.scan_spacing
-            seen = _at(packed, s, o, c, d, x, y) - s.q[2]
+            seen = _at(w, o, c, d, x, y) - w.q[2]
             out[at] = min(max(seen, -o.height_bound), o.height_bound)
             at += 1
 
 
 @kernel
-def place_on_terrain(
-    packed: Bytes, s: StateView, buffer: Bytes, o: Any, generator: Floats, feet: Ints
-) -> None:
+def place_on_terrain(w: WorldView, o: Any, generator: Floats, feet: Ints) -> None:
     """Take a robot that stands at the origin to a drawn place and heading, its lowest foot down.
 
     Its base is tilted as the ground below its feet.
@@ -111,29 +100,27 @@ def place_on_terrain(
         y = tile * (along - START_TILES // 2) + uniform(generator, -START_NOISE, START_NOISE)
     angle = uniform(generator, -math.pi, math.pi)
     c, d = math.cos(angle), math.sin(angle)
-    s.q[0], s.q[1] = x, y
-    _tilt(packed, s, o, angle, c, d)
-    s.q[2] += local_ground(packed, s, o) + 0.2  # clear of the ground, to be let down
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
+    w.q[0], w.q[1] = x, y
+    _tilt(w, o, angle, c, d)
+    w.q[2] += local_ground(w, o) + 0.2  # clear of the ground, to be let down
     for _ in range(SETTLING):
-        update_poses(m, s.q, w.pose)
-        measure_gaps(packed, buffer)
+        update_poses(w, w.q, w.pose)
+        measure_gaps(w)
         lowest = math.inf
-        for f in range(m.header[0].nk):
+        for f in range(w.header[0].nk):
             if feet[f] >= 0:
                 lowest = min(lowest, w.gaps[f])
-        s.q[2] -= lowest
+        w.q[2] -= lowest
         if abs(lowest) < NEAR_ENOUGH:
             break
 
 
 @inlined
-def _tilt(packed: Bytes, s: StateView, o: Any, angle: float, c: float, d: float) -> None:
+def _tilt(w: StateView, o: Any, angle: float, c: float, d: float) -> None:
     """The base's quaternion: heading, then pitch and roll of the ground below the feet."""
     x, y = o.footprint[0], o.footprint[1]
-    fl, fr = _at(packed, s, o, c, d, x, y), _at(packed, s, o, c, d, x, -y)
-    rl, rr = _at(packed, s, o, c, d, -x, y), _at(packed, s, o, c, d, -x, -y)
+    fl, fr = _at(w, o, c, d, x, y), _at(w, o, c, d, x, -y)
+    rl, rr = _at(w, o, c, d, -x, y), _at(w, o, c, d, -x, -y)
     pitch = -math.atan2(0.5 * (fl + fr - rl - rr), max(2.0 * x, 0.1))
     roll = math.atan2(0.5 * (fl + rl - fr - rr), max(2.0 * y, 0.1))
     if o.legs <= UPRIGHT_LEGS:  # tilted, it would stand beside its feet
@@ -141,7 +128,7 @@ def _tilt(packed: Bytes, s: StateView, o: Any, angle: float, c: float, d: float)
     a, e = math.cos(0.5 * angle), math.sin(0.5 * angle)
     b, f = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
     g, h = math.cos(0.5 * roll), math.sin(0.5 * roll)
-    s.q[3] = a * b * g + e * f * h
-    s.q[4] = a * b * h - e * f * g
-    s.q[5] = a * f * g + e * b * h
-    s.q[6] = e * b * g - a * f * h
+    w.q[3] = a * b * g + e * f * h
+    w.q[4] = a * b * h - e * f * g
+    w.q[5] = a * f * g + e * b * h
+    w.q[6] = e * b * g - a * f * h

@@ -128,7 +128,7 @@ def _reward(w: TaskWorld) -> float:
     follows *= closeness(t.sideways_speed - t.sideways, max(LEAST_SIDEWAYS, speed))
     turning = max(LEAST_TURNING, SPEED_SCALE * abs(t.turning))
     follows *= closeness(t.turning_speed - t.turning, turning)
-    posture = closeness(sine_of_tilt(w.s), TILT_SCALE)
+    posture = closeness(sine_of_tilt(w.world), TILT_SCALE)
     posture *= closeness(relative_height(w) - 1.0, HEIGHT_SCALE)
     t.reward_velocity = o.weight_velocity * follows
     t.reward_ease = o.weight_ease * follows * ease(w.action)
@@ -143,9 +143,9 @@ def _end(w: TaskWorld) -> int:
     if is_too_fast(w):
         return TOO_FAST
     if w.options[0].terminate_on_fall:
-        if w.s.q[2] - w.task[0].ground < FALL_HEIGHT * w.options[0].standing_height:
+        if w.world.q[2] - w.task[0].ground < FALL_HEIGHT * w.options[0].standing_height:
             return FELL
-        if upright(w.s) < FALL_TILT or is_on_its_body(w):
+        if upright(w.world) < FALL_TILT or is_on_its_body(w):
             return FELL
     return TIME_LIMIT if w.task[0].steps >= w.options[0].max_steps else RUNNING
 

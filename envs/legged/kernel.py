@@ -22,7 +22,7 @@ from dynenvs.envs.legged.outputs import upright
 from dynenvs.envs.legged.records import BODY, PLACE, ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, StateView, open_poses
+from dynenvs.memory.layout import Floats, StateView
 from dynenvs.simulation.rng import uniform
 
 
@@ -49,14 +49,14 @@ def begin_command(w: TaskWorld) -> None:
 @inlined
 def draw_world(w: TaskWorld) -> None:
     """The friction cones that are chosen; friction and the robot's masses drawn."""
-    m, s, o, t, generator = w.m, w.s, w.options[0], w.task[0], w.task["generator"]
-    s.status[0].cone = t.cone - 1 if t.cone > 0 else o.cone
-    s.status[0].polygon = t.polygon - 1 if t.polygon > 0 else o.polygon
+    world, o, t, generator = w.world, w.options[0], w.task[0], w.task["generator"]
+    world.status[0].cone = t.cone - 1 if t.cone > 0 else o.cone
+    world.status[0].polygon = t.polygon - 1 if t.polygon > 0 else o.polygon
     slippery = uniform(generator, o.low_friction, o.high_friction)
-    for f in range(m.header[0].nf):
-        s.coefficients[f].friction = slippery * m.features[f].friction
-    for b in range(1, m.header[0].nb - w.constants[2].shape[0]):
-        s.mass_scale[b] = uniform(generator, o.low_mass, o.high_mass)
+    for f in range(world.header[0].nf):
+        world.coefficients[f].friction = slippery * world.features[f].friction
+    for b in range(1, world.header[0].nb - w.constants[2].shape[0]):
+        world.mass_scale[b] = uniform(generator, o.low_mass, o.high_mass)
 
 
 @inlined
@@ -67,31 +67,31 @@ def stand(w: TaskWorld) -> None:
     on them.
     """
     standing, feet, objects, _ = w.constants
-    m, s, o, generator = w.m, w.s, w.options[0], w.task["generator"]
+    world, o, generator = w.world, w.options[0], w.task["generator"]
     for i in range(standing.shape[0]):
-        s.q[i] = standing[i]
+        world.q[i] = standing[i]
     for i in range(ROOT, standing.shape[0] - 1):
-        s.q[i + 1] += uniform(generator, -o.noise, o.noise)
-        s.v[i] = uniform(generator, -o.noise, o.noise)
+        world.q[i + 1] += uniform(generator, -o.noise, o.noise)
+        world.v[i] = uniform(generator, -o.noise, o.noise)
     if o.terrain != FLAT:
-        place_on_terrain(w.packed, s, w.buffer, o, generator, feet)
+        place_on_terrain(world, o, generator, feet)
     else:
-        poses = open_poses(m, w.buffer)
-        update_poses(m, s.q, poses)
+        poses = world.pose
+        update_poses(world, world.q, poses)
         lowest = math.inf
-        for f in range(m.header[0].npoints):
+        for f in range(world.header[0].npoints):
             if feet[f] >= 0:
-                lowest = min(lowest, feature_gap(m.features[f], poses))
-        s.q[2] -= lowest
-        place_objects(m, s, generator, objects)
+                lowest = min(lowest, feature_gap(world.features[f], poses))
+        world.q[2] -= lowest
+        place_objects(world, generator, objects)
 
 
 @inlined
 def begin_travel(w: TaskWorld) -> None:
     """The place from which the first step's mean speeds are measured."""
-    s, t = w.s, w.task[0]
-    t.ground = local_ground(w.packed, s, w.options[0])
-    t.x, t.y, t.heading = s.q[0], s.q[1], heading_of(s)
+    world, t = w.world, w.task[0]
+    t.ground = local_ground(world, w.options[0])
+    t.x, t.y, t.heading = world.q[0], world.q[1], heading_of(world)
     t.x_speed = t.y_speed = 0.0
     t.forward_speed = t.sideways_speed = t.turning_speed = 0.0
 
@@ -122,15 +122,15 @@ def start_step(w: TaskWorld, tau: Floats) -> None:
 @inlined
 def move_on(w: TaskWorld) -> None:
     """After the physics: the push ends, the clock goes on, mean speeds are worked out."""
-    s, o, t = w.s, w.options[0], w.task[0]
+    world, o, t = w.world, w.options[0], w.task[0]
     for k in range(3, 6):
-        s.wrench[1, k] = 0.0
+        world.wrench[1, k] = 0.0
     period = o.timestep * o.frame_skip
     t.steps += 1
     t.phase += period * gait_frequency(o, t.forward, t.sideways)
     t.phase -= math.floor(t.phase)
-    _travel(s, t, period)
-    t.ground = local_ground(w.packed, s, o)
+    _travel(world, t, period)
+    t.ground = local_ground(world, o)
 
 
 @inlined
@@ -144,27 +144,27 @@ def redraw_command(w: TaskWorld) -> None:
 @inlined
 def _push(w: TaskWorld) -> None:
     """Now and then a horizontal impulse on the base in a drawn direction, spread over the step."""
-    s, task, o = w.s, w.task, w.options[0]
+    world, task, o = w.world, w.task, w.options[0]
     if o.push_steps > 0 and task[0].steps % o.push_steps == o.push_steps - 1:
         angle = uniform(task["generator"], 0.0, 2.0 * math.pi)
         force = o.push_impulse / (o.timestep * o.frame_skip)
-        s.wrench[1, 3] = force * math.cos(angle)
-        s.wrench[1, 4] = force * math.sin(angle)
+        world.wrench[1, 3] = force * math.cos(angle)
+        world.wrench[1, 4] = force * math.sin(angle)
 
 
 @inlined
-def _travel(s: StateView, t: Any, period: float) -> None:
+def _travel(w: StateView, t: Any, period: float) -> None:
     """Mean velocities over the control step, in world axes and in the mean heading."""
-    now = heading_of(s)
+    now = heading_of(w)
     turned = now - t.heading
     turned -= 2.0 * math.pi * math.floor(turned / (2.0 * math.pi) + 0.5)
     mean = t.heading + 0.5 * turned
     c, si = math.cos(mean), math.sin(mean)
-    t.x_speed, t.y_speed = (s.q[0] - t.x) / period, (s.q[1] - t.y) / period
+    t.x_speed, t.y_speed = (w.q[0] - t.x) / period, (w.q[1] - t.y) / period
     t.forward_speed = c * t.x_speed + si * t.y_speed
     t.sideways_speed = c * t.y_speed - si * t.x_speed
     t.turning_speed = turned / period
-    t.x, t.y, t.heading = s.q[0], s.q[1], now
+    t.x, t.y, t.heading = w.q[0], w.q[1], now
 
 
 # Signs of an episode's end
@@ -173,35 +173,35 @@ def _travel(s: StateView, t: Any, period: float) -> None:
 @inlined
 def is_too_fast(w: TaskWorld) -> bool:
     """Whether a velocity of the robot, or its height, is beyond the observation's bound."""
-    s, o = w.s, w.options[0]
-    for i in range(w.m.header[0].nv - FREE_V * w.constants[2].shape[0]):  # the robot's
+    world, o = w.world, w.options[0]
+    for i in range(world.header[0].nv - FREE_V * w.constants[2].shape[0]):  # the robot's
         bound = o.joint_bound
         if i < ROOT:
             bound = o.speed_bound if i < PLACE else o.turn_bound
-        if abs(s.v[i]) > bound:
+        if abs(world.v[i]) > bound:
             return True
-    return bool(s.q[2] - w.task[0].ground > o.height_bound)
+    return bool(world.q[2] - w.task[0].ground > o.height_bound)
 
 
 @inlined
 def relative_height(w: TaskWorld) -> float:
     """Height of the base above the ground, over its height when it stands."""
-    return (w.s.q[2] - w.task[0].ground) / w.options[0].standing_height
+    return (w.world.q[2] - w.task[0].ground) / w.options[0].standing_height
 
 
 @inlined
-def sine_of_tilt(s: StateView) -> float:
+def sine_of_tilt(w: StateView) -> float:
     """Sine of the angle between the base's z axis and the vertical."""
-    return math.sqrt(max(1.0 - upright(s) * upright(s), 0.0))
+    return math.sqrt(max(1.0 - upright(w) * upright(w), 0.0))
 
 
 @inlined
 def is_on_its_body(w: TaskWorld) -> bool:
     """Whether anything but a foot has touched the ground in this control step."""
-    s, feet = w.s, w.constants[1]
-    for k in range(s.status[0].touched):
-        f = s.touched[k]
-        total = s.memory[f].total
+    world, feet = w.world, w.constants[1]
+    for k in range(world.status[0].touched):
+        f = world.touched[k]
+        total = world.memory[f].total
         if feet[f] == BODY and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
             return True
     return False

@@ -7,7 +7,7 @@ from typing import Any
 
 from dynenvs.envs.legged.object_records import FREE_Q, FREE_V
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView
+from dynenvs.memory.layout import Floats, Records, StateView
 from dynenvs.memory.records import BOX
 from dynenvs.simulation.rng import uniform
 
@@ -16,52 +16,52 @@ APART = 0.005  # between drawn objects [m]
 
 
 @kernel
-def place_objects(m: ModelView, s: StateView, generator: Floats, objects: Records) -> None:
+def place_objects(w: StateView, generator: Floats, objects: Records) -> None:
     """Put all objects where an episode begins, at rest: first those that have a place of their own.
 
     Drawn places are free of the robot and of the other objects; where none is found after TRIES,
     the object starts above everything that has been placed, and falls.
     """
     count = objects.shape[0]
-    first = m.header[0].nq - FREE_Q * count
+    first = w.header[0].nq - FREE_Q * count
     for drawn in range(2):
         for k in range(count):
             one = objects[k]
             if one.drawn == drawn:
-                _draw_pose(s, generator, one, first + FREE_Q * k)
+                _draw_pose(w, generator, one, first + FREE_Q * k)
                 tries = 1
-                while drawn and tries < TRIES and not _is_free(s, objects, first, k):
-                    _draw_pose(s, generator, one, first + FREE_Q * k)
+                while drawn and tries < TRIES and not _is_free(w, objects, first, k):
+                    _draw_pose(w, generator, one, first + FREE_Q * k)
                     tries += 1
-                if drawn and not _is_free(s, objects, first, k):
-                    _lift(s, objects, first, k)
+                if drawn and not _is_free(w, objects, first, k):
+                    _lift(w, objects, first, k)
     for k in range(count):
-        _draw_body(m, s, generator, objects[k], m.header[0].nb - count + k)
+        _draw_body(w, generator, objects[k], w.header[0].nb - count + k)
 
 
 @inlined
-def _draw_pose(s: StateView, generator: Floats, one: Any, at: int) -> None:
+def _draw_pose(w: StateView, generator: Floats, one: Any, at: int) -> None:
     """Place and orientation into the coordinates from `at` on."""
     for i in range(3):
-        s.q[at + i] = uniform(generator, one.low_position[i], one.high_position[i])
+        w.q[at + i] = uniform(generator, one.low_position[i], one.high_position[i])
     roll = 0.5 * uniform(generator, one.low_turn[0], one.high_turn[0])
     pitch = 0.5 * uniform(generator, one.low_turn[1], one.high_turn[1])
     yaw = 0.5 * uniform(generator, one.low_turn[2], one.high_turn[2])
     a, e = math.cos(yaw), math.sin(yaw)
     b, f = math.cos(pitch), math.sin(pitch)
     g, h = math.cos(roll), math.sin(roll)
-    s.q[at + 3] = a * b * g + e * f * h
-    s.q[at + 4] = a * b * h - e * f * g
-    s.q[at + 5] = a * f * g + e * b * h
-    s.q[at + 6] = e * b * g - a * f * h
-    lowest = _lowest_middle(s, one, at)
-    s.q[at + 2] = lowest if one.lying else max(lowest, s.q[at + 2])
+    w.q[at + 3] = a * b * g + e * f * h
+    w.q[at + 4] = a * b * h - e * f * g
+    w.q[at + 5] = a * f * g + e * b * h
+    w.q[at + 6] = e * b * g - a * f * h
+    lowest = _lowest_middle(w, one, at)
+    w.q[at + 2] = lowest if one.lying else max(lowest, w.q[at + 2])
 
 
 @inlined
-def _lowest_middle(s: StateView, one: Any, at: int) -> float:
+def _lowest_middle(w: StateView, one: Any, at: int) -> float:
     """Height of the middle of an object that lies on level ground, turned as it is [m]."""
-    x, y, z = _upward(s, at)
+    x, y, z = _upward(w, at)
     lowest: float = one.extent[0] + abs(z) * one.extent[1]
     if one.kind == BOX:
         lowest = abs(x) * one.extent[0] + abs(y) * one.extent[1] + abs(z) * one.extent[2]
@@ -69,23 +69,23 @@ def _lowest_middle(s: StateView, one: Any, at: int) -> float:
 
 
 @inlined
-def _upward(s: StateView, at: int) -> tuple[float, float, float]:
+def _upward(w: StateView, at: int) -> tuple[float, float, float]:
     """The upward direction in the axes of the free body whose coordinates begin at `at`."""
-    w, x, y, z = s.q[at + 3], s.q[at + 4], s.q[at + 5], s.q[at + 6]
-    return 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+    e, x, y, z = w.q[at + 3], w.q[at + 4], w.q[at + 5], w.q[at + 6]
+    return 2.0 * (x * z - e * y), 2.0 * (y * z + e * x), 1.0 - 2.0 * (x * x + y * y)
 
 
 @inlined
-def _is_free(s: StateView, objects: Records, first: int, k: int) -> bool:
+def _is_free(w: StateView, objects: Records, first: int, k: int) -> bool:
     """Whether object k keeps clear of the robot and of all objects that have been placed."""
     at, one = first + FREE_Q * k, objects[k]
-    x, y = s.q[at], s.q[at + 1]
+    x, y = w.q[at], w.q[at + 1]
     if x * x + y * y < one.away * one.away:
         return False
     for j in range(objects.shape[0]):
         if _is_placed(objects, j, k):
             to = first + FREE_Q * j
-            dx, dy, dz = x - s.q[to], y - s.q[to + 1], s.q[at + 2] - s.q[to + 2]
+            dx, dy, dz = x - w.q[to], y - w.q[to + 1], w.q[at + 2] - w.q[to + 2]
             reach = one.radius + objects[j].radius + APART
             if dx * dx + dy * dy + dz * dz < reach * reach:
                 return False
@@ -99,45 +99,43 @@ def _is_placed(objects: Records, j: int, k: int) -> bool:
 
 
 @inlined
-def _lift(s: StateView, objects: Records, first: int, k: int) -> None:
+def _lift(w: StateView, objects: Records, first: int, k: int) -> None:
     """Take object k above the robot and above all objects that have been placed."""
     top = objects[k].above
     for j in range(objects.shape[0]):
         if _is_placed(objects, j, k):
-            top = max(top, s.q[first + FREE_Q * j + 2] + objects[j].radius)
-    s.q[first + FREE_Q * k + 2] = top + objects[k].radius + APART
+            top = max(top, w.q[first + FREE_Q * j + 2] + objects[j].radius)
+    w.q[first + FREE_Q * k + 2] = top + objects[k].radius + APART
 
 
 @inlined
-def _draw_body(m: ModelView, s: StateView, generator: Floats, one: Any, body: int) -> None:
+def _draw_body(w: StateView, generator: Floats, one: Any, body: int) -> None:
     """Mass and friction of an object; a contact's coefficient is the geometric mean of two."""
-    s.mass_scale[body] = uniform(generator, one.low_mass, one.high_mass)
+    w.mass_scale[body] = uniform(generator, one.low_mass, one.high_mass)
     factor = math.sqrt(uniform(generator, one.low_friction, one.high_friction))
-    for f in range(m.header[0].nf):
-        if m.features[f].body_a == body or m.features[f].body_b == body:
-            s.coefficients[f].friction *= factor
+    for f in range(w.header[0].nf):
+        if w.features[f].body_a == body or w.features[f].body_b == body:
+            w.coefficients[f].friction *= factor
 
 
 @inlined
-def observe_objects(
-    m: ModelView, s: StateView, o: Any, objects: Records, out: Floats, at: int
-) -> None:
+def observe_objects(w: StateView, o: Any, objects: Records, out: Floats, at: int) -> None:
     """What is seen of all objects, in the base's axes, into out[at] and those after it.
 
     Of each: place from the base's, first and second axis, velocity, angular velocity.
     """
     count = objects.shape[0]
-    q_at, v_at = m.header[0].nq - FREE_Q * count, m.header[0].nv - FREE_V * count
-    base = _matrix(s.q, 3)
+    q_at, v_at = w.header[0].nq - FREE_Q * count, w.header[0].nv - FREE_V * count
+    base = _matrix(w.q, 3)
     for k in range(count):
         i, j = q_at + FREE_Q * k, v_at + FREE_V * k
-        R = _matrix(s.q, i + 3)
-        place = (s.q[i] - s.q[0], s.q[i + 1] - s.q[1], s.q[i + 2] - s.q[2])
+        R = _matrix(w.q, i + 3)
+        place = (w.q[i] - w.q[0], w.q[i + 1] - w.q[1], w.q[i + 2] - w.q[2])
         _put(out, at, _into(base, place), o.object_bound)
         _put(out, at + 3, _into(base, (R[0], R[3], R[6])), 1.0)
         _put(out, at + 6, _into(base, (R[1], R[4], R[7])), 1.0)
-        _put(out, at + 9, _into(base, (s.v[j], s.v[j + 1], s.v[j + 2])), o.speed_bound)
-        x, y, z = s.v[j + 3], s.v[j + 4], s.v[j + 5]
+        _put(out, at + 9, _into(base, (w.v[j], w.v[j + 1], w.v[j + 2])), o.speed_bound)
+        x, y, z = w.v[j + 3], w.v[j + 4], w.v[j + 5]
         turning = (
             R[0] * x + R[1] * y + R[2] * z,
             R[3] * x + R[4] * y + R[5] * z,
@@ -177,9 +175,9 @@ def _put(out: Floats, at: int, a: Any, bound: float) -> None:
 
 
 @inlined
-def write_objects(m: ModelView, s: StateView, objects: Records, poses: Floats) -> None:
+def write_objects(w: StateView, objects: Records, poses: Floats) -> None:
     """Places and quaternions of all objects in the world, shape (objects, 7)."""
-    first = m.header[0].nq - FREE_Q * objects.shape[0]
+    first = w.header[0].nq - FREE_Q * objects.shape[0]
     for k in range(objects.shape[0]):
         for i in range(FREE_Q):
-            poses[k, i] = s.q[first + FREE_Q * k + i]
+            poses[k, i] = w.q[first + FREE_Q * k + i]

@@ -22,16 +22,7 @@ from dynenvs.kinematics.triples import (
     scaled,
     subtract,
 )
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Bytes, Floats, Ints, WorkView, open_model, open_world
 from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.batch import add_wrenches
 from dynenvs.simulation.progress import APART, claim, leave
@@ -74,39 +65,35 @@ def read_bodies(
     """
     packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
     links, waiting, out = unowned(links), unowned(waiting), unowned(out)
-    m = open_model(packed)
-    h = m.header[0]
+    h = open_model(packed).header[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
-    w = open_workspace(m, buffer)
     k = claim(progress, thread, waiting.shape[0])
     while k < waiting.shape[0]:
         if waiting[k] != 0:
             row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
-            s, wrenches = open_state(m, row), out.wrenches[k]
+            w, wrenches = open_world(packed, row, buffer), out.wrenches[k]
             w.answer[0].poses_valid = 0
-            update_poses(m, s.q, w.pose)
-            update_velocities(m, s.v, w)
+            update_poses(w, w.q, w.pose)
+            update_velocities(w, w.v)
             for i in range(h.nb):
                 put_entries(out.origins[k, i], 0, entries(w.pose[i].p, 0))
                 for r in range(6):
                     wrenches[i, r] = 0.0
             if h.nc > 0:
-                add_wrenches(packed, row, buffer, wrenches)
-            _write(m, w, links, out, k, timestep)
+                add_wrenches(w, wrenches)
+            _write(w, links, out, k, timestep)
         k = claim(progress, thread, waiting.shape[0])
     leave(progress, thread)
 
 
 @inlined
-def _write(
-    m: ModelView, w: WorkspaceView, links: Ints, out: Bodies, k: int, timestep: float
-) -> None:
+def _write(w: WorkView, links: Ints, out: Bodies, k: int, timestep: float) -> None:
     """What is told of world k, whose poses, velocities and wrenches are known."""
     total, middle = 0.0, (0.0, 0.0, 0.0)
     for i in range(links.shape[0]):
         body = links[i]
-        mass = m.bodies[body].mass
-        c = add(center_from_origin(m, w, body), entries(w.pose[m.bodies[body].root].p, 0))
+        mass = w.bodies[body].mass
+        c = add(center_from_origin(w, body), entries(w.pose[w.bodies[body].root].p, 0))
         put_entries(out.offsets[k, i], 0, c)
         total, middle = total + mass, add(middle, scaled(mass, c))
     middle = (middle[0] / total, middle[1] / total, middle[2] / total)
@@ -115,9 +102,9 @@ def _write(
         body = links[i]
         c = subtract(entries(out.offsets[k, i], 0), middle)
         put_entries(out.offsets[k, i], 0, c)
-        _write_inertia(m, w, body, c, out.inertias[k, i])
+        _write_inertia(w, body, c, out.inertias[k, i])
         turn, slide = entries(w.body[body].v, 0), entries(w.body[body].v, 3)
-        arm = subtract(middle, entries(w.pose[m.bodies[body].root].p, 0))
+        arm = subtract(middle, entries(w.pose[w.bodies[body].root].p, 0))
         put_entries(out.velocities[k, i], 0, turn)
         put_entries(out.velocities[k, i], 3, add(slide, cross(turn, arm)))
         given, force = out.wrenches[k, body], out.forces[k, i]
@@ -128,9 +115,9 @@ def _write(
 
 
 @inlined
-def _write_inertia(m: ModelView, w: WorkspaceView, body: int, c: Three, out: Floats) -> None:
+def _write_inertia(w: WorkView, body: int, c: Three, out: Floats) -> None:
     """R I R^T + m (|c|^2 1 - c c^T) in MuJoCo's order, m c, m."""
-    R, B, mass = w.pose[body].R, m.bodies[body].inertia, m.bodies[body].mass
+    R, B, mass = w.pose[body].R, w.bodies[body].inertia, w.bodies[body].mass
     x, y, z = entries(R[0], 0), entries(R[1], 0), entries(R[2], 0)
     Bx, By, Bz = into_body(B, x), into_body(B, y), into_body(B, z)
     first = scaled(mass, c)

@@ -95,7 +95,7 @@ def _finish(w: TaskWorld, solved: bool) -> float:
     """The end of a control step; returns the reward."""
     t = w.task[0]
     t.steps += 1
-    t.end = _end(w.s, t, w.options[0]) if solved else FAILED_STEP
+    t.end = _end(w.world, t, w.options[0]) if solved else FAILED_STEP
     return _reward(w)
 
 
@@ -105,12 +105,12 @@ def _begin(w: TaskWorld) -> None:
 
     Noise of the links' own angles, not the hinges': the tip stays clear of everything.
     """
-    s, o, t, generator = w.s, w.options[0], w.task[0], w.task["generator"]
+    world, o, t, generator = w.world, w.options[0], w.task[0], w.task["generator"]
     angle, rate = 0.0, 0.0
     for i in range(o.links):
         tilt = -0.5 * math.pi + uniform(generator, -o.noise, o.noise)
         turn = uniform(generator, -o.noise, o.noise)
-        s.q[i], s.v[i] = tilt - angle, turn - rate
+        world.q[i], world.v[i] = tilt - angle, turn - rate
         angle, rate = tilt, turn
     t.on_wall = 0 if uniform(generator, 0.0, 1.0) < o.floor_share else 1
     along = uniform(generator, 0.0, 1.0)
@@ -139,12 +139,12 @@ def tip_state(q: Floats, v: Floats, o: Any) -> tuple[float, float, float, float]
 
 
 @inlined
-def _pressure(s: StateView, t: Any, o: Any) -> float:
+def _pressure(w: StateView, t: Any, o: Any) -> float:
     """Mean force of the last control step by which the tip presses on its target's surface [N]."""
     period = o.timestep * o.frame_skip
     if t.on_wall:
-        return max(0.0, -s.memory[o.wall_feature].total[0] / period)
-    return max(0.0, s.memory[o.floor_feature].total[2] / period)
+        return max(0.0, -w.memory[o.wall_feature].total[0] / period)
+    return max(0.0, w.memory[o.floor_feature].total[2] / period)
 
 
 @inlined
@@ -162,14 +162,14 @@ def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
 @inlined
 def _observe(w: TaskWorld, observation: Floats) -> None:
     """(hinge positions, velocities, tip, its velocity, target, pressure), within bounds."""
-    m, s, o, t = w.m, w.s, w.options[0], w.task[0]
+    world, o, t = w.world, w.options[0], w.task[0]
     n = o.links
     for i in range(n):
         # A hinge may stand a rounding error behind its stop
-        dof = m.dofs[i]
-        observation[i] = min(max(s.q[i], dof.lower), dof.upper)
-        observation[n + i] = _clipped(s.v[i], o.velocity_bound)
-    x, z, vx, vz = tip_state(s.q, s.v, o)
+        dof = world.dofs[i]
+        observation[i] = min(max(world.q[i], dof.lower), dof.upper)
+        observation[n + i] = _clipped(world.v[i], o.velocity_bound)
+    x, z, vx, vz = tip_state(world.q, world.v, o)
     reach = n * o.spacing
     observation[2 * n] = min(max(x, -reach), o.wall)
     observation[2 * n + 1] = min(max(z, 0.0), o.pivot + reach)
@@ -177,20 +177,20 @@ def _observe(w: TaskWorld, observation: Floats) -> None:
     observation[2 * n + 3] = _clipped(vz, o.tip_speed_bound)
     observation[2 * n + 4] = t.target_x
     observation[2 * n + 5] = t.target_z
-    observation[2 * n + 6] = min(_pressure(s, t, o) / o.weight, MOST_PRESSURE)
+    observation[2 * n + 6] = min(_pressure(world, t, o) / o.weight, MOST_PRESSURE)
 
 
 @inlined
 def _describe(w: TaskWorld, info: Bytes) -> None:
     """INFO, tip and target [m], contact force on the tip [N] and torques [N m]."""
-    s, o, t = w.s, w.options[0], w.task[0]
+    world, o, t = w.world, w.options[0], w.task[0]
     r = vector(info, 0, 1, INFO)[0]
     places = vector(info, INFO_BYTES, 6, np.float64)
     torques = vector(info, INFO_BYTES + 48, w.action.shape[0], np.float64)
-    status = s.status[0]
-    x, z, _, _ = tip_state(s.q, s.v, o)
+    status = world.status[0]
+    x, z, _, _ = tip_state(world.q, world.v, o)
     r.tip_distance = math.hypot(x - t.target_x, z - t.target_z)
-    r.pressure = _pressure(s, t, o)
+    r.pressure = _pressure(world, t, o)
     r.reward_approach, r.reward_reach = t.reward_approach, t.reward_reach
     r.reward_press = t.reward_press
     r.reward_still, r.reward_ease = t.reward_still, t.reward_ease
@@ -198,19 +198,19 @@ def _describe(w: TaskWorld, info: Bytes) -> None:
     places[0], places[1] = x, z
     places[2], places[3] = t.target_x, t.target_z
     period = o.timestep * o.frame_skip
-    floor, wall = s.memory[o.floor_feature].total, s.memory[o.wall_feature].total
+    floor, wall = world.memory[o.floor_feature].total, world.memory[o.wall_feature].total
     places[4], places[5] = (floor[0] + wall[0]) / period, (floor[2] + wall[2]) / period
-    write_torques(w.m, w.action, torques)
+    write_torques(world, w.action, torques)
 
 
 @inlined
 def _reward(w: TaskWorld) -> float:
     """The terms into the task; their sum."""
-    s, o, t = w.s, w.options[0], w.task[0]
-    x, z, vx, vz = tip_state(s.q, s.v, o)
+    world, o, t = w.world, w.options[0], w.task[0]
+    x, z, vx, vz = tip_state(world.q, world.v, o)
     distance = math.hypot(x - t.target_x, z - t.target_z)
     near = closeness(distance, REACH_SCALE)
-    press = min(_pressure(s, t, o) / (PRESSED * o.weight), 1.0)
+    press = min(_pressure(world, t, o) / (PRESSED * o.weight), 1.0)
     t.reward_approach = o.weight_approach * closeness(distance, APPROACH_SCALE)
     t.reward_reach = o.weight_reach * near
     t.reward_press = o.weight_press * near * press
@@ -221,12 +221,12 @@ def _reward(w: TaskWorld) -> float:
 
 
 @inlined
-def _end(s: StateView, t: Any, o: Any) -> int:
+def _end(w: StateView, t: Any, o: Any) -> int:
     """Why the episode ends here: a velocity beyond its bound, the time limit."""
-    _, _, vx, vz = tip_state(s.q, s.v, o)
+    _, _, vx, vz = tip_state(w.q, w.v, o)
     if max(abs(vx), abs(vz)) > o.tip_speed_bound:
         return TOO_FAST
     for i in range(o.links):
-        if abs(s.v[i]) > o.velocity_bound:
+        if abs(w.v[i]) > o.velocity_bound:
             return TOO_FAST
     return TIME_LIMIT if t.steps >= o.max_steps else RUNNING

@@ -74,9 +74,9 @@ def run(
 def _begin(w: TaskWorld) -> None:
     """Hanging at rest with noise on angles and velocities."""
     t, generator = w.task[0], w.task["generator"]
-    for i in range(w.m.header[0].nv):
-        w.s.q[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
-        w.s.v[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
+    for i in range(w.world.header[0].nv):
+        w.world.q[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
+        w.world.v[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
     t.reward_upright = t.reward_still = t.reward_ease = 0.0
 
 
@@ -92,7 +92,7 @@ def _finish(w: TaskWorld, solved: bool) -> float:
 @inlined
 def _reward(w: TaskWorld) -> float:
     """The terms into the task; their sum."""
-    q, v, o, t = w.s.q, w.s.v, w.options[0], w.task[0]
+    q, v, o, t = w.world.q, w.world.v, w.options[0], w.task[0]
     # Of either link 0 hanging, 1 upright; the product leaves nothing to one that hangs.
     up = 0.25 * (1.0 - math.cos(q[0])) * (1.0 - math.cos(q[0] + q[1]))
     t.reward_upright = o.weight_upright * up
@@ -104,8 +104,8 @@ def _reward(w: TaskWorld) -> float:
 @inlined
 def _end(w: TaskWorld) -> int:
     """Why the episode ends here: a velocity beyond its bound, the time limit."""
-    for i in range(w.m.header[0].nv):
-        if abs(w.s.v[i]) > w.options[0].velocity_bound:
+    for i in range(w.world.header[0].nv):
+        if abs(w.world.v[i]) > w.options[0].velocity_bound:
             return TOO_FAST
     return TIME_LIMIT if w.task[0].steps >= w.options[0].max_steps else RUNNING
 
@@ -113,18 +113,20 @@ def _end(w: TaskWorld) -> int:
 @inlined
 def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
     """The observation, in the order of the blocks and within their bounds; what `info` says."""
-    m, s, o, t = w.m, w.s, w.options[0], w.task[0]
-    nv = m.header[0].nv
+    world, o, t = w.world, w.options[0], w.task[0]
+    nv = world.header[0].nv
     for i in range(nv):
-        observation[2 * i] = math.cos(s.q[i])
-        observation[2 * i + 1] = math.sin(s.q[i])
-        observation[2 * nv + i] = min(max(s.v[i], -o.velocity_bound), o.velocity_bound)
-    r, status = vector(info, 0, 1, INFO)[0], s.status[0]
-    r.tip_height = -o.upper_length * math.cos(s.q[0]) - o.lower_length * math.cos(s.q[0] + s.q[1])
+        observation[2 * i] = math.cos(world.q[i])
+        observation[2 * i + 1] = math.sin(world.q[i])
+        observation[2 * nv + i] = min(max(world.v[i], -o.velocity_bound), o.velocity_bound)
+    r, status = vector(info, 0, 1, INFO)[0], world.status[0]
+    r.tip_height = -o.upper_length * math.cos(world.q[0]) - o.lower_length * math.cos(
+        world.q[0] + world.q[1]
+    )
     r.reward_upright, r.reward_still = t.reward_upright, t.reward_still
     r.reward_ease = t.reward_ease
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
-    write_torques(m, w.action, vector(info, INFO_BYTES, w.action.shape[0], np.float64))
+    write_torques(world, w.action, vector(info, INFO_BYTES, w.action.shape[0], np.float64))
 
 
 # Options and words

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dynenvs.contact.detection.detect import candidates_of, measure_gaps, place
 from dynenvs.envs.render.scene import Frame
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model, open_workspace
+from dynenvs.memory.layout import Floats, open_model, open_work
 from dynenvs.memory.records import CONTACT, FAR, POSE
 from dynenvs.model.model import Model
 
@@ -31,11 +31,11 @@ def snapshot(model: Model, q: Floats, forces: Floats | None = None) -> Frame:
         forces: at each contact candidate, world axes [N], shape (nk, 3); none if None.
     """
     m = open_model(model.packed)
-    w = open_workspace(m, memory := model.workspace())
+    w = open_work(m, model.workspace())
     update_poses(m, q, w.pose)
     points = loads = np.zeros((0, 3))
     if forces is not None:
-        measure_gaps(model.packed, memory)
+        measure_gaps(w)
         loaded = np.any(forces != 0.0, axis=1) & (w.gaps < FAR)
         found = [one for one in candidates_of(m, w) if loaded[one.number]]
         points, loads = np.zeros((len(found), 3)), np.zeros((len(found), 3))

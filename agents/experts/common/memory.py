@@ -13,16 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Bytes, Floats, WorldView, open_model, open_world
 from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
 
@@ -39,9 +30,7 @@ TIMES: list[Any] = [
 class Memory(NamedTuple):
     """Named views of a thread's block."""
 
-    m: ModelView
-    s: StateView
-    w: WorkspaceView
+    w: WorldView  # the model, the robot's state and the workspace
     v_des: Floats  # desired velocities [rad/s, m/s], shape (nv,)
     room: Bytes  # for the expert's own records
 
@@ -74,14 +63,13 @@ def new_memory(model: Model, room: int, threads: int) -> NDArray[np.uint8]:
 @inlined
 def open_memory(block: Bytes) -> Memory:
     """Views of a thread's block."""
-    m = open_model(block)
-    sizes = m.header[0]
+    sizes = open_model(block).header[0]
     at = sizes.model_bytes
-    s = open_state(m, vector(block, at, sizes.state_bytes, np.uint8))
+    row = vector(block, at, sizes.state_bytes, np.uint8)
     at += sizes.state_bytes
-    w = open_workspace(m, vector(block, at, sizes.workspace_bytes, np.uint8))
+    w = open_world(block, row, vector(block, at, sizes.workspace_bytes, np.uint8))
     at += sizes.workspace_bytes
     v_des = vector(block, at, sizes.nv, np.float64)
     at += 8 * sizes.nv
     room = vector(block, at, block.shape[0] - at, np.uint8)
-    return Memory(m, s, w, v_des, room)
+    return Memory(w, v_des, room)

@@ -11,38 +11,38 @@ from typing import Any
 
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, StateView, WorkView, WorldView
 
 BASE = 1  # the body
 
 
 @inlined
-def read_state(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
+def read_state(w: StateView, o: Floats, p: Any) -> None:
     """State (below the base, its heading along x), gait phase and command from an observation.
 
     `p` has the fields phase and command, shape (3,).
     """
-    nu = m.header[0].nv - ROOT
+    nu = w.header[0].nv - ROOT
     x, y, z = o[1], o[2], o[3]  # upward: the rotation matrix's last row
     pitch, roll = math.atan2(-x, math.sqrt(y * y + z * z)), math.atan2(y, z)
     c, d = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
     e, f = math.cos(0.5 * roll), math.sin(0.5 * roll)
-    s.q[0] = s.q[1] = 0.0
-    s.q[2] = o[0]
-    s.q[3], s.q[4], s.q[5], s.q[6] = c * e, c * f, d * e, -d * f
+    w.q[0] = w.q[1] = 0.0
+    w.q[2] = o[0]
+    w.q[3], w.q[4], w.q[5], w.q[6] = c * e, c * f, d * e, -d * f
     c, d = math.cos(pitch), math.sin(pitch)
     e, f = math.cos(roll), math.sin(roll)
     vx, vy, vz = o[4 + nu], o[5 + nu], o[6 + nu]
     up = f * vy + e * vz
-    s.v[0], s.v[1], s.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
+    w.v[0], w.v[1], w.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
     for k in range(3):
-        s.v[3 + k] = o[7 + nu + k]
+        w.v[3 + k] = o[7 + nu + k]
     for i in range(nu):
-        s.q[TURN + i] = o[4 + i]
-        s.v[ROOT + i] = o[10 + nu + i]
-    for k in range(m.header[0].nk):
-        s.memory[k].mode = 0  # a cold start: the answer depends on the observation alone
-    s.status[0].limits_active = 0
+        w.q[TURN + i] = o[4 + i]
+        w.v[ROOT + i] = o[10 + nu + i]
+    for k in range(w.header[0].nk):
+        w.memory[k].mode = 0  # a cold start: the answer depends on the observation alone
+    w.status[0].limits_active = 0
     at = 10 + 2 * nu
     turn = math.atan2(o[at], o[at + 1]) / (2.0 * math.pi)
     p.phase = turn - math.floor(turn)
@@ -51,7 +51,7 @@ def read_state(m: ModelView, s: StateView, o: Floats, p: Any) -> None:
 
 
 @inlined
-def angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> None:
+def angular_momentum(w: WorldView, p: Any) -> None:
     """Angular momentum about the ground below the centre of mass, as a velocity of the latter.
 
     Contact forces do not change it but by where they act: it foretells the pendulum's motion
@@ -59,9 +59,9 @@ def angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> No
     and p.center, writes p.momentum.
     """
     x = y = z = bx = by = bz = 0.0  # of the base's rows: linear momentum and, in its axes, angular
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         for k in range(ROOT):
-            part = (w.M[j, k] if j >= k else w.M[k, j]) * s.v[j]
+            part = (w.M[j, k] if j >= k else w.M[k, j]) * w.v[j]
             if k == 0:
                 x += part
             elif k == 1:
@@ -83,6 +83,6 @@ def angular_momentum(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> No
 
 
 @inlined
-def mass_entry(w: WorkspaceView, j: int, k: int) -> float:
+def mass_entry(w: WorkView, j: int, k: int) -> float:
     """Entry (j, k) of the mass matrix, of which the lower triangle is stored."""
     return w.M[j, k] if j >= k else w.M[k, j]

@@ -21,7 +21,7 @@ from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, Records, StateView, WorkView, WorldView
 
 SURPRISE = 5.0  # standard deviations from which on an observation is believed more and more
 ALIKE = 0.75  # of a period: an angle's change over its rate's, of a torque in two physics steps
@@ -133,7 +133,7 @@ def stand_level(g: Any, one: Any) -> None:
 
 
 @inlined
-def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> None:
+def rest_on_feet(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
     """The upward direction and the height, o[0:4], as the standing legs tell; needs the poses."""
     x, y, z = o[1], o[2], o[3]
     R, base = w.pose[BASE].R, w.pose[BASE].p
@@ -168,7 +168,7 @@ def rest_on_feet(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> 
 
 
 @inlined
-def hold_feet(s: StateView, p: Any, legs: Records) -> None:
+def hold_feet(w: StateView, p: Any, legs: Records) -> None:
     """The joint velocities of standing legs that leave their soles where they are.
 
     Needs the soles' twists and the legs' inverse Jacobians.
@@ -181,7 +181,7 @@ def hold_feet(s: StateView, p: Any, legs: Records) -> None:
                 total = 0.0
                 for r in range(TWIST):
                     total += one.inverse[k, r] * one.velocity[r]
-                s.v[one.first + k] -= share * total
+                w.v[one.first + k] -= share * total
 
 
 @inlined
@@ -211,54 +211,52 @@ def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
 
 
 @inlined
-def act_later(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, old: Any) -> None:
+def act_later(w: WorldView, g: Any, p: Any, old: Any) -> None:
     """The state at which torques will act: until then those of the last call do."""
-    for i in range(m.header[0].nq):
-        p.q[i] = s.q[i]
+    for i in range(w.header[0].nq):
+        p.q[i] = w.q[i]
     span, mean = p.delay * g.period, w.v_next
-    for j in range(m.header[0].nv):
-        p.v[j] = s.v[j]
+    for j in range(w.header[0].nv):
+        p.v[j] = w.v[j]
         change = span * old.asked[0, j]
-        mean[j] = s.v[j] + ALIKE * change
-        s.v[j] += change
+        mean[j] = w.v[j] + ALIKE * change
+        w.v[j] += change
     if span > 0.0:
-        integrate(m, s.q, mean, span, w.q_new)
-        for i in range(m.header[0].nq):
-            s.q[i] = w.q_new[i]
+        integrate(w, w.q, mean, span, w.q_new)
+        for i in range(w.header[0].nq):
+            w.q[i] = w.q_new[i]
 
 
 @inlined
-def foretell(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, acc: Floats, old: Any, new: Any
-) -> None:
+def foretell(w: WorldView, g: Any, p: Any, acc: Floats, old: Any, new: Any) -> None:
     """What the next observation should be, and what else is carried; changes the state."""
     h = g.period
-    nu, out = m.header[0].nv - ROOT, new.seen
+    nu, out = w.header[0].nv - ROOT, new.seen
     new.valid, new.noise, new.delay = 1.0, p.noise, p.delay
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         # It answers to what was asked before, where that acts late: without bound it may grow
         asked = min(max(acc[j], -FASTEST / h), FASTEST / h)
         new.asked[0, j] = asked
         change = h * (asked + p.delay * (old.asked[0, j] - asked))
         w.v_next[j] = p.v[j] + ALIKE * change
-        s.v[j] = p.v[j] + change
-    for i in range(m.header[0].nq):
-        s.q[i] = p.q[i]
-    integrate(m, s.q, w.v_next, h, w.q_new)
+        w.v[j] = p.v[j] + change
+    for i in range(w.header[0].nq):
+        w.q[i] = p.q[i]
+    integrate(w, w.q, w.v_next, h, w.q_new)
     a, b, c, d = w.q_new[3], w.q_new[4], w.q_new[5], w.q_new[6]
     out[0] = w.q_new[2] - p.rise[0] * w.q_new[0] - p.rise[1] * w.q_new[1]
     xx, xy, xz = 1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)
     yx, yy, yz = 2.0 * (b * c + a * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - a * b)
     zx, zy, zz = 2.0 * (b * d - a * c), 2.0 * (c * d + a * b), 1.0 - 2.0 * (b * b + c * c)
     out[1], out[2], out[3] = zx, zy, zz
-    vx, vy, vz = s.v[0], s.v[1], s.v[2]
+    vx, vy, vz = w.v[0], w.v[1], w.v[2]
     at = 4 + nu
     out[at] = xx * vx + yx * vy + zx * vz
     out[at + 1] = xy * vx + yy * vy + zy * vz
     out[at + 2] = xz * vx + yz * vy + zz * vz
     for k in range(3):
-        out[at + 3 + k] = s.v[3 + k]
+        out[at + 3 + k] = w.v[3 + k]
     for i in range(nu):
-        low, high = m.dofs[ROOT + i].lower, m.dofs[ROOT + i].upper
+        low, high = w.dofs[ROOT + i].lower, w.dofs[ROOT + i].upper
         out[4 + i] = min(max(w.q_new[TURN + i], low), high)
-        out[at + 6 + i] = s.v[ROOT + i]
+        out[at + 6 + i] = w.v[ROOT + i]

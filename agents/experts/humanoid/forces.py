@@ -17,7 +17,7 @@ from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST
 from dynenvs.agents.experts.humanoid.torso import FIRST
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, Records, StateView, WorkView
 
 TWIRL = 100.0  # of the torso about the vertical, to keep the feet's grip [rad/s^2]
 BEND_RATE = 20.0  # at which a straight knee bends [rad/s]
@@ -25,7 +25,7 @@ SWIFTEST = 2000.0  # acceleration of a joint [rad/s^2]
 
 
 @inlined
-def balance(m: ModelView, w: WorkspaceView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
+def balance(w: WorkView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
     """Give the base the horizontal acceleration for which the ground pushes at p.pressure.
 
     acc: accelerations with none of it; those of the legs follow.  Writes the wrench p.force,
@@ -36,7 +36,7 @@ def balance(m: ModelView, w: WorkspaceView, g: Any, p: Any, legs: Records, acc: 
     W = p.wrench  # for acc, and what it gains with the acceleration forward and sideways
     for k in range(ROOT):
         W[0, k], W[1, k], W[2, k] = w.bias[k], 0.0, 0.0
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             M = mass_entry(w, j, k)
             W[0, k] += M * acc[j]
             if j < 2:
@@ -71,7 +71,7 @@ def balance(m: ModelView, w: WorkspaceView, g: Any, p: Any, legs: Records, acc: 
 
 
 @inlined
-def limit_forces(w: WorkspaceView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
+def limit_forces(w: WorkView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
     """What the ground can give: it pushes, within its friction and the soles' grip against turns.
 
     What the soles cannot hold of a turn about the vertical, the torso takes up.
@@ -108,7 +108,7 @@ def _keep_friction(p: Any, legs: Records) -> None:
 
 
 @inlined
-def _turn_torso(w: WorkspaceView, p: Any, acc: Floats, moment: float) -> None:
+def _turn_torso(w: WorkView, p: Any, acc: Floats, moment: float) -> None:
     """Have the torso's yaw give the moment about the vertical."""
     R, base = w.pose[BASE].R, w.pose[BASE].p
     rx, ry, rz = p.pressure[0] - base[0], p.pressure[1] - base[1], p.pressure[2] - base[2]
@@ -126,9 +126,9 @@ def _turn_torso(w: WorkspaceView, p: Any, acc: Floats, moment: float) -> None:
 
 
 @inlined
-def find_torques(m: ModelView, w: WorkspaceView, p: Any, legs: Records, acc: Floats) -> None:
+def find_torques(w: WorkView, p: Any, legs: Records, acc: Floats) -> None:
     """tau = M_a a + h_a - J^T (forces of the feet) into `w.tau`."""
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     for j in range(ROOT, nv):
         total = w.bias[j]
         for i in range(nv):
@@ -148,7 +148,7 @@ def find_torques(m: ModelView, w: WorkspaceView, p: Any, legs: Records, acc: Flo
 
 
 @inlined
-def leg_accelerations(s: StateView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
+def leg_accelerations(w: StateView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
     """Accelerations of the legs' joints for those of the base, in p, and of the soles' goals.
 
     A leg that is nearly straight cannot lift its foot by way of the Jacobian: its knee bends.
@@ -164,7 +164,7 @@ def leg_accelerations(s: StateView, g: Any, p: Any, legs: Records, acc: Floats) 
         for k in range(TWIST):
             t[k] = min(max(one.goal[k], -g.most_swing[k]), g.most_swing[k]) - one.drift[k] - t[k]
         knee = one.first + KNEE
-        bends = BEND_RATE * (BEND_RATE * (BENT - s.q[TURN - ROOT + knee]) - 2.0 * s.v[knee])
+        bends = BEND_RATE * (BEND_RATE * (BENT - w.q[TURN - ROOT + knee]) - 2.0 * w.v[knee])
         for k in range(JOINTS):
             total = 0.0
             for i in range(TWIST):

@@ -11,7 +11,7 @@ from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Ints, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkView, WorldView
 
 STRAIGHT = 1e-6  # least pivot
 KNEE = 3  # of a leg's joints
@@ -19,21 +19,21 @@ BENT, DAMPING = 0.35, 0.03  # angle from which on a knee is well bent [rad]; of 
 
 
 @inlined
-def find_legs(m: ModelView, leg_of_corner: Ints, legs: Records, root: int, joints: int) -> None:
+def find_legs(w: ModelView, leg_of_corner: Ints, legs: Records, root: int, joints: int) -> None:
     """The foot's body and the first coordinate of each leg.
 
     leg_of_corner: leg of each contact feature that is a corner of its sole, else -1; root, joints:
     number of coordinates of the root, and of a leg.
     """
-    for f in range(m.header[0].npoints):
+    for f in range(w.header[0].npoints):
         if leg_of_corner[f] >= 0:
-            legs[leg_of_corner[f]].body = m.features[f].body_a
+            legs[leg_of_corner[f]].body = w.features[f].body_a
     for leg in range(LEGS):
         legs[leg].first = root + joints * leg
 
 
 @inlined
-def find_soles(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records) -> None:
+def find_soles(w: WorldView, g: Any, p: Any, legs: Records) -> None:
     """Places, tilts, twists and inverse Jacobians of the soles; needs poses, p.speed, p.turning."""
     base = w.pose[BASE].p
     for leg in range(LEGS):
@@ -56,16 +56,16 @@ def find_soles(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, leg
         u[5] = p.speed[2] + o[0] * r[1] - o[1] * r[0]
         J = one.jacobian
         for k in range(JOINTS):
-            body = m.dofs[one.first + k].body
+            body = w.dofs[one.first + k].body
             pose = w.pose[body]
-            a, b, c = rotate(pose.R, m.bodies[body].axis)
+            a, b, c = rotate(pose.R, w.bodies[body].axis)
             rx, ry, rz = x - pose.p[0], y - pose.p[1], z - pose.p[2]
             J[0, k], J[1, k], J[2, k] = a, b, c
             J[3, k], J[4, k], J[5, k] = b * rz - c * ry, c * rx - a * rz, a * ry - b * rx
-            rate = s.v[one.first + k]
+            rate = w.v[one.first + k]
             for i in range(TWIST):
                 u[i] += J[i, k] * rate
-        _invert_jacobian(one, s.q[TURN - ROOT + one.first + KNEE])
+        _invert_jacobian(one, w.q[TURN - ROOT + one.first + KNEE])
 
 
 @inlined
@@ -76,9 +76,9 @@ def find_tilt(one: Any) -> None:
 
 
 @inlined
-def find_drifts(m: ModelView, w: WorkspaceView, legs: Records) -> None:
+def find_drifts(w: WorkView, legs: Records) -> None:
     """Accelerations of the soles that velocities alone cause; needs the equations of motion."""
-    gravity = m.header[0].gravity
+    gravity = w.header[0].gravity
     for leg in range(LEGS):
         one = legs[leg]
         a, v, r = w.body[one.body].a, w.body[one.body].v, one.arm

@@ -15,7 +15,7 @@ from dynenvs.agents.experts.common.scan import fit_plane, ground_height
 from dynenvs.agents.experts.humanoid.records import LEGS
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Records, WorkspaceView
+from dynenvs.memory.layout import Floats, Records, WorkView
 
 ALONG, ACROSS = 5, 3  # points of a sole below which the ground is looked at
 UNEVEN = 0.025  # range of heights about the plane under a sole from which on there is an edge [m]
@@ -73,7 +73,7 @@ def look_at_ground(g: Any, o: Floats, p: Any) -> None:
 
 
 @inlined
-def feel_ground(g: Any, p: Any, w: WorkspaceView, legs: Records, o: Floats) -> None:
+def feel_ground(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
     """The ground under each sole, and how far the sole seems to lie on it; needs the poses."""
     p.level = o[0]
     for leg in range(LEGS):

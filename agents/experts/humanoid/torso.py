@@ -12,18 +12,18 @@ from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TORSO
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.triples import cross, dot, entries
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, WorldView
 
 FIRST = ROOT + JOINTS * LEGS  # the torso's first coordinate
 
 
 @inlined
-def hold_torso(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, acc: Floats) -> None:
+def hold_torso(w: WorldView, g: Any, p: Any, acc: Floats) -> None:
     """Accelerations of the torso's joints; needs the equations of motion and p.alpha."""
-    body = m.dofs[FIRST + TORSO - 1].body
+    body = w.dofs[FIRST + TORSO - 1].body
     R, v, drift = w.pose[body].R, w.body[body].v, w.body[body].a
     k = g.torso_rate
-    yaw = g.pose[0] + g.swing[0] * p.command[0] - s.q[FIRST + TURN - ROOT]
+    yaw = g.pose[0] + g.swing[0] * p.command[0] - w.q[FIRST + TURN - ROOT]
     x = k * k * R[1, 2] - 2.0 * k * v[0]
     y = k * k * (p.lean - R[0, 2]) - 2.0 * k * v[1]
     z = k * k * yaw + 2.0 * k * (p.command[2] - v[2])

@@ -61,15 +61,7 @@ from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-)
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView, WorldView
 from dynenvs.memory.views import raw, vector
 from dynenvs.simulation.progress import claim, leave
 
@@ -92,19 +84,19 @@ def act(
     leg_of_corner: leg of each contact feature that is a corner of its sole, else -1; the other
     arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    m, s, w, acc, room = open_memory(memory[thread])
+    w, acc, room = open_memory(memory[thread])
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     g, p = constants[0], plan[0]
-    find_legs(m, leg_of_corner, legs, ROOT, JOINTS)
-    nu, size = m.header[0].nv - ROOT, observations.shape[1] - CARRIED
+    find_legs(w, leg_of_corner, legs, ROOT, JOINTS)
+    nu, size = w.header[0].nv - ROOT, observations.shape[1] - CARRIED
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         o = observations[i]
         old = vector(raw(o[size:], 8 * CARRIED), 0, 1, MEMO)[0]
         new = vector(raw(actions[i, nu:], 8 * CARRIED), 0, 1, MEMO)[0]
-        _estimate(m, s, w, g, p, legs, o, old, new)
-        act_later(m, s, w, g, p, old)
-        _update_state(m, s, w, g, p, legs)
+        _estimate(w, g, p, legs, o, old, new)
+        act_later(w, g, p, old)
+        _update_state(w, g, p, legs)
         plan_step(g, p, legs)
         choose_pace(g, p, old, new)
         if g.scan_x > 0:
@@ -112,33 +104,23 @@ def act(
         place_pressure(g, p, legs)
         desired_accelerations(g, o, p, w.pose[BASE].R, legs, -g.sole[2])
         set_goals(g, o, p, legs)
-        _accelerate(m, s, w, g, p, legs, acc)
+        _accelerate(w, g, p, legs, acc)
         limit_forces(w, g, p, legs, acc)
-        find_torques(m, w, p, legs, acc)
-        put_actions(m, w, ROOT, actions[i, :nu])
-        foretell(m, s, w, g, p, acc, old, new)
+        find_torques(w, p, legs, acc)
+        put_actions(w, ROOT, actions[i, :nu])
+        foretell(w, g, p, acc, old, new)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
 
 
 @inlined
-def _estimate(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    p: Any,
-    legs: Records,
-    o: Floats,
-    old: Any,
-    new: Any,
-) -> None:
-    """The state into `s`, from an observation and what the last call carried on."""
-    nu = m.header[0].nv - ROOT
+def _estimate(w: WorldView, g: Any, p: Any, legs: Records, o: Floats, old: Any, new: Any) -> None:
+    """The state into `w`, from an observation and what the last call carried on."""
+    nu = w.header[0].nv - ROOT
     for leg in range(LEGS):
         legs[leg].touches = 1 if o[15 + 2 * nu + leg] > 0.5 else 0
-    read_state(m, s, o, p)
+    read_state(w, o, p)
     p.rise[0] = p.rise[1] = 0.0
     if g.scan_x > 0:
         look_at_ground(g, o, p)
@@ -146,20 +128,20 @@ def _estimate(
     _read_clock(g, p, old)
     keep_time(g, p, legs)
     blend(g, p, legs, o, old, new)
-    read_state(m, s, o, p)
+    read_state(w, o, p)
     _read_clock(g, p, old)
-    update_poses(m, s.q, w.pose)
+    update_poses(w, w.q, w.pose)
     if g.scan_x > 0:
         feel_ground(g, p, w, legs, o)
     else:
         rest_on_feet(g, p, w, legs, o)
-    read_state(m, s, o, p)
+    read_state(w, o, p)
     _read_clock(g, p, old)
-    update_poses(m, s.q, w.pose)
-    _read_base(s, w, p)
-    find_soles(m, s, w, g, p, legs)
+    update_poses(w, w.q, w.pose)
+    _read_base(w, p)
+    find_soles(w, g, p, legs)
     feel_slips(g, p, legs, old, new)
-    hold_feet(s, p, legs)
+    hold_feet(w, p, legs)
     p.phase += p.delay * g.period * p.frequency
     p.phase -= math.floor(p.phase)
     keep_time(g, p, legs)
@@ -173,55 +155,51 @@ def _read_clock(g: Any, p: Any, old: Any) -> None:
 
 
 @inlined
-def _read_base(s: StateView, w: WorkspaceView, p: Any) -> None:
+def _read_base(w: WorldView, p: Any) -> None:
     """Height, velocity and turning of the base, world axes."""
     R = w.pose[BASE].R
-    p.height = s.q[2] - p.rise[0] * s.q[0] - p.rise[1] * s.q[1]
+    p.height = w.q[2] - p.rise[0] * w.q[0] - p.rise[1] * w.q[1]
     for k in range(3):
-        p.speed[k] = s.v[k]
-        p.turning[k] = R[k, 0] * s.v[3] + R[k, 1] * s.v[4] + R[k, 2] * s.v[5]
+        p.speed[k] = w.v[k]
+        p.turning[k] = R[k, 0] * w.v[3] + R[k, 1] * w.v[4] + R[k, 2] * w.v[5]
 
 
 @inlined
-def _update_state(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records
-) -> None:
+def _update_state(w: WorldView, g: Any, p: Any, legs: Records) -> None:
     """Equations of motion, centre of mass, angular momentum and soles a little ahead.
 
     Torques act for the whole period: inertia and bias at its start alone would lag behind.
     """
-    integrate(m, s.q, s.v, g.lookahead, w.q_new)
-    for i in range(m.header[0].nq):
-        s.q[i] = w.q_new[i]
-    update_poses(m, s.q, w.pose)
-    equations_of_motion(m, s, w, s.v, g.period - g.lookahead, w.M)
+    integrate(w, w.q, w.v, g.lookahead, w.q_new)
+    for i in range(w.header[0].nq):
+        w.q[i] = w.q_new[i]
+    update_poses(w, w.q, w.pose)
+    equations_of_motion(w, w.v, g.period - g.lookahead, w.M)
     root, origin = w.body[BASE], w.pose[BASE].p
-    _read_base(s, w, p)
+    _read_base(w, p)
     for k in range(3):
         p.center[k] = origin[k] + root.hc[k] / root.mc
     p.center[2] -= p.rise[0] * p.center[0] + p.rise[1] * p.center[1]
-    angular_momentum(m, s, w, p)
-    find_soles(m, s, w, g, p, legs)
-    find_drifts(m, w, legs)
+    angular_momentum(w, p)
+    find_soles(w, g, p, legs)
+    find_drifts(w, legs)
 
 
 @inlined
-def _accelerate(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, acc: Floats
-) -> None:
+def _accelerate(w: WorldView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
     """The desired accelerations of all coordinates, and with them p.force and p.moment."""
     R = w.pose[BASE].R
     for k in range(3):
         acc[k] = p.a[k]
         acc[3 + k] = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
-    _swing_arms(s, g, p, acc)
-    hold_torso(m, s, w, g, p, acc)
-    leg_accelerations(s, g, p, legs, acc)
-    balance(m, w, g, p, legs, acc)
+    _swing_arms(w, g, p, acc)
+    hold_torso(w, g, p, acc)
+    leg_accelerations(w, g, p, legs, acc)
+    balance(w, g, p, legs, acc)
 
 
 @inlined
-def _swing_arms(s: StateView, g: Any, p: Any, acc: Floats) -> None:
+def _swing_arms(w: StateView, g: Any, p: Any, acc: Floats) -> None:
     """Arms hold their pose and swing against the legs."""
     angle = 2.0 * math.pi * p.phase
     rate = 2.0 * math.pi * p.frequency
@@ -230,6 +208,6 @@ def _swing_arms(s: StateView, g: Any, p: Any, acc: Floats) -> None:
     for i in range(TORSO, UPPER):
         j = ROOT + JOINTS * LEGS + i
         size = g.swing[i] * p.command[0]
-        angle_error = g.pose[i] + size * c - s.q[TURN - ROOT + j]
-        rate_error = -rate * size * d - s.v[j]
+        angle_error = g.pose[i] + size * c - w.q[TURN - ROOT + j]
+        rate_error = -rate * size * d - w.v[j]
         acc[j] = -rate * rate * size * c + k * k * angle_error + 2.0 * k * rate_error

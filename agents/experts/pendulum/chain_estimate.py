@@ -11,38 +11,36 @@ from typing import Any
 
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, StateView, WorldView
 from dynenvs.simulation.timestep import free_motion
 
 
 @inlined
-def tip(m: ModelView, s: StateView, p: Any) -> tuple[float, float]:
+def tip(w: StateView, p: Any) -> tuple[float, float]:
     """Place of the tip (x, z) [m]."""
     angle, x, z = 0.0, 0.0, p.pivot
-    for j in range(m.header[0].nv):
-        angle += s.q[j]
+    for j in range(w.header[0].nv):
+        angle += w.q[j]
         x += p.spacing * math.sin(angle)
         z -= p.spacing * math.cos(angle)
     return x, z
 
 
 @inlined
-def push(m: ModelView, s: StateView, tau: Floats, p: Any, fx: float, fz: float) -> None:
+def push(w: StateView, tau: Floats, p: Any, fx: float, fz: float) -> None:
     """tau += J^T f for a force f of the tip on its surroundings [N]."""
-    x, z = tip(m, s, p)
+    x, z = tip(w, p)
     z -= p.pivot  # of the tip from the pivot ...
     angle = 0.0
-    for j in range(m.header[0].nv):  # ... and from each hinge
+    for j in range(w.header[0].nv):  # ... and from each hinge
         tau[j] += x * fz - z * fx
-        angle += s.q[j]
+        angle += w.q[j]
         x -= p.spacing * math.sin(angle)
         z += p.spacing * math.cos(angle)
 
 
 @inlined
-def foretell_chain(
-    m: ModelView, s: StateView, w: WorkspaceView, p: Any, q: Floats, v: Floats, change: Floats
-) -> None:
+def foretell_chain(w: WorldView, p: Any, q: Floats, v: Floats, change: Floats) -> None:
     """Move on by a control period under `w.tau`.
 
     Args:
@@ -51,45 +49,37 @@ def foretell_chain(
         q, v: from where, then to where, shape (nv,).
         change: scratch, shape (nv,).
     """
-    n = m.header[0].nv
+    n = w.header[0].nv
     for j in range(n):
-        s.q[j], s.v[j] = q[j], v[j]
+        w.q[j], w.v[j] = q[j], v[j]
     for _ in range(p.substeps):
-        update_poses(m, s.q, w.pose)
-        free_motion(m, s, w, w.tau, p.timestep)
+        update_poses(w, w.q, w.pose)
+        free_motion(w, w.tau, p.timestep)
         for j in range(n):
             v[j] = w.v_free[j]
-        x, z = tip(m, s, p)
-        if not _stop(m, s, w, p, v, change, 0.0, 1.0, z - p.radius):
-            _stop(m, s, w, p, v, change, -1.0, 0.0, p.wall - p.radius - x)
+        x, z = tip(w, p)
+        if not _stop(w, p, v, change, 0.0, 1.0, z - p.radius):
+            _stop(w, p, v, change, -1.0, 0.0, p.wall - p.radius - x)
         for j in range(n):
-            s.v[j] = v[j]
-            s.q[j] += p.timestep * v[j]
+            w.v[j] = v[j]
+            w.q[j] += p.timestep * v[j]
     for j in range(n):
-        q[j] = s.q[j]
+        q[j] = w.q[j]
 
 
 @inlined
 def _stop(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    p: Any,
-    v: Floats,
-    change: Floats,
-    nx: float,
-    nz: float,
-    gap: float,
+    w: WorldView, p: Any, v: Floats, change: Floats, nx: float, nz: float, gap: float
 ) -> bool:
     """Stop the tip at a surface with the normal (nx, nz), `gap` away [m], if v would pass it.
 
     Velocities are affine in the torques: what a force of 1 N changes, the equations of motion say
     when they are solved once more with it.
     """
-    n = m.header[0].nv
+    n = w.header[0].nv
     for j in range(n):
         change[j] = 0.0
-    push(m, s, change, p, nx, nz)  # the row of the Jacobian
+    push(w, change, p, nx, nz)  # the row of the Jacobian
     speed = 0.0
     for j in range(n):
         speed += change[j] * v[j]
@@ -98,7 +88,7 @@ def _stop(
         return False
     for j in range(n):
         w.tau[j] += change[j]
-    free_motion(m, s, w, w.tau, p.timestep)
+    free_motion(w, w.tau, p.timestep)
     eases = 0.0
     for j in range(n):
         w.tau[j] -= change[j]

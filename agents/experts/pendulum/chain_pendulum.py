@@ -39,15 +39,7 @@ from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-)
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView, WorldView
 from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
@@ -94,8 +86,8 @@ def act(
     table: empty; the arguments are those of every expert (`BatchController`).  Returns 0: nothing
     is tracked that could be missed.
     """
-    m, s, w, wanted, room = open_memory(memory[thread])
-    n = m.header[0].nv
+    w, wanted, room = open_memory(memory[thread])
+    n = w.header[0].nv
     p, q_ref, q = constants[0], vector(room, 0, n, np.float64), vector(room, 8 * n, n, np.float64)
     v, more = vector(room, 16 * n, n, np.float64), vector(room, 24 * n, n, np.float64)
     i = claim(progress, thread, observations.shape[0])
@@ -105,18 +97,18 @@ def act(
         tail = actions[i, n:]
         blend(p, observations[i], tail, q, v)
         for j in range(n):
-            s.q[j], s.v[j] = q[j], v[j]
-        force_x, force_z = _plan(m, s, p, observations[i], q_ref)
+            w.q[j], w.v[j] = q[j], v[j]
+        force_x, force_z = _plan(w, p, observations[i], q_ref)
         for j in range(n):
-            error = min(max(q_ref[j] - s.q[j], -MOST_ERROR), MOST_ERROR)
-            wanted[j] = BANDWIDTH * (BANDWIDTH * error - 2.0 * s.v[j])
-        _track(m, s, w, p, wanted)
-        push(m, s, w.tau, p, force_x, force_z)
+            error = min(max(q_ref[j] - w.q[j], -MOST_ERROR), MOST_ERROR)
+            wanted[j] = BANDWIDTH * (BANDWIDTH * error - 2.0 * w.v[j])
+        _track(w, p, wanted)
+        push(w, w.tau, p, force_x, force_z)
         for j in range(n):
-            limit = m.dofs[j].effort
+            limit = w.dofs[j].effort
             w.tau[j] = min(max(w.tau[j], -limit), limit)
             actions[i, j] = w.tau[j] / limit
-        foretell_chain(m, s, w, p, q, v, more)
+        foretell_chain(w, p, q, v, more)
         carry(tail, q, v)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
@@ -124,21 +116,21 @@ def act(
 
 
 @inlined
-def _track(m: ModelView, s: StateView, w: WorkspaceView, p: Any, acceleration: Floats) -> None:
+def _track(w: WorldView, p: Any, acceleration: Floats) -> None:
     """Torques into `w.tau` [N m] that give the hinges an acceleration, touched by nothing.
 
     They act for a whole period, so inertia and bias are those in its middle, where damping is the
     mean of the physics steps' ends (Featherstone 2008, equation 3.1).  acceleration: [rad/s^2],
     shape (nv,)
     """
-    n = m.header[0].nv
+    n = w.header[0].nv
     for j in range(n):
-        w.v_next[j] = s.v[j] + p.lookahead * acceleration[j]
-    integrate(m, s.q, s.v, p.lookahead, w.q_new)
-    update_poses(m, w.q_new, w.pose)
-    equations_of_motion(m, s, w, w.v_next, 0.0, w.M)
+        w.v_next[j] = w.v[j] + p.lookahead * acceleration[j]
+    integrate(w, w.q, w.v, p.lookahead, w.q_new)
+    update_poses(w, w.q_new, w.pose)
+    equations_of_motion(w, w.v_next, 0.0, w.M)
     for j in range(n):
-        damping = m.dofs[j].damping * (p.period - 2.0 * p.lookahead)
+        damping = w.dofs[j].damping * (p.period - 2.0 * p.lookahead)
         w.tau[j] = w.bias[j] + damping * acceleration[j]
         for k in range(j):
             w.tau[j] += w.M[j, k] * acceleration[k]
@@ -147,13 +139,13 @@ def _track(m: ModelView, s: StateView, w: WorkspaceView, p: Any, acceleration: F
 
 
 @inlined
-def _plan(m: ModelView, s: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]:
+def _plan(w: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]:
     """Writes the next pose into `q_ref`, from the state and the target of the observation `o`.
 
     Returns the force to press with (x, z) [N].
     """
-    n = m.header[0].nv
-    x, z = tip(m, s, p)
+    n = w.header[0].nv
+    x, z = tip(w, p)
     target_x, target_z = o[2 * n + 4], o[2 * n + 5]
     on_wall = target_z > p.radius + 1e-6
     height = p.wall - p.radius - x if on_wall else z - p.radius

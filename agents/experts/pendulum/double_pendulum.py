@@ -39,15 +39,7 @@ from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_kinematics
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-)
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records, WorkView, WorldView
 from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
@@ -91,26 +83,26 @@ def act(
     points: the tube, or none with both motors; the other arguments are those of every expert
     (`BatchController`).  Returns 0: nothing is tracked that could be missed.
     """
-    m, s, w, _, room = open_memory(memory[thread])
+    w, _, room = open_memory(memory[thread])
     p, x = constants[0], vector(room, 0, 4, np.float64)
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         _read(observations[i], x)
         tail = actions[i, actions.shape[1] - (HEAD + 8) :]
         blend(p, observations[i], tail, x[:2], x[2:])
-        if not _hold(m, w, p, x):
+        if not _hold(w, p, x):
             if points.shape[0] > 0:
-                _follow(m, w, points, x)
+                _follow(w, points, x)
             else:
-                _pump(m, s, w, p, x)
+                _pump(w, p, x)
         motor = 0
         for j in range(2):
-            dof = m.dofs[j]
+            dof = w.dofs[j]
             w.tau[j] = min(max(w.tau[j], -dof.effort), dof.effort) if dof.actuated else 0.0
             if dof.actuated:
                 actions[i, motor] = w.tau[j] / dof.effort
                 motor += 1
-        foretell(m, s, w, p, x[:2], x[2:])
+        foretell(w, p, x[:2], x[2:])
         carry(tail, x[:2], x[2:])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
@@ -147,7 +139,7 @@ def _quadratic(S: Floats, a: float, b: float, c: float, d: float) -> float:
 
 
 @inlined
-def _hold(m: ModelView, w: WorkspaceView, p: Any, x: Floats) -> bool:
+def _hold(w: WorkView, p: Any, x: Floats) -> bool:
     """The regulator's torques into `w.tau`, if it can capture the pendulum from here."""
     tilt = _wrapped(x[0] - math.pi)
     if _quadratic(p.cost, tilt, x[1], x[2], x[3]) > p.capture:
@@ -155,14 +147,14 @@ def _hold(m: ModelView, w: WorkspaceView, p: Any, x: Floats) -> bool:
     motor = 0
     for j in range(2):
         g = p.gain[motor]
-        if m.dofs[j].actuated:
+        if w.dofs[j].actuated:
             w.tau[j] = -(g[0] * tilt + g[1] * x[1] + g[2] * x[2] + g[3] * x[3])
             motor += 1
     return True
 
 
 @inlined
-def _pump(m: ModelView, s: StateView, w: WorkspaceView, p: Any, x: Floats) -> None:
+def _pump(w: WorldView, p: Any, x: Floats) -> None:
     """Energy shaping with both motors, by inverse dynamics.
 
     The shoulder pushes along its velocity while energy is missing (Astrom & Furuta, Swinging up a
@@ -175,24 +167,24 @@ def _pump(m: ModelView, s: StateView, w: WorkspaceView, p: Any, x: Floats) -> No
     the shoulder's is the one that its torque, within its limit, allows.
     """
     for j in range(2):
-        s.q[j], s.v[j] = x[j], x[2 + j]
-    update_kinematics(m, s, w)
-    equations_of_motion(m, s, w, s.v, 0.0, w.M)
-    kinetic, potential = energies(m, w)
+        w.q[j], w.v[j] = x[j], x[2 + j]
+    update_kinematics(w)
+    equations_of_motion(w, w.v, 0.0, w.M)
+    kinetic, potential = energies(w)
     missing = p.upright_energy - kinetic - potential
     for j in range(2):
-        missing -= 0.5 * m.dofs[j].armature * s.v[j] * s.v[j]
-    limit = m.dofs[0].effort
-    push = PUMP * missing * math.tanh(s.v[0] / PUMP_SPEED)
+        missing -= 0.5 * w.dofs[j].armature * w.v[j] * w.v[j]
+    limit = w.dofs[0].effort
+    push = PUMP * missing * math.tanh(w.v[0] / PUMP_SPEED)
     w.tau[0] = min(max(push, -limit), limit)
-    bend = BEND * math.tanh(s.v[0] / BEND_SPEED) * min(max(missing / BEND_ENERGY, -1.0), 1.0)
-    elbow = ELBOW_STIFFNESS * (bend - x[1]) - ELBOW_DAMPING * s.v[1]
+    bend = BEND * math.tanh(w.v[0] / BEND_SPEED) * min(max(missing / BEND_ENERGY, -1.0), 1.0)
+    elbow = ELBOW_STIFFNESS * (bend - x[1]) - ELBOW_DAMPING * w.v[1]
     shoulder = (w.tau[0] - w.bias[0] - w.M[1, 0] * elbow) / w.M[0, 0]
     w.tau[1] = w.M[1, 0] * shoulder + w.M[1, 1] * elbow + w.bias[1]
 
 
 @inlined
-def _follow(m: ModelView, w: WorkspaceView, points: Records, x: Floats) -> None:
+def _follow(w: WorkView, points: Records, x: Floats) -> None:
     """The torque of the tube's point, or its mirror image, with the least cost-to-go."""
     least, nearest, side = math.inf, 0, 1.0
     for i in range(points.shape[0]):

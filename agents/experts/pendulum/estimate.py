@@ -21,7 +21,7 @@ from dynenvs.envs.core.blocks import ANGLE_NOISE, RATE_NOISE
 from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, WorldView
 from dynenvs.simulation.timestep import free_motion
 
 MOTOR = 0.025  # of what a motor does, over its limit, to which the gains are made
@@ -127,7 +127,7 @@ def _turned(angle: float) -> float:
 
 
 @inlined
-def foretell(m: ModelView, s: StateView, w: WorkspaceView, p: Any, q: Floats, v: Floats) -> None:
+def foretell(w: WorldView, p: Any, q: Floats, v: Floats) -> None:
     """Move on by a control period under `w.tau`, where nothing is touched.
 
     Args:
@@ -137,15 +137,15 @@ def foretell(m: ModelView, s: StateView, w: WorkspaceView, p: Any, q: Floats, v:
     """
     n = q.shape[0]
     for j in range(n):
-        s.q[j], s.v[j] = q[j], v[j]
+        w.q[j], w.v[j] = q[j], v[j]
     for _ in range(p.substeps):
-        update_poses(m, s.q, w.pose)
-        free_motion(m, s, w, w.tau, p.timestep)
+        update_poses(w, w.q, w.pose)
+        free_motion(w, w.tau, p.timestep)
         for j in range(n):
-            s.v[j] = w.v_free[j]
-            s.q[j] += p.timestep * s.v[j]
+            w.v[j] = w.v_free[j]
+            w.q[j] += p.timestep * w.v[j]
     for j in range(n):
-        q[j], v[j] = s.q[j], s.v[j]
+        q[j], v[j] = w.q[j], w.v[j]
 
 
 @inlined

@@ -16,16 +16,7 @@ from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_kinematics
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorldView, open_world
 from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
 from dynenvs.simulation.timestep import free_motion
@@ -53,60 +44,43 @@ POINT = record_type(
 
 
 @kernel
-def _coast(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    x: Floats,
-    tau: Floats,
-    change: float,
-    at: int,
-    steps: int,
-) -> None:
+def _coast(w: WorldView, x: Floats, tau: Floats, change: float, at: int, steps: int) -> None:
     """Move on from x under tau, held, where entry `at` of (x, tau) is increased by `change`."""
     for j in range(2):
-        s.q[j], s.v[j], w.tau[j] = x[j], x[2 + j], tau[j]
+        w.q[j], w.v[j], w.tau[j] = x[j], x[2 + j], tau[j]
         if at == j:
-            s.q[j] += change
+            w.q[j] += change
         elif at == 2 + j:
-            s.v[j] += change
+            w.v[j] += change
         elif at == 4 + j:
             w.tau[j] += change
     for _ in range(steps):
-        update_kinematics(m, s, w)
-        free_motion(m, s, w, w.tau, STEP)
+        update_kinematics(w)
+        free_motion(w, w.tau, STEP)
         for j in range(2):
-            s.v[j] = w.v_free[j]
-            s.q[j] += STEP * s.v[j]
+            w.v[j] = w.v_free[j]
+            w.q[j] += STEP * w.v[j]
 
 
 @kernel
-def advance(
-    packed: Bytes, row: Bytes, buffer: Bytes, x: Floats, tau: Floats, steps: int, out: Floats
-) -> None:
+def advance(w: WorldView, x: Floats, tau: Floats, steps: int, out: Floats) -> None:
     """State after `steps` physics steps into `out`."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    _coast(m, s, w, x, tau, 0.0, -1, steps)
+    _coast(w, x, tau, 0.0, -1, steps)
     for j in range(2):
-        out[j], out[2 + j] = s.q[j], s.v[j]
+        out[j], out[2 + j] = w.q[j], w.v[j]
 
 
 @kernel
-def differentiate(
-    packed: Bytes, row: Bytes, buffer: Bytes, x: Floats, tau: Floats, steps: int, out: Floats
-) -> None:
+def differentiate(w: WorldView, x: Floats, tau: Floats, steps: int, out: Floats) -> None:
     """Derivatives of `advance` by (x, tau) into `out`, shape (4, 6): central differences."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     for at in range(6):
-        _coast(m, s, w, x, tau, DIFFERENCE, at, steps)
+        _coast(w, x, tau, DIFFERENCE, at, steps)
         for j in range(2):
-            out[j, at], out[2 + j, at] = s.q[j], s.v[j]
-        _coast(m, s, w, x, tau, -DIFFERENCE, at, steps)
+            out[j, at], out[2 + j, at] = w.q[j], w.v[j]
+        _coast(w, x, tau, -DIFFERENCE, at, steps)
         for j in range(2):
-            out[j, at] = (out[j, at] - s.q[j]) / (2.0 * DIFFERENCE)
-            out[2 + j, at] = (out[2 + j, at] - s.v[j]) / (2.0 * DIFFERENCE)
+            out[j, at] = (out[j, at] - w.q[j]) / (2.0 * DIFFERENCE)
+            out[2 + j, at] = (out[2 + j, at] - w.v[j]) / (2.0 * DIFFERENCE)
 
 
 class Plant:
@@ -118,8 +92,7 @@ class Plant:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._row = model.states(1).view(np.uint8)
-        self._buffer = model.workspace()
+        self._world = open_world(model.packed, model.at_rest.copy(), model.workspace())
         self._tau = np.zeros(2)
 
     def advance(self, x: Floats, torques: Any, steps: int = STEPS) -> Floats:
@@ -132,14 +105,14 @@ class Plant:
         """
         self._tau[self.model.actuated] = torques
         out = np.empty(4)
-        advance(self.model.packed, self._row, self._buffer, x, self._tau, steps, out)
+        advance(self._world, x, self._tau, steps, out)
         return out
 
     def linearise(self, x: Floats, torques: Any) -> tuple[Floats, Floats]:
         """Derivatives of a control period's motion by state, (4, 4), and torques, (4, nu)."""
         self._tau[self.model.actuated] = torques
         out = np.empty((4, 6))
-        differentiate(self.model.packed, self._row, self._buffer, x, self._tau, STEPS, out)
+        differentiate(self._world, x, self._tau, STEPS, out)
         return out[:, :4].copy(), out[:, 4 + self.model.actuated]
 
 

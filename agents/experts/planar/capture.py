@@ -21,7 +21,7 @@ from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.state import mass_entry
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Records, WorldView
 
 GRAVITY = 9.81  # [m/s^2]
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
@@ -31,17 +31,17 @@ GATHERING = 0.25  # speed above the present one that steps are planned for, to t
 
 
 @inlined
-def find_capture(m: ModelView, s: StateView, w: WorkspaceView, p: Any) -> None:
+def find_capture(w: WorldView, p: Any) -> None:
     """The capture point, ahead of the hip, and the pendulum's speed; needs the mass matrix."""
     whole = w.body[1]
-    center, height = whole.hc[0] / whole.mc - s.q[0], max(whole.hc[2] / whole.mc, LEAST_HEIGHT)
+    center, height = whole.hc[0] / whole.mc - w.q[0], max(whole.hc[2] / whole.mc, LEAST_HEIGHT)
     x = z = turn = 0.0
-    for j in range(m.header[0].nv):
-        x += mass_entry(w, j, 0) * s.v[j]
-        z += mass_entry(w, j, 1) * s.v[j]
-        turn += mass_entry(w, j, ROOT) * s.v[j]
+    for j in range(w.header[0].nv):
+        x += mass_entry(w, j, 0) * w.v[j]
+        z += mass_entry(w, j, 1) * w.v[j]
+        turn += mass_entry(w, j, ROOT) * w.v[j]
     p.omega = math.sqrt(GRAVITY / height)
-    p.drift = (turn + s.q[1] * x + center * z) / (whole.mc * height)
+    p.drift = (turn + w.q[1] * x + center * z) / (whole.mc * height)
     p.capture = center + p.drift / p.omega
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from dynenvs.agents.experts.planar.limb import lowest, move_leg, place_leg
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView
+from dynenvs.memory.layout import Floats, Records, StateView
 
 # Standard deviations of observations
 JOINT, HEIGHT = 0.006, 0.01  # [rad], [m]
@@ -23,27 +23,25 @@ REST, TURNS = 0.03, 0.1  # of a standing foot's velocity [m/s] and of its turnin
 
 
 @inlined
-def read_observation(
-    m: ModelView, s: StateView, g: Any, p: Any, legs: Records, row: Floats
-) -> None:
+def read_observation(w: StateView, g: Any, p: Any, legs: Records, row: Floats) -> None:
     """State, with x = 0, clock, command, contacts; blended with what was foreseen."""
-    nq, nv, root = m.header[0].nq, m.header[0].nv, g.root
-    s.q[0], s.q[1] = 0.0, row[0]
+    nq, nv, root = w.header[0].nq, w.header[0].nv, g.root
+    w.q[0], w.q[1] = 0.0, row[0]
     at = 1 - root
     for i in range(root, nq):
-        s.q[i] = row[at + i]
+        w.q[i] = row[at + i]
     at += nq
     for i in range(ROOT):
-        s.v[i] = row[at + i]
+        w.v[i] = row[at + i]
     at += ROOT - root
     for i in range(root, nv):
-        s.v[i] = row[at + i]
+        w.v[i] = row[at + i]
     at += nv
     turn = math.atan2(row[at], row[at + 1]) / (2.0 * math.pi)
     p.phase, p.command = turn - math.floor(turn), row[at + 2]
     at += 3
     if root > ROOT:
-        s.q[ROOT], s.v[ROOT] = row[at], row[at + 1]
+        w.q[ROOT], w.v[ROOT] = row[at], row[at + 1]
         at += 2
     at_memory = g.seen + 1 + nq + nv
     p.ahead = p.faster = 0.0
@@ -65,15 +63,15 @@ def read_observation(
         at += 1
         for i in range(1, nq):
             near = HEIGHT if i < ROOT else JOINT
-            s.q[i] = _blend(row[at + i], s.q[i], g.trust_q, near)
+            w.q[i] = _blend(row[at + i], w.q[i], g.trust_q, near)
         at += nq
         for i in range(nv):
             near, trust = (SPEED, g.trust_root) if i < ROOT else (JOINT_SPEED, g.trust_v)
             if i == ROOT and root > ROOT:
                 near, trust = TURN, g.trust_root
-            s.v[i] = _blend(row[at + i], s.v[i], trust, near)
-    p.pitch = s.q[ROOT] if root > ROOT else 0.0
-    p.turn = s.v[ROOT] if root > ROOT else 0.0
+            w.v[i] = _blend(row[at + i], w.v[i], trust, near)
+    p.pitch = w.q[ROOT] if root > ROOT else 0.0
+    p.turn = w.v[ROOT] if root > ROOT else 0.0
 
 
 @inlined
@@ -84,38 +82,38 @@ def _blend(foreseen: float, seen: float, trust: float, deviation: float) -> floa
 
 
 @inlined
-def stand_on_feet(s: StateView, g: Any, p: Any, legs: Records) -> None:
+def stand_on_feet(w: StateView, g: Any, p: Any, legs: Records) -> None:
     """Height and velocity of the hip from the standing legs, the rates of whose joints follow."""
     weight = 1.0 / (HEIGHT * HEIGHT)
-    total = weight * s.q[1]
+    total = weight * w.q[1]
     for leg in range(g.legs):
         one = legs[leg]
-        place_leg(s, g, p, leg, one)
+        place_leg(w, g, p, leg, one)
         if one.stands:
             part = one.share / (g.leg_height * g.leg_height)
-            total -= part * lowest(s, g, p, leg)
+            total -= part * lowest(w, g, p, leg)
             weight += part
-    s.q[1] = total / weight
+    w.q[1] = total / weight
     weight = 1.0 / (SPEED * SPEED)
-    x, z = weight * s.v[0], weight * s.v[1]
+    x, z = weight * w.v[0], weight * w.v[1]
     whole = weight
     for leg in range(g.legs):
         one = legs[leg]
-        move_leg(s, g, p, leg, one)
+        move_leg(w, g, p, leg, one)
         if one.stands:
             part = one.share / (g.leg_speed * g.leg_speed)
-            x += part * (s.v[0] - one.speed[0])
-            z += part * (s.v[1] - one.speed[1])
+            x += part * (w.v[0] - one.speed[0])
+            z += part * (w.v[1] - one.speed[1])
             whole += part
-    s.v[0], s.v[1] = x / whole, z / whole
+    w.v[0], w.v[1] = x / whole, z / whole
     for leg in range(g.legs):
         if legs[leg].stands:
-            _rest(s, g, p, leg, legs[leg])
-        move_leg(s, g, p, leg, legs[leg])
+            _rest(w, g, p, leg, legs[leg])
+        move_leg(w, g, p, leg, legs[leg])
 
 
 @inlined
-def _rest(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+def _rest(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
     """Joint rates of a leg whose foot does not move, near those that are observed.
 
     Least squares, one constraint after the other, each with its own standard deviation; the
@@ -129,14 +127,14 @@ def _rest(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
     variance = JOINT_SPEED * JOINT_SPEED
     # Covariance: xx, xy, xz, yy, yz, zz
     P = (variance, 0.0, 0.0, variance, 0.0, variance)
-    v = (s.v[at], s.v[at + 1], s.v[at + 2])
+    v = (w.v[at], w.v[at + 1], w.v[at + 2])
     turn = p.turn
-    base_x, base_z = s.v[0] + turn * (one.hip[1] + a0), s.v[1] - turn * one.hip[0] + turn * a1
+    base_x, base_z = w.v[0] + turn * (one.hip[1] + a0), w.v[1] - turn * one.hip[0] + turn * a1
     P, v = _constrain(P, v, (a0, b0, c0), -base_x, REST)
     P, v = _constrain(P, v, (a1, b1, c1), -base_z, REST)
     if g.radius == 0.0 and not one.rolls:  # a sole lies flat; a sphere may roll
         P, v = _constrain(P, v, (1.0, 1.0, 1.0), -turn, TURNS)
-    s.v[at], s.v[at + 1], s.v[at + 2] = v
+    w.v[at], w.v[at + 1], w.v[at + 2] = v
 
 
 @inlined

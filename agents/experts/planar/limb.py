@@ -14,12 +14,12 @@ from dynenvs.memory.layout import StateView
 
 
 @inlined
-def place_leg(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+def place_leg(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
     """Links, point and tilt of a leg, from the positions."""
     at = g.root + 3 * leg
-    q1 = p.pitch + s.q[at]
-    q2 = q1 + s.q[at + 1]
-    q3 = q2 + s.q[at + 2]
+    q1 = p.pitch + w.q[at]
+    q2 = q1 + w.q[at + 1]
+    q3 = q2 + w.q[at + 2]
     one.hip[0], one.hip[1] = g.hips[leg] * math.cos(p.pitch), -g.hips[leg] * math.sin(p.pitch)
     one.thigh[0], one.thigh[1] = -g.thigh * math.sin(q1), -g.thigh * math.cos(q1)
     one.shank[0], one.shank[1] = -g.shank * math.sin(q2), -g.shank * math.cos(q2)
@@ -33,30 +33,30 @@ def place_leg(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
 
 
 @inlined
-def lowest(s: StateView, g: Any, p: Any, leg: int) -> float:
+def lowest(w: StateView, g: Any, p: Any, leg: int) -> float:
     """Height of the sole's lowest end from the root's origin [m]."""
     at = g.root + 3 * leg
-    q1 = p.pitch + s.q[at]
-    q2 = q1 + s.q[at + 1]
-    q3 = q2 + s.q[at + 2]
+    q1 = p.pitch + w.q[at]
+    q2 = q1 + w.q[at + 1]
+    q3 = q2 + w.q[at + 2]
     c, d = math.cos(q3), math.sin(q3)
     ankle = -g.hips[leg] * math.sin(p.pitch) - g.thigh * math.cos(q1) - g.shank * math.cos(q2)
     return ankle + min(g.sole * c - g.heel * d, g.sole * c - g.toe * d) - g.radius
 
 
 @inlined
-def move_leg(s: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+def move_leg(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
     """Rates of its links and velocity of its point, from the velocities; `place_leg` before."""
     at = g.root + 3 * leg
-    one.rates[0] = p.turn + s.v[at]
-    one.rates[1] = one.rates[0] + s.v[at + 1]
-    one.rates[2] = one.rates[1] + s.v[at + 2]
+    one.rates[0] = p.turn + w.v[at]
+    one.rates[1] = one.rates[0] + w.v[at + 1]
+    one.rates[2] = one.rates[1] + w.v[at + 2]
     a, b, c = one.rates[0], one.rates[1], one.rates[2]
     one.speed[0] = (
-        s.v[0] + p.turn * one.hip[1] + a * one.thigh[1] + b * one.shank[1] + c * one.foot[1]
+        w.v[0] + p.turn * one.hip[1] + a * one.thigh[1] + b * one.shank[1] + c * one.foot[1]
     )
     one.speed[1] = (
-        s.v[1] - p.turn * one.hip[0] - a * one.thigh[0] - b * one.shank[0] - c * one.foot[0]
+        w.v[1] - p.turn * one.hip[0] - a * one.thigh[0] - b * one.shank[0] - c * one.foot[0]
     )
 
 

@@ -18,7 +18,7 @@ STOPPING = 40.0  # rate at which a standing foot's point is brought to rest [1/s
 
 
 @inlined
-def move_foot(s: StateView, g: Any, p: Any, one: Any) -> None:
+def move_foot(w: StateView, g: Any, p: Any, one: Any) -> None:
     """Desired acceleration of a foot's point, and of its turning."""
     k, before, after = g.swing_rate, g.lag * p.rate, g.lookahead * p.rate
     length = p.pace / p.rate
@@ -28,7 +28,7 @@ def move_foot(s: StateView, g: Any, p: Any, one: Any) -> None:
     one.goal[2] = r2 + 2.0 * k * (r1 - one.rates[2]) + k * k * (r0 - one.tilt)
     swing = 1.0 - g.duty
     since = one.phase - g.duty
-    height = s.q[1] + one.place[1]
+    height = w.q[1] + one.place[1]
     if one.stands:
         one.goal[0], one.goal[1] = -STOPPING * one.speed[0], -STOPPING * one.speed[1]
     elif since < 0.0:  # late: it looks for the ground

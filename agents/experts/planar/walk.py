@@ -42,7 +42,8 @@ from dynenvs.memory.layout import (
     ModelView,
     Records,
     StateView,
-    WorkspaceView,
+    WorkView,
+    WorldView,
 )
 from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
@@ -77,82 +78,80 @@ def act(
     table: of no use; the other arguments, and what it returns, are those of every expert
     (`BatchController`).
     """
-    m, s, w, v_des, room = open_memory(memory[thread])
+    w, v_des, room = open_memory(memory[thread])
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     g, p = constants[0], plan[0]
     a = v_des  # desired accelerations, shape (nv,)
-    nu = m.header[0].nv - g.root
+    nu = w.header[0].nv - g.root
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        read_observation(m, s, g, p, legs, observations[i])
-        p.pace = min(max(s.v[0], -FOLLOWING), p.command + FOLLOWING)
+        read_observation(w, g, p, legs, observations[i])
+        p.pace = min(max(w.v[0], -FOLLOWING), p.command + FOLLOWING)
         decide_stance(g, p, legs)
         for leg in range(g.legs):
             _set_point(g, legs[leg])
-        stand_on_feet(s, g, p, legs)
-        p.pace = min(max(s.v[0], -FOLLOWING), p.command + FOLLOWING)
+        stand_on_feet(w, g, p, legs)
+        p.pace = min(max(w.v[0], -FOLLOWING), p.command + FOLLOWING)
         if g.balances:
-            _plan(m, s, w, g, p, legs)
-        _move_trunk(s, g, p, legs)
+            _plan(w, g, p, legs)
+        _move_trunk(w, g, p, legs)
         for leg in range(g.legs):
-            move_foot(s, g, p, legs[leg])
+            move_foot(w, g, p, legs[leg])
         if g.balances:
-            _balance(m, s, w, g, p, legs, a)
-        _set_accelerations(m, s, g, p, legs, a)
-        _remember(m, s, g, actions[i])
-        _look_ahead(m, s, w, g, p, legs, a)
-        _set_accelerations(m, s, g, p, legs, a)
-        _ask_ground(m, w, g, p, a)
+            _balance(w, g, p, legs, a)
+        _set_accelerations(w, g, p, legs, a)
+        _remember(w, g, actions[i])
+        _look_ahead(w, g, p, legs, a)
+        _set_accelerations(w, g, p, legs, a)
+        _ask_ground(w, g, p, a)
         _yield_trunk(g, p)
         if g.balances:
-            _balance(m, s, w, g, p, legs, a)
-        _set_accelerations(m, s, g, p, legs, a)
-        _ask_ground(m, w, g, p, a)
+            _balance(w, g, p, legs, a)
+        _set_accelerations(w, g, p, legs, a)
+        _ask_ground(w, g, p, a)
         if g.root > ROOT:
             p.inertia = mass_entry(w, ROOT, ROOT)
             level_force(g, p, legs)
         else:
             share_force(g, p, legs)
-        _set_torques(m, w, g, legs, a)
-        put_actions(m, w, g.root, actions[i, :nu])
-        _foresee(m, g, p, legs, a, actions[i])
+        _set_torques(w, g, legs, a)
+        put_actions(w, g.root, actions[i, :nu])
+        _foresee(w, g, p, legs, a, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
 
 
 @inlined
-def _plan(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records) -> None:
+def _plan(w: WorldView, g: Any, p: Any, legs: Records) -> None:
     """Where to step, and where soles push, for balance."""
-    update_poses(m, s.q, w.pose)
-    equations_of_motion(m, s, w, s.v, g.period, w.M)
-    find_capture(m, s, w, p)
+    update_poses(w, w.q, w.pose)
+    equations_of_motion(w, w.v, g.period, w.M)
+    find_capture(w, p)
     plan_step(g, p, legs)
     press_soles(g, p, legs)
     for leg in range(g.legs):
-        place_leg(s, g, p, leg, legs[leg])
-        move_leg(s, g, p, leg, legs[leg])
+        place_leg(w, g, p, leg, legs[leg])
+        move_leg(w, g, p, leg, legs[leg])
 
 
 @inlined
-def _look_ahead(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, a: Floats
-) -> None:
+def _look_ahead(w: WorldView, g: Any, p: Any, legs: Records, a: Floats) -> None:
     """The state in the middle of the period, and its equations of motion.
 
     Torques act for the whole of it: inertia and bias at its start alone would lag behind.
     """
-    p.pressure -= g.lookahead * s.v[0]
-    for j in range(m.header[0].nv):
-        s.q[j] += g.lookahead * s.v[j]
-        s.v[j] += g.lookahead * a[j]
+    p.pressure -= g.lookahead * w.v[0]
+    for j in range(w.header[0].nv):
+        w.q[j] += g.lookahead * w.v[j]
+        w.v[j] += g.lookahead * a[j]
     if g.root > ROOT:
-        p.pitch, p.turn = s.q[ROOT], s.v[ROOT]
+        p.pitch, p.turn = w.q[ROOT], w.v[ROOT]
     for leg in range(g.legs):
-        place_leg(s, g, p, leg, legs[leg])
-        move_leg(s, g, p, leg, legs[leg])
-    update_poses(m, s.q, w.pose)
-    equations_of_motion(m, s, w, s.v, g.period - g.lookahead, w.M)
+        place_leg(w, g, p, leg, legs[leg])
+        move_leg(w, g, p, leg, legs[leg])
+    update_poses(w, w.q, w.pose)
+    equations_of_motion(w, w.v, g.period - g.lookahead, w.M)
 
 
 @inlined
@@ -167,16 +166,16 @@ def _set_point(g: Any, one: Any) -> None:
 
 
 @inlined
-def _move_trunk(s: StateView, g: Any, p: Any, legs: Records) -> None:
+def _move_trunk(w: StateView, g: Any, p: Any, legs: Records) -> None:
     """Its desired accelerations."""
     speed = min(p.command, _reachable_speed(g, p, legs))
-    ax = g.speed_rate * (speed - s.v[0])
-    most = g.acceleration + g.speed_rate * max(-s.v[0], 0.0)
+    ax = g.speed_rate * (speed - w.v[0])
+    most = g.acceleration + g.speed_rate * max(-w.v[0], 0.0)
     p.ax = min(max(ax, -BRAKING), min(most, BRAKING))
     k = g.height_rate
     length = 2.0 * p.way if g.balances else p.pace / p.rate
-    height = min(hip_height(g, length), _reachable_height(s, g, legs))
-    az = k * k * (height - s.q[1]) - 2.0 * k * s.v[1]
+    height = min(hip_height(g, length), _reachable_height(w, g, legs))
+    az = k * k * (height - w.q[1]) - 2.0 * k * w.v[1]
     p.az = min(max(az, -STRONGEST), STRONGEST)
     k = g.tilt_rate
     p.alpha = min(max(-k * k * p.pitch - 2.0 * k * p.turn, -TIPPING), TIPPING)
@@ -199,7 +198,7 @@ def _reachable_speed(g: Any, p: Any, legs: Records) -> float:
 
 
 @inlined
-def _reachable_height(s: StateView, g: Any, legs: Records) -> float:
+def _reachable_height(w: StateView, g: Any, legs: Records) -> float:
     """Height of the hip at which no standing leg is straight, given where its ankle is [m]."""
     highest = math.inf
     for leg in range(g.legs):
@@ -207,14 +206,12 @@ def _reachable_height(s: StateView, g: Any, legs: Records) -> float:
         if one.stands:
             x, z = one.thigh[0] + one.shank[0], one.thigh[1] + one.shank[1]
             room = math.sqrt(max(g.longest * g.longest - x * x, 0.0)) + z
-            highest = min(highest, s.q[1] + room + UNLOADED * (1.0 - one.share))
+            highest = min(highest, w.q[1] + room + UNLOADED * (1.0 - one.share))
     return highest
 
 
 @kernel
-def _set_accelerations(
-    m: ModelView, s: StateView, g: Any, p: Any, legs: Records, a: Floats
-) -> None:
+def _set_accelerations(w: StateView, g: Any, p: Any, legs: Records, a: Floats) -> None:
     """Of the root and of all joints, for the goals of trunk and feet."""
     a[0], a[1] = p.ax, p.az
     if g.root > ROOT:
@@ -224,42 +221,40 @@ def _set_accelerations(
         x, y, z = joint_accelerations(g, p, one, one.goal[0], one.goal[1], one.goal[2])
         a[at], a[at + 1], a[at + 2] = x, y, z
         if one.stands == 0:
-            _mind_stops(m, s, at, a)
+            _mind_stops(w, at, a)
 
 
 @inlined
-def _mind_stops(m: ModelView, s: StateView, at: int, a: Floats) -> None:
+def _mind_stops(w: StateView, at: int, a: Floats) -> None:
     """Bounds on a leg's accelerations with which no joint runs into its stop."""
     k = STOP_RATE
     for j in range(at, at + JOINTS):
-        least = k * k * (m.dofs[j].lower + MARGIN - s.q[j]) - 2.0 * k * s.v[j]
-        most = k * k * (m.dofs[j].upper - MARGIN - s.q[j]) - 2.0 * k * s.v[j]
+        least = k * k * (w.dofs[j].lower + MARGIN - w.q[j]) - 2.0 * k * w.v[j]
+        most = k * k * (w.dofs[j].upper - MARGIN - w.q[j]) - 2.0 * k * w.v[j]
         a[j] = max(min(a[j], most), least)
 
 
 @kernel
-def _ask_ground(m: ModelView, w: WorkspaceView, g: Any, p: Any, a: Floats) -> None:
+def _ask_ground(w: WorkView, g: Any, p: Any, a: Floats) -> None:
     """What the ground is to give: the root's rows of M a + h."""
     for r in range(g.root):
         total = w.bias[r]
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             total += mass_entry(w, j, r) * a[j]
         p.force[r] = total
 
 
 @inlined
-def _balance(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, a: Floats
-) -> None:
+def _balance(w: WorldView, g: Any, p: Any, legs: Records, a: Floats) -> None:
     """The hip's forward acceleration for which the ground need only push where it should."""
     p.ax = 0.0
-    _set_accelerations(m, s, g, p, legs, a)
-    _ask_ground(m, w, g, p, a)
-    rest = p.force[ROOT] + s.q[1] * p.force[0] + p.pressure * p.force[1]
+    _set_accelerations(w, g, p, legs, a)
+    _ask_ground(w, g, p, a)
+    rest = p.force[ROOT] + w.q[1] * p.force[0] + p.pressure * p.force[1]
     p.ax = 1.0
-    _set_accelerations(m, s, g, p, legs, a)
-    _ask_ground(m, w, g, p, a)
-    gained = p.force[ROOT] + s.q[1] * p.force[0] + p.pressure * p.force[1] - rest
+    _set_accelerations(w, g, p, legs, a)
+    _ask_ground(w, g, p, a)
+    gained = p.force[ROOT] + w.q[1] * p.force[0] + p.pressure * p.force[1] - rest
     p.ax = min(max(-rest / max(gained, 1.0), -BALANCING), BALANCING)
 
 
@@ -275,9 +270,9 @@ def _yield_trunk(g: Any, p: Any) -> None:
 
 
 @inlined
-def _set_torques(m: ModelView, w: WorkspaceView, g: Any, legs: Records, a: Floats) -> None:
+def _set_torques(w: WorkView, g: Any, legs: Records, a: Floats) -> None:
     """tau = M a + h - J^T f, into `w.tau`."""
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     for i in range(g.root, nv):
         total = w.bias[i]
         for j in range(nv):
@@ -292,21 +287,21 @@ def _set_torques(m: ModelView, w: WorkspaceView, g: Any, legs: Records, a: Float
 
 
 @inlined
-def _remember(m: ModelView, s: StateView, g: Any, row: Floats) -> None:
+def _remember(w: StateView, g: Any, row: Floats) -> None:
     """The state and where it goes by itself, behind the actions."""
-    nq, nv, h = m.header[0].nq, m.header[0].nv, g.period
+    nq, nv, h = w.header[0].nq, w.header[0].nv, g.period
     at = nv - g.root
     row[at] = 1.0
     at += 1
     for i in range(nv):
-        row[at + i] = s.q[i] + h * s.v[i]
-        row[at + nq + i] = s.v[i]
+        row[at + i] = w.q[i] + h * w.v[i]
+        row[at + nq + i] = w.v[i]
 
 
 @inlined
-def _foresee(m: ModelView, g: Any, p: Any, legs: Records, a: Floats, row: Floats) -> None:
+def _foresee(w: ModelView, g: Any, p: Any, legs: Records, a: Floats, row: Floats) -> None:
     """What accelerations change of it by the next call; for balance the clock, and who stands."""
-    nq, nv, h = m.header[0].nq, m.header[0].nv, g.period
+    nq, nv, h = w.header[0].nq, w.header[0].nv, g.period
     at = nv - g.root + 1
     for i in range(nv):
         row[at + i] += h * (0.5 * h + g.lag) * a[i]

@@ -12,15 +12,15 @@ from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate, rotate_quaternion
-from dynenvs.memory.layout import ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Records, WorldView
 
 HEIGHT, TILT = 0.01, 0.03  # standard deviations, observed: of the base's height [m] and tilt [rad]
 FOOT = 0.003  # of a foot's height below the base, which the joint angles tell [m]
 
 
 @kernel
-def stand_on_feet(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -> bool:
-    """Put right height and tilt of the base in `s.q`; whether a foot carries.  Needs the poses."""
+def stand_on_feet(w: WorldView, legs: Records) -> bool:
+    """Put right height and tilt of the base in `w.q`; whether a foot carries.  Needs the poses."""
     # Normal equations of the corrections (up, roll, pitch): foot f rises by (1, y_f, -x_f) of them
     c00, c11, c22 = 1.0 / HEIGHT**2, 1.0 / TILT**2, 1.0 / TILT**2
     c01 = c02 = c12 = d0 = d1 = d2 = 0.0
@@ -30,7 +30,7 @@ def stand_on_feet(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -
         one = legs[leg]
         if one.touches:
             found = True
-            feature, pose = m.features[one.feature], w.pose[one.body]
+            feature, pose = w.features[one.feature], w.pose[one.body]
             x, y, z = rotate(pose.R, feature.center)
             x, y = x + pose.p[0] - base[0], y + pose.p[1] - base[1]
             gap = z + pose.p[2] - feature.radius
@@ -46,40 +46,40 @@ def stand_on_feet(m: ModelView, s: StateView, w: WorkspaceView, legs: Records) -
         f = c12 / c11
         pitch = (d2 - f * d1) / (c22 - f * c12)
         roll = (d1 - c12 * pitch) / c11
-        s.q[2] += (d0 - c01 * roll - c02 * pitch) / c00
+        w.q[2] += (d0 - c01 * roll - c02 * pitch) / c00
         R = w.pose[BASE].R  # a turn in the base's own axes
         for k in range(4):
-            w.q_new[k] = s.q[3 + k]
+            w.q_new[k] = w.q[3 + k]
         rotate_quaternion(
             w.q_new[0:4],
             R[0, 0] * roll + R[1, 0] * pitch,
             R[0, 1] * roll + R[1, 1] * pitch,
             R[0, 2] * roll + R[1, 2] * pitch,
-            s.q[3:TURN],
+            w.q[3:TURN],
         )
     return found
 
 
 @inlined
-def rest_feet(s: StateView, w: WorkspaceView, legs: Records) -> None:
+def rest_feet(w: WorldView, legs: Records) -> None:
     """Joint velocities with which standing feet do not move, for the base's.  Needs `reach`."""
     R = w.pose[BASE].R
-    wx = R[0, 0] * s.v[3] + R[0, 1] * s.v[4] + R[0, 2] * s.v[5]
-    wy = R[1, 0] * s.v[3] + R[1, 1] * s.v[4] + R[1, 2] * s.v[5]
-    wz = R[2, 0] * s.v[3] + R[2, 1] * s.v[4] + R[2, 2] * s.v[5]
+    wx = R[0, 0] * w.v[3] + R[0, 1] * w.v[4] + R[0, 2] * w.v[5]
+    wy = R[1, 0] * w.v[3] + R[1, 1] * w.v[4] + R[1, 2] * w.v[5]
+    wz = R[2, 0] * w.v[3] + R[2, 1] * w.v[4] + R[2, 2] * w.v[5]
     for leg in range(LEGS):
         one = legs[leg]
         r, J, at = one.arm, one.jacobian, ROOT + JOINTS * leg
-        x = s.v[0] + wy * r[2] - wz * r[1]
-        y = s.v[1] + wz * r[0] - wx * r[2]
-        z = s.v[2] + wx * r[1] - wy * r[0]
+        x = w.v[0] + wy * r[2] - wz * r[1]
+        y = w.v[1] + wz * r[0] - wx * r[2]
+        z = w.v[2] + wx * r[1] - wy * r[0]
         if one.rests:
             for k in range(JOINTS):
                 row = one.inverse[k]
-                s.v[at + k] = -(row[0] * x + row[1] * y + row[2] * z)
+                w.v[at + k] = -(row[0] * x + row[1] * y + row[2] * z)
             one.velocity[0] = one.velocity[1] = one.velocity[2] = 0.0
         else:
-            a, b, c = s.v[at], s.v[at + 1], s.v[at + 2]
+            a, b, c = w.v[at], w.v[at + 1], w.v[at + 2]
             one.velocity[0] = x + J[0, 0] * a + J[0, 1] * b + J[0, 2] * c
             one.velocity[1] = y + J[1, 0] * a + J[1, 1] * b + J[1, 2] * c
             one.velocity[2] = z + J[2, 0] * a + J[2, 1] * b + J[2, 2] * c

@@ -29,7 +29,7 @@ from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, Records, StateView, WorldView
 
 STEPS = 30  # of Newton's method
 HALVINGS = 12  # of a step
@@ -42,21 +42,13 @@ SLOW = 0.3  # joint velocity below which dry friction is opposed in part [rad/s]
 
 
 @kernel
-def track(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    p: Any,
-    legs: Records,
-    d: Any,
-) -> bool:
+def track(w: WorldView, g: Any, p: Any, legs: Records, d: Any) -> bool:
     """Torques into `w.tau` for the base's accelerations p.a, p.alpha and the feet's goals.
 
     d: a record of DUAL, scratch.  Needs the legs' Jacobians, the mass matrix and the bias.  Returns
     whether Newton's method came to its end.
     """
-    _set_up(s, w, g, p, legs, d)
+    _set_up(w, g, p, legs, d)
     solved = _distribute(legs, p.friction, d)
     for i in range(ROOT):
         total = 0.0
@@ -76,13 +68,13 @@ def track(
             for j in range(JOINTS):
                 total += mass_entry(w, at + k, at + j) * one.rates[j]
                 total -= one.jacobian[j, k] * one.force[j]
-            v = s.v[at + k] + g.period * one.rates[k]
-            w.tau[at + k] = total + m.dofs[at + k].friction * v / math.sqrt(v * v + SLOW * SLOW)
+            v = w.v[at + k] + g.period * one.rates[k]
+            w.tau[at + k] = total + w.dofs[at + k].friction * v / math.sqrt(v * v + SLOW * SLOW)
     return solved
 
 
 @inlined
-def _set_up(s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, d: Any) -> None:
+def _set_up(w: WorldView, g: Any, p: Any, legs: Records, d: Any) -> None:
     """E, c in d.b, u* in d.u, W; of each foot A, its joints' accelerations, and its price."""
     R = w.pose[BASE].R
     for i in range(ROOT):
@@ -97,7 +89,7 @@ def _set_up(s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, d: An
     for leg in range(LEGS):
         one = legs[leg]
         at = ROOT + JOINTS * leg
-        _bend_leg(s, g, R, one, leg)
+        _bend_leg(w, g, R, one, leg)
         for i in range(ROOT):
             for k in range(JOINTS):
                 d.b[i] += w.M[at + k, i] * one.rates[k]
@@ -117,7 +109,7 @@ def _set_up(s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records, d: An
 
 
 @kernel
-def _bend_leg(s: StateView, g: Any, R: Floats, one: Any, leg: int) -> None:
+def _bend_leg(w: StateView, g: Any, R: Floats, one: Any, leg: int) -> None:
     """Of a foot A, and its joints' accelerations: with the base's zero, and what those give."""
     r, A, at = one.arm, one.effect, ROOT + JOINTS * leg
     for k in range(3):
@@ -128,7 +120,7 @@ def _bend_leg(s: StateView, g: Any, R: Floats, one: Any, leg: int) -> None:
         A[3 + k, 1] = ez * r[0] - ex * r[2]
         A[3 + k, 2] = ex * r[1] - ey * r[0]
     for k in range(JOINTS):
-        one.rates[k] = -s.v[at + k] / g.period
+        one.rates[k] = -w.v[at + k] / g.period
         for j in range(3):
             one.rates[k] += one.inverse[k, j] * one.goal[j] / g.period
         for i in range(ROOT):
@@ -136,16 +128,16 @@ def _bend_leg(s: StateView, g: Any, R: Floats, one: Any, leg: int) -> None:
             for j in range(3):
                 total -= one.inverse[k, j] * A[i, j]
             one.gives[k, i] = total
-            one.rates[k] += total * s.v[i] / g.period
+            one.rates[k] += total * w.v[i] / g.period
 
 
 @inlined
-def bend_legs(s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records) -> None:
+def bend_legs(w: WorldView, g: Any, p: Any, legs: Records) -> None:
     """The joints' accelerations for the base's desired ones, by the Jacobians of now."""
     R = w.pose[BASE].R
     for leg in range(LEGS):
         one = legs[leg]
-        _bend_leg(s, g, R, one, leg)
+        _bend_leg(w, g, R, one, leg)
         for k in range(JOINTS):
             for i in range(3):
                 turn = R[0, i] * p.alpha[0] + R[1, i] * p.alpha[1] + R[2, i] * p.alpha[2]

@@ -13,21 +13,21 @@ from dynenvs.memory.layout import Floats, ModelView, Records
 
 
 @kernel
-def reach(m: ModelView, poses: Records, one: Any, leg: int, least: float) -> None:
+def reach(w: ModelView, poses: Records, one: Any, leg: int, least: float) -> None:
     """A leg's arm, Jacobian and inverse Jacobian where its foot touches, or would touch.
 
     least: determinant of the Jacobian, below which it is kept there [m^3].
     """
     base, pose = poses[BASE].p, poses[one.body]
-    feature, n = m.features[one.feature], one.normal
+    feature, n = w.features[one.feature], one.normal
     x, y, z = rotate(pose.R, feature.center)
     x, y = x + pose.p[0] - feature.radius * n[0], y + pose.p[1] - feature.radius * n[1]
     z = z + pose.p[2] - feature.radius * n[2]
     one.arm[0], one.arm[1], one.arm[2] = x - base[0], y - base[1], z - base[2]
     for joint in range(one.jacobian.shape[1]):
-        body = m.dofs[ROOT + one.jacobian.shape[1] * leg + joint].body
+        body = w.dofs[ROOT + one.jacobian.shape[1] * leg + joint].body
         pivot = poses[body].p
-        a, b, c = rotate(poses[body].R, m.bodies[body].axis)
+        a, b, c = rotate(poses[body].R, w.bodies[body].axis)
         rx, ry, rz = x - pivot[0], y - pivot[1], z - pivot[2]
         one.jacobian[0, joint] = b * rz - c * ry
         one.jacobian[1, joint] = c * rx - a * rz

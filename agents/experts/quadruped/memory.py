@@ -59,8 +59,8 @@ def level(g: Any, o: Floats, old: Any, nu: int) -> None:
 
 
 @kernel
-def recall(g: Any, s: StateView, o: Floats, p: Any, old: Any, new: Any, flags: Floats) -> None:
-    """Blend the velocities in `s.v` with the foretold ones; `p.delay`; new sums.
+def recall(g: Any, w: StateView, o: Floats, p: Any, old: Any, new: Any, flags: Floats) -> None:
+    """Blend the velocities in `w.v` with the foretold ones; `p.delay`; new sums.
 
     flags: of the feet, shape (LEGS,).
     """
@@ -69,7 +69,7 @@ def recall(g: Any, s: StateView, o: Floats, p: Any, old: Any, new: Any, flags: F
     for k in range(3):
         new.up[k] = o[1 + k]
     for j in range(new.seen.shape[0]):
-        new.seen[j] = s.v[j]
+        new.seen[j] = w.v[j]
     p.delay = 0.0
     if old.valid == 0.0:
         return
@@ -78,7 +78,7 @@ def recall(g: Any, s: StateView, o: Floats, p: Any, old: Any, new: Any, flags: F
     for i in range(GROUPS):
         new.square[i], new.product[i] = FADE * old.square[i], FADE * old.product[i]
         new.count[i] = FADE * old.count[i]
-    turn = h * (o[1] * s.v[3] + o[2] * s.v[4] + o[3] * s.v[5])
+    turn = h * (o[1] * w.v[3] + o[2] * w.v[4] + o[3] * w.v[5])
     c, d = math.cos(turn), math.sin(turn)
     for j in range(new.seen.shape[0]):
         first, second = h * old.asked[0, j], h * old.asked[1, j]
@@ -97,14 +97,14 @@ def recall(g: Any, s: StateView, o: Floats, p: Any, old: Any, new: Any, flags: F
             if flags[leg] > 0.5 or old.swung[0, leg] * old.swung[1, leg] == 0.0:
                 continue
             x = second - first
-            new.late += x * (s.v[j] - old.seen[j] - first)
+            new.late += x * (w.v[j] - old.seen[j] - first)
             new.sure += x * x
-        error = min(max(s.v[j] - seen, -FASTEST), FASTEST)
+        error = min(max(w.v[j] - seen, -FASTEST), FASTEST)
         new.missed[j] = error
         new.square[group] += error * error
         new.product[group] += error * old.missed[j]
         new.count[group] += 1.0
-        s.v[j] = known + _gain(old, group) * (s.v[j] - known)
+        w.v[j] = known + _gain(old, group) * (w.v[j] - known)
 
 
 @inlined
@@ -118,10 +118,10 @@ def _gain(old: Any, group: int) -> float:
 
 
 @inlined
-def remember(s: StateView, new: Any) -> None:
+def remember(w: StateView, new: Any) -> None:
     """The estimate of the velocities."""
     for j in range(new.seen.shape[0]):
-        new.velocity[j] = s.v[j]
+        new.velocity[j] = w.v[j]
 
 
 @inlined

@@ -27,7 +27,7 @@ CLEAR = 0.015  # ground this much higher than the foothold is in the way of comi
 
 
 @kernel
-def estimate_terrain(m: ModelView, g: Any, o: Floats, one: Any, base: float) -> None:
+def estimate_terrain(w: ModelView, g: Any, o: Floats, one: Any, base: float) -> None:
     """Ground below a foot: its normal, and how far the foot is from it.
 
     `one.point` holds the foot's centre and becomes the point that touches.
@@ -42,7 +42,7 @@ def estimate_terrain(m: ModelView, g: Any, o: Floats, one: Any, base: float) -> 
     length = math.sqrt(1.0 + dx * dx + dy * dy)
     n = one.normal
     n[0], n[1], n[2] = -dx / length, -dy / length, 1.0 / length
-    feature = m.features[one.feature]
+    feature = w.features[one.feature]
     gap = (one.point[2] - base - ground) * n[2] - feature.radius
     one.gap = 0.0 if one.touches else max(gap, UNSEEN)
     for k in range(3):

@@ -57,15 +57,7 @@ from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-)
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records, WorldView
 from dynenvs.memory.views import raw, vector
 from dynenvs.simulation.progress import claim, leave
 
@@ -91,23 +83,23 @@ def act(
     leg_of_feature: leg of each contact feature that is a foot, else a negative number; the other
     arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    m, s, w, _, room = open_memory(memory[thread])
+    w, _, room = open_memory(memory[thread])
     plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
     dual = vector(room, DUAL_AT, 1, DUAL)
     costs = vector(room, COSTS_AT, COSTS, np.float64)
     g, p = constants[0], plan[0]
-    for f in range(m.header[0].npoints):
+    for f in range(w.header[0].npoints):
         if leg_of_feature[f] >= 0:
             one = legs[leg_of_feature[f]]
-            one.feature, one.body = f, m.features[f].body_a
-    missed, nu = 0, m.header[0].nv - ROOT
+            one.feature, one.body = f, w.features[f].body_a
+    missed, nu = 0, w.header[0].nv - ROOT
     size = observations.shape[1] - CARRIED
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         o = observations[i]
         old = vector(raw(o[size:], 8 * CARRIED), 0, 1, MEMO)[0]
         new = vector(raw(actions[i, nu:], 8 * CARRIED), 0, 1, MEMO)[0]
-        _observe(m, s, w, g, o, p, legs, old, new)
+        _observe(w, g, o, p, legs, old, new)
         desired_accelerations(g, p, w.pose[BASE].R)
         choose_friction(g, p, legs)
         choose_pace(g, p, new)
@@ -115,64 +107,54 @@ def act(
         set_places(g, p, legs)
         if g.scan_x > 0:
             choose_footholds(g, o, p, legs, costs)
-        set_goals(g, o, p, legs, s.q[2])
-        _look_ahead(m, s, w, g, p, legs)
-        if not track(m, s, w, g, p, legs, dual[0]):
+        set_goals(g, o, p, legs, w.q[2])
+        _look_ahead(w, g, p, legs)
+        if not track(w, g, p, legs, dual[0]):
             missed += 1
         remember_request(g, dual[0], legs, old, new)
-        put_actions(m, w, ROOT, actions[i, :nu])
+        put_actions(w, ROOT, actions[i, :nu])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return missed
 
 
 @inlined
-def _observe(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    g: Any,
-    o: Floats,
-    p: Any,
-    legs: Records,
-    old: Any,
-    new: Any,
-) -> None:
+def _observe(w: WorldView, g: Any, o: Floats, p: Any, legs: Records, old: Any, new: Any) -> None:
     """The state in a frame on the ground below the base, the standing feet at rest on it."""
-    nu = m.header[0].nv - ROOT
+    nu = w.header[0].nv - ROOT
     flags = o[15 + 2 * nu :]
     level(g, o, old, nu)
-    read_state(m, s, o, p)
-    recall(g, s, o, p, old, new, flags)
+    read_state(w, o, p)
+    recall(g, w, o, p, old, new, flags)
     p.ahead, p.faster = old.ahead, old.faster
     read_clock(g, p)
     read_contacts(g, p, legs, flags)
     p.rise[0] = p.rise[1] = 0.0
     if g.scan_x > 0:
-        s.q[2] = fit_plane(g, o, p)
-    update_poses(m, s.q, w.pose)
-    if g.scan_x == 0 and stand_on_feet(m, s, w, legs):
-        update_poses(m, s.q, w.pose)
+        w.q[2] = fit_plane(g, o, p)
+    update_poses(w, w.q, w.pose)
+    if g.scan_x == 0 and stand_on_feet(w, legs):
+        update_poses(w, w.q, w.pose)
     for again in range(2):
         for leg in range(LEGS):
-            _see_foot(m, s, w, g, o, legs[leg])
-            reach(m, w.pose, legs[leg], leg, g.singular)
+            _see_foot(w, g, o, legs[leg])
+            reach(w, w.pose, legs[leg], leg, g.singular)
         if again == 0:
             share_load(g, p, legs)
-        rest_feet(s, w, legs)
+        rest_feet(w, legs)
         if again == 0:
-            remember(s, new)
+            remember(w, new)
             if p.delay == 0.0:
                 break
-            _foretell(m, s, w, g, p, old)
-    equations_of_motion(m, s, w, s.v, g.period, w.M)
+            _foretell(w, g, p, old)
+    equations_of_motion(w, w.v, g.period, w.M)
     root, origin = w.body[BASE], w.pose[BASE].p
-    p.height = s.q[2]
+    p.height = w.q[2]
     for k in range(3):
         p.center[k] = origin[k] + root.hc[k] / root.mc
-        p.speed[k] = s.v[k]
+        p.speed[k] = w.v[k]
         p.turning[k] = root.v[k]
-    angular_momentum(m, s, w, p)
+    angular_momentum(w, p)
     for pair in range(PAIRS):
         a, b = legs[g.first[pair]].point, legs[g.second[pair]].point
         x, y = a[0] - b[0], a[1] - b[1]
@@ -181,29 +163,29 @@ def _observe(
 
 
 @inlined
-def _foretell(m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, old: Any) -> None:
+def _foretell(w: WorldView, g: Any, p: Any, old: Any) -> None:
     """The state at which torques will act: until then those of the last call do."""
     span, mean = p.delay * g.period, w.v_next
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         change = span * old.asked[0, j]
-        mean[j] = s.v[j] + (1.0 - g.lookahead / g.period) * change
-        s.v[j] += change
-    integrate(m, s.q, mean, span, w.q_new)
-    for i in range(m.header[0].nq):
-        s.q[i] = w.q_new[i]
-    update_poses(m, s.q, w.pose)
+        mean[j] = w.v[j] + (1.0 - g.lookahead / g.period) * change
+        w.v[j] += change
+    integrate(w, w.q, mean, span, w.q_new)
+    for i in range(w.header[0].nq):
+        w.q[i] = w.q_new[i]
+    update_poses(w, w.q, w.pose)
 
 
 @inlined
-def _see_foot(m: ModelView, s: StateView, w: WorkspaceView, g: Any, o: Floats, one: Any) -> None:
+def _see_foot(w: WorldView, g: Any, o: Floats, one: Any) -> None:
     """The point of a foot that touches, or would touch, and the ground below it."""
-    feature = m.features[one.feature]
+    feature = w.features[one.feature]
     pose = w.pose[one.body]
     x, y, z = rotate(pose.R, feature.center)
     one.point[0], one.point[1] = x + pose.p[0], y + pose.p[1]
     one.point[2] = z + pose.p[2]
     if g.scan_x > 0:
-        estimate_terrain(m, g, o, one, s.q[2])
+        estimate_terrain(w, g, o, one, w.q[2])
     else:
         one.normal[0], one.normal[1], one.normal[2] = 0.0, 0.0, 1.0
         one.point[2] -= feature.radius
@@ -211,29 +193,27 @@ def _see_foot(m: ModelView, s: StateView, w: WorkspaceView, g: Any, o: Floats, o
 
 
 @inlined
-def _look_ahead(
-    m: ModelView, s: StateView, w: WorkspaceView, g: Any, p: Any, legs: Records
-) -> None:
+def _look_ahead(w: WorldView, g: Any, p: Any, legs: Records) -> None:
     """Jacobians some time ahead, for the velocities after the control period.
 
     A standing foot's is that of the contact problem, when the last physics step begins; a swinging
     one's is that of the time which the new velocity belongs to.  `w.v_next` is scratch.
     """
     h, mean = g.period, w.v_next
-    bend_legs(s, w, g, p, legs)
+    bend_legs(w, g, p, legs)
     for standing in range(2):
         span = 2.0 * g.lookahead if standing == 1 else 0.5 * h + g.lookahead
         share = 0.5 * (h + 0.5 * h - g.lookahead)  # of the accelerations' time, on average
         share = 0.5 * span if standing == 1 else share
         for k in range(3):
-            mean[k] = s.v[k] + share * p.a[k]
-            mean[3 + k] = s.v[3 + k]
+            mean[k] = w.v[k] + share * p.a[k]
+            mean[3 + k] = w.v[3 + k]
         for leg in range(LEGS):
             for k in range(JOINTS):
                 j = ROOT + JOINTS * leg + k
-                mean[j] = s.v[j] + share * legs[leg].rates[k]
-        integrate(m, s.q, mean, span, w.q_new)
-        update_poses(m, w.q_new, w.pose_new)
+                mean[j] = w.v[j] + share * legs[leg].rates[k]
+        integrate(w, w.q, mean, span, w.q_new)
+        update_poses(w, w.q_new, w.pose_new)
         for leg in range(LEGS):
             if legs[leg].rests == standing:
-                reach(m, w.pose_new, legs[leg], leg, g.singular)
+                reach(w, w.pose_new, legs[leg], leg, g.singular)

@@ -23,18 +23,8 @@ from dynenvs.jit.compiled import apart, kernel
 from dynenvs.kinematics.joints import integrate, joint_axes
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    LoopView,
-    ModelView,
-    WorkspaceView,
-    open_loops,
-    open_model,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, LoopView, WorkView
 from dynenvs.memory.records import FIXED, MIDPOINT
-from dynenvs.model.model import Model
 
 CLOSED = 1e-14  # error that is left alone [m, rad]
 OPEN = 1e-9  # error from which a loop counts as open after them [m, rad]
@@ -50,8 +40,8 @@ DAMPING = 1e-9  # of these, as a share of the largest diagonal entry of K
 BEND = 0.1
 
 
-@apart("int64(uint8[::1], uint8[::1], float64[::1], float64)", "loops", seconds=4)
-def close_loops(packed: Bytes, buffer: Bytes, q: Floats, dt: float) -> int:
+@apart("loops", seconds=4)
+def close_loops(w: WorkView, q: Floats, dt: float) -> int:
     """Close the loops at `w.q_new` and `w.pose_new`, after `hold_loops` of the same step.
 
     q: at the step's start, shape (nq,)
@@ -60,22 +50,21 @@ def close_loops(packed: Bytes, buffer: Bytes, q: Floats, dt: float) -> int:
     opening that is left, and what is returned: CERTIFIED; DEGRADED where a loop that was open at
     the step's start is on its way; or FAILED where one cannot be closed, or only from elsewhere.
     """
-    m = open_model(packed)
-    w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
+    c = w.closure
     answer = w.answer[0]
     if dt > 0.0:
         opened = loop_errors(c.loops, q, w.pose, c.start)
-        if m.header[0].integrator != MIDPOINT:  # in the middle of a step they may be open
+        if w.header[0].integrator != MIDPOINT:  # in the middle of a step they may be open
             answer.opened_before = opened
-        _note_curve(m, w, c, dt)
-    bound = min(max(OPEN, ROUNDING * _size(m, w)), BLURRED)
-    worst = _approach(m, w, c, bound, False, True)
+        _note_curve(w, c, dt)
+    bound = min(max(OPEN, ROUNDING * _size(w)), BLURRED)
+    worst = _approach(w, c, bound, False, True)
     if not worst < bound:
-        for j in range(m.header[0].nv):  # nothing is known of the surface this far away
+        for j in range(w.header[0].nv):  # nothing is known of the surface this far away
             c.curve[j] = 0.0
-        worst = _approach(m, w, c, bound, True, True)
+        worst = _approach(w, c, bound, True, True)
     if not worst < bound:
-        worst = _approach(m, w, c, bound, True, False)
+        worst = _approach(w, c, bound, True, False)
     answer.opened, answer.shut = worst, CERTIFIED
     if not worst < bound:
         answer.shut = DEGRADED if worst < ON_ITS_WAY * answer.opened_before else FAILED
@@ -83,57 +72,55 @@ def close_loops(packed: Bytes, buffer: Bytes, q: Floats, dt: float) -> int:
 
 
 @kernel
-def measure_start(m: ModelView, w: WorkspaceView, packed: Bytes, buffer: Bytes, q: Floats) -> None:
+def measure_start(w: WorkView, q: Floats) -> None:
     """How open the loops are at the start q of a midpoint step; takes `w.pose` for it."""
-    c = open_loops(m, packed, buffer)
-    update_poses(m, q, w.pose)
+    c = w.closure
+    update_poses(w, q, w.pose)
     w.answer[0].opened_before = loop_errors(c.loops, q, w.pose, c.start)
 
 
 @kernel
-def _note_curve(m: ModelView, w: WorkspaceView, c: LoopView, dt: float) -> None:
+def _note_curve(w: WorkView, c: LoopView, dt: float) -> None:
     """The velocity `curve` that the curvature of the loops' surface asks for; needs `start`."""
     loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
-    for r in range(m.header[0].ne):
+    for r in range(w.header[0].ne):
         c.x[r] = (c.start[r] - c.errors[r]) / dt
     substitute(c, c.x)
-    _limit_bend(m, w, c, dt)
-    for j in range(m.header[0].nv):
+    _limit_bend(w, c, dt)
+    for j in range(w.header[0].nv):
         c.curve[j] = 0.0
-    push(m, w.L, c, c.curve, True)
+    push(w, w.L, c, c.curve, True)
 
 
 @kernel
-def _size(m: ModelView, w: WorkspaceView) -> float:
+def _size(w: WorkView) -> float:
     """The largest position, whose rounding no loop can be closed beyond [m, rad]."""
     size = 0.0
-    for i in range(m.header[0].nq):
+    for i in range(w.header[0].nq):
         size = max(size, abs(w.q_new[i]))
-    for i in range(1, m.header[0].nb):
+    for i in range(1, w.header[0].nb):
         for k in range(3):
             size = max(size, abs(w.pose_new[i].p[k]))
     return size
 
 
 @kernel
-def _approach(
-    m: ModelView, w: WorkspaceView, c: LoopView, bound: float, anew: bool, kinetic: bool
-) -> float:
+def _approach(w: WorkView, c: LoopView, bound: float, anew: bool, kinetic: bool) -> float:
     """Rounds of Newton's method; returns the largest error that is left [m, rad].
 
     bound: what counts as open
     anew: whether each round has its own rows, or all have those of the step's start
     kinetic: as of `couple_loops`
     """
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     worst, last, share = math.inf, math.inf, 1.0
     for attempt in range(ROUNDS + 1):
         worst = loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
         if worst >= bound and not worst < last:  # it led astray: back, and less far
             for j in range(nv):
                 w.v_next[j] = -w.v_next[j]
-            integrate(m, w.q_new, w.v_next, 1.0, w.q_new)
-            update_poses(m, w.q_new, w.pose_new)
+            integrate(w, w.q_new, w.v_next, 1.0, w.q_new)
+            update_poses(w, w.q_new, w.pose_new)
             worst = loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
             share *= 0.25
         elif worst < CLOSED or not worst < last:
@@ -144,37 +131,37 @@ def _approach(
             break
         last = worst
         if anew:
-            _renew_rows(m, w, c, kinetic)
+            _renew_rows(w, c, kinetic)
         part = min(share, REACH / worst)
-        for r in range(m.header[0].ne):
+        for r in range(w.header[0].ne):
             c.x[r] = -part * c.errors[r]
         substitute(c, c.x)
         for j in range(nv):
             w.v_next[j] = 0.0
-        push(m, w.L, c, w.v_next, kinetic)
+        push(w, w.L, c, w.v_next, kinetic)
         if anew:
             _shorten(w.v_next)
-        integrate(m, w.q_new, w.v_next, 1.0, w.q_new)
-        update_poses(m, w.q_new, w.pose_new)
+        integrate(w, w.q_new, w.v_next, 1.0, w.q_new)
+        update_poses(w, w.q_new, w.pose_new)
     return worst
 
 
 @kernel
-def _renew_rows(m: ModelView, w: WorkspaceView, c: LoopView, kinetic: bool) -> None:
+def _renew_rows(w: WorkView, c: LoopView, kinetic: bool) -> None:
     """The loops' rows and their factors at `w.q_new`; the mass matrix stays that of the start.
 
     Damped, so that no row is left out: of rows that all but depend on each other, those that tell
     more count more (Levenberg 1944).
     """
-    for i in range(1, m.header[0].nb):
-        if m.bodies[i].joint != FIXED:
-            joint_axes(m.bodies[i], w.pose_new[i], w.pose_new[m.bodies[i].root].p, w.S)
-    fill_rows(m, w.q_new, w.pose_new, w.S, c)
-    couple_loops(m, w.L, w.free_dof_mask, c, kinetic)
+    for i in range(1, w.header[0].nb):
+        if w.bodies[i].joint != FIXED:
+            joint_axes(w.bodies[i], w.pose_new[i], w.pose_new[w.bodies[i].root].p, w.S)
+    fill_rows(w, w.q_new, w.pose_new, w.S, c)
+    couple_loops(w, w.L, w.free_dof_mask, c, kinetic)
     largest = 0.0
-    for r in range(m.header[0].ne):
+    for r in range(w.header[0].ne):
         largest = max(largest, c.K[r, r])
-    for r in range(m.header[0].ne):
+    for r in range(w.header[0].ne):
         c.K[r, r] += DAMPING * largest
     factor_loops(c)
 
@@ -191,60 +178,57 @@ def _shorten(dq: Floats) -> None:
 
 
 @kernel
-def _limit_bend(m: ModelView, w: WorkspaceView, c: LoopView, dt: float) -> None:
+def _limit_bend(w: WorkView, c: LoopView, dt: float) -> None:
     """Scale the curvature's multipliers `x` so that they add no more than BEND of the energy.
 
     Twice the energy that they add is x K x, and `w.v_new` has |L v|^2 in the metric of D.
     """
     added, energy = 0.0, 0.0
-    for r in range(m.header[0].ne):
+    for r in range(w.header[0].ne):
         added += c.x[r] * (c.start[r] - c.errors[r]) / dt
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         total = w.v_new[j]
-        k = m.dofs[j].parent
+        k = w.dofs[j].parent
         while k >= 0:
             total += w.L[j, k] * w.v_new[k]
-            k = m.dofs[k].parent
+            k = w.dofs[k].parent
         energy += total * total / w.L[j, j]
     if added > BEND * energy:
         scale = math.sqrt(BEND * energy / added)
-        for r in range(m.header[0].ne):
+        for r in range(w.header[0].ne):
             c.x[r] *= scale
 
 
 @kernel
-def bend_velocity(packed: Bytes, buffer: Bytes) -> None:
+def bend_velocity(w: WorkView) -> None:
     """`w.v_new` along the loops' surface at the end of the step, after all else is done."""
-    m = open_model(packed)
-    w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
-    for j in range(m.header[0].nv):
+    c = w.closure
+    for j in range(w.header[0].nv):
         w.v_new[j] += c.curve[j]
 
 
 @kernel
-def _open_by(packed: Bytes, buffer: Bytes, q: Floats, openings: Floats, errors: Floats) -> None:
+def _open_by(w: WorkView, q: Floats, openings: Floats, errors: Floats) -> None:
     """The largest error of each loop, and the errors of all rows, at q."""
-    m = open_model(packed)
-    w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
-    update_poses(m, q, w.pose)
-    for i in range(m.header[0].nloops):
+    c = w.closure
+    update_poses(w, q, w.pose)
+    for i in range(w.header[0].nloops):
         openings[i] = loop_errors(c.loops[i : i + 1], q, w.pose, errors)
 
 
-def closure(model: Model, q: Floats, buffer: Bytes) -> Floats:
+def closure(w: WorkView, q: Floats) -> Floats:
     """By how much each row of the loops is open at positions q [m, rad], shape (ne,)."""
-    openings, errors = np.zeros(int(model.header.nloops)), np.zeros(int(model.header.ne))
+    openings, errors = np.zeros(len(w.loops)), np.zeros(len(w.lasts))
     if len(errors):
-        _open_by(model.packed, buffer, q, openings, errors)
+        _open_by(w, q, openings, errors)
     return errors
 
 
-def widest(model: Model, buffer: Bytes) -> tuple[str, float]:
-    """Which loop the last step could not close, and how far it stays open; ("", 0) if none."""
-    w = open_workspace(open_model(model.packed), buffer)
+def widest(w: WorkView) -> tuple[int, float]:
+    """Which loop the last step could not close, and how far it stays open; (-1, 0) if none."""
     if w.answer[0]["shut"] != FAILED:
-        return "", 0.0
-    openings, errors = np.zeros(int(model.header.nloops)), np.zeros(int(model.header.ne))
-    _open_by(model.packed, buffer, w.q_new.copy(), openings, errors)
+        return -1, 0.0
+    openings, errors = np.zeros(len(w.loops)), np.zeros(len(w.lasts))
+    _open_by(w, w.q_new.copy(), openings, errors)
     i = int(openings.argmax())
-    return model.closures.loops[i].name, float(openings[i])
+    return i, float(openings[i])

@@ -115,9 +115,9 @@ def _turned_over(loop: Any, a: Any, b: Any) -> float:
 
 
 @kernel
-def fill_rows(m: ModelView, q: Floats, poses: Records, S: Floats, c: LoopView) -> None:
+def fill_rows(w: ModelView, q: Floats, poses: Records, S: Floats, c: LoopView) -> None:
     """J of every row: the derivative of `loop_errors` at q."""
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         for r in range(c.spans[j, 0], c.spans[j, 1]):
             c.J[j, r] = 0.0
     for i in range(c.loops.shape[0]):
@@ -132,13 +132,13 @@ def fill_rows(m: ModelView, q: Floats, poses: Records, S: Floats, c: LoopView) -
         for side in range(2):
             body = loop.body_a if side == 0 else loop.body_b
             sign = 1.0 if side == 0 else -1.0
-            o = poses[m.bodies[body].root].p
+            o = poses[w.bodies[body].root].p
             arm = (at[0] - o[0], at[1] - o[1], at[2] - o[2])
             r = loop.row
             for k in range(6):
                 if _holds(loop.joint, k):
                     u, t = _axes(loop, a, b, k)
-                    _add_row(m.bodies[body].last, m.dofs, S, sign, k < 3, arm, u, t, c.J[:, r])
+                    _add_row(w.bodies[body].last, w.dofs, S, sign, k < 3, arm, u, t, c.J[:, r])
                     r += 1
 
 

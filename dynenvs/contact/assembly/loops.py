@@ -24,16 +24,7 @@ import math
 
 from dynenvs.contact.assembly.loop_rows import fill_rows
 from dynenvs.jit.compiled import apart, inlined, kernel
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    LoopView,
-    ModelView,
-    WorkspaceView,
-    open_loops,
-    open_model,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, LoopView, ModelView, WorkView
 
 HELD = 0  # what the first two kernels return, unless they could not be compiled
 REDUNDANT = 1e-12  # a pivot of K below this share of its diagonal entry is one of a redundant row
@@ -41,38 +32,38 @@ MOVED = 1e-10  # ... or of this share of the largest entry: a row that roundoff 
 
 
 @inlined
-def _lightness(m: ModelView, L: Floats, j: int, kinetic: bool) -> float:
+def _lightness(w: ModelView, L: Floats, j: int, kinetic: bool) -> float:
     """D^-1 of a coordinate, or what stands in its place where masses are not to count."""
     if kinetic:
         return float(L[j, j])
-    return 0.0 if m.dofs[j].kinematic else 1.0
+    return 0.0 if w.dofs[j].kinematic else 1.0
 
 
 @kernel
-def couple_loops(m: ModelView, L: Floats, mask: Floats, c: LoopView, kinetic: bool) -> None:
+def couple_loops(w: ModelView, L: Floats, mask: Floats, c: LoopView, kinetic: bool) -> None:
     """Y = L^-T J^T, and the upper triangle of K = Y^T D^-1 Y within its envelope.
 
     mask: of each coordinate, 1 if it yields, else 0
     kinetic: if not, every coordinate counts the same in place of M (of kinematic bodies none)
     """
-    nv, Y, K = m.header[0].nv, c.Y, c.K
+    nv, Y, K = w.header[0].nv, c.Y, c.K
     for j in range(nv):
         for r in range(c.spans[j, 0], c.spans[j, 1]):
             Y[j, r] = c.J[j, r] * mask[j]
     for i in range(nv - 1 if kinetic else -1, -1, -1):
-        j = m.dofs[i].parent
+        j = w.dofs[i].parent
         while j >= 0:
             factor = L[i, j]
             for r in range(c.spans[i, 0], c.spans[i, 1]):
                 Y[j, r] -= factor * Y[i, r]
-            j = m.dofs[j].parent
+            j = w.dofs[j].parent
     for q in range(K.shape[0]):
         for r in range(q, c.lasts[q] + 1):
             K[q, r] = 0.0
     for j in range(nv):
         end = c.spans[j, 1]
         for q in range(c.spans[j, 0], end):
-            factor = Y[j, q] * _lightness(m, L, j, kinetic)
+            factor = Y[j, q] * _lightness(w, L, j, kinetic)
             for r in range(q, end):
                 K[q, r] += factor * Y[j, r]
 
@@ -115,56 +106,54 @@ def substitute(c: LoopView, x: Floats) -> None:
 
 
 @kernel
-def push(m: ModelView, L: Floats, c: LoopView, v: Floats, kinetic: bool) -> None:
+def push(w: ModelView, L: Floats, c: LoopView, v: Floats, kinetic: bool) -> None:
     """v += M^-1 J^T x = L^-1 D^-1 Y x; `kinetic` as of `couple_loops`."""
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         total = 0.0
         for r in range(c.spans[j, 0], c.spans[j, 1]):
             total += c.Y[j, r] * c.x[r]
-        total *= _lightness(m, L, j, kinetic)
-        k = m.dofs[j].parent if kinetic else -1
+        total *= _lightness(w, L, j, kinetic)
+        k = w.dofs[j].parent if kinetic else -1
         while k >= 0:
             total -= L[j, k] * c.change[k]
-            k = m.dofs[k].parent
+            k = w.dofs[k].parent
         c.change[j] = total
         v[j] += total
 
 
-@apart("int64(uint8[::1], uint8[::1], float64[::1])", "loops", seconds=2.5)
-def hold_loops(packed: Bytes, buffer: Bytes, q: Floats) -> int:
+@apart("loops", seconds=2.5)
+def hold_loops(w: WorkView, q: Floats) -> int:
     """Take from `w.v_free` what would open a loop at q.  Needs poses, axes and factors `w.L`.
 
     Twice, for what rounding left of the first time.  Leaves the loops' rows and their factors.
     """
-    m = open_model(packed)
-    w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
-    fill_rows(m, q, w.pose, w.S, c)
-    couple_loops(m, w.L, w.free_dof_mask, c, True)
+    c = w.closure
+    fill_rows(w, q, w.pose, w.S, c)
+    couple_loops(w, w.L, w.free_dof_mask, c, True)
     factor_loops(c)
     for _ in range(2):
-        for r in range(m.header[0].ne):
+        for r in range(w.header[0].ne):
             c.x[r] = 0.0
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             for r in range(c.spans[j, 0], c.spans[j, 1]):
                 c.x[r] -= c.J[j, r] * w.v_free[j]
         substitute(c, c.x)
-        push(m, w.L, c, w.v_free, True)
+        push(w, w.L, c, w.v_free, True)
     return HELD
 
 
-@apart("int64(uint8[::1], uint8[::1], int64)", "loops", seconds=1.5)
-def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
+@apart("loops", seconds=1.5)
+def respect_loops(w: WorkView, rows: int) -> int:
     """Contact rows whose impulses open no loop: `w.Y` and `w.G` anew, after `hold_loops`.
 
     A row that the loops hold still would be left with roundoff: it becomes exactly zero, and is
     dropped as any row that no coordinate moves.  The inner loops run along the contact rows.
     """
-    m = open_model(packed)
-    w, c = open_workspace(m, buffer), open_loops(m, packed, buffer)
+    c = w.closure
     T, Y = c.T, w.Y
     _gather(w, c, rows)
     _substitute_all(c, rows)
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         for r in range(c.spans[j, 0], c.spans[j, 1]):
             factor = c.Y[j, r]
             if factor != 0.0:
@@ -172,15 +161,15 @@ def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
                     Y[j, k] -= factor * T[r, k]
     for r in range(rows):
         total = 0.0
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             total += Y[j, r] * Y[j, r] * w.L[j, j]
         if not total > REDUNDANT * w.G[r, r]:
-            for j in range(m.header[0].nv):
+            for j in range(w.header[0].nv):
                 Y[j, r] = 0.0
     for r in range(rows):
         for k in range(rows):
             w.G[r, k] = 0.0
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             factor = Y[j, r] * w.L[j, j]
             if factor != 0.0:
                 for k in range(rows):
@@ -189,7 +178,7 @@ def respect_loops(packed: Bytes, buffer: Bytes, rows: int) -> int:
 
 
 @kernel
-def _gather(w: WorkspaceView, c: LoopView, rows: int) -> None:
+def _gather(w: WorkView, c: LoopView, rows: int) -> None:
     """T = Y_b^T D^-1 Y: how the contact rows are coupled with the loops."""
     for r in range(c.K.shape[0]):
         for k in range(rows):

@@ -13,13 +13,13 @@ from dynenvs.contact.assembly.rows import limited_coordinate
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
 from dynenvs.contact.solvers.patches import find_soles, guess_wholes
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import StateView, WorkspaceView
+from dynenvs.memory.layout import StateView, WorldView
 
 STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts cease to squeeze
 
 
 @inlined
-def recall(s: StateView, w: WorkspaceView, count: int, rows: int) -> tuple[int, bool]:
+def recall(w: WorldView, count: int, rows: int) -> tuple[int, bool]:
     """List contacts and limits as blocks in the modes of the last step.
 
     What was open is thought to stick if it is going to be hit.
@@ -37,7 +37,7 @@ def recall(s: StateView, w: WorkspaceView, count: int, rows: int) -> tuple[int, 
         # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
         # load in many ways, and each turns the body differently.  Memory must not choose.
         if contact.tangents < 2:
-            mode = s.memory[contact.candidate].mode
+            mode = w.memory[contact.candidate].mode
             slips = mode == SLIP or mode == SLIP + 1  # the two ways in a plane
             block.mode = STICK if mode == STICK or (slips and contact.tangents == 0) else OPEN
             if slips and contact.tangents == 1:
@@ -49,7 +49,7 @@ def recall(s: StateView, w: WorkspaceView, count: int, rows: int) -> tuple[int, 
         block = w.blocks[n]
         block.corners = 0
         block.row, block.tangents, block.friction, block.reserve = k, 0, 0.0, 0.0
-        pressed = (s.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
+        pressed = (w.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
         block.mode = STICK if pressed else OPEN
         n += 1
     for i in range(n):
@@ -66,67 +66,67 @@ def recall(s: StateView, w: WorkspaceView, count: int, rows: int) -> tuple[int, 
 
 
 @inlined
-def touch(s: StateView, k: int) -> None:
+def touch(w: StateView, k: int) -> None:
     """List candidate k among those that may remember something."""
-    status, memory = s.status[0], s.memory[k]
+    status, memory = w.status[0], w.memory[k]
     if memory.listed == 0:
         memory.listed = 1
-        s.touched[status.touched] = k
+        w.touched[status.touched] = k
         status.touched += 1
 
 
 @inlined
-def forget(s: StateView) -> None:
+def forget(w: StateView) -> None:
     """Candidates that were not in reach this time remember nothing but their sums."""
-    status = s.status[0]
+    status = w.status[0]
     for k in range(status.touched):
-        old = s.memory[s.touched[k]]
+        old = w.memory[w.touched[k]]
         old.impulse[0] = old.impulse[1] = old.impulse[2] = 0.0
         old.mode = OPEN
     status.limits_active = 0
 
 
 @inlined
-def remember_modes(s: StateView, w: WorkspaceView, count: int, n: int) -> None:
+def remember_modes(w: WorldView, count: int, n: int) -> None:
     """Keep the modes of n blocks: `count` contacts, by candidate, and limits, by coordinate."""
     for i in range(count):
-        block, memory = w.blocks[i], s.memory[w.contacts[i].candidate]
+        block, memory = w.blocks[i], w.memory[w.contacts[i].candidate]
         memory.mode = block.mode
         if block.mode >= SLIP and not block.slip > STILL:
             memory.mode = STICK
     for i in range(count, n):
         if w.blocks[i].mode != OPEN:
-            s.status[0].limits_active |= 1 << limited_coordinate(w.J, w.blocks[i].row)
+            w.status[0].limits_active |= 1 << limited_coordinate(w.J, w.blocks[i].row)
 
 
 @inlined
-def remember_impulses(s: StateView, w: WorkspaceView, count: int) -> None:
+def remember_impulses(w: WorldView, count: int) -> None:
     """Keep the impulses of the rows, and write them to the contacts."""
     p = w.impulse_row
-    s.status[0].contacts = 0
+    w.status[0].contacts = 0
     for i in range(count):
         contact = w.contacts[i]
         r, tangents = contact.row, contact.tangents
         p1 = p[r + 1] if tangents > 0 else 0.0
         p2 = p[r + 2] if tangents > 1 else 0.0
-        remember_contact(s, contact, p[r], p1, p2, w.blocks[i].slip)
+        remember_contact(w, contact, p[r], p1, p2, w.blocks[i].slip)
 
 
 @inlined
 def remember_contact(
-    s: StateView, contact: Any, p0: float, p1: float, p2: float, slip: float
+    w: StateView, contact: Any, p0: float, p1: float, p2: float, slip: float
 ) -> None:
     """Keep a contact's impulse by its candidate, in the world's axes.
 
     p0, p1, p2: along its normal and tangents [N s]; slip: the least that bounds it [m/s]
     """
     n, t1, t2 = contact.normal, contact.t1, contact.t2
-    record = s.memory[contact.candidate]
-    touch(s, contact.candidate)
+    record = w.memory[contact.candidate]
+    touch(w, contact.candidate)
     contact.slip = slip
     contact.impulse[0], contact.impulse[1], contact.impulse[2] = p0, p1, p2
     for k in range(3):
         record.impulse[k] = p0 * n[k] + p1 * t1[k] + p2 * t2[k]
     # It sticks if it presses and its slip is nil.
     contact.stick = contact.tangents if p0 > 0.0 and slip <= SLIPS else 0
-    s.status[0].contacts += 1 if p0 > 0.0 else 0
+    w.status[0].contacts += 1 if p0 > 0.0 else 0

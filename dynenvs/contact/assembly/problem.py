@@ -12,17 +12,7 @@ import math
 from typing import NamedTuple
 
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-    open_eliminated,
-    open_lcp,
-)
+from dynenvs.memory.layout import Floats, Ints, Records, WorkView, WorldView, open_lcp
 from dynenvs.memory.views import words
 
 # Coupling over the normal one, up to which an impulse along a direction does nothing
@@ -65,27 +55,23 @@ class Scratch(NamedTuple):
 
 
 @inlined
-def open_problem(
-    w: WorkspaceView, polygon: Records, n: int, rows: int, scale: float
-) -> ContactProblem:
+def open_problem(w: WorkView, polygon: Records, n: int, rows: int, scale: float) -> ContactProblem:
     """The problem that stands in a workspace: its first n blocks and their rows."""
     return ContactProblem(polygon, w.blocks, n, w.G, w.bias_row, rows, scale)
 
 
 @inlined
-def open_answer(s: StateView, w: WorkspaceView) -> ContactAnswer:
+def open_answer(w: WorldView) -> ContactAnswer:
     """Where a world's answer goes."""
-    return ContactAnswer(w.impulse_row, w.v_row, s.status[0].asked, s.status[0].answered)
+    return ContactAnswer(w.impulse_row, w.v_row, w.status[0].asked, w.status[0].answered)
 
 
 @inlined
-def open_scratch(m: ModelView, w: WorkspaceView, buffer: Bytes, n: int) -> Scratch:
+def open_scratch(w: WorkView, n: int) -> Scratch:
     """What solvers of n blocks work in, within the workspace `buffer`."""
-    lcp = open_lcp(m, buffer)
+    lcp = open_lcp(w)
     laws = words(lcp.matrices, WORDS * n)
-    return Scratch(
-        lcp.vectors, laws, w.unknowns, open_eliminated(m, buffer), w.A, w.active, w.b, w.z
-    )
+    return Scratch(lcp.vectors, laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z)
 
 
 @inlined

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from dynenvs.jit.compiled import inlined, kernel, merged
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
-from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkspaceView
+from dynenvs.memory.layout import Floats, Ints, Records, WorkView
 from dynenvs.memory.records import STOPS
 from dynenvs.simd.vectors import add_multiple, add_outer
 
@@ -47,13 +47,13 @@ class Rows(NamedTuple):
 
 
 @inlined
-def moving_tree(m: ModelView, w: WorkspaceView) -> MovingTree:
+def moving_tree(w: WorkView) -> MovingTree:
     """Of the poses in the workspace."""
-    return MovingTree(m.header, m.bodies, m.dofs, w.pose, w.S)
+    return MovingTree(w.header, w.bodies, w.dofs, w.pose, w.S)
 
 
 @inlined
-def rows_to_fill(w: WorkspaceView) -> Rows:
+def rows_to_fill(w: WorkView) -> Rows:
     """Those of the step's contact problem."""
     return Rows(w.active, w.block, w.J, w.bias_row)
 

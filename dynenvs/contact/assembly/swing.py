@@ -37,7 +37,7 @@ from dynenvs.kinematics.triples import (
     size,
     solved,
 )
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, open_stops
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 
 LEAST_TURN = 1e-9  # of a ball, from which there is an axis [rad]
 BEYOND = 1e-9  # its limit, where an answer is looked for again [rad]
@@ -76,14 +76,14 @@ def _pulled_back(x: Three, n: Three) -> Three:
 
 
 @kernel
-def expect_at_limit(m: ModelView, s: StateView, w: WorkspaceView, j: int, dt: float) -> None:
+def expect_at_limit(w: WorldView, j: int, dt: float) -> None:
     """Expect that the ball of coordinate j ends where its limit alone would hold it.
 
     From `w.expected`, its velocity without the limit's impulse; needs the factors `w.L`.
     """
-    x = _inverse_mass_column(m, w, j, 0)
-    y = _inverse_mass_column(m, w, j, 1)
-    z = _inverse_mass_column(m, w, j, 2)
+    x = _inverse_mass_column(w, j, 0)
+    y = _inverse_mass_column(w, j, 1)
+    z = _inverse_mass_column(w, j, 2)
     mass = (
         solved(x, y, z, (1.0, 0.0, 0.0)),
         solved(x, y, z, (0.0, 1.0, 0.0)),
@@ -92,10 +92,10 @@ def expect_at_limit(m: ModelView, s: StateView, w: WorkspaceView, j: int, dt: fl
     free, push = entries(w.expected, j), 0.0
     for _ in range(NEWTON_STEPS):
         v = entries(w.expected, j)
-        gap, n = swing(m.dofs[j], s.q, w.expected, j, dt)
+        gap, n = swing(w.dofs[j], w.q, w.expected, j, dt)
         if not has_axis(n):
             break
-        x, y, z = _stiffened(m.dofs[j], s.q, mass, n, scaled(dt, v), push * dt)
+        x, y, z = _stiffened(w.dofs[j], w.q, mass, n, scaled(dt, v), push * dt)
         missed = plus(v, -1.0, free)
         missed = solved(x, y, z, _times(mass, missed))
         way = solved(x, y, z, n)
@@ -107,24 +107,24 @@ def expect_at_limit(m: ModelView, s: StateView, w: WorkspaceView, j: int, dt: fl
 
 
 @inlined
-def _inverse_mass_column(m: ModelView, w: WorkspaceView, j: int, k: int) -> Three:
+def _inverse_mass_column(w: WorkView, j: int, k: int) -> Three:
     """How an impulse on coordinate j + k moves the three of the ball of coordinate j."""
-    for i in range(m.header[0].nv):
+    for i in range(w.header[0].nv):
         w.v_next[i] = 0.0
     w.v_next[j + k] = 1.0
-    solve(m, w.L, w.v_next)
+    solve(w, w.L, w.v_next)
     return entries(w.v_next, j)
 
 
 @kernel
-def take_back(m: ModelView, s: StateView, w: WorkspaceView, j: int) -> None:
+def take_back(w: WorldView, j: int) -> None:
     """Take from `w.expected` what the impulse of a ball's limit in the last answer gave it."""
-    stops = open_stops(m, s)
-    for i in range(m.header[0].nv):
+    stops = w.stops
+    for i in range(w.header[0].nv):
         w.v_next[i] = 0.0
     for k in range(j, j + 3):
         w.v_next[k] = stops[k]
-    solve(m, w.L, w.v_next)
+    solve(w, w.L, w.v_next)
     for k in range(j, j + 3):
         w.expected[k] -= w.v_next[k]
 

@@ -21,44 +21,40 @@ from dynenvs.contact.assembly.swing import (
 from dynenvs.jit.compiled import apart
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.triples import dot, entries, put_entries
-from dynenvs.memory.layout import Bytes, open_model, open_state, open_workspace
+from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import SWING
 
 TURNED_BACK = 1e-3  # from which an answer counts as degraded [rad]
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "swings", seconds=3)
-def expect_swings(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("swings", seconds=3)
+def expect_swings(w: WorldView, dt: float) -> int:
     """Expect of balls that would move beyond their limits to end there; returns how many."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     found = 0
-    for j in range(m.header[0].nv if w.answer[0].recursive == 0 else 0):
-        if m.dofs[j].limited == SWING:
-            gap, n = swing(m.dofs[j], s.q, w.expected, j, dt)
+    for j in range(w.header[0].nv if w.answer[0].recursive == 0 else 0):
+        if w.dofs[j].limited == SWING:
+            gap, n = swing(w.dofs[j], w.q, w.expected, j, dt)
             if gap + dt * dot(n, entries(w.expected, j)) < 0.0:
-                expect_at_limit(m, s, w, j, dt)
+                expect_at_limit(w, j, dt)
                 found += 1
     return found
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "swings", seconds=3)
-def swing_rows(packed: Bytes, row: Bytes, buffer: Bytes, r: int, dt: float) -> int:
+@apart("swings", seconds=3)
+def swing_rows(w: WorldView, r: int, dt: float) -> int:
     """Rows of the balls' limits in reach from row r on, as of `limit_rows`; the number of all.
 
     A row is the gradient of the ball's angle where it ends, moving with `w.expected`.  dt: length
-    of the step, or 0 in an impact, before which the velocities are `s.v`
+    of the step, or 0 in an impact, before which the velocities are `w.v`
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    nv = m.header[0].nv
+    nv = w.header[0].nv
     for i in range(nv):
-        dof = m.dofs[i]
+        dof = w.dofs[i]
         if dof.limited != SWING:
             continue
-        v = w.v_free if dt > 0.0 else s.v
-        expected = w.expected if dt > 0.0 else s.v
-        gap, n = swing(dof, s.q, expected, i, dt)
+        v = w.v_free if dt > 0.0 else w.v
+        expected = w.expected if dt > 0.0 else w.v
+        gap, n = swing(dof, w.q, expected, i, dt)
         if has_axis(n) and is_limit_near(gap, dot(n, entries(expected, i)), dt):
             for j in range(nv):
                 w.J[r, j] = 0.0
@@ -70,37 +66,33 @@ def swing_rows(packed: Bytes, row: Bytes, buffer: Bytes, r: int, dt: float) -> i
     return r
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "swings", seconds=3)
-def add_missed_swings(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("swings", seconds=3)
+def add_missed_swings(w: WorldView, dt: float) -> int:
     """Make the rows anew of balls that the answer leads beyond their limits; returns how many."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     missed = 0
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
-        if dof.limited == SWING and is_beyond(dof, s.q, w.q_new):
+    for j in range(w.header[0].nv):
+        dof = w.dofs[j]
+        if dof.limited == SWING and is_beyond(dof, w.q, w.q_new):
             missed += 1
             for k in range(j, j + 3):
                 w.expected[k] = w.v_new[k]
             if w.answer[0].recursive == 0:
-                take_back(m, s, w, j)
-                expect_at_limit(m, s, w, j, dt)
+                take_back(w, j)
+                expect_at_limit(w, j, dt)
     return missed
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1])", "swings", seconds=2)
-def end_at_limits(packed: Bytes, row: Bytes, buffer: Bytes) -> int:
+@apart("swings", seconds=2)
+def end_at_limits(w: WorldView) -> int:
     """Turn balls back to the limit that they kept before and have passed in `w.q_new`.
 
     What is left for it is what corrections of contacts turn a ball by, which see its limit from
     afar.  Returns how many there were; a large turn counts as degraded.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     most, found, q = 0.0, 0, w.q_new
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
-        if dof.limited != SWING or angle_left(dof, s.q) < -BEYOND or angle_left(dof, q) >= 0.0:
+    for j in range(w.header[0].nv):
+        dof = w.dofs[j]
+        if dof.limited != SWING or angle_left(dof, w.q) < -BEYOND or angle_left(dof, q) >= 0.0:
             continue
         found, most, at = found + 1, max(most, -angle_left(dof, q)), dof.q_at
         sine = math.sqrt(q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
@@ -109,6 +101,6 @@ def end_at_limits(packed: Bytes, row: Bytes, buffer: Bytes) -> int:
             q[k] *= scale
         q[at] = math.copysign(math.cos(0.5 * dof.upper), q[at])
     if found > 0:
-        update_poses(m, q, w.pose_new)
-        s.status[0].degraded += 1 if most > TURNED_BACK else 0
+        update_poses(w, q, w.pose_new)
+        w.status[0].degraded += 1 if most > TURNED_BACK else 0
     return found

@@ -38,24 +38,24 @@ ROOM = 0.5 * NEAR * (1.0 + 1e-9)  # by which a box around a solid is larger on e
 
 
 @inlined
-def keep_blocks(m: ModelView, s: StateView, kept: Ints) -> None:
+def keep_blocks(w: StateView, kept: Ints) -> None:
     """Mark the blocks of which the world remembers something."""
-    h = m.header[0]
+    h = w.header[0]
     for k in range(h.nblocks):
         kept[k] = 0
     pool = h.nk - h.nblocks * h.block_slots
-    for i in range(s.status[0].touched):
-        if s.touched[i] >= pool:
-            kept[(s.touched[i] - pool) // h.block_slots] = 1
+    for i in range(w.status[0].touched):
+        if w.touched[i] >= pool:
+            kept[(w.touched[i] - pool) // h.block_slots] = 1
 
 
 @inlined
 def list_near(
-    m: ModelView, broad: BroadView, pairs: Records, solids: Records, shapes: Records, near: Records
+    w: ModelView, broad: BroadView, pairs: Records, solids: Records, shapes: Records, near: Records
 ) -> tuple[int, int]:
     """Pairs that are near, in order, as `near[:n].pair`; returns n, and how many found no room."""
     found, missing = 0, 0
-    if m.header[0].nblocks > 0:
+    if w.header[0].nblocks > 0:
         found, missing = _sweep(broad, pairs, solids, shapes)
     n = integer(0)
     k = integer(0)
@@ -78,13 +78,13 @@ def list_near(
 
 @inlined
 def give_blocks(
-    m: ModelView, broad: BroadView, pairs: Records, owners: Ints, near: Records, n: int, free: bool
+    w: ModelView, broad: BroadView, pairs: Records, owners: Ints, near: Records, n: int, free: bool
 ) -> tuple[int, int]:
     """Fill in where the slots of n near pairs are; first take blocks from others, if `free`.
 
     Returns the number of pairs that have slots now, and of those that found no block.
     """
-    h = m.header[0]
+    h = w.header[0]
     pool = h.ns - h.nblocks * h.block_slots  # number of its first slot
     for k in range(h.nblocks):
         if owners[k] >= 0 and owners[k] < h.np:

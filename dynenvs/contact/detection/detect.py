@@ -16,19 +16,7 @@ from dynenvs.contact.detection.manifold import FOUND, find_spots, place_spot
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.workspace import integer
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    Records,
-    StateView,
-    WorkspaceView,
-    open_broad,
-    open_model,
-    open_state,
-    open_surfaces,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkView, WorldView
 from dynenvs.memory.records import FAR, HALF_SPACE, SEEN
 
 # Features this close are always part of the problem, so that a neighbour's push needs no second
@@ -113,37 +101,35 @@ def _clearance(feature: Any, poses: Records) -> tuple[float, tuple[float, float,
 
 
 @inlined
-def look_for_spots(
-    m: ModelView, s: StateView, w: WorkspaceView, packed: Bytes, buffer: Bytes, after: int
-) -> int:
+def look_for_spots(w: WorldView, after: int) -> int:
     """Near pairs of solids and their slots, now or (after) at the end of the step; FOUND if so."""
-    if m.header[0].ns == 0:
+    if w.header[0].ns == 0:
         w.answer[0].near = w.answer[0].near_after = 0
         return FOUND
     if not after:
-        keep_blocks(m, s, open_broad(m, packed, buffer).kept)
-    return int(find_spots(packed, buffer, s.owners, after))
+        keep_blocks(w, w.broad.kept)
+    return int(find_spots(w, w.owners, after))
 
 
 @inlined
-def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tuple[int, float]:
+def read_low(w: WorldView, depth: float) -> tuple[int, float]:
     """All candidates deeper below ground than `depth` at the end of the step, in order.
 
     Where the poses are `pose_new`, for which spots are known.  Their numbers go to `w.low`, those
     of their features to its second half; excluded ones are none.  Returns how many there are, and
     the gap of the deepest of all that are near, or FAR [m].
     """
-    h = m.header[0]
+    h = w.header[0]
     n, lowest = 0, FAR
     f = integer(0)
     while f < h.npoints:
-        feature = m.features[f]
+        feature = w.features[f]
         if feature.members > 0:
             clearance, _ = _clearance(feature, w.pose_new)
             if clearance > 0.0:
                 f += feature.members
                 continue
-        if s.coefficients[f].excluded == 0:
+        if w.coefficients[f].excluded == 0:
             gap = feature_near(feature, w.pose_new)
             lowest = min(lowest, gap)
             if gap < -depth:
@@ -153,7 +139,7 @@ def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tupl
     for i in range(w.answer[0].near_after):
         entry = w.near[h.nnear + i]
         f = h.npoints + entry.pair
-        if s.coefficients[f].excluded == 0:
+        if w.coefficients[f].excluded == 0:
             for k in range(entry.first, entry.first + entry.slots):
                 gap = w.spots[h.ns + k].gap
                 lowest = min(lowest, gap)
@@ -164,14 +150,14 @@ def read_low(m: ModelView, s: StateView, w: WorkspaceView, depth: float) -> tupl
 
 
 @inlined
-def number_contacts(w: WorkspaceView, count: int) -> None:
+def number_contacts(w: WorkView, count: int) -> None:
     """Write down which contact each candidate is, for `is_contact`."""
     for i in range(count):
         w.numbers[w.contacts[i].candidate] = i
 
 
 @inlined
-def is_contact(w: WorkspaceView, count: int, candidate: int) -> bool:
+def is_contact(w: WorkView, count: int, candidate: int) -> bool:
     """Whether a candidate is among the contacts.  `w.numbers` holds rubbish for all others."""
     i = w.numbers[candidate]
     return bool(i >= 0 and i < count and w.contacts[i].candidate == candidate)
@@ -203,36 +189,32 @@ def place(
 
 
 @kernel
-def measure_gaps(packed: Bytes, buffer: Bytes) -> None:
+def measure_gaps(w: WorkView) -> None:
     """`w.gaps` of every candidate [m] at `w.pose`, shape (nk,), and `w.near`, `w.spots`.
 
     Without a state: in large scenes, pairs that are near get blocks of slots in their own order.
     """
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
-    h = m.header[0]
+    h = w.header[0]
     w.answer[0].near = w.answer[0].blocks = 0
     if h.ns > 0:
-        broad = open_broad(m, packed, buffer)
+        broad = w.broad
         for k in range(h.nblocks):
             broad.owners[k], broad.kept[k] = -1, 0
-        find_spots(packed, buffer, broad.owners, 0)
-    _measure_all(m, w)
+        find_spots(w, broad.owners, 0)
+    _measure_all(w)
 
 
 @kernel
-def measure_own_gaps(packed: Bytes, row: Bytes, buffer: Bytes) -> None:
+def measure_own_gaps(w: WorldView) -> None:
     """`measure_gaps`, where pairs have the slots that they have in a world's state."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     w.answer[0].near = w.answer[0].blocks = 0
-    if m.header[0].ns > 0:
-        broad = open_broad(m, packed, buffer)
-        keep_blocks(m, s, broad.kept)
-        for k in range(m.header[0].nblocks):
-            broad.owners[k] = s.owners[k]  # a copy: to look changes nothing
-        find_spots(packed, buffer, broad.owners, 0)
-    _measure_all(m, w)
+    if w.header[0].ns > 0:
+        broad = w.broad
+        keep_blocks(w, broad.kept)
+        for k in range(w.header[0].nblocks):
+            broad.owners[k] = w.owners[k]  # a copy: to look changes nothing
+        find_spots(w, broad.owners, 0)
+    _measure_all(w)
 
 
 class Candidate(NamedTuple):
@@ -244,7 +226,7 @@ class Candidate(NamedTuple):
     slot: int  # its number among those of its pair, or 0
 
 
-def candidates_of(m: ModelView, w: WorkspaceView) -> Iterator[Candidate]:
+def candidates_of(m: ModelView, w: WorkView) -> Iterator[Candidate]:
     """All candidates that `measure_gaps` has found: points, and slots of pairs that are near."""
     points = int(m.header["npoints"][0])
     for f in range(points):
@@ -255,12 +237,12 @@ def candidates_of(m: ModelView, w: WorkspaceView) -> Iterator[Candidate]:
 
 
 @inlined
-def _measure_all(m: ModelView, w: WorkspaceView) -> None:
-    for f in range(m.header[0].npoints):
-        w.gaps[f] = feature_gap(m.features[f], w.pose)
-    for k in range(m.header[0].npoints, m.header[0].nk):
+def _measure_all(w: WorkView) -> None:
+    for f in range(w.header[0].npoints):
+        w.gaps[f] = feature_gap(w.features[f], w.pose)
+    for k in range(w.header[0].npoints, w.header[0].nk):
         w.gaps[k] = FAR
-    _take_gaps(m, w)
+    _take_gaps(w)
 
 
 @inlined
@@ -275,21 +257,20 @@ def _speed(bodies: Records, works: Records, poses: Records, body: int, p: Any, n
 
 @inlined
 def add_contact(
-    m: ModelView, s: StateView, poses: Records, gap: float, deepest: float, f: int, candidate: int,
-    contact: Any,
-) -> None:  # fmt: skip
+    w: StateView, poses: Records, gap: float, deepest: float, f: int, candidate: int, contact: Any
+) -> None:
     """Make a candidate a contact, which `place` has placed at the start of the step.
 
     poses: those for which it was placed; f: its feature
     deepest: gap of the deepest candidate of its group, or 0 [m]
     """
-    feature = m.features[f]
+    feature = w.features[f]
     contact.candidate, contact.source = candidate, f
-    contact.slot = candidate - m.header[0].npoints if candidate >= m.header[0].npoints else -1
+    contact.slot = candidate - w.header[0].npoints if candidate >= w.header[0].npoints else -1
     contact.body_a, contact.body_b = feature.body_a, feature.body_b
     contact.group, contact.kind, contact.corner = feature.group, feature.kind, feature.corner
     contact.gap = gap
-    contact.friction = s.coefficients[f].friction
+    contact.friction = w.coefficients[f].friction
     contact.spin, contact.roll = feature.spin, feature.roll
     contact.stick = 0
     # The distance that the contact may close within the step.  Candidates of one body against one
@@ -297,21 +278,21 @@ def add_contact(
     # of the deepest.  A clamp of each alone would ask a rigid sole for a velocity field that it
     # cannot have, and redundant contacts would squeeze (docs/theory.md, Consistent biases).
     contact.target = gap - deepest
-    set_drift(m, s, poses, contact)
-    other = m.bodies[feature.body_b]
+    set_drift(w, poses, contact)
+    other = w.bodies[feature.body_b]
     contact.grounded = 1 if feature.body_b == 0 or (other.tree < 0 and other.last >= 0) else 0
 
 
 @inlined
-def set_drift(m: ModelView, s: StateView, poses: Records, contact: Any) -> None:
+def set_drift(w: StateView, poses: Records, contact: Any) -> None:
     """Write down how fast A's surface runs along B's where the bodies themselves do not move.
 
     A belt only drags: of its velocity the part along the contact's plane counts.
     """
     contact.drifts = 0
-    if m.header[0].nsurfaces == 0:
+    if w.header[0].nsurfaces == 0:
         return
-    surfaces, feature = open_surfaces(m, s), m.features[contact.source]
+    surfaces, feature = w.surface, w.features[contact.source]
     drift, n = contact.drift, contact.normal
     ax, ay, az = rotate(poses[feature.body_a].R, surfaces[feature.geom_a])
     bx, by, bz = rotate(poses[feature.body_b].R, surfaces[feature.geom_b])
@@ -338,22 +319,22 @@ def deepest_point(features: Records, gaps: Floats, points: int, f: int) -> float
 
 
 @inlined
-def deepest_slot(m: ModelView, w: WorkspaceView, entry: Any) -> float:
+def deepest_slot(w: WorkView, entry: Any) -> float:
     """Gap [m] of the deepest slot of a near pair at the start of the step, or 0."""
     deepest = 0.0
-    first = m.header[0].npoints + entry.first
+    first = w.header[0].npoints + entry.first
     for k in range(first, first + entry.slots):
         deepest = min(deepest, w.gaps[k])
     return deepest
 
 
 @inlined
-def _take_gaps(m: ModelView, w: WorkspaceView) -> None:
+def _take_gaps(w: WorkView) -> None:
     """Gaps of the slots of all pairs that are near, at the start of the step; others stay."""
     for i in range(w.answer[0].near):
         entry = w.near[i]
         for k in range(entry.first, entry.first + entry.slots):
-            w.gaps[m.header[0].npoints + k] = w.spots[k].gap
+            w.gaps[w.header[0].npoints + k] = w.spots[k].gap
 
 
 @inlined
@@ -369,72 +350,72 @@ def _out_of_reach(feature: Any, bodies: Records, works: Records, poses: Records,
 
 
 @inlined
-def select_contacts(m: ModelView, s: StateView, w: WorkspaceView, dt: float) -> int:
+def select_contacts(w: WorldView, dt: float) -> int:
     """Collect the candidates that can be reached within the step; returns their number.
 
     Needs `look_for_spots`.  Those that the answer reaches all the same are found after the solve
     and added then.  The number may exceed the capacity: then the last ones are left out and the
     caller reports it.
     """
-    h = m.header[0]
+    h = w.header[0]
     f = integer(0)
     while f < h.npoints:
-        members = m.features[f].members
-        if members > 0 and _out_of_reach(m.features[f], m.bodies, w.body, w.pose, dt):
+        members = w.features[f].members
+        if members > 0 and _out_of_reach(w.features[f], w.bodies, w.body, w.pose, dt):
             for k in range(f, f + members):
                 w.gaps[k] = FAR
             f += members
         else:
-            w.gaps[f] = feature_near(m.features[f], w.pose)
+            w.gaps[f] = feature_near(w.features[f], w.pose)
             f += 1
-    _take_gaps(m, w)
+    _take_gaps(w)
     count = integer(0)
     for k in range(h.npoints):
-        if w.gaps[k] < SEEN and s.coefficients[k].excluded == 0:
+        if w.gaps[k] < SEEN and w.coefficients[k].excluded == 0:
             contact = w.contacts[min(count, h.nc)]
-            if _reaches(m, w, dt, k, k, contact):
-                deepest = deepest_point(m.features, w.gaps, h.npoints, k)
-                add_contact(m, s, w.pose, w.gaps[k], deepest, k, k, contact)
+            if _reaches(w, dt, k, k, contact):
+                deepest = deepest_point(w.features, w.gaps, h.npoints, k)
+                add_contact(w, w.pose, w.gaps[k], deepest, k, k, contact)
                 count += 1
     for i in range(w.answer[0].near):
         entry = w.near[i]
         f = h.npoints + entry.pair
-        if s.coefficients[f].excluded != 0:
+        if w.coefficients[f].excluded != 0:
             continue
-        deepest = deepest_slot(m, w, entry)
+        deepest = deepest_slot(w, entry)
         first = h.npoints + entry.first
         for k in range(first, first + entry.slots):
             if w.gaps[k] < SEEN:  # far candidates cannot be near: skip the velocity
                 contact = w.contacts[min(count, h.nc)]
-                if _reaches(m, w, dt, f, k, contact):
-                    add_contact(m, s, w.pose, w.gaps[k], deepest, f, k, contact)
+                if _reaches(w, dt, f, k, contact):
+                    add_contact(w, w.pose, w.gaps[k], deepest, f, k, contact)
                     count += 1
     return count
 
 
 @inlined
-def _reaches(m: ModelView, w: WorkspaceView, dt: float, f: int, k: int, contact: Any) -> bool:
+def _reaches(w: WorkView, dt: float, f: int, k: int, contact: Any) -> bool:
     """Place candidate k, of feature f; returns whether it can be reached within the step."""
-    feature = m.features[f]
+    feature = w.features[f]
     place(
-        m.features,
+        w.features,
         w.spots,
         w.pose,
         f,
-        k - m.header[0].npoints if k >= m.header[0].npoints else -1,
+        k - w.header[0].npoints if k >= w.header[0].npoints else -1,
         contact,
     )
     gap = w.gaps[k]
     if gap < MARGIN:
         return True
-    speed = separating_speed(m, w, feature, contact)
+    speed = separating_speed(w, feature, contact)
     return bool(gap + dt * min(speed, 0.0) < MARGIN)
 
 
 @inlined
-def separating_speed(m: ModelView, w: WorkspaceView, feature: Any, contact: Any) -> float:
+def separating_speed(w: WorkView, feature: Any, contact: Any) -> float:
     """How fast A moves away from B where a candidate has been placed [m/s]."""
-    speed = _speed(m.bodies, w.body, w.pose, feature.body_a, contact.point, contact.normal)
+    speed = _speed(w.bodies, w.body, w.pose, feature.body_a, contact.point, contact.normal)
     if feature.body_b > 0:
-        speed -= _speed(m.bodies, w.body, w.pose, feature.body_b, contact.point, contact.normal)
+        speed -= _speed(w.bodies, w.body, w.pose, feature.body_b, contact.point, contact.normal)
     return speed

@@ -36,30 +36,19 @@ from dynenvs.contact.detection.geometry.spot import (
     point,
 )
 from dynenvs.jit.compiled import apart, inlined, kernel
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Records,
-    open_hulls,
-    open_model,
-    open_pairs,
-    open_solids,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Records, WorkView
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, HEIGHT_FIELD
 
 FOUND = 0
 TURNS = 6  # planes that are looked at to tell a pair that is far apart
 
 
-@apart("int64(uint8[::1], uint8[::1], int64, int64)", "hulls", seconds=10)
-def find_hull_spots(packed: Bytes, buffer: Bytes, number: int, first: int) -> int:
+@apart("hulls", seconds=10)
+def find_hull_spots(w: WorkView, number: int, first: int) -> int:
     """Fill the slots of pair `number`, from `first` on, which come discarded.  Returns FOUND."""
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
-    pairs, heights = open_pairs(m, packed)
-    _, shapes = open_solids(m, packed, buffer)
-    hulls, room = open_hulls(m, packed, buffer)
+    pairs, heights = w.pairs, w.heights
+    shapes = w.shapes
+    hulls, room = w.hulls, w.hull_room
     pair = pairs[number]
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
     round_ = pair.kind_a != BOX and pair.kind_a != CONVEX

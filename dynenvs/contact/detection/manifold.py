@@ -18,19 +18,7 @@ from dynenvs.contact.detection.hulls import find_hull_spots
 from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    ModelView,
-    Records,
-    WorkspaceView,
-    open_broad,
-    open_model,
-    open_pairs,
-    open_solids,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Ints, Records, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
@@ -45,8 +33,8 @@ from dynenvs.memory.records import (
 FOUND = 0
 
 
-@apart("int64(uint8[::1], uint8[::1], int64[::1], int64)", "solids", seconds=14)
-def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
+@apart("solids", seconds=14)
+def find_spots(w: WorkView, owners: Ints, after: int) -> int:
     """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 
     owners: of the blocks of slots (the state's): pairs that come near are given one.  Who asks
@@ -55,12 +43,10 @@ def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
     `w.answer.blocks` tells how many blocks there would have to be if some pairs found none.
     Returns FOUND.
     """
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
-    h, answer = m.header[0], w.answer[0]
-    pairs, heights = open_pairs(m, packed)
-    solids, shapes = open_solids(m, packed, buffer)
-    broad = open_broad(m, packed, buffer)
+    h, answer = w.header[0], w.answer[0]
+    pairs, heights = w.pairs, w.heights
+    solids, shapes = w.solids, w.shapes
+    broad = w.broad
     start = h.ns if after else 0
     list_at = h.nnear if after else 0
     for k in range(solids.shape[0]):
@@ -69,8 +55,8 @@ def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
         else:
             _place(solids[k], w.pose[solids[k].body], shapes[k])
     near = w.near[list_at : list_at + h.nnear]
-    count, missing = list_near(m, broad, pairs, solids, shapes, near)
-    count, homeless = give_blocks(m, broad, pairs, owners, near, count, after == 0)
+    count, missing = list_near(w, broad, pairs, solids, shapes, near)
+    count, homeless = give_blocks(w, broad, pairs, owners, near, count, after == 0)
     if missing + homeless > 0:
         answer.blocks = max(answer.blocks, h.nblocks + missing + homeless)
     for i in range(count):
@@ -85,9 +71,9 @@ def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
         if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
-            find_smooth_spots(packed, buffer, entry.pair, start + entry.first)
+            find_smooth_spots(w, entry.pair, start + entry.first)
         elif pair.kind_a == CONVEX or pair.kind_b == CONVEX:
-            find_hull_spots(packed, buffer, entry.pair, start + entry.first)
+            find_hull_spots(w, entry.pair, start + entry.first)
         else:
             _find(pair, a, b, heights, w.spots, start + entry.first)
     if after:
@@ -102,10 +88,10 @@ def find_spots(packed: Bytes, buffer: Bytes, owners: Ints, after: int) -> int:
 
 
 @inlined
-def open_pair(packed: Bytes, buffer: Bytes, w: WorkspaceView, m: ModelView, i: int) -> None:
+def open_pair(w: WorkView, i: int) -> None:
     """Have a pair of the end's list stand in the start's, too: as far apart, if it is not there."""
-    h, answer = m.header[0], w.answer[0]
-    broad = open_broad(m, packed, buffer)
+    h, answer = w.header[0], w.answer[0]
+    broad = w.broad
     entry = w.near[h.nnear + i]
     if entry_of(w.near, 0, answer.near, broad.entry, entry.pair) < 0:
         w.near[answer.near] = entry
@@ -185,7 +171,7 @@ def _out_of_body(pose: Any, local: Floats, out: Floats) -> None:
 
 
 @inlined
-def pull_back(m: ModelView, w: WorkspaceView, spot: Any, a: int, b: int, contact: Any) -> float:
+def pull_back(w: WorkView, spot: Any, a: int, b: int, contact: Any) -> float:
     """A contact that shows only at the end of the step, at its start: returns the gap [m].
 
     The material points of bodies a and b that meet at the end, taken to where they were, and their
@@ -204,7 +190,7 @@ def pull_back(m: ModelView, w: WorkspaceView, spot: Any, a: int, b: int, contact
     for k in range(3):
         away += n[k] * (c[k] - other[k])
     for k in range(3):
-        if m.bodies[a].tree < 0:
+        if w.bodies[a].tree < 0:
             c[k] = other[k] + away * n[k]
         other[k] = c[k] - spot.radius * n[k]
     return float(away - spot.radius)

@@ -17,49 +17,36 @@ from dynenvs.contact.detection.geometry.smooth_solids import above
 from dynenvs.contact.detection.geometry.spot import into, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    WorkspaceView,
-    open_hulls,
-    open_model,
-    open_pairs,
-    open_solids,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 from dynenvs.memory.records import BLOCK_FIELD, FAR, HALF_SPACE, HEIGHT_FIELD
 
 
 @kernel(seconds=10)
-def measure_overlaps(packed: Bytes, row: Bytes, buffer: Bytes, depths: Floats) -> None:
+def measure_overlaps(w: WorldView, depths: Floats) -> None:
     """Depths at the state of a world [m], of what is apart less than zero, -FAR if far apart.
 
     Args:
         packed, row, buffer: the model, the world's state, and its workspace.
         depths: of point features and then of pairs, shape (npoints + np,).
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    h = m.header[0]
-    update_poses(m, s.q, w.pose)
-    measure_own_gaps(packed, row, buffer)  # places the shapes, too
+    h = w.header[0]
+    update_poses(w, w.q, w.pose)
+    measure_own_gaps(w)  # places the shapes, too
     for f in range(h.npoints):
-        alone = s.coefficients[f].excluded == 0
-        depths[f] = -feature_near(m.features[f], w.pose) if alone else -FAR
-    pairs, heights = open_pairs(m, packed)
-    _, shapes = open_solids(m, packed, buffer)
-    hulls, _ = open_hulls(m, packed, buffer)
+        alone = w.coefficients[f].excluded == 0
+        depths[f] = -feature_near(w.features[f], w.pose) if alone else -FAR
+    pairs, heights = w.pairs, w.heights
+    shapes = w.shapes
+    hulls = w.hulls
     for k in range(h.np):
         pair = pairs[k]
         a, b = shapes[pair.solid_a], shapes[pair.solid_b]
         depth = -FAR
-        if s.coefficients[h.npoints + k].excluded == 0:
+        if w.coefficients[h.npoints + k].excluded == 0:
             for i in range(3):
                 a.half[i], b.half[i] = pair.size_a[i], pair.size_b[i]
             if pair.kind_b == HEIGHT_FIELD:
-                depth = -_least_gap(m, w, k)
+                depth = -_least_gap(w, k)
             elif pair.kind_b == HALF_SPACE:
                 depth = -above(pair, a, b)
             elif pair.kind_b == BLOCK_FIELD:
@@ -78,7 +65,7 @@ def _are_close(pair: Any, a: Any, b: Any) -> bool:
 
 
 @inlined
-def _least_gap(m: ModelView, w: WorkspaceView, k: int) -> float:
+def _least_gap(w: WorkView, k: int) -> float:
     """The least gap of a pair's slots [m], or FAR."""
     least = FAR
     for i in range(w.answer[0].near):

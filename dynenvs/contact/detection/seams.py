@@ -22,18 +22,7 @@ from dynenvs.contact.detection.manifold import FOUND, pull_back
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    ModelView,
-    Records,
-    WorkspaceView,
-    open_broad,
-    open_model,
-    open_pairs,
-    open_solids,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Records, WorkView, WorldView
 from dynenvs.memory.records import ALONE, BLOCK_FIELD, FAR, HEIGHT_FIELD, MIDPOINT, SEEN
 
 STEP = 1e-5  # of a seam that is none: so far solids may overlap there [m] ...
@@ -43,45 +32,41 @@ THROUGH = 1e-9  # depth to which a velocity may lead without another look [m]
 
 
 @inlined
-def foresee(
-    m: ModelView, w: WorkspaceView, packed: Bytes, row: Bytes, buffer: Bytes, dt: float
-) -> int:
+def foresee(w: WorldView, dt: float) -> int:
     """Put slots of the end of the step in the place of those that trip over seams; FOUND if so."""
-    h = m.header[0]
+    h = w.header[0]
     if h.integrator == MIDPOINT:  # its poses are those of the middle
         return FOUND
     if h.nbeside == 0 or w.answer[0].near < 2:
         return FOUND
-    return int(find_seams(packed, row, buffer, dt))
+    return int(find_seams(w, dt))
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "contact", seconds=4)
-def find_seams(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("contact", seconds=4)
+def find_seams(w: WorldView, dt: float) -> int:
     """`foresee`, where at least two pairs are near."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    pairs, _ = open_pairs(m, packed)
-    solids, _ = open_solids(m, packed, buffer)
-    if not _trips(m, w, pairs, solids, dt):
+    pairs = w.pairs
+    solids = w.solids
+    if not _trips(w, pairs, solids, dt):
         return FOUND
-    integrate(m, s.q, s.v, dt, w.q_new)
-    update_poses(m, w.q_new, w.pose_new)
-    if look_for_spots(m, s, w, packed, buffer, 1) != FOUND:
+    integrate(w, w.q, w.v, dt, w.q_new)
+    update_poses(w, w.q_new, w.pose_new)
+    if look_for_spots(w, 1) != FOUND:
         return FOUND + 1
-    after = open_broad(m, packed, buffer).entry_after
-    h, answer = m.header[0], w.answer[0]
+    after = w.broad.entry_after
+    h, answer = w.header[0], w.answer[0]
     for i in range(answer.near):
         entry = w.near[i]
         pair = pairs[entry.pair]
-        if pair.beside != 0 and _is_beside_another(m, w, pairs, solids, answer.near, i, dt):
+        if pair.beside != 0 and _is_beside_another(w, pairs, solids, answer.near, i, dt):
             small = min(solids[pair.solid_a].radius, solids[pair.solid_b].radius)
             at = entry_of(w.near, h.nnear, answer.near_after, after, entry.pair)
-            _choose(m, w, entry, at >= 0, dt, STEP * min(1.0, small / SMALL))
+            _choose(w, entry, at >= 0, dt, STEP * min(1.0, small / SMALL))
     return FOUND
 
 
 @inlined
-def _trips(m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, dt: float) -> bool:
+def _trips(w: WorkView, pairs: Records, solids: Records, dt: float) -> bool:
     """Whether a velocity of now leads through the plane of a slot that may be a seam's."""
     count = w.answer[0].near
     for i in range(count):
@@ -90,16 +75,16 @@ def _trips(m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, dt: 
             continue
         end = FAR
         for k in range(entry.first, entry.first + entry.slots):
-            end = min(end, _linear_end(m, w, entry.pair, k, dt))
+            end = min(end, _linear_end(w, entry.pair, k, dt))
         if end < _deepest(w, entry) - THROUGH and _is_beside_another(
-            m, w, pairs, solids, count, i, dt
+            w, pairs, solids, count, i, dt
         ):
             return True
     return False
 
 
 @inlined
-def _deepest(w: WorkspaceView, entry: Any) -> float:
+def _deepest(w: WorkView, entry: Any) -> float:
     """The least gap of a pair's slots, or 0 [m]."""
     deepest = 0.0
     for k in range(entry.first, entry.first + entry.slots):
@@ -108,19 +93,19 @@ def _deepest(w: WorkspaceView, entry: Any) -> float:
 
 
 @inlined
-def _linear_end(m: ModelView, w: WorkspaceView, pair: int, k: int, dt: float) -> float:
+def _linear_end(w: WorkView, pair: int, k: int, dt: float) -> float:
     """The gap to which the velocities of now lead slot k, along its normal of now [m]."""
     gap = w.spots[k].gap
     if not gap < SEEN:
         return FAR
-    f, contact = m.header[0].npoints + pair, w.contacts[0]
-    place(m.features, w.spots, w.pose, f, k, contact)
-    return float(gap + dt * separating_speed(m, w, m.features[f], contact))
+    f, contact = w.header[0].npoints + pair, w.contacts[0]
+    place(w.features, w.spots, w.pose, f, k, contact)
+    return float(gap + dt * separating_speed(w, w.features[f], contact))
 
 
 @inlined
 def _is_beside_another(
-    m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, count: int, i: int, dt: float
+    w: WorkView, pairs: Records, solids: Records, count: int, i: int, dt: float
 ) -> bool:
     """Whether one solid of a near pair is near another one, too, that is flush with the other."""
     own = pairs[w.near[i].pair]
@@ -133,17 +118,16 @@ def _is_beside_another(
         pair = pairs[w.near[j].pair]
         for one, other in ((pair.solid_a, pair.solid_b), (pair.solid_b, pair.solid_a)):
             if one == a:
-                found = found or _are_flush(m, w, pairs, solids, count, (a, b, other), dt)
+                found = found or _are_flush(w, pairs, solids, count, (a, b, other), dt)
             elif one == b and not over_field:
-                found = found or _are_flush(m, w, pairs, solids, count, (b, a, other), dt)
+                found = found or _are_flush(w, pairs, solids, count, (b, a, other), dt)
     return found
 
 
 @inlined
 def _are_flush(
-    m: ModelView, w: WorkspaceView, pairs: Records, solids: Records, count: int,
-    who: tuple[int, int, int], dt: float,
-) -> bool:  # fmt: skip
+    w: WorkView, pairs: Records, solids: Records, count: int, who: tuple[int, int, int], dt: float
+) -> bool:
     """Whether two solids are of one body, or loose ones that touch and move as one.
 
     who: a third solid that is near both, and these; past loose ones it must not get in a step
@@ -152,7 +136,7 @@ def _are_flush(
     a, b = solids[one].body, solids[other].body
     if a == b:
         return True
-    if not (_move_as_one(m, w, a, b) and _goes_slowly(m, w, solids, third, one, dt)):
+    if not (_move_as_one(w, a, b) and _goes_slowly(w, solids, third, one, dt)):
         return False
     for j in range(count):
         entry = w.near[j]
@@ -166,9 +150,7 @@ def _are_flush(
 
 
 @inlined
-def _goes_slowly(
-    m: ModelView, w: WorkspaceView, solids: Records, third: int, one: int, dt: float
-) -> bool:
+def _goes_slowly(w: WorkView, solids: Records, third: int, one: int, dt: float) -> bool:
     """Whether a solid moves by less in a step than the smaller one of two reaches inside."""
     a, b = solids[third].body, solids[one].body
     square = 0.0
@@ -179,10 +161,10 @@ def _goes_slowly(
 
 
 @inlined
-def _move_as_one(m: ModelView, w: WorkspaceView, a: int, b: int) -> bool:
+def _move_as_one(w: WorkView, a: int, b: int) -> bool:
     """Whether two bodies, loose ones or the world, have the same velocity, and no spin."""
     for body in (a, b):
-        if body > 0 and m.bodies[body].floats != ALONE:
+        if body > 0 and w.bodies[body].floats != ALONE:
             return False
     for k in range(6):
         one, other = w.body[a].v[k] if a > 0 else 0.0, w.body[b].v[k] if b > 0 else 0.0
@@ -193,7 +175,7 @@ def _move_as_one(m: ModelView, w: WorkspaceView, a: int, b: int) -> bool:
 
 
 @inlined
-def _choose(m: ModelView, w: WorkspaceView, entry: Any, near: bool, dt: float, step: float) -> None:
+def _choose(w: WorkView, entry: Any, near: bool, dt: float, step: float) -> None:
     """Take over the end's slots of a pair, if they part it better there than those of now do.
 
     Slots that do not part it now, but for a `step` in a seam [m], though it is apart at the end
@@ -202,16 +184,16 @@ def _choose(m: ModelView, w: WorkspaceView, entry: Any, near: bool, dt: float, s
     """
     deepest = _deepest(w, entry)
     least = deepest - step
-    first, last, after = entry.first, entry.first + entry.slots, m.header[0].ns
+    first, last, after = entry.first, entry.first + entry.slots, w.header[0].ns
     ends, foreseen, better = FAR, FAR, False
     for k in range(first, last):
-        linear = _linear_end(m, w, entry.pair, k, dt)
+        linear = _linear_end(w, entry.pair, k, dt)
         ends = min(ends, linear)
         gap = w.spots[after + k].gap if near else FAR
         if gap < SEEN:
             foreseen = min(foreseen, gap)
             better = better or (linear < FAR and gap > linear + THROUGH)
-            if gap < least and _pull_back(m, w, entry.pair, w.spots[after + k]) < least:
+            if gap < least and _pull_back(w, entry.pair, w.spots[after + k]) < least:
                 return
     if not better and not foreseen > ends + THROUGH:
         return
@@ -219,7 +201,7 @@ def _choose(m: ModelView, w: WorkspaceView, entry: Any, near: bool, dt: float, s
         spot, then = w.spots[k], w.spots[after + k]
         spot.gap, spot.edges = FAR, 0
         if near and then.gap < SEEN:
-            gap = _pull_back(m, w, entry.pair, then)
+            gap = _pull_back(w, entry.pair, then)
             if gap >= least and gap >= min(then.gap, deepest) - THROUGH:
                 spot.gap, spot.radius, spot.edges = gap, then.radius, then.edges
                 for j in range(3):
@@ -228,7 +210,7 @@ def _choose(m: ModelView, w: WorkspaceView, entry: Any, near: bool, dt: float, s
 
 
 @inlined
-def _pull_back(m: ModelView, w: WorkspaceView, pair: int, spot: Any) -> float:
+def _pull_back(w: WorkView, pair: int, spot: Any) -> float:
     """The gap now of a slot of the end [m]; its place and normal into `w.contacts[0]`."""
-    feature = m.features[m.header[0].npoints + pair]
-    return pull_back(m, w, spot, feature.body_a, feature.body_b, w.contacts[0])
+    feature = w.features[w.header[0].npoints + pair]
+    return pull_back(w, spot, feature.body_a, feature.body_b, w.contacts[0])

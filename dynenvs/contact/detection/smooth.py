@@ -32,16 +32,7 @@ from dynenvs.contact.detection.geometry.spot import (
 )
 from dynenvs.contact.detection.hulls import over_blocks
 from dynenvs.jit.compiled import apart, inlined, kernel
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Records,
-    open_hulls,
-    open_model,
-    open_pairs,
-    open_solids,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Records, WorkView
 from dynenvs.memory.records import (
     BESIDE,
     BLOCK_FIELD,
@@ -63,14 +54,12 @@ ON_RIM = 1e-6  # relative: how far within a rim a corner is beside it
 PARALLEL = 1e-12  # squared sine between lines that do not cross
 
 
-@apart("int64(uint8[::1], uint8[::1], int64, int64)", "smooth", seconds=15)
-def find_smooth_spots(packed: Bytes, buffer: Bytes, number: int, first: int) -> int:
+@apart("smooth", seconds=15)
+def find_smooth_spots(w: WorkView, number: int, first: int) -> int:
     """Fill the slots of pair `number`, from `first` on, which come discarded.  Returns FOUND."""
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
-    pairs, heights = open_pairs(m, packed)
-    _, shapes = open_solids(m, packed, buffer)
-    hulls, room = open_hulls(m, packed, buffer)
+    pairs, heights = w.pairs, w.heights
+    shapes = w.shapes
+    hulls, room = w.hulls, w.hull_room
     pair = pairs[number]
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
     if pair.kind_b == HALF_SPACE:

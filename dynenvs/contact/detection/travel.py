@@ -30,18 +30,7 @@ from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    Records,
-    WorkspaceView,
-    open_hulls,
-    open_model,
-    open_pairs,
-    open_solids,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Records, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
@@ -65,17 +54,17 @@ LOOKED = 0
 
 
 @inlined
-def is_fast(m: ModelView, w: WorkspaceView, dt: float) -> bool:
+def is_fast(w: WorkView, dt: float) -> bool:
     """Whether a body may move far in dt, with the velocities `w.body.v`: it may be dangerous."""
-    h = m.header[0]
+    h = w.header[0]
     if h.np + h.nround == 0 and not (h.restitution != INELASTIC and h.npoints > 0):
         return False
     fastest, turns = 0.0, False
     for i in range(1, h.nb):
         v = w.body[i].v
         spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-        fastest = max(fastest, _fastest_point(m, w, i, spin))
-        turns = turns or (spin * dt > TURN and m.bodies[i].uneven > 0.0)
+        fastest = max(fastest, _fastest_point(w, i, spin))
+        turns = turns or (spin * dt > TURN and w.bodies[i].uneven > 0.0)
     far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
     if h.integrator == MIDPOINT or h.nbeside > 0:
         far = min(far, h.thinnest)
@@ -83,18 +72,18 @@ def is_fast(m: ModelView, w: WorkspaceView, dt: float) -> bool:
 
 
 @inlined
-def safe_part(packed: Bytes, buffer: Bytes, w: WorkspaceView, dt: float) -> float:
+def safe_part(w: WorkView, dt: float) -> float:
     """The longest part of dt, from `w.pose` with the velocities `w.body.v`, that may be taken."""
     w.answer[0].until = dt
-    find_safe_part(packed, buffer, dt)
+    find_safe_part(w, dt)
     return float(w.answer[0].until)
 
 
 @inlined
-def has_moved_far(m: ModelView, w: WorkspaceView) -> bool:
+def has_moved_far(w: WorkView) -> bool:
     """Whether a point of a body moves so far from `w.pose` to `w.pose_new` that it may be seen too
     late: what hits a thing may throw it faster than anything was before."""
-    h = m.header[0]
+    h = w.header[0]
     far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
     found = False
     for i in range(1, h.nb if h.np + h.nround > 0 else 0):
@@ -106,18 +95,18 @@ def has_moved_far(m: ModelView, w: WorkspaceView) -> bool:
                 alike += a.R[k, l] * b.R[k, l]
         # |R - S|^2 = 6 - 2 trace(R^T S) = 4 - 4 cos(angle), of which no point of a unit ball moves
         # by more than the square root
-        turn = math.sqrt(max(6.0 - 2.0 * alike, 0.0)) * m.bodies[i].around
+        turn = math.sqrt(max(6.0 - 2.0 * alike, 0.0)) * w.bodies[i].around
         found = found or 2.0 * (math.sqrt(x * x + y * y + z * z) + turn) > far
-        found = found or (alike < TURNED and m.bodies[i].uneven > 0.0)
+        found = found or (alike < TURNED and w.bodies[i].uneven > 0.0)
     return found
 
 
 @inlined
-def _fastest_point(m: ModelView, w: WorkspaceView, i: int, spin: float) -> float:
+def _fastest_point(w: WorkView, i: int, spin: float) -> float:
     """Bound on the speed of all points of a body's geoms [m/s]; spin: its turn rate [rad/s]."""
-    v, p, o = w.body[i].v, w.pose[i].p, w.pose[m.bodies[i].root].p
+    v, p, o = w.body[i].v, w.pose[i].p, w.pose[w.bodies[i].root].p
     x, y, z = _point_velocity(v, p[0] - o[0], p[1] - o[1], p[2] - o[2])
-    return math.sqrt(x * x + y * y + z * z) + spin * m.bodies[i].around
+    return math.sqrt(x * x + y * y + z * z) + spin * w.bodies[i].around
 
 
 @inlined
@@ -130,36 +119,34 @@ def _point_velocity(v: Any, x: float, y: float, z: float) -> tuple[float, float,
     )
 
 
-@apart("int64(uint8[::1], uint8[::1], float64)", seconds=5)
-def find_safe_part(packed: Bytes, buffer: Bytes, dt: float) -> int:
+@apart(seconds=5)
+def find_safe_part(w: WorkView, dt: float) -> int:
     """`safe_part` into `w.answer.until`, by a look at all pairs.  Returns LOOKED."""
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
-    h = m.header[0]
-    pairs, _ = open_pairs(m, packed)
-    solids, shapes = open_solids(m, packed, buffer)
-    hulls, _ = open_hulls(m, packed, buffer)
+    h = w.header[0]
+    pairs = w.pairs
+    solids, shapes = w.solids, w.shapes
+    hulls = w.hulls
     bounces, middle = h.restitution != INELASTIC, h.integrator == MIDPOINT
     for k in range(solids.shape[0]):
-        _move(m, w, solids[k], shapes[k], dt)
+        _move(w, solids[k], shapes[k], dt)
     until = dt
     for k in range(h.np):
         until = min(until, _time_of_pair(pairs[k], solids, shapes, hulls, bounces, middle, dt))
     for f in range(h.npoints):
-        if m.features[f].kind != HALF_SPACE:
-            until = min(until, _time_of_points(m, w, m.features[f], bounces, middle, dt))
+        if w.features[f].kind != HALF_SPACE:
+            until = min(until, _time_of_points(w, w.features[f], bounces, middle, dt))
         elif bounces:
-            until = min(until, _time_above_ground(m, w, m.features[f], dt))
+            until = min(until, _time_above_ground(w, w.features[f], dt))
     w.answer[0].until = until
     return LOOKED
 
 
 @inlined
-def _move(m: ModelView, w: WorkspaceView, solid: Any, shape: Any, dt: float) -> None:
+def _move(w: WorkView, solid: Any, shape: Any, dt: float) -> None:
     """A solid's centre and axes, the velocity of its centre (`normal`), and how much faster than
     that a point of it may come to move within dt, along any axis (`hu`), and its turn (`hv`)."""
     pose, v = w.pose[solid.body], w.body[solid.body].v
-    o = w.pose[m.bodies[solid.body].root].p
+    o = w.pose[w.bodies[solid.body].root].p
     x, y, z = rotate(pose.R, solid.position)
     c, n = shape.center, shape.normal
     c[0], c[1], c[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
@@ -314,12 +301,10 @@ def _time_to_close(
 
 
 @inlined
-def _time_of_points(
-    m: ModelView, w: WorkspaceView, feature: Any, bounces: bool, middle: bool, dt: float
-) -> float:
+def _time_of_points(w: WorkView, feature: Any, bounces: bool, middle: bool, dt: float) -> float:
     """The same for a point feature of two round geoms."""
-    x, y, z, ux, uy, uz = _center(m, w, feature.body_a, feature.center)
-    tx, ty, tz, vx, vy, vz = _center(m, w, feature.body_b, feature.target)
+    x, y, z, ux, uy, uz = _center(w, feature.body_a, feature.center)
+    tx, ty, tz, vx, vy, vz = _center(w, feature.body_b, feature.target)
     d, u = (x - tx, y - ty, z - tz), (ux - vx, uy - vy, uz - vz)
     way, length = dt * math.sqrt(dot(u, u)), math.sqrt(dot(d, d))
     thick = feature.radius + feature.target_radius
@@ -332,10 +317,10 @@ def _time_of_points(
 
 
 @inlined
-def _time_above_ground(m: ModelView, w: WorkspaceView, feature: Any, dt: float) -> float:
+def _time_above_ground(w: WorkView, feature: Any, dt: float) -> float:
     """The same for one that may bounce off a half space."""
-    x, y, z, ux, uy, uz = _center(m, w, feature.body_a, feature.center)
-    tx, ty, tz, vx, vy, vz = _center(m, w, feature.body_b, feature.target)
+    x, y, z, ux, uy, uz = _center(w, feature.body_a, feature.center)
+    tx, ty, tz, vx, vy, vz = _center(w, feature.body_b, feature.target)
     n = rotate(w.pose[feature.body_b].R, feature.target_normal)
     gap = dot((x - tx, y - ty, z - tz), n) - feature.radius
     speed = -dot((ux - vx, uy - vy, uz - vz), n)
@@ -345,11 +330,9 @@ def _time_above_ground(m: ModelView, w: WorkspaceView, feature: Any, dt: float) 
 
 
 @inlined
-def _center(
-    m: ModelView, w: WorkspaceView, body: int, local: Any
-) -> tuple[float, float, float, float, float, float]:
+def _center(w: WorkView, body: int, local: Any) -> tuple[float, float, float, float, float, float]:
     """Place and velocity of a point of a body."""
-    pose, o = w.pose[body], w.pose[m.bodies[body].root].p
+    pose, o = w.pose[body], w.pose[w.bodies[body].root].p
     x, y, z = rotate(pose.R, local)
     x, y, z = x + pose.p[0], y + pose.p[1], z + pose.p[2]
     if body == 0:

@@ -6,25 +6,19 @@ from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scr
 from dynenvs.contact.solvers.cone import solve_cones
 from dynenvs.jit.compiled import apart
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
-from dynenvs.memory.layout import Bytes, open_model, open_polygon, open_state, open_workspace
+from dynenvs.memory.layout import WorldView, polygon_of
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "cones", seconds=11)
-def solve_on_cones(
-    packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, scale: float
-) -> int:
+@apart("cones", seconds=11)
+def solve_on_cones(w: WorldView, n: int, rows: int, scale: float) -> int:
     """Impulses and velocities of the rows of n blocks on the exact cones; returns the status.
 
     scale: the certificate's velocity scale [m/s]
     The impulses that stand in `w.impulse_row` stay if they hold already; residual to `w.answer`.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    problem = open_problem(w, open_polygon(m, s), n, rows, scale)
+    problem = open_problem(w, polygon_of(w), n, rows, scale)
     report = w.answer[0]
-    report.residual, iterations = solve_cones(
-        problem, open_answer(s, w), open_scratch(m, w, buffer, n)
-    )
+    report.residual, iterations = solve_cones(problem, open_answer(w), open_scratch(w, n))
     report.sweeps += iterations
     if report.residual <= CERTIFIED_RESIDUAL:
         return CERTIFIED

@@ -30,33 +30,20 @@ from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.lcp.solve import solve_by_lemke
 from dynenvs.lcp.workspace import Workspace, integer
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Records,
-    open_lcp,
-    open_model,
-    open_polygon,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Records, WorldView, open_lcp, polygon_of
 from dynenvs.memory.records import DIRECTION, NORMAL, SLACK
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=12)
-def solve_lcp_of_rows(
-    packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, scale: float
-) -> int:
+@apart("contact", seconds=12)
+def solve_lcp_of_rows(w: WorldView, n: int, rows: int, scale: float) -> int:
     """Solve the LCP of a workspace's first n blocks; returns the status.
 
     scale: the certificate's velocity scale [m/s]
     Writes impulses and velocities of the rows, the blocks' modes and slips, and to `w.answer`.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    problem = open_problem(w, open_polygon(m, s), n, rows, scale)
-    report, work = w.answer[0], open_lcp(m, buffer)
-    answer, scratch = open_answer(s, w), open_scratch(m, w, buffer, n)
+    problem = open_problem(w, polygon_of(w), n, rows, scale)
+    report, work = w.answer[0], open_lcp(w)
+    answer, scratch = open_answer(w), open_scratch(w, n)
     status, report.residual, pivots = pivot(problem, answer, scratch, w.variables, work)
     report.pivots += pivots
     return int(status)

@@ -24,35 +24,23 @@ from dynenvs.contact.solvers.newton import settle
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.jit.compiled import apart, kernel
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED, WARM_RESIDUAL
-from dynenvs.memory.layout import (
-    Bytes,
-    Ints,
-    open_lcp,
-    open_model,
-    open_polygon,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Ints, WorldView, open_lcp, polygon_of
 
 CHANGES = 4  # of modes
 KEPT = 8  # row of the scratch vectors for the impulses at the path's end
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64, float64)", "contact", seconds=12)
-def solve_from_inside(
-    packed: Bytes, row: Bytes, buffer: Bytes, n: int, rows: int, scale: float
-) -> int:
+@apart("contact", seconds=12)
+def solve_from_inside(w: WorldView, n: int, rows: int, scale: float) -> int:
     """Impulses and velocities of the rows, and modes of the n blocks; residual to `w.answer`.
 
     scale: the certificate's velocity scale [m/s]
     Returns CERTIFIED, or FAILED where the path or the modes at its end did not lead to an answer.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    problem = open_problem(w, open_polygon(m, s), n, rows, scale)
-    scratch, modes = open_scratch(m, w, buffer, n), open_lcp(m, buffer).integers[0]
+    problem = open_problem(w, polygon_of(w), n, rows, scale)
+    scratch, modes = open_scratch(w, n), open_lcp(w).integers[0]
     report = w.answer[0]
-    report.residual, changes = from_inside(problem, open_answer(s, w), scratch, modes)
+    report.residual, changes = from_inside(problem, open_answer(w), scratch, modes)
     report.sweeps += changes
     return CERTIFIED if report.residual <= CERTIFIED_RESIDUAL else FAILED
 

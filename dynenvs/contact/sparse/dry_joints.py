@@ -14,20 +14,20 @@ from typing import Any
 
 from dynenvs.contact.sparse.weights import weigh_rows
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, open_dry
+from dynenvs.memory.layout import Floats, StateView, WorldView
 from dynenvs.memory.records import DRY
 from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel
-def pose_dry(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, n: int, dt: float) -> int:
+def pose_dry(w: WorldView, x: SparseView, n: int, dt: float) -> int:
     """Constraints from number n on for all dry joints, weighed; returns the number of all.
 
     Impulses start from those of the last step.
     """
-    last = open_dry(m, s)
-    for j in range(m.header[0].nv):
-        dof = m.dofs[j]
+    last = w.dry
+    for j in range(w.header[0].nv):
+        dof = w.dofs[j]
         if dof.friction == 0.0:
             continue
         c = x.constraints[n]
@@ -40,7 +40,7 @@ def pose_dry(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, n: int
         x.J[6 * n, dof.place] = 1.0
         for r in range(3):
             x.bias[n, r] = x.p[n, r] = 0.0
-        weigh_rows(m.dofs, w.L, x, n)
+        weigh_rows(w.dofs, w.L, x, n)
         c.speed, c.reserve = abs(w.v_free[j]), dof.friction * dt
         x.p[n, 0] = min(max(last[j], -c.reserve), c.reserve)
         n += 1
@@ -80,9 +80,9 @@ def has_dry(x: SparseView, island: Any) -> int:
 
 
 @inlined
-def remember_dry(m: ModelView, s: StateView, x: SparseView, first: int, n: int) -> None:
+def remember_dry(w: StateView, x: SparseView, first: int, n: int) -> None:
     """Keep the impulses of dry joints, which are among constraints first, ..., n - 1."""
-    last = open_dry(m, s)
+    last = w.dry
     for i in range(first, n):
         if x.constraints[i].contact == DRY:
             last[x.constraints[i].coordinate] = x.p[i, 0]

@@ -24,80 +24,64 @@ from dynenvs.contact.sparse.sweeps import add_response
 from dynenvs.contact.sparse.weights import align_with_slip
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    buffers_of,
-    open_model,
-    open_polygon,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, ModelView, WorldView, polygon_of
 from dynenvs.memory.records import POISSON, SEQUENTIAL
-from dynenvs.memory.sparse_view import SparseView, open_sparse
+from dynenvs.memory.sparse_view import SparseView
 
 SEQUENCE = 2000  # impacts of an island one by one before all end at once, without restitution
 BELOW = 1.0 - 1e-12  # of the way to where no energy is gained: not even by rounding
 
 
 @apart(
-    "int64(uint8[::1], uint8[::1], uint8[::1], int64, float64, float64)",
     "island impacts",
     seconds=10,
 )
-def collide_islands(
-    packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float, slowest: float
-) -> int:
-    """Impacts of the first `count` contacts, from the velocities `s.v` to those after them.
+def collide_islands(w: WorldView, count: int, dt: float, slowest: float) -> int:
+    """Impacts of the first `count` contacts, from the velocities `w.v` to those after them.
 
     dt: length of the step, for the certificate's scale
     slowest: approach [m/s] up to which parts do not bounce
     An island whose problem has no answer keeps its velocities.  Returns the worst status.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    x = open_sparse(m.header, buffer)
-    for j in range(m.header[0].nv):
-        w.v_free[j] = s.v[j]
-    n = pose_islands(packed, row, buffer, count, 0.0)
+    x = w.islands
+    for j in range(w.header[0].nv):
+        w.v_free[j] = w.v[j]
+    n = pose_islands(w, count, 0.0)
     if n < 0:  # it could not be compiled
         return FAILED
-    _pose_restitution(s, w, x, count, n)
+    _pose_restitution(w, x, count, n)
     worst, k = CERTIFIED, 0
     while k < x.trees.shape[0] and x.islands[k].count > 0:
-        if _fastest(m, x, x.islands[k], slowest) >= 0:
-            if m.header[0].impacts == SEQUENTIAL:
-                status = _one_by_one(m, s, w, x, k, dt, slowest)
+        if _fastest(w, x, x.islands[k], slowest) >= 0:
+            if w.header[0].impacts == SEQUENTIAL:
+                status = _one_by_one(w, x, k, dt, slowest)
             else:
-                status = collide_island(packed, row, buffer, k, dt, slowest, 1.0)
+                status = collide_island(w, k, dt, slowest, 1.0)
             worst = max(worst, status) if status >= 0 else FAILED
         k += 1
-    for j in range(m.header[0].nv):
-        s.v[x.coordinates[j]] = x.free[j]
+    for j in range(w.header[0].nv):
+        w.v[x.coordinates[j]] = x.free[j]
     return int(worst)
 
 
 @inlined
-def _pose_restitution(s: StateView, w: WorkspaceView, x: SparseView, count: int, n: int) -> None:
+def _pose_restitution(w: WorldView, x: SparseView, count: int, n: int) -> None:
     """Coefficients of all n constraints: joint limits have none."""
     for i in range(n):
         x.constraints[i].restitution, x.constraints[i].offset = 0.0, x.bias[i, 0]
     for i in range(count):
-        x.constraints[i].restitution = s.coefficients[w.contacts[i].source].restitution
+        x.constraints[i].restitution = w.coefficients[w.contacts[i].source].restitution
 
 
 @inlined
-def _fastest(m: ModelView, x: SparseView, island: Any, slowest: float) -> int:
+def _fastest(w: ModelView, x: SparseView, island: Any, slowest: float) -> int:
     """The place in `members` of the contact that approaches fastest; -1 if there is no impact.
 
     There is one where a contact with restitution approaches by more than slowest, or, one by one,
     any contact: inelastic ones pass impacts on.
     """
     worst, found = -slowest, -1
-    elastic = m.header[0].impacts == SEQUENTIAL
+    elastic = w.header[0].impacts == SEQUENTIAL
     for k in range(island.first, island.first + island.count):
         i = x.members[k]
         if x.constraints[i].contact < 0 or not x.G[i, 0] > 0.0:
@@ -110,68 +94,54 @@ def _fastest(m: ModelView, x: SparseView, island: Any, slowest: float) -> int:
 
 
 @inlined
-def _one_by_one(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    x: SparseView,
-    k: int,
-    dt: float,
-    slowest: float,
-) -> int:
+def _one_by_one(w: WorldView, x: SparseView, k: int, dt: float, slowest: float) -> int:
     """The fastest contact of island k, alone, then what is the fastest then, and so on.
 
     A contact moves its one or two trees and no others.  They stand, as an island of their own,
     behind all others.
     """
-    packed, row, buffer = buffers_of(m, s, w)
     nt = x.trees.shape[0]
     pair: Any = x.islands[nt]
     worst = CERTIFIED
     for _ in range(SEQUENCE):
-        at = _fastest(m, x, x.islands[k], slowest)
+        at = _fastest(w, x, x.islands[k], slowest)
         if at < 0:
             return worst
         i = x.members[at]
         c = x.constraints[i]
-        align_with_slip(m.dofs, w.L, w.contacts, x, i)
+        align_with_slip(w.dofs, w.L, w.contacts, x, i)
         pair.first, pair.count = at, 1
         pair.first_tree, pair.trees = nt, 2 if c.b >= 0 else 1
         x.trees_of[nt], x.trees_of[nt + 1] = c.a, c.b
-        status = collide_island(packed, row, buffer, nt, dt, slowest, 1.0)
+        status = collide_island(w, nt, dt, slowest, 1.0)
         if status < 0 or status == FAILED:
             return FAILED
         worst = max(worst, status)
-    s.status[0].degraded += 1  # without end, as far as can be seen
-    status = collide_island(packed, row, buffer, k, dt, slowest, 0.0)
+    w.status[0].degraded += 1  # without end, as far as can be seen
+    status = collide_island(w, k, dt, slowest, 0.0)
     return max(worst, status) if status >= 0 else FAILED
 
 
 @apart(
-    "int64(uint8[::1], uint8[::1], uint8[::1], int64, float64, float64, float64)",
     "island impacts",
     seconds=15,
 )
-def collide_island(
-    packed: Bytes, row: Bytes, buffer: Bytes, k: int, dt: float, slowest: float, share: float
-) -> int:
+def collide_island(w: WorldView, k: int, dt: float, slowest: float, share: float) -> int:
     """One impact of all contacts of island k, with `share` of their restitution; moves `x.free`.
 
     Adds the impulses to the contacts' totals.  Returns the status; FAILED leaves all as it was.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    x = open_sparse(m.header, buffer)
+    x = w.islands
     island = x.islands[k]
     _copy_velocities(x, island, x.free, x.before)
-    if m.header[0].restitution == POISSON:
-        status = _by_impulses(m, s, w, x, k, dt, share)
+    if w.header[0].restitution == POISSON:
+        status = _by_impulses(w, x, k, dt, share)
     else:
-        status = _by_velocities(m, s, w, x, k, dt, slowest, share)
+        status = _by_velocities(w, x, k, dt, slowest, share)
     if status != FAILED and _work(x, island, x.p, x.v) > 0.0:
-        if m.header[0].restitution != POISSON:  # the inelastic impact, which always loses some
+        if w.header[0].restitution != POISSON:  # the inelastic impact, which always loses some
             copy_impulses(x, island, x.p, x.inelastic)
-            status = max(status, _answer(m, s, w, x, k, dt))
+            status = max(status, _answer(w, x, k, dt))
             _swap(x, island)
         if status != FAILED:
             _restrain(x, island)
@@ -179,23 +149,16 @@ def collide_island(
         _copy_velocities(x, island, x.before, x.free)
         return FAILED
     _copy_velocities(x, island, x.v, x.free)
-    _add_totals(s, w, x, island)
-    s.status[0].solves += 1
+    _add_totals(w, x, island)
+    w.status[0].solves += 1
     if status == DEGRADED:
-        s.status[0].degraded += 1
+        w.status[0].degraded += 1
     return int(status)
 
 
 @inlined
 def _by_velocities(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    x: SparseView,
-    k: int,
-    dt: float,
-    slowest: float,
-    share: float,
+    w: WorldView, x: SparseView, k: int, dt: float, slowest: float, share: float
 ) -> int:
     """Newton's law: what approaches parts with at least e times its speed."""
     island = x.islands[k]
@@ -204,28 +167,20 @@ def _by_velocities(
         speed = predicted_velocity(x, i, 0)
         if speed < -slowest:
             x.bias[i, 0] += share * x.constraints[i].restitution * speed
-    status = _answer(m, s, w, x, k, dt)
+    status = _answer(w, x, k, dt)
     for j in range(island.first, island.first + island.count):
         x.bias[x.members[j], 0] = x.constraints[x.members[j]].offset
     return status
 
 
 @inlined
-def _by_impulses(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    x: SparseView,
-    k: int,
-    dt: float,
-    share: float,
-) -> int:
+def _by_impulses(w: WorldView, x: SparseView, k: int, dt: float, share: float) -> int:
     """Poisson's law: compression, then decompression by at least e times its normal impulses.
 
     Leaves the impulses of both in `p`, and those of compression in `inelastic`.
     """
     island = x.islands[k]
-    status = _answer(m, s, w, x, k, dt)
+    status = _answer(w, x, k, dt)
     if status == FAILED:
         return FAILED
     copy_impulses(x, island, x.p, x.inelastic)
@@ -235,7 +190,7 @@ def _by_impulses(
         reserve = share * x.constraints[i].restitution * x.p[i, 0]
         x.constraints[i].reserve = reserve
         add_response(x, i, 0, reserve, x.free)
-    status = max(status, _answer(m, s, w, x, k, dt))
+    status = max(status, _answer(w, x, k, dt))
     for j in range(island.first, island.first + island.count):
         i = x.members[j]
         x.p[i, 0] += x.constraints[i].reserve
@@ -247,16 +202,9 @@ def _by_impulses(
 
 
 @inlined
-def _answer(
-    m: ModelView,
-    s: StateView,
-    w: WorkspaceView,
-    x: SparseView,
-    k: int,
-    dt: float,
-) -> int:
+def _answer(w: WorldView, x: SparseView, k: int, dt: float) -> int:
     """The impulses `p` and velocities `v` that island k's law gives, from none; their status."""
-    island, cone, polygon = x.islands[k], s.status[0].cone, open_polygon(m, s)
+    island, cone, polygon = x.islands[k], w.status[0].cone, polygon_of(w)
     for j in range(island.first, island.first + island.count):
         i = x.members[j]
         u = (
@@ -266,12 +214,11 @@ def _answer(
         )
         set_speed(x.constraints[i], polygon, u)
         x.p[i, 0] = x.p[i, 1] = x.p[i, 2] = 0.0
-    island.scale, island.newtons = velocity_scale(x, island, least_speed(m.header, dt)), 0
+    island.scale, island.newtons = velocity_scale(x, island, least_speed(w.header, dt)), 0
     island.residual = update_velocities(x, island, cone, polygon, w.blocks)
-    packed, row, buffer = buffers_of(m, s, w)
-    status = climb(packed, row, buffer, k)
+    status = climb(w, k)
     if status != FAILED:
-        s.status[0].residual = max(s.status[0].residual, island.residual)
+        w.status[0].residual = max(w.status[0].residual, island.residual)
     return int(status) if status >= 0 else FAILED
 
 
@@ -342,7 +289,7 @@ def _copy_velocities(x: SparseView, island: Any, source: Floats, target: Floats)
 
 
 @inlined
-def _add_totals(s: StateView, w: WorkspaceView, x: SparseView, island: Any) -> None:
+def _add_totals(w: WorldView, x: SparseView, island: Any) -> None:
     """Add the impulses to the contacts' sums over the step.
 
     What the step remembers of them to start from stays: an impact's impulses are no guess of it.
@@ -352,7 +299,7 @@ def _add_totals(s: StateView, w: WorkspaceView, x: SparseView, island: Any) -> N
         if x.constraints[i].contact < 0:
             continue
         contact, p = w.contacts[x.constraints[i].contact], x.p[i]
-        touch(s, contact.candidate)
-        total, n, t1, t2 = s.memory[contact.candidate].total, contact.normal, contact.t1, contact.t2
+        touch(w, contact.candidate)
+        total, n, t1, t2 = w.memory[contact.candidate].total, contact.normal, contact.t1, contact.t2
         for r in range(3):
             total[r] += p[0] * n[r] + p[1] * t1[r] + p[2] * t2[r]

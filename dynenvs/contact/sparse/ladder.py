@@ -14,15 +14,9 @@ from dynenvs.contact.sparse.rounding import is_good, is_rounding
 from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
-from dynenvs.memory.layout import (
-    Bytes,
-    open_model,
-    open_polygon,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import WorldView, polygon_of
 from dynenvs.memory.records import KEPT, PYRAMID
-from dynenvs.memory.sparse_view import SparseView, open_sparse
+from dynenvs.memory.sparse_view import SparseView
 
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
 SMALL_ON_CONES = 8  # ... on exact cones, whose own method is dear among very unequal masses ...
@@ -32,17 +26,15 @@ RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no er
 USELESS = 0.1  # residual above which an answer is none
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64)", "sparse", seconds=29)
-def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
+@apart("sparse", seconds=29)
+def climb(w: WorldView, k: int) -> int:
     """Island k from the impulses `p`, whose residual is known, to an answer with the certificate.
 
     Each rung is dearer than the one before, and is taken where that has left too much.  `p`, `v`
     and the island's residual end as those of the best answer; returns its status (`judge`).
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    x, polygon = open_sparse(m.header, buffer), open_polygon(m, s)
-    island, status = x.islands[k], s.status[0]
+    x, polygon = w.islands, polygon_of(w)
+    island, status = x.islands[k], w.status[0]
     # Things at rest: nothing is new
     status.asked[KEPT] += 1
     if island.residual <= EXACT:
@@ -56,7 +48,7 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
         most, rungs = min(most, SMALL_ON_CONES), INSIDE
     simple = island.moments == 0 and island.dry == 0
     few = simple and island.count <= most
-    if few and solve_small(packed, row, buffer, k, rungs) == DONE and island.residual <= ENOUGH:
+    if few and solve_small(w, k, rungs) == DONE and island.residual <= ENOUGH:
         return judge(island)
     if island.residual <= ENOUGH or is_rounding(x, island, island.residual):
         status.answered[KEPT] += 1
@@ -64,7 +56,7 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments and
     # dry joints
     if simple:
-        solve_small(packed, row, buffer, k, INSIDE)
+        solve_small(w, k, INSIDE)
     if is_good(x, island, island.residual):
         return judge(island)
     # Many, or modes that do not settle
@@ -72,7 +64,7 @@ def climb(packed: Bytes, row: Bytes, buffer: Bytes, k: int) -> int:
     if not simple or is_good(x, island, island.residual):
         return judge(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
-    solve_small(packed, row, buffer, k, ALL)
+    solve_small(w, k, ALL)
     return judge(island)
 
 

@@ -15,22 +15,20 @@ from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.contact.sparse.weights import weigh_rows
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.spatial import dot3
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView, open_moments
+from dynenvs.memory.layout import Floats, WorkView, WorldView
 from dynenvs.memory.sparse_view import SparseView
 
 NIL = 1e-14  # yield of a row over the contact's, up to which it is none
 
 
 @kernel
-def pose_moments(
-    m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, count: int, n: int
-) -> None:
+def pose_moments(w: WorldView, x: SparseView, count: int, n: int) -> None:
     """Constraints from number n on for the moments of the first `count` contacts, weighed.
 
     Moments start from those of the last step.
     """
-    planar = m.header[0].directions == 2
-    moments = open_moments(m, s)
+    planar = w.header[0].directions == 2
+    moments = w.moments
     for i in range(count):
         contact, c = w.contacts[i], x.constraints[i]
         if (contact.spin == 0.0 and contact.roll == 0.0) or not x.G[i, 0] > 0.0:
@@ -49,11 +47,11 @@ def pose_moments(
         for r in range(3):
             x.bias[n, r] = x.p[n, r] = 0.0
         # As in `problem._pose_contact`: a body that no impulse moves is no side
-        swapped = m.bodies[contact.body_a].tree < 0
-        _add_side(m, w, x, contact.body_a, contact, 1.0, n, 0, planar)
+        swapped = w.bodies[contact.body_a].tree < 0
+        _add_side(w, x, contact.body_a, contact, 1.0, n, 0, planar)
         other = 0 if swapped or c.b < 0 else 3
-        _add_side(m, w, x, contact.body_b, contact, -1.0, n, other, planar)
-        weigh_rows(m.dofs, w.L, x, n)
+        _add_side(w, x, contact.body_b, contact, -1.0, n, other, planar)
+        weigh_rows(w.dofs, w.L, x, n)
         if _measure(x, i, n):
             for r in range(d.rows):
                 x.p[n, r] = dot3(_axis(contact, r, planar), moments[contact.candidate]) / d.length
@@ -72,22 +70,28 @@ def _axis(contact: Any, r: int, planar: bool) -> Floats:
 
 @inlined
 def _add_side(
-    m: ModelView, w: WorkspaceView, x: SparseView, body: int, contact: Any, sign: float, n: int,
-    side: int, planar: bool,
-) -> None:  # fmt: skip
+    w: WorkView,
+    x: SparseView,
+    body: int,
+    contact: Any,
+    sign: float,
+    n: int,
+    side: int,
+    planar: bool,
+) -> None:
     """Add sign times the turns of a body about the axes to rows of J, or to the right-hand sides if
     it turns as it is told."""
     rows = x.constraints[n].rows
-    j = m.bodies[body].last
+    j = w.bodies[body].last
     while j >= 0:
         for r in range(rows):
             axis = _axis(contact, r, planar)
             turn = sign * (axis[0] * w.S[j, 0] + axis[1] * w.S[j, 1] + axis[2] * w.S[j, 2])
-            if m.dofs[j].kinematic:
+            if w.dofs[j].kinematic:
                 x.bias[n, r] += turn * w.v_free[j]
             else:
-                x.J[6 * n + side + r, m.dofs[j].place] += turn
-        j = m.dofs[j].parent
+                x.J[6 * n + side + r, w.dofs[j].place] += turn
+        j = w.dofs[j].parent
 
 
 @inlined

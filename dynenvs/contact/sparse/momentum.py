@@ -18,7 +18,7 @@ from typing import Any
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import cross, dot, entries
-from dynenvs.memory.layout import Floats, ModelView, StateView, WorkspaceView
+from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView
 from dynenvs.memory.records import FREE
 from dynenvs.memory.sparse_view import SparseView
 
@@ -26,16 +26,16 @@ INNER = 1e-12  # of the energy: less than this is none
 
 
 @kernel
-def begin_momentum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView) -> int:
+def begin_momentum(w: WorldView, x: SparseView) -> int:
     """Note momenta and energy of floating islands at `w.pose_new`; returns how many there are."""
     count = 0
     k = 0
     while k < x.trees.shape[0] and x.islands[k].count > 0:
-        x.islands[k].floats = 1 if _floats(m, x, x.islands[k]) else 0
+        x.islands[k].floats = 1 if _floats(w, x, x.islands[k]) else 0
         count += x.islands[k].floats
         k += 1
     if count > 0:
-        _sum(m, s, w, x)
+        _sum(w, x)
         for k in range(x.trees.shape[0]):
             if x.islands[k].count == 0:
                 break
@@ -47,22 +47,22 @@ def begin_momentum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView) 
 
 
 @inlined
-def _floats(m: ModelView, x: SparseView, island: Any) -> bool:
+def _floats(w: ModelView, x: SparseView, island: Any) -> bool:
     """Whether all trees are free bodies, and nothing that stands still is in reach."""
     floats = True
     for k in range(island.first, island.first + island.count):
         floats = floats and x.constraints[x.members[k]].b >= 0
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = x.trees[x.trees_of[k]]
-        body = m.bodies[m.dofs[x.coordinates[tree.first]].body]
+        body = w.bodies[w.dofs[x.coordinates[tree.first]].body]
         floats = floats and tree.nv == 6 and body.joint == FREE
     return floats
 
 
 @kernel
-def restore_momentum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView) -> None:
+def restore_momentum(w: WorldView, x: SparseView) -> None:
     """Change `w.v_new` of floating islands: their momenta at `w.pose_new` are those noted."""
-    _sum(m, s, w, x)
+    _sum(w, x)
     for k in range(x.trees.shape[0]):
         if x.islands[k].count == 0:
             break
@@ -71,8 +71,8 @@ def restore_momentum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView
     for t in range(x.trees.shape[0]):
         tree = x.trees[t]
         if tree.island >= 0 and x.islands[tree.island].floats != 0:
-            i = m.dofs[x.coordinates[tree.first]].body
-            _move(w, x.islands[tree.island], i, m.bodies[i].v_at)
+            i = w.dofs[x.coordinates[tree.first]].body
+            _move(w, x.islands[tree.island], i, w.bodies[i].v_at)
 
 
 @inlined
@@ -85,23 +85,23 @@ def _clear(island: Any) -> None:
 
 
 @kernel
-def _sum(m: ModelView, s: StateView, w: WorkspaceView, x: SparseView) -> None:
+def _sum(w: WorldView, x: SparseView) -> None:
     """Mass, first moment, inertia, momenta (about the world's origin) and energy of islands."""
     k = 0
     while k < x.trees.shape[0] and x.islands[k].count > 0:
         _clear(x.islands[k])
         k += 1
-    for i in range(1, m.header[0].nb):
-        body = m.bodies[i]
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
         if body.tree < 0 or body.mass == 0.0 or x.trees[body.tree].island < 0:
             continue
         island = x.islands[x.trees[body.tree].island]
         if island.floats != 0:
-            _add_body(w, island, i, m.bodies[body.root].v_at, body, s.mass_scale[i])
+            _add_body(w, island, i, w.bodies[body.root].v_at, body, w.mass_scale[i])
 
 
 @inlined
-def _add_body(w: WorkspaceView, island: Any, i: int, at: int, body: Any, scale: float) -> None:
+def _add_body(w: WorkView, island: Any, i: int, at: int, body: Any, scale: float) -> None:
     """Add what a body has to its island's sums.
 
     at: of the velocity of its tree's free joint; scale: of its mass
@@ -175,7 +175,7 @@ def _divide(I: Floats, spin: Floats) -> float:
 
 
 @inlined
-def _move(w: WorkspaceView, island: Any, root: int, at: int) -> None:
+def _move(w: WorkView, island: Any, root: int, at: int) -> None:
     """Give a free body, whose velocity begins at `at`, its part of the island's new motion."""
     pose, c, part = w.pose_new[root], entries(island.moment, 0), island.energy
     arm = pose.p[0] - c[0], pose.p[1] - c[1], pose.p[2] - c[2]

@@ -22,7 +22,7 @@ from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.kinematics.triples import dot, entries
 from dynenvs.lcp.workspace import integer
-from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkspaceView, open_polygon
+from dynenvs.memory.layout import Floats, Records, WorkView, WorldView, polygon_of
 from dynenvs.memory.records import INELASTIC, LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
 
@@ -78,52 +78,48 @@ def read_masses(dofs: Records, L: Floats, x: SparseView) -> None:
 
 
 @kernel
-def pose_problem(
-    m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, count: int, dt: float
-) -> int:
+def pose_problem(w: WorldView, x: SparseView, count: int, dt: float) -> int:
     """Constraints of the first `count` contacts and of all limits; returns their number.
 
     dt: length of the step, or 0 in an impact, in which no gap closes
     Impulses start from those of the last step, by feature.
     """
-    planar = m.header[0].directions == 2
+    planar = w.header[0].directions == 2
     # Where impacts cut steps, parts are of many lengths; forces go on through all of them
-    last, part = s.status[0].part, 1.0
-    if m.header[0].restitution != INELASTIC and last > 0.0:
+    last, part = w.status[0].part, 1.0
+    if w.header[0].restitution != INELASTIC and last > 0.0:
         part = dt / last
     for i in range(count):
-        _pose_contact(m, s, w, x, i, planar, dt)
+        _pose_contact(w, x, i, planar, dt)
     if not planar:
         _align_tangents(w.contacts, count, x)
     for i in range(count):
         gap = w.contacts[i].target
         offset = closing_speed(gap, dt) if gap > SNUG else 0.0
-        _keep_offset(x, i, open_polygon(m, s), w.contacts[i], offset)
-        _recall(s.memory, w.contacts[i], part, x.p[i])
+        _keep_offset(x, i, polygon_of(w), w.contacts[i], offset)
+        _recall(w.memory, w.contacts[i], part, x.p[i])
     expected = w.expected if dt > 0.0 else w.v_free
-    return _pose_limits(m.dofs, s.q, w.v_free, expected, x, count, dt)
+    return _pose_limits(w.dofs, w.q, w.v_free, expected, x, count, dt)
 
 
 @inlined
-def _pose_contact(
-    m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, i: int, planar: bool, dt: float
-) -> None:
+def _pose_contact(w: WorldView, x: SparseView, i: int, planar: bool, dt: float) -> None:
     contact, c = w.contacts[i], x.constraints[i]
-    _find_drift(m, w, contact, c)
+    _find_drift(w, contact, c)
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
     c.contact, c.rows, c.friction = i, 1 + contact.tangents, contact.friction
     c.moments = -1
-    c.a, c.b = m.bodies[contact.body_a].tree, m.bodies[contact.body_b].tree
+    c.a, c.b = w.bodies[contact.body_a].tree, w.bodies[contact.body_b].tree
     for r in range(6):
         for k in range(x.J.shape[1]):
             x.J[6 * i + r, k] = 0.0
-    _add_side(m, w, x, contact.body_a, contact, 1.0, 6 * i)
+    _add_side(w, x, contact.body_a, contact, 1.0, 6 * i)
     if c.b == c.a:
-        _add_side(m, w, x, contact.body_b, contact, -1.0, 6 * i)
+        _add_side(w, x, contact.body_b, contact, -1.0, 6 * i)
         c.b = -1
     else:
-        _add_side(m, w, x, contact.body_b, contact, -1.0, 6 * i + 3)
+        _add_side(w, x, contact.body_b, contact, -1.0, 6 * i + 3)
     if c.a < 0:
         _swap_sides(x.J, c, i)
     for r in range(3):
@@ -136,49 +132,47 @@ def _pose_contact(
 
 
 @inlined
-def _find_drift(m: ModelView, w: WorkspaceView, contact: Any, c: Any) -> None:
+def _find_drift(w: WorkView, contact: Any, c: Any) -> None:
     """What moves a contact's surfaces besides the trees: belts, and kinematic bodies."""
     c.drifts = contact.drifts
     for k in range(3):
         c.drift[k] = contact.drift[k] if contact.drifts else 0.0
-    for side in range(2 if m.header[0].nkinematic > 0 else 0):
-        body = m.bodies[contact.body_b if side else contact.body_a]
+    for side in range(2 if w.header[0].nkinematic > 0 else 0):
+        body = w.bodies[contact.body_b if side else contact.body_a]
         sign, at, origin = -1.0 if side else 1.0, contact.point, w.pose[body.root].p
         px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
         j = body.last
         while j >= 0:
-            if m.dofs[j].kinematic:
+            if w.dofs[j].kinematic:
                 w0, w1, w2, rate = w.S[j, 0], w.S[j, 1], w.S[j, 2], sign * w.v_free[j]
                 c.drift[0] += rate * (w.S[j, 3] + w1 * pz - w2 * py)
                 c.drift[1] += rate * (w.S[j, 4] + w2 * px - w0 * pz)
                 c.drift[2] += rate * (w.S[j, 5] + w0 * py - w1 * px)
                 c.drifts = 1
-            j = m.dofs[j].parent
+            j = w.dofs[j].parent
 
 
 @inlined
-def _add_side(
-    m: ModelView, w: WorkspaceView, x: SparseView, body: int, contact: Any, sign: float, row: int
-) -> None:
+def _add_side(w: WorkView, x: SparseView, body: int, contact: Any, sign: float, row: int) -> None:
     """Add sign * (n, t1, t2)^T J_point of a body to three rows of J."""
-    if m.bodies[body].tree < 0:  # no impulse moves it
+    if w.bodies[body].tree < 0:  # no impulse moves it
         return
     n, t1, t2, at = contact.normal, contact.t1, contact.t2, contact.point
-    origin = w.pose[m.bodies[body].root].p
+    origin = w.pose[w.bodies[body].root].p
     px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
-    j = m.bodies[body].last
-    while j >= 0 and not m.dofs[j].kinematic:
+    j = w.bodies[body].last
+    while j >= 0 and not w.dofs[j].kinematic:
         w0, w1, w2 = w.S[j, 0], w.S[j, 1], w.S[j, 2]
         vx = sign * (w.S[j, 3] + w1 * pz - w2 * py)
         vy = sign * (w.S[j, 4] + w2 * px - w0 * pz)
         vz = sign * (w.S[j, 5] + w0 * py - w1 * px)
-        k = m.dofs[j].place
+        k = w.dofs[j].place
         x.J[row, k] += n[0] * vx + n[1] * vy + n[2] * vz
         if contact.tangents > 0:
             x.J[row + 1, k] += t1[0] * vx + t1[1] * vy + t1[2] * vz
         if contact.tangents > 1:
             x.J[row + 2, k] += t2[0] * vx + t2[1] * vy + t2[2] * vz
-        j = m.dofs[j].parent
+        j = w.dofs[j].parent
 
 
 @inlined

@@ -39,32 +39,22 @@ from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.spatial import dot3
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    ModelView,
-    WorkspaceView,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView
 from dynenvs.memory.records import DRY, LIMIT, SWING
-from dynenvs.memory.sparse_view import SparseView, open_sparse
+from dynenvs.memory.sparse_view import SparseView
 from dynenvs.memory.views import words
 
 STIFF = 1e7  # weight of a row, in units of 1 / g
 PASSES = 2  # of multipliers
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], float64)", "sparse", seconds=10)
-def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
+@apart("sparse", seconds=10)
+def project_sparse(w: WorldView, dt: float) -> int:
     """Correct `w.q_new`, and `w.pose_new`, after `solve_sparse`; arguments and answer as of
     `dynenvs.contact.project.correct_positions`."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    x = open_sparse(m.header, buffer)
+    x = w.islands
     count, n = w.answer[0].contacts, w.answer[0].rows
-    for k in range(m.header[0].nv):
+    for k in range(w.header[0].nv):
         x.v[k] = w.v_new[x.coordinates[k]]
     for i in range(n):
         for r in range(3):
@@ -72,10 +62,10 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
         _add_carried(w, x, i)
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
-    floating, corrected = begin_momentum(m, s, w, x), False
+    floating, corrected = begin_momentum(w, x), False
     before, pulls = math.inf, True
     for attempt in range(ATTEMPTS):
-        worst = _mark_errors(m, w, x, n, dt, before, pulls)
+        worst = _mark_errors(w, x, n, dt, before, pulls)
         if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
         before = worst
@@ -84,34 +74,34 @@ def project_sparse(packed: Bytes, row: Bytes, buffer: Bytes, dt: float) -> int:
                 for r in range(3):
                     x.p[i, r] *= PUSH_OUT / worst
         dq = w.v_next
-        if not _correct(m, x, dq):
+        if not _correct(w, x, dq):
             break
-        if pulls and _pulls_in(m, w, x, n):
+        if pulls and _pulls_in(w, x, n):
             before, pulls = math.inf, False
             continue
         corrected = True
         last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
-        stay_within_stops(m.dofs, w.q_new, dq)
+        stay_within_stops(w.dofs, w.q_new, dq)
         look = worst > LARGE or largest(dq) > FAR_TURN
-        integrate(m, w.q_new, dq, 1.0, w.q_new)
-        update_poses(m, w.q_new, w.pose_new)
-        if m.header[0].ns > 0 and (look or not last):
-            look_for_spots(m, s, w, packed, buffer, 1)
+        integrate(w, w.q_new, dq, 1.0, w.q_new)
+        update_poses(w, w.q_new, w.pose_new)
+        if w.header[0].ns > 0 and (look or not last):
+            look_for_spots(w, 1)
         if look:
-            lowest, buries = sound(m, s, w, count)
+            lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
-                integrate(m, s.q, w.v_new, dt, w.q_new)
-                update_poses(m, w.q_new, w.pose_new)
+                integrate(w, w.q, w.v_new, dt, w.q_new)
+                update_poses(w, w.q_new, w.pose_new)
                 return 1 if bare >= least else 0
         if last:
             break
     if floating > 0 and corrected:
-        restore_momentum(m, s, w, x)
+        restore_momentum(w, x)
     return 1 if lowest >= least else 0
 
 
 @inlined
-def _add_carried(w: WorkspaceView, x: SparseView, i: int) -> None:
+def _add_carried(w: WorkView, x: SparseView, i: int) -> None:
     """Make the velocities `trial` of constraint i those from a kinematic body, belts left out."""
     c = x.constraints[i]
     if c.contact < 0 or c.drifts == 0:
@@ -125,9 +115,7 @@ def _add_carried(w: WorkspaceView, x: SparseView, i: int) -> None:
 
 
 @inlined
-def _mark_errors(
-    m: ModelView, w: WorkspaceView, x: SparseView, n: int, dt: float, most: float, pulls: bool
-) -> float:
+def _mark_errors(w: WorkView, x: SparseView, n: int, dt: float, most: float, pulls: bool) -> float:
     """Position errors of all constraints into `p`, weights of those that take part into `W`.
 
     most, pulls: as of `dynenvs.contact.project._contact_errors`
@@ -142,7 +130,7 @@ def _mark_errors(
         if c.contact == DRY:
             continue
         if c.contact == LIMIT:
-            dof = m.dofs[c.coordinate]
+            dof = w.dofs[c.coordinate]
             if dof.limited == SWING:
                 gap = angle_left(dof, w.q_new)
             else:
@@ -153,7 +141,7 @@ def _mark_errors(
                 worst = max(worst, _mark(x, i, 1))
             continue
         contact = w.contacts[c.contact]
-        holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
+        holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
         if not holds:
             continue
         announced = max(0.0, contact.gap + dt * x.trial[i, 0])
@@ -174,7 +162,7 @@ def _mark_errors(
 
 
 @inlined
-def _pulls_in(m: ModelView, w: WorkspaceView, x: SparseView, n: int) -> bool:
+def _pulls_in(w: WorkView, x: SparseView, n: int) -> bool:
     """As of `dynenvs.contact.project`, for the correction in `off`."""
     most = 0.0
     for i in range(n):
@@ -187,7 +175,7 @@ def _pulls_in(m: ModelView, w: WorkspaceView, x: SparseView, n: int) -> bool:
         if c.contact < 0:  # a stop or a dry joint
             continue
         contact = w.contacts[c.contact]
-        holds, gap = gap_at_end(m.features, w.spots, w.pose_new, contact)
+        holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
         moved = row_velocity(x, i, 0, x.off)
         if holds and gap + moved < MUCH * most and moved < MUCH * most:
             return True
@@ -205,9 +193,9 @@ def _mark(x: SparseView, i: int, rows: int) -> float:
 
 
 @inlined
-def _correct(m: ModelView, x: SparseView, dq: Floats) -> bool:
+def _correct(w: ModelView, x: SparseView, dq: Floats) -> bool:
     """The step dq in the model's order; False if an island's factor finds no room or pivot."""
-    for j in range(m.header[0].nv):
+    for j in range(w.header[0].nv):
         dq[j] = x.off[j] = 0.0
     k = 0
     while k < x.trees.shape[0] and x.islands[k].count > 0:

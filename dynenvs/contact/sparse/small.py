@@ -16,30 +16,21 @@ from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED
-from dynenvs.memory.layout import (
-    Bytes,
-    WorkspaceView,
-    open_model,
-    open_polygon,
-    open_state,
-    open_workspace,
-)
-from dynenvs.memory.sparse_view import SparseView, open_sparse
+from dynenvs.memory.layout import WorkView, WorldView, polygon_of
+from dynenvs.memory.sparse_view import SparseView
 
 DONE, NOT_DONE = 0, 1
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64)", "sparse", seconds=19)
-def solve_small(packed: Bytes, row: Bytes, buffer: Bytes, number: int, rungs: int) -> int:
+@apart("sparse", seconds=19)
+def solve_small(w: WorldView, number: int, rungs: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 
     rungs: QUICK, INSIDE or ALL of the dense ladder's
     `x.p` and the island's residual are then of that answer; else they stay.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    x = open_sparse(m.header, buffer)
-    island, polygon, cone = x.islands[number], open_polygon(m, s), s.status[0].cone
+    x = w.islands
+    island, polygon, cone = x.islands[number], polygon_of(w), w.status[0].cone
     if island.count > w.blocks.shape[0]:
         return NOT_DONE
     rows = _list_blocks(x, island, w)
@@ -48,9 +39,9 @@ def solve_small(packed: Bytes, row: Bytes, buffer: Bytes, number: int, rungs: in
     _fill(x, island, w)
     n, scale = island.count, island.scale
     if has_reserves(x, island):
-        done = solve_with_reserves(packed, row, buffer, n, rows, cone, scale)
+        done = solve_with_reserves(w, n, rows, cone, scale)
     else:
-        done = solve_rows(packed, row, buffer, n, rows, cone, rungs, 0, scale)
+        done = solve_rows(w, n, rows, cone, rungs, 0, scale)
     if rungs == QUICK and done != CERTIFIED:
         return NOT_DONE
     _exchange(x, island, w)
@@ -64,7 +55,7 @@ def solve_small(packed: Bytes, row: Bytes, buffer: Bytes, number: int, rungs: in
 
 
 @inlined
-def _exchange(x: SparseView, island: Any, w: WorkspaceView) -> None:
+def _exchange(x: SparseView, island: Any, w: WorkView) -> None:
     """Impulses of the rows into `p`; what stood there is kept in `best`."""
     for k in range(island.count):
         i = x.members[island.first + k]
@@ -82,7 +73,7 @@ def _take_back(x: SparseView, island: Any) -> None:
 
 
 @inlined
-def _list_blocks(x: SparseView, island: Any, w: WorkspaceView) -> int:
+def _list_blocks(x: SparseView, island: Any, w: WorkView) -> int:
     """The island's constraints as blocks; returns the number of their rows."""
     r = 0
     for k in range(island.count):
@@ -105,7 +96,7 @@ def has_reserves(x: SparseView, island: Any) -> bool:
 
 
 @inlined
-def _fill(x: SparseView, island: Any, w: WorkspaceView) -> None:
+def _fill(x: SparseView, island: Any, w: WorkView) -> None:
     """The island's Delassus matrix J Z^T, and the predicted velocities of its rows."""
     for k in range(island.count):
         i = x.members[island.first + k]

@@ -17,24 +17,13 @@ from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.contact.sparse.weights import weigh
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, FAILED
-from dynenvs.memory.layout import (
-    Bytes,
-    ModelView,
-    StateView,
-    WorkspaceView,
-    open_model,
-    open_moments,
-    open_polygon,
-    open_state,
-    open_stops,
-    open_workspace,
-)
+from dynenvs.memory.layout import StateView, WorldView, polygon_of
 from dynenvs.memory.records import LIMIT, SWING
-from dynenvs.memory.sparse_view import SparseView, open_sparse
+from dynenvs.memory.sparse_view import SparseView
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=15)
-def pose_islands(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float) -> int:
+@apart("sparse", seconds=15)
+def pose_islands(w: WorldView, count: int, dt: float) -> int:
     """The problem of `count` contacts and of the limits in reach, sorted into islands.
 
     From the velocities `w.v_free` and the factors `w.L`.  `islands` ends with one that has no
@@ -42,19 +31,17 @@ def pose_islands(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
 
     dt: length of the step, or 0 in an impact, in which no gap closes
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    x = open_sparse(m.header, buffer)
-    list_trees(m.dofs, x)
-    for k in range(m.header[0].nv):
+    x = w.islands
+    list_trees(w.dofs, x)
+    for k in range(w.header[0].nv):
         x.free[k] = w.v_free[x.coordinates[k]]
-    read_masses(m.dofs, w.L, x)
-    n = pose_problem(m, s, w, x, count, dt)
-    weigh(m.dofs, w.L, x, n)
-    if m.header[0].ndry:
-        n = pose_dry(m, s, w, x, n, dt)
-    if m.header[0].moments:
-        pose_moments(m, s, w, x, count, n)
+    read_masses(w.dofs, w.L, x)
+    n = pose_problem(w, x, count, dt)
+    weigh(w.dofs, w.L, x, n)
+    if w.header[0].ndry:
+        n = pose_dry(w, x, n, dt)
+    if w.header[0].moments:
+        pose_moments(w, x, count, n)
     islands = find_islands(x, n)
     x.islands[islands].count = 0
     for k in range(islands):
@@ -63,29 +50,27 @@ def pose_islands(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
     return int(n)
 
 
-@apart("int64(uint8[::1], uint8[::1], uint8[::1], int64, float64)", "sparse", seconds=6)
-def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float) -> int:
+@apart("sparse", seconds=6)
+def solve_sparse(w: WorldView, count: int, dt: float) -> int:
     """From `w.v_free` and `w.L` to `w.v_new` and the impulses of `count` contacts.
 
     `w.answer` tells the worst residual and all factorisations.  Returns the worst status.
     """
-    n = pose_islands(packed, row, buffer, count, dt)
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    x = open_sparse(m.header, buffer)
+    n = pose_islands(w, count, dt)
+    x = w.islands
     if n < 0:  # it could not be compiled
         return FAILED
-    for k in range(m.header[0].nv):
+    for k in range(w.header[0].nv):
         w.v_new[k] = w.v_free[k]
-    cone, polygon = s.status[0].cone, open_polygon(m, s)
-    floor, answer, status = least_speed(m.header, dt), w.answer[0], CERTIFIED
+    cone, polygon = w.status[0].cone, polygon_of(w)
+    floor, answer, status = least_speed(w.header, dt), w.answer[0], CERTIFIED
     worst, newtons = 0.0, 0  # not yet into the answer: the dense solvers write there
     k = 0
     while x.islands[k].count > 0:
         island = x.islands[k]
         island.scale, island.newtons = velocity_scale(x, island, floor), 0
         island.residual = update_velocities(x, island, cone, polygon, w.blocks)
-        climbed = climb(packed, row, buffer, k)
+        climbed = climb(w, k)
         status = max(status, climbed) if climbed >= 0 else FAILED
         newtons += island.newtons
         worst = max(worst, island.residual)
@@ -96,51 +81,49 @@ def solve_sparse(packed: Bytes, row: Bytes, buffer: Bytes, count: int, dt: float
         k += 1
     for i in range(count, n):
         x.constraints[i].pressed = 1 if x.p[i, 0] > 0.0 else 0
-    if m.header[0].nlimited:
-        _remember_stops(m, s, x, count, n)
-    if m.header[0].ndry:
-        remember_dry(m, s, x, count, n)
-    _remember(s, w, x, count)
-    if m.header[0].moments:
-        _remember_moments(m, s, w, x, count)
+    if w.header[0].nlimited:
+        _remember_stops(w, x, count, n)
+    if w.header[0].ndry:
+        remember_dry(w, x, count, n)
+    _remember(w, x, count)
+    if w.header[0].moments:
+        _remember_moments(w, x, count)
     answer.residual, answer.sweeps, answer.pivots = worst, newtons, 0
-    answer.rows, answer.sparse, s.status[0].part = n, 1, dt
+    answer.rows, answer.sparse, w.status[0].part = n, 1, dt
     return int(status)
 
 
 @inlined
-def _remember_stops(m: ModelView, s: StateView, x: SparseView, count: int, n: int) -> None:
+def _remember_stops(w: StateView, x: SparseView, count: int, n: int) -> None:
     """Keep what joint stops gave each coordinate: those constraints that follow the contacts."""
-    stops = open_stops(m, s)
-    for j in range(m.header[0].nv):
+    stops = w.stops
+    for j in range(w.header[0].nv):
         stops[j] = 0.0
     for i in range(count, n):
         c = x.constraints[i]
         if c.contact == LIMIT:
-            dof = m.dofs[c.coordinate]
+            dof = w.dofs[c.coordinate]
             for k in range(3 if dof.limited == SWING else 1):
                 stops[c.coordinate + k] = x.J[6 * i, dof.place + k] * x.p[i, 0]
 
 
 @inlined
-def _remember_moments(
-    m: ModelView, s: StateView, w: WorkspaceView, x: SparseView, count: int
-) -> None:
+def _remember_moments(w: WorldView, x: SparseView, count: int) -> None:
     """Keep moments by feature, as `_remember` keeps impulses and after it."""
-    moments, planar = open_moments(m, s), m.header[0].directions == 2
-    for k in range(s.status[0].touched):
+    moments, planar = w.moments, w.header[0].directions == 2
+    for k in range(w.status[0].touched):
         for r in range(3):
-            moments[s.touched[k], r] = 0.0
+            moments[w.touched[k], r] = 0.0
     for i in range(count):
         contact = w.contacts[i]
         keep_moments(x, i, contact, planar, moments[contact.candidate])
 
 
 @inlined
-def _remember(s: StateView, w: WorkspaceView, x: SparseView, count: int) -> None:
+def _remember(w: WorldView, x: SparseView, count: int) -> None:
     """Keep impulses by candidate; those that were not in reach forget theirs."""
-    forget(s)
-    s.status[0].contacts = 0
+    forget(w)
+    w.status[0].contacts = 0
     for i in range(count):
         p = x.p[i]
-        remember_contact(s, w.contacts[i], p[0], p[1], p[2], x.constraints[i].slip)
+        remember_contact(w, w.contacts[i], p[0], p[1], p[2], x.constraints[i].slip)

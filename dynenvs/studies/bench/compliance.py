@@ -18,8 +18,9 @@ from dynenvs.dynamics.crba import crba_passes
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_kinematics
-from dynenvs.memory.layout import Bytes, Floats, Ints, open_model, open_state, open_workspace
+from dynenvs.memory.layout import Floats, Ints, WorldView
 from dynenvs.model.model import Model
+from dynenvs.model.validation import prepare
 from dynenvs.studies.bench.mirrors import chain, humanoid, random_states
 from dynenvs.studies.bench.race import Case, Maker, Race, Row, Settings, System
 
@@ -75,9 +76,7 @@ def _nodes(model: Model, count: int) -> tuple[Ints, Floats]:
 
 @kernel
 def _by_recursion(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
+    w: WorldView,
     bodies: Ints,
     points: Floats,
     arrays: tuple[Floats, Floats, Floats, Floats],
@@ -85,35 +84,31 @@ def _by_recursion(
 ) -> None:
     upsilon, omega, forces, Lambda = arrays
     for _ in range(count):
-        compliance_of_nodes(packed, row, buffer, bodies, points, upsilon, omega, forces, Lambda)
+        compliance_of_nodes(w, bodies, points, upsilon, omega, forces, Lambda)
 
 
 @kernel
 def _by_factors(
-    packed: Bytes,
-    row: Bytes,
-    buffer: Bytes,
+    w: WorldView,
     bodies: Ints,
     points: Floats,
     arrays: tuple[Floats, Floats, Ints, Ints, Floats, Floats],
     count: int,
 ) -> None:
     J, free_dof_mask, first, after, Y, Lambda = arrays
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
     for _ in range(count):
-        update_kinematics(m, s, w)
-        crba_passes(m, w, w.L)
-        for j in range(m.header[0].nv):
-            w.L[j, j] += m.dofs[j].armature
-        factor_in_place(m.dofs, w.L)
-        for j in range(m.header[0].nv):
+        update_kinematics(w)
+        crba_passes(w, w.L)
+        for j in range(w.header[0].nv):
+            w.L[j, j] += w.dofs[j].armature
+        factor_in_place(w.dofs, w.L)
+        for j in range(w.header[0].nv):
             first[j], after[j] = 3 * bodies.shape[0], 0
         for a in range(bodies.shape[0]):
             pose = w.pose[bodies[a]]
-            origin = w.pose[m.bodies[bodies[a]].root].p
+            origin = w.pose[w.bodies[bodies[a]].root].p
             for k in range(3):
-                for j in range(m.header[0].nv):
+                for j in range(w.header[0].nv):
                     J[3 * a + k, j] = 0.0
             p = points[a]
             x = pose.p[0] - origin[0]
@@ -122,22 +117,20 @@ def _by_factors(
             x += pose.R[0, 0] * p[0] + pose.R[0, 1] * p[1] + pose.R[0, 2] * p[2]
             y += pose.R[1, 0] * p[0] + pose.R[1, 1] * p[1] + pose.R[1, 2] * p[2]
             z += pose.R[2, 0] * p[0] + pose.R[2, 1] * p[1] + pose.R[2, 2] * p[2]
-            j = m.bodies[bodies[a]].last
+            j = w.bodies[bodies[a]].last
             while j >= 0:
                 S = w.S[j]
                 J[3 * a, j] = S[3] + S[1] * z - S[2] * y
                 J[3 * a + 1, j] = S[4] + S[2] * x - S[0] * z
                 J[3 * a + 2, j] = S[5] + S[0] * y - S[1] * x
                 first[j], after[j] = min(first[j], 3 * a), 3 * a + 3
-                j = m.dofs[j].parent
-        couple(m.dofs, J, w.L, 3 * bodies.shape[0], free_dof_mask, first, after, Y, Lambda)
+                j = w.dofs[j].parent
+        couple(w.dofs, J, w.L, 3 * bodies.shape[0], free_dof_mask, first, after, Y, Lambda)
 
 
 def _system(model: Model, count: int, by: str, name: str) -> System:
     q, _, _ = random_states(model, 1)
-    rows = model.states(1)
-    rows["q"] = q
-    row, buffer = rows.view(np.uint8)[: rows.itemsize], model.workspace()
+    w = prepare(model, q[0])
     bodies, points = _nodes(model, count)
     nb, nv, size = len(model.body_names), model.nv, 3 * count
     wide = -(-size // 4) * 4  # `couple` works on whole vector registers
@@ -157,7 +150,7 @@ def _system(model: Model, count: int, by: str, name: str) -> System:
     compiled: Any = _by_recursion if by == "recursion" else _by_factors
 
     def run(times: int) -> None:
-        compiled(model.packed, row, buffer, bodies, points, arrays, times)
+        compiled(w, bodies, points, arrays, times)
 
     run(1)
     nodes = [(model.body_names[i], point) for i, point in zip(bodies, points, strict=True)]

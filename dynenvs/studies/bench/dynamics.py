@@ -13,7 +13,7 @@ import numpy as np
 from dynenvs.dynamics.aba import aba, aba_passes
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_kinematics, update_poses
-from dynenvs.memory.layout import Bytes, Floats, open_model, open_state, open_workspace
+from dynenvs.memory.layout import Bytes, Floats, open_world
 from dynenvs.model.model import Model
 from dynenvs.simulation.timestep import free_motion
 from dynenvs.studies.bench.mirrors import (
@@ -106,13 +106,11 @@ def _linear(rows: list[Row]) -> list[str]:
 @kernel
 def _run_aba(packed: Bytes, rows: Bytes, buffer: Bytes, tau: Floats, a: Floats, count: int) -> None:
     """Forward dynamics by the articulated-body algorithm, state after state."""
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
     for k in range(count):
         i = k % tau.shape[0]
-        s = open_state(m, rows[i])
-        update_kinematics(m, s, w)
-        aba_passes(m, s, w, tau[i], 0.0, a[i])
+        w = open_world(packed, rows[i], buffer)
+        update_kinematics(w)
+        aba_passes(w, tau[i], 0.0, a[i])
 
 
 @kernel
@@ -120,15 +118,13 @@ def _run_free(
     packed: Bytes, rows: Bytes, buffer: Bytes, tau: Floats, a: Floats, count: int
 ) -> None:
     """The same by mass matrix and sparse factors, as the time step does it."""
-    m = open_model(packed)
-    w = open_workspace(m, buffer)
     for k in range(count):
         i = k % tau.shape[0]
-        s = open_state(m, rows[i])
-        update_poses(m, s.q, w.pose)
-        free_motion(m, s, w, tau[i], TIMESTEP)
+        w = open_world(packed, rows[i], buffer)
+        update_poses(w, w.q, w.pose)
+        free_motion(w, tau[i], TIMESTEP)
         for j in range(a.shape[1]):
-            a[i, j] = (w.v_free[j] - s.v[j]) / TIMESTEP
+            a[i, j] = (w.v_free[j] - w.v[j]) / TIMESTEP
 
 
 def _loop(model: Model, kernel_: Any, tolerance: float) -> System:

@@ -22,7 +22,7 @@ from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Bytes, Floats, open_model, open_state, open_workspace
+from dynenvs.memory.layout import Bytes, Floats, WorldView, open_work, open_world
 from dynenvs.memory.records import PATH
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
@@ -96,13 +96,11 @@ class Solves:
 
 
 @kernel
-def _pose(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float) -> int:
+def _pose(w: WorldView, tau: Floats, dt: float) -> int:
     """State and solve the contact problem of a step; the workspace then holds both."""
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_poses(m, s.q, w.pose)
-    free_motion(m, s, w, tau, dt)
-    return int(resolve_contacts(packed, row, buffer, dt, 0, 0.0))
+    update_poses(w, w.q, w.pose)
+    free_motion(w, tau, dt)
+    return int(resolve_contacts(w, dt, 0, 0.0))
 
 
 @kernel
@@ -120,27 +118,26 @@ def _again(
     """Restore a problem from `fresh` and `stated` into `row` and `buffer`; solve it if asked."""
     for i in range(row.shape[0]):
         row[i] = fresh[i]
-    m = open_model(model)
-    s, w, given = open_state(m, row), open_workspace(m, buffer), open_workspace(m, stated)
+    w, given = open_world(model, row, buffer), open_work(model, stated)
     for i in range(count):
         w.contacts[i] = given.contacts[i]
     for r in range(rows):
         w.bias_row[r] = given.bias_row[r]
         for c in range(rows):
             w.G[r, c] = given.G[r, c]
-        for j in range(m.header[0].nv):
+        for j in range(w.header[0].nv):
             w.J[r, j] = given.J[r, j]
     if not solves:
         return 0
-    law = s.status[0].cone
-    return int(solve_contacts(m, s, w, count, rows, law, dt))
+    law = w.status[0].cone
+    return int(solve_contacts(w, count, rows, law, dt))
 
 
 def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
     """The problem of the step from a world's state, or None if nothing is in reach."""
     before, after, buffer = row.copy(), row.copy(), model.workspace()
-    _pose(model.packed, after, buffer, tau, dt)
-    answer = open_workspace(open_model(model.packed), buffer).answer[0]
+    _pose(open_world(model.packed, after, buffer), tau, dt)
+    answer = open_work(model.packed, buffer).answer[0]
     status = [r.view(model.state_dtype)["status"][0] for r in (before, after)]
     if answer["rows"] == 0 or status[1]["solves"] != status[0]["solves"] + 1:
         return None  # looked at again: the workspace holds a later problem

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynenvs.envs.robots import planar_humanoid
 from dynenvs.jit.compiled import kernel
-from dynenvs.memory.layout import Bytes, Floats
+from dynenvs.memory.layout import Floats, WorldView, open_world
 from dynenvs.model.model import Model
 from dynenvs.simulation.timestep import step
 from dynenvs.simulation.world import World
@@ -66,10 +66,10 @@ def _walker_race(model: Model, word: str, length: int) -> Race:
 
 
 @kernel
-def _roll(packed: Bytes, row: Bytes, buffer: Bytes, tau: Floats, dt: float, count: int) -> int:
+def _roll(w: WorldView, tau: Floats, dt: float, count: int) -> int:
     failed = 0
     for _ in range(count):
-        failed += step(packed, row, buffer, tau, dt)
+        failed += step(w, tau, dt)
     return failed
 
 
@@ -109,14 +109,15 @@ def _chain(model: Model) -> System:
 
 
 def _compiled_chain(model: Model) -> System:
-    rows, buffer = model.states(1), model.workspace()
+    rows = model.states(1)
+    w = open_world(model.packed, rows.view(np.uint8), model.workspace())
     tau, fresh = np.zeros(model.nv), model.states(1)
     fresh["q"] = _bent(model)
 
     def run(count: int) -> None:
         for part in _chunks(count, SWING):
             rows[:] = fresh
-            if _roll(model.packed, rows.view(np.uint8), buffer, tau, TIMESTEP["chain"], part):
+            if _roll(w, tau, TIMESTEP["chain"], part):
                 raise RuntimeError("a step of the chain failed")
 
     return System(run, 1, TIMESTEP["chain"], {"integrator": "semi-implicit Euler"})
@@ -193,16 +194,16 @@ def _walker(model: Model, tau: Floats) -> System:
 
 
 def _compiled_walker(model: Model, tau: Floats) -> System:
-    rows, buffer, fresh = model.states(1), model.workspace(), model.states(1)
+    rows, fresh = model.states(1), model.states(1)
     dt = TIMESTEP["walker"]
     fresh["q"] = _standing(model)
-    row = rows.view(np.uint8)
+    w = open_world(model.packed, rows.view(np.uint8), model.workspace())
 
     def begin() -> None:
         rows[:] = fresh
 
     def advance(i: int) -> None:
-        if _roll(model.packed, row, buffer, tau[i], dt, CONTROL):
+        if _roll(w, tau[i], dt, CONTROL):
             raise RuntimeError("a step of the walker failed")
 
     return _walks(

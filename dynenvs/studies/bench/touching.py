@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 from dynenvs.contact.detection.detect import measure_own_gaps, place
 from dynenvs.jit.compiled import kernel
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import (
-    Bytes,
-    Floats,
-    Ints,
-    Records,
-    open_model,
-    open_state,
-    open_workspace,
-)
+from dynenvs.memory.layout import Floats, Ints, Records, WorldView, open_model
 from dynenvs.memory.records import CONTACT
 from dynenvs.simulation.world import World
 
@@ -46,11 +38,10 @@ class Detector:
         """Places with a gap below `reach` [m] at the world's `q`, in the order of their numbers."""
         self._measure()
         world = self._world
-        call = world.model.packed, world._row, world._buffer, reach
-        count = gather(*call, self._keys, self._found)
+        count = gather(world._handle, reach, self._keys, self._found)
         while count > len(self._found):
             self._make_room(2 * count)
-            count = gather(*call, self._keys, self._found)
+            count = gather(world._handle, reach, self._keys, self._found)
         keys, found = self._keys[:count], self._found[:count]
         features = world.model.features[keys[:, 0]]
         return Touching(
@@ -67,11 +58,10 @@ class Detector:
         """Gaps of all candidates, in a world with room for those that there are."""
         world = self._world
         while True:
-            m = open_model(world.model.packed)
-            w = open_workspace(m, world._buffer)
-            update_poses(m, world.q, w.pose)
-            measure_own_gaps(world.model.packed, world._row, world._buffer)
-            if w.answer[0]["blocks"] <= m.header[0]["nblocks"]:
+            w = world._handle
+            update_poses(open_model(w), world.q, w.pose)
+            measure_own_gaps(w)
+            if w.answer[0]["blocks"] <= w.header[0]["nblocks"]:
                 return
             w.answer[0]["wanted"] = 0
             world._make_room()
@@ -82,9 +72,7 @@ class Detector:
 
 
 @kernel
-def gather(
-    packed: Bytes, row: Bytes, buffer: Bytes, reach: float, keys: Ints, found: Records
-) -> int:
+def gather(w: WorldView, reach: float, keys: Ints, found: Records) -> int:
     """Candidates nearer than `reach` [m] after `measure_own_gaps`, as far as there is room.
 
     keys: (feature, slot) of each, shape (n, 2)
@@ -92,25 +80,23 @@ def gather(
 
     Returns how many there are.
     """
-    m = open_model(packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    points = m.header[0].npoints
+    points = w.header[0].npoints
     n = 0
     for f in range(points):
-        if w.gaps[f] < reach and s.coefficients[f].excluded == 0:
+        if w.gaps[f] < reach and w.coefficients[f].excluded == 0:
             if n < len(found):
                 keys[n, 0], keys[n, 1] = f, 0
-                place(m.features, w.spots, w.pose, f, -1, found[n])
-                found[n].gap, found[n].friction = w.gaps[f], s.coefficients[f].friction
+                place(w.features, w.spots, w.pose, f, -1, found[n])
+                found[n].gap, found[n].friction = w.gaps[f], w.coefficients[f].friction
             n += 1
     for i in range(w.answer[0].near):
         f, first = points + w.near[i].pair, w.near[i].first
         for slot in range(w.near[i].slots):
             gap = w.gaps[points + first + slot]
-            if gap < reach and s.coefficients[f].excluded == 0:
+            if gap < reach and w.coefficients[f].excluded == 0:
                 if n < len(found):
                     keys[n, 0], keys[n, 1] = f, slot
-                    place(m.features, w.spots, w.pose, f, first + slot, found[n])
-                    found[n].gap, found[n].friction = gap, s.coefficients[f].friction
+                    place(w.features, w.spots, w.pose, f, first + slot, found[n])
+                    found[n].gap, found[n].friction = gap, w.coefficients[f].friction
                 n += 1
     return n

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dynenvs.contact.detection.detect import candidates_of, measure_gaps, place
 from dynenvs.dynamics.jacobians import point_jacobian
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, open_model, open_state, open_workspace
+from dynenvs.memory.layout import Floats, open_model, open_work
 from dynenvs.memory.records import CONTACT
 from dynenvs.model.model import Model
 from dynenvs.model.parts import rotation_to
@@ -39,11 +39,10 @@ def touching(model: Model, q: ArrayLike, reach: float = 0.0) -> list[Touch]:
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    row, buffer = prepare(model, q)
-    m = open_model(model.packed)
-    s, w = open_state(m, row), open_workspace(m, buffer)
-    update_poses(m, s.q, w.pose)
-    measure_gaps(model.packed, buffer)
+    world = prepare(model, q)
+    m, w = open_model(world), open_work(world, world)
+    update_poses(m, world.q, w.pose)
+    measure_gaps(w)
     record = np.zeros(1, CONTACT)[0]
     found = []
     for k, i, at, _ in candidates_of(m, w):

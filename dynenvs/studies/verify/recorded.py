@@ -17,7 +17,7 @@ import numpy as np
 
 from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
-from dynenvs.memory.layout import Floats, Ints, open_model, open_workspace
+from dynenvs.memory.layout import Floats, Ints, open_model, open_work
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.studies.bench.report import draft
 from dynenvs.studies.bench.solves import stated
@@ -152,7 +152,7 @@ def _chosen(env_id: str, expert: bool) -> Iterator[dict[str, Any]]:
 def _rows(model: Any, problem: Any, dt: float) -> dict[str, Any]:
     """What the file keeps of a problem."""
     m = open_model(model.packed)
-    w = open_workspace(m, problem.buffer)
+    w = open_work(m, problem.buffer)
     contacts = w.contacts[: problem.contacts]
     G = w.G[: problem.rows, : problem.rows]
     return {

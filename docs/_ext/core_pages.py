@@ -1,0 +1,142 @@
+"""Pages about the core, written from its code: every array, and what one step does with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dataflow import READ, WRITTEN, Kernel, called, read_kernels
+from environment_pages import write
+
+from dynenvs.jit.handles import Array, Handle
+from dynenvs.memory.layout import BroadView, LoopView, ModelView, StateView, WorkView
+from dynenvs.memory.sparse_view import SparseView
+
+ROOMS: dict[type[Handle], str] = {
+    ModelView: "w",
+    StateView: "w",
+    WorkView: "w",
+    BroadView: "w.broad",
+    LoopView: "w.closure",
+    SparseView: "w.islands",
+}
+MOST = 12  # functions that are named one by one
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True}
+
+
+def write_pages(app: Any) -> None:
+    """Write the reference's two pages, if they have changed."""
+    folder = Path(app.srcdir) / "reference"
+    kernels = read_kernels(Path(app.srcdir).parent / "dynenvs")
+    write(folder / "arrays.md", arrays_page(kernels))
+    write(folder / "step.md", step_page(kernels))
+
+
+def arrays_page(kernels: dict[tuple[str, str], Kernel]) -> str:
+    """A table of arrays for each class of handles."""
+    writers: dict[str, list[str]] = {}
+    for kernel in kernels.values():
+        for name, effects in _own(kernel, kernels).items():
+            if WRITTEN in effects:
+                writers.setdefault(name, []).append(f"`{kernel.node.name}`")
+    lines = [
+        "# Arrays of a world",
+        "",
+        "What kernels see of a world: `w.NAME` of a handle. Written by the site's build from the "
+        "declarations in `dynenvs/memory/` and from the kernels. Counts: nb bodies, nq positions, "
+        "nv velocities, nf contact features, nk contact candidates, nc contacts at most, nr "
+        "constraint rows, nl variables of the LCP, ne rows of closed loops.",
+        "",
+    ]
+    for kind, prefix in ROOMS.items():
+        lines += [f"## {kind.__name__}", "", f"`{prefix}`: {_summary(kind)}", ""]
+        lines += ["| array | type | shape | what | written by |", "|---|---|---|---|---|"]
+        for entry in vars(kind).values():
+            if isinstance(entry, Array):
+                full = entry.name if prefix == "w" else f"{prefix[2:]}.{entry.name}"
+                shape = ", ".join(entry.shape) + (f" (if {entry.when})" if entry.when else "")
+                by = _few(writers.get(full, []))
+                lines.append(
+                    f"| `{entry.name}` | {_type_name(entry)} | {shape} | {entry.what} | {by} |"
+                )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def step_page(kernels: dict[tuple[str, str], Kernel]) -> str:
+    """The stages of a step, with what each reads and writes."""
+    step = kernels["dynenvs.simulation.timestep", "step_apart"]
+    lines = [
+        "# Follow one step",
+        "",
+        "What `World.step` does, by Euler's rule and the midpoint rule, in the order of the code: "
+        "`dynenvs/simulation/timestep.py`. Written by the site's build from the code. Arrays are "
+        "those of {doc}`arrays`; only those of state and workspace are named, those of loops, "
+        "broad phase and islands as `closure`, `broad`, `islands`.",
+        "",
+        "```text",
+        "World.step                     checks what it is given, and raises where a step fails",
+        "  step(w, tau, dt)             keeps the state, if the step may need more room",
+        "    step_apart                 a loop over parts of the step; mostly one is all of it",
+    ]
+    stages = [one for one in called(step, kernels) if one.module == step.module]
+    stages = [one for one in stages if len(_own_arrays(one)) > 1]
+    for one in stages:
+        lines.append(f"      {one.node.name:<25}{_short(one.summary)}")
+    lines += ["```", ""]
+    for one in stages:
+        lines += [f"## {one.node.name.strip('_')}", "", f"{one.summary}.", ""]
+        lines += [f"- reads {_arrays(one, READ)}", f"- writes {_arrays(one, WRITTEN)}", ""]
+        lines += ["| calls | in | to |", "|---|---|---|"]
+        for inner in called(one, kernels):
+            if inner.summary and inner.arrays:
+                file = inner.module.replace("dynenvs.", "").replace(".", "/") + ".py"
+                lines.append(f"| `{inner.node.name}` | `{file}` | {inner.summary} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _own(kernel: Kernel, kernels: dict[tuple[str, str], Kernel]) -> dict[str, set[str]]:
+    """Its effects that none of the kernels that it hands `w` on to has."""
+    below: dict[str, set[str]] = {}
+    for inner in called(kernel, kernels):
+        if inner is not kernel:
+            for name, effects in inner.arrays.items():
+                below.setdefault(name, set()).update(effects)
+    return {name: e - below.get(name, set()) for name, e in kernel.arrays.items()}
+
+
+def _own_arrays(kernel: Kernel) -> list[str]:
+    """The arrays of state and workspace that it or what it calls works on."""
+    shared = {entry.name for entry in vars(ModelView).values() if isinstance(entry, Array)}
+    return [name for name in kernel.arrays if name not in shared]
+
+
+def _arrays(kernel: Kernel, effect: str) -> str:
+    """The arrays that it reads or writes; of those in a handle of their own, the handle."""
+    names = {name.split(".")[0] for name in _own_arrays(kernel) if effect in kernel.arrays[name]}
+    return ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return ", ".join(names[:MOST]) + more
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 72 else text[: text.rfind(" ", 0, 70)] + " ..."
+
+
+def _summary(kind: type[Handle]) -> str:
+    text = (kind.__doc__ or "").split("\n")[0].rstrip(".")
+    return text[0].lower() + text[1:] + "."
+
+
+def _type_name(entry: Array) -> str:
+    names = {"float64": "float", "int64": "int", "uint8": "byte"}
+    return "record" if entry.kind.names else names[entry.kind.name]
