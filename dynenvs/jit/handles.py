@@ -69,7 +69,7 @@ class Array:
     def __init__(self, buffer: str, kind: Any, shape: tuple[str, ...], what: str, when: str):
         self.buffer, self.kind, self.shape = buffer, np.dtype(kind), shape
         self.what, self.when = what, when
-        self._sizes = [_Expression(part) for part in shape]
+        self._sizes = [Expression(part) for part in shape]
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -356,7 +356,7 @@ def _offset(name: str) -> int:
 
 
 class _Number:
-    """A number that LLVM code works out, for `_Expression`."""
+    """A number that LLVM code works out, for `Expression`."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
@@ -368,6 +368,9 @@ class _Number:
         return _Number(self.builder, self.builder.mul(self.value, _word(other)))
 
     __radd__, __rmul__ = __add__, __mul__
+
+    def __sub__(self, other: Any) -> _Number:
+        return _Number(self.builder, self.builder.sub(self.value, _word(other)))
 
     def compared(self, sign: str, other: Any) -> _Number:
         """It or the other, whichever is (sign "<") smaller or (">") larger."""
@@ -382,10 +385,14 @@ def _word(value: Any) -> Any:
     return value.value if isinstance(value, _Number) else value
 
 
-class _Expression:
+class Expression:
     """A shape such as "2 * nk" or "max(nl, nv)", for numbers and for LLVM code."""
 
-    _OPERATORS: ClassVar[dict[type, Any]] = {ast.Add: operator.add, ast.Mult: operator.mul}
+    _OPERATORS: ClassVar[dict[type, Any]] = {
+        ast.Add: operator.add,
+        ast.Sub: operator.sub,
+        ast.Mult: operator.mul,
+    }
 
     def __init__(self, text: str) -> None:
         self._tree = ast.parse(text, mode="eval").body
@@ -397,6 +404,8 @@ class _Expression:
     def _value(self, node: Any, count: Callable[[str], Any]) -> Any:
         if isinstance(node, ast.Constant):
             return node.value
+        if isinstance(node, ast.UnaryOp):
+            return -self._value(node.operand, count)
         if isinstance(node, ast.Name):
             return count(node.id)
         if isinstance(node, ast.BinOp):

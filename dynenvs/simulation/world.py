@@ -12,6 +12,7 @@ from dynenvs.contact.assembly.closing import closure, widest
 from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, place
 from dynenvs.jit.compiled import prepare
 from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.bounds import check_states
 from dynenvs.memory.layout import Floats, open_model, open_work, open_world
 from dynenvs.memory.records import BUDGET, CONTACT, FAR
 from dynenvs.model.contact_options import cone_code, cone_name, direction_counts, polygon_number
@@ -138,6 +139,7 @@ class World:
         vars(self).update(kept)  # of a subclass, too
         rows = self.model.states(1)
         rows.view(np.uint8)[:] = np.frombuffer(state, np.uint8)
+        check_states(self.model.header, rows, "pickled state")
         self._hold(rows)
         self._tau[:] = tau
         self._written = True
@@ -515,13 +517,18 @@ class World:
         return record
 
     def set_state(self, state: NDArray[Any]) -> None:
-        """Restore what `get_state` gave."""
+        """Restore what `get_state` gave.
+
+        Raises:
+            ValueError: no state of this model, or one with a number that no step can have left.
+        """
         model = self.model
         if getattr(state, "dtype", None) != self._rows.dtype:
             found = with_room_for(model, state)
             if found is None:
                 raise ValueError("state must be a record that get_state() of this model returned")
             model, state = found, move_rows(np.array([state], state.dtype), found)[0]
+        check_states(model.header, np.array([state], model.state_dtype), "state")
         if model is not self.model:
             self._move_to(model)
         self._rows[0] = state

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.dynamics.jacobians import Frames, read_frames
 from dynenvs.jit.compiled import prepare
+from dynenvs.memory.bounds import check_states
 from dynenvs.memory.layout import Bytes, Floats, open_work, open_world
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
@@ -126,6 +127,7 @@ class Worlds:
         self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
         self._controls = self._controls.copy()
         self._fresh = start.copy().view(self.model.state_dtype)
+        check_states(self.model.header, states.view(self.model.state_dtype), "pickled states")
         self._hold(states.copy().view(self.model.state_dtype))
         self._written, self._prepared = True, set()
 
@@ -446,13 +448,15 @@ class Worlds:
         """Restore what `get_state` gave, in the chosen worlds, shape (count,); in all if None.
 
         Raises:
-            ValueError: no states of so many worlds of this model.
+            ValueError: no states of so many worlds of this model, or with a number that no step
+                can have left.
         """
         who = self._flags(mask)
         if getattr(state, "dtype", None) != self._rows.dtype or state.shape != self._rows.shape:
             raise ValueError(
                 f"state must be the {self.count} records that get_state() of these worlds gave"
             )
+        check_states(self.model.header, state[who], "state")
         _records(self._rows)[who] = _records(state)[who]
         mend_lists(self._rows)
         self._written = True

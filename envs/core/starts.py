@@ -21,10 +21,12 @@ from dynenvs.envs.core.table import BatchView
 from dynenvs.files import written_whole
 from dynenvs.jit.compiled import inlined
 from dynenvs.jit.handles import place_number
+from dynenvs.memory.bounds import check_finite, check_states
 from dynenvs.memory.layout import Bytes, Floats, ModelView, StateView
 from dynenvs.memory.records import STATUS, record_type
 from dynenvs.memory.views import copy_words, vector
 from dynenvs.model.model import Model
+from dynenvs.model.validation import mend_lists
 from dynenvs.simulation.rng import uniform
 
 STARTS = record_type([("share", "f8"), ("count", "i8"), ("record_bytes", "i8")])
@@ -82,7 +84,7 @@ def read_starts(path: Any, share: float, task: Any) -> Bytes:
             f"starts: {str(path)!r} is of another environment, robot, ground or version; "
             "`dynenvs starts DATASET FILE` makes one from a dataset with the same options"
         )
-    _check_rows(path, task, world, record)
+    world = _checked(path, task, world, record)
     head: NDArray[Any] = np.zeros(1, STARTS)
     head["share"], head["count"], head["record_bytes"] = share, len(world), record.shape[1]
     rows = np.concatenate([world, record], axis=1)
@@ -97,11 +99,11 @@ def mark(task: Any) -> str:
     return digest.hexdigest()
 
 
-def _check_rows(path: str | Path, task: Any, world: Bytes, record: Bytes) -> None:
-    """Make sure that kernels can read a file's rows.
+def _checked(path: str | Path, task: Any, world: Bytes, record: Bytes) -> Bytes:
+    """The physical states of a file, such that kernels can read them.
 
     Raises:
-        ValueError: of another size, or not finite.
+        ValueError: of another size, or with a number that no step can have left.
     """
     kind = task.model.state_dtype
     sizes = {"world": (world, kind.itemsize), "record": (record, task.own_record.itemsize)}
@@ -111,11 +113,15 @@ def _check_rows(path: str | Path, task: Any, world: Bytes, record: Bytes) -> Non
                 f"starts: {name} of {str(path)!r} must be bytes of shape (n, {size}), got "
                 f"{rows.dtype} of shape {rows.shape}"
             )
-    states = np.ascontiguousarray(world).view(kind)
+    states = np.array(world).view(kind).reshape(-1)
     if not len(states):
         raise ValueError(f"starts: {str(path)!r} holds no state")
-    if not (np.isfinite(states["q"]).all() and np.isfinite(states["v"]).all()):
-        raise ValueError(f"starts: {str(path)!r} holds states that are not finite")
+    check_states(task.model.header, states, f"starts: {str(path)!r}")
+    records = np.array(record).view(task.own_record).reshape(-1)
+    check_finite(records, f"starts: {str(path)!r}")
+    mend_lists(states)
+    mended: Bytes = states.view(np.uint8).reshape(world.shape)
+    return mended
 
 
 @inlined

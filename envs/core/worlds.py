@@ -20,6 +20,7 @@ from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIM
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import kernel, prepare
+from dynenvs.memory.bounds import check_finite, check_states
 from dynenvs.memory.layout import Floats
 from dynenvs.model.validation import mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE
@@ -269,11 +270,8 @@ class Worlds:
             raise ValueError(f"state must be a dict with {list(mine)} {whose}, got {found}")
         for name, records in mine.items():
             _check_records(state[name], records, f"state[{name!r}]", whose)
-        for name in ("q", "v"):
-            finite = np.isfinite(state["world"][name])
-            if not finite.all():
-                bad = np.argwhere(~finite)[:8].tolist()
-                raise ValueError(f"state['world'][{name!r}] must be finite; entries {bad} are not")
+        check_states(self.task.model.header, state["world"], "state['world']")
+        check_finite(state["task"], "state['task']")
         for name, records in mine.items():
             records[:] = state[name]
         mend_lists(self.states)

@@ -1,0 +1,112 @@
+"""What a state's numbers may be: kernels index with them without looking.
+
+Whatever comes from outside (a state that was kept, a file of starts, a pickle) passes
+`check_states` before a kernel sees it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.jit.handles import Expression
+
+COUNTED = "0", str(2**62)  # a counter
+# Of each whole number of a state: from, to, in the header's counts
+WHOLE: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        (
+            "status.audits", "status.beyond", "status.solves", "status.asked", "status.answered",
+            "status.pivots", "status.degraded", "status.failed", "status.overflow",
+            "status.contacts", "status.budget",
+        ),
+        COUNTED,
+    ),
+    "status.touched": ("0", "nk"),
+    "status.limits_active": (str(-(2**63)), str(2**63 - 1)),  # bits
+    "status.cone": ("0", "1"),
+    "status.polygon": ("0", "npolygons - 1"),
+    "touched": ("0", "max(nk - 1, 0)"),
+    "memory.mode": ("0", "2 * directions + 1"),
+    "memory.listed": ("0", "1"),
+    "coefficients.excluded": ("0", "1"),
+    "owners": ("-1", "np - 1"),
+    "saturated": ("-1", "1"),
+}  # fmt: skip
+COUNTS = "nk", "np", "npolygons", "directions"  # that stand there
+# Numbers that need not be finite: unknown velocities, worst figures so far
+OPEN = {"last", "status.residual", "status.opened", "status.overrun", "status.deepest",
+        "status.gained"}  # fmt: skip
+
+
+def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
+    """Refuse states with a number that no step of this model can have left.
+
+    Args:
+        header: the model's.
+        rows: states, shape (n,), of the model's `state_dtype`.
+        name: what they are, for the message.
+
+    Raises:
+        ValueError: an index, a code or a count out of range, or a number that is not finite.
+    """
+    bounds = _bounds(tuple(int(header[name]) for name in COUNTS))
+    for field, path in fields_of(rows.dtype):
+        values = rows[path[0]] if len(path) == 1 else rows[path[0]][path[1]]
+        if values.dtype.kind == "i":
+            low, high = bounds[field]
+            right = not values.size or (values.min() >= low and values.max() <= high)
+            wanted = f"from {low} to {high}"
+        else:
+            right, wanted = field in OPEN or bool(np.isfinite(values).all()), "finite"
+        if not right:
+            wrong = ~np.isfinite(values) if wanted == "finite" else (values < low) | (values > high)
+            at = np.argwhere(wrong)[0].tolist()
+            raise ValueError(
+                f"{name}: {field} of world {at[0]} is {values[tuple(at)]}; it must be {wanted}"
+            )
+
+
+def check_finite(rows: NDArray[Any], name: str) -> None:
+    """Refuse records with a number that is not finite.
+
+    Args:
+        rows: shape (n,), of any record type.
+        name: what they are, for the message.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for field, path in fields_of(rows.dtype):
+        values = rows[path[0]] if len(path) == 1 else rows[path[0]][path[1]]
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            at = np.argwhere(~np.isfinite(values))[0].tolist()
+            raise ValueError(
+                f"{name}: {field} of world {at[0]} is {values[tuple(at)]}; it must be finite"
+            )
+
+
+@cache
+def fields_of(kind: np.dtype[Any]) -> list[tuple[str, tuple[str, ...]]]:
+    """The numbers of a state by name, and the names that lead to them."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for name in kind.names or ():
+        inner = kind[name].base.names
+        found += (
+            [(f"{name}.{part}", (name, part)) for part in inner] if inner else [(name, (name,))]
+        )
+    return found
+
+
+@cache
+def _bounds(counts: tuple[int, ...]) -> dict[str, tuple[int, int]]:
+    """`WHOLE` in numbers."""
+    known = dict(zip(COUNTS, counts, strict=True))
+
+    def number(text: str) -> int:
+        return int(Expression(text)(known.__getitem__))
+
+    return {field: (number(low), number(high)) for field, (low, high) in WHOLE.items()}

@@ -1,0 +1,120 @@
+"""A state that comes from outside is looked at before a kernel indexes with it."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from dynenvs import ModelBuilder, World, Worlds, free
+from dynenvs.memory.bounds import WHOLE, fields_of
+
+BAD = [  # a field of a state, and what it cannot be
+    (("status", "polygon"), 10**9),
+    (("status", "polygon"), -1),
+    (("status", "cone"), 7),
+    (("status", "touched"), 10**6),
+    (("touched", None), 10**6),
+    (("touched", None), -5),
+    (("memory", "mode"), 10**3),
+    (("coefficients", "excluded"), 9),
+    (("memory", "impulse"), np.nan),
+    (("q", None), np.inf),
+]
+
+
+def world() -> World:
+    """Two boxes on a floor, after a step."""
+    builder = ModelBuilder()
+    builder.half_space("floor")
+    for name in "ab":
+        builder.body(name, joint=free(), density=1000.0)
+        builder.box(f"{name}'s", name, half_size=(0.1, 0.1, 0.1))
+    made = World(builder.build())
+    made.q.reshape(-1, 7)[:, 2] = 0.1, 0.3
+    made.step()
+    return made
+
+
+def spoilt(rows: Any, field: tuple[str, str | None], value: float) -> Any:
+    """States with one number changed."""
+    rows = rows.copy()
+    if field[1] is None:
+        rows[field[0]] = value
+    else:
+        rows[field[0]][field[1]] = value
+    return rows
+
+
+def test_every_number_of_a_state_has_bounds() -> None:
+    """A new one cannot be forgotten."""
+    kind = world().get_state().dtype
+    whole = {field for field, path in fields_of(kind) if _kind(kind, path) == "i"}
+    assert whole <= set(WHOLE)
+
+
+def _kind(kind: Any, path: tuple[str, ...]) -> str:
+    inner = kind[path[0]].base
+    return str((inner if len(path) == 1 else inner[path[1]].base).kind)
+
+
+@pytest.mark.parametrize(("field", "value"), BAD)
+def test_a_spoilt_state_is_refused(field: tuple[str, str | None], value: float) -> None:
+    """By a world and by many, which stay as they were and go on."""
+    one = world()
+    state = one.get_state()
+    before = state.tobytes()
+    with pytest.raises(ValueError, match=rf"state: {field[0]}.* must be"):
+        one.set_state(spoilt(np.array([state]), field, value)[0])
+    assert one.get_state().tobytes() == before
+    one.step()
+    many = Worlds(one.model, 3)
+    states = many.get_state()
+    with pytest.raises(ValueError, match=rf"state: {field[0]}.* must be"):
+        many.set_state(spoilt(states, field, value))
+    many.step()
+
+
+def test_a_state_of_another_pyramid_is_refused() -> None:
+    """Of a model with more directions of friction: the same dtype, a number that is not here."""
+    many, few = (World(ModelBuilder(directions=n).half_space("floor").build()) for n in (64, 4))
+    with pytest.raises(ValueError, match=r"status\.polygon"):
+        few.set_state(many.get_state())
+
+
+def test_a_spoilt_pickle_is_refused() -> None:
+    kept = world().__getstate__()
+    state = np.frombuffer(kept["state"], np.uint8).copy()
+    rows = state.view(world().get_state().dtype)
+    rows["touched"][:] = 10**7
+    kept["state"] = rows.tobytes()
+    with pytest.raises(ValueError, match="pickled state: touched"):
+        object.__new__(World).__setstate__(kept)
+    pickle.loads(pickle.dumps(world())).step()
+
+
+def test_a_spoilt_environment_state_and_starts_are_refused(tmp_path: Path) -> None:
+    """Indices of contacts, and a command that is no number."""
+    envs: Any = gym.make_vec("dynenvs/PlanarHumanoid-v0", num_envs=2).unwrapped
+    envs.reset(seed=0)
+    state = envs.get_state()
+    state["world"]["touched"][:] = 10**6
+    with pytest.raises(ValueError, match="touched of world 0 is 1000000"):
+        envs.set_state(state)
+    state = envs.get_state()
+    state["task"]["command"][1] = np.nan
+    with pytest.raises(ValueError, match="command of world 1 is nan; it must be finite"):
+        envs.set_state(state)
+    file = tmp_path / "starts.npz"
+    envs.save_starts(file)
+    with np.load(file) as kept:
+        parts = {name: kept[name].copy() for name in ("mark", "world", "record")}
+    rows = parts["world"].view(envs.task.model.state_dtype).reshape(-1)
+    rows["status"]["touched"], rows["touched"] = 4, 10**6
+    np.savez(file, **parts)
+    with pytest.raises(ValueError, match=r"starts.* touched of world 0 is 1000000"):
+        gym.make_vec("dynenvs/PlanarHumanoid-v0", num_envs=2, starts=file)
