@@ -28,7 +28,7 @@ def double(x: Floats) -> None:
 @inlined
 def stage(w: WorldView, out: Floats) -> None:
     \"\"\"A stage.\"\"\"
-    answer, z = w.answer[0], w.islands.slip
+    answer, z = w.answer[0], w.scene.slip
     answer.rows = 3
     for j in range(w.header[0].nv):
         out[j] = w.v[j] + z[j]
@@ -49,7 +49,7 @@ def test_effects_of_a_kernel_are_found(tmp_path: Path) -> None:
     found = dataflow.read_kernels(tmp_path / "dynenvs")
     stage, double = (found["dynenvs.simulation.made", name] for name in ("stage", "double"))
     assert stage.arrays == {
-        "answer": {"r", "w"}, "islands.slip": {"r"}, "header": {"r"}, "v": {"r"},
+        "answer": {"r", "w"}, "scene.slip": {"r"}, "header": {"r"}, "v": {"r"},
         "v_new": {"r", "w"},
     }  # fmt: skip
     assert stage.arguments == {"out": {"w"}}

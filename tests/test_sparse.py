@@ -22,7 +22,7 @@ from dynenvs.memory.sparse_view import SparseView
 
 def solver(world: World) -> SparseView:
     """What the last step left in the solver's memory; records with named fields."""
-    return world._handle.islands
+    return world._handle.scene
 
 
 def dense(x: SparseView, island: Any) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ ROOMS: dict[type[Handle], str] = {
     WorkView: "w",
     BroadView: "w.broad",
     LoopView: "w.closure",
-    SparseView: "w.islands",
+    SparseView: "w.scene",
 }
 MOST = 12  # functions that are named one by one
 
@@ -77,7 +77,7 @@ def step_page(kernels: dict[tuple[str, str], Kernel]) -> str:
         "What `World.step` does, by Euler's rule and the midpoint rule, in the order of the code: "
         "`dynenvs/simulation/timestep.py`. Written by the site's build from the code. Arrays are "
         "those of {doc}`arrays`; only those of state and workspace are named, those of loops, "
-        "broad phase and islands as `closure`, `broad`, `islands`.",
+        "broad phase and islands as `closure`, `broad`, `scene`.",
         "",
         "```text",
         "World.step                     checks what it is given, and raises where a step fails",

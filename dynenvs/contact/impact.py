@@ -57,6 +57,7 @@ def collide(w: WorldView, dt: float, part: float) -> int:
     """
     if look_for_spots(w, 0) != FOUND:
         return FAILED
+    # Factors of the mass matrix, without damping: an impact takes no time
     if w.header[0].recursive:
         if free_by_recursion(w, w.tau, 0.0) != PASSED:
             return FAILED
@@ -69,6 +70,7 @@ def collide(w: WorldView, dt: float, part: float) -> int:
         w.free_dof_mask[j] = 1.0
     if w.header[0].ne > 0 and not _hold(w):
         return FAILED
+    # Which contacts touch and approach; where many impacts lie ahead, those soon to come, too
     slowest = max(least_speed(w.header, dt), STILL)
     answer = w.answer[0]
     many = answer.cuts >= CUTS or _count_ahead(w, part, slowest) > CUTS
@@ -77,6 +79,7 @@ def collide(w: WorldView, dt: float, part: float) -> int:
     count = _touching(w, window, slowest)
     if not _fastest(w, count, slowest) >= 0:
         return CERTIFIED
+    # All of them at once, or one after the other, the fastest first
     if w.header[0].sparse != 0:
         return int(collide_islands(w, count, dt, slowest))
     if w.header[0].impacts != SEQUENTIAL:

@@ -44,6 +44,7 @@ def _rows(w: WorldView, count: int) -> int:
 @kernel
 def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: float) -> int:
     """One impact of the first `count` contacts, with `share` of their restitution; into `w.v`."""
+    # The rows of the impact, and how they are coupled
     rows = _rows(w, count)
     if rows < 0:
         return FAILED
@@ -53,6 +54,7 @@ def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: flo
         return FAILED
     if w.header[0].ne > 0 and rows > 0 and respect_loops(w, rows) != HELD:
         return FAILED
+    # Newton's law asks for a share of the approach back; Poisson's gives it after compression
     before, compressed = w.H[BEFORE], w.H[COMPRESSED]
     p = w.impulse_row
     for r in range(rows):
@@ -64,6 +66,7 @@ def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: flo
             if before[contact.row] < -slowest:
                 e = share * w.coefficients[contact.source].restitution
                 w.bias_row[contact.row] += e * before[contact.row]
+    # Compression, or all of Newton's impact; then Poisson's decompression
     status = _solve(w, count, rows, dt)
     if status == FAILED:
         return FAILED
@@ -73,10 +76,12 @@ def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: flo
         status = max(status, _decompress(w, count, rows, dt, share))
         if status == FAILED:
             return FAILED
+    # No impact may gain energy
     if _work(w.G, before, p, rows) > 0.0:
         status = max(status, _guard(w, count, rows, dt, poisson))
         if status == FAILED:
             return FAILED
+    # What it gave is remembered, and moves the bodies
     remember_impulses(w, count)
     for i in range(count):
         memory = w.memory[w.contacts[i].candidate]

@@ -300,9 +300,9 @@ def bears(contact: Any, g: float, announced: float, dt: float) -> bool:
 
 @kernel
 def _limit_errors(
-    dofs: Records, q: Floats, pressed: int, first: int, e: RowErrors, worst: float, n: int
+    dofs: Records, q: Floats, pressed: int, first: int, e: RowErrors, worst: float, count: int
 ) -> tuple[float, int]:
-    """The same of the joint limits, whose rows follow the contacts'; goes on from (worst, n).
+    """The same of the joint limits, whose rows follow the contacts'; goes on from (worst, count).
 
     pressed: bit j is set if coordinate j presses against its stop
     """
@@ -317,8 +317,8 @@ def _limit_errors(
         if gap < 0.0 or (pressed >> j) & 1:
             e.errors[r] = -gap
             worst = max(worst, abs(gap))
-            n = _mark(e.marks, n, r, e.G)
-    return worst, n
+            count = _mark(e.marks, count, r, e.G)
+    return worst, count
 
 
 @inlined
@@ -343,19 +343,19 @@ def _cosine(a: Floats, b: Floats) -> float:
 
 
 @inlined
-def _mark(marks: Ints, n: int, r: int, G: Floats) -> int:
+def _mark(marks: Ints, count: int, r: int, G: Floats) -> int:
     """Row r takes part, if anything can move it."""
     if not G[r, r] > 0.0:
-        return n
-    marks[n] = r
-    return n + 1
+        return count
+    marks[count] = r
+    return count + 1
 
 
 @inlined
-def _same(marks: Ints, n: int, factored: Ints, known: int) -> bool:
+def _same(marks: Ints, count: int, factored: Ints, known: int) -> bool:
     """Whether the marked rows are those that were factored; now they are."""
-    same = n == known
-    for i in range(n):
+    same = count == known
+    for i in range(count):
         same = same and factored[i] == marks[i]
         factored[i] = marks[i]
     return same
@@ -425,14 +425,14 @@ def _rolling(B: Floats, A: Floats, n: Floats, radius: float, t: Floats, dt: floa
 
 
 @merged
-def _factor(G: Floats, marks: Ints, n: int, K: Floats) -> None:
+def _factor(G: Floats, marks: Ints, count: int, K: Floats) -> None:
     """Factors of G over the marked rows; redundant ones need a proximal diagonal."""
-    for i in range(n):
+    for i in range(count):
         own = marks[i]
-        for j in range(i, n):
+        for j in range(i, count):
             K[i, j] = G[own, marks[j]]
         K[i, i] *= 1.0 + PROXIMAL
-    factorise_symmetric(K, n)
+    factorise_symmetric(K, count)
 
 
 @merged
@@ -440,7 +440,7 @@ def _solve_equalities(
     G: Floats,
     K: Floats,
     marks: Ints,
-    n: int,
+    count: int,
     errors: Floats,
     refined: bool,
     right: Floats,
@@ -451,16 +451,16 @@ def _solve_equalities(
 
     What the proximal shift leaves in the null space of G moves nothing.
     """
-    for i in range(n):
+    for i in range(count):
         right[i] = errors[marks[i]]
-    substitute_symmetric(K, n, right, x)
-    for i in range(n):
+    substitute_symmetric(K, count, right, x)
+    for i in range(count):
         p[marks[i]] = x[i]
     if refined:
-        for i in range(n):
+        for i in range(count):
             own = marks[i]
-            for j in range(n):
+            for j in range(count):
                 right[i] -= G[own, marks[j]] * x[j]
-        substitute_symmetric(K, n, right, x)
-        for i in range(n):
+        substitute_symmetric(K, count, right, x)
+        for i in range(count):
             p[marks[i]] += x[i]

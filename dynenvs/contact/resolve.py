@@ -58,6 +58,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     residual, all pivots, and the numbers of contacts and rows.  Returns the status.
     """
     nv = w.header[0].nv
+    # Which contacts there are, by the poses at the start of the step
     w.answer[0].poses_valid = 0  # `pose_new` is about to change
     if look_for_spots(w, 0) != FOUND:
         return FAILED
@@ -69,6 +70,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         return FAILED
     if ahead > 0.0:
         look_ahead(w, count, ahead)
+    # What yields to impulses, and what loops and limits of balls leave of the free velocity
     for j in range(nv):
         w.free_dof_mask[j] = 0.0 if unactuated and w.dofs[j].actuated else 1.0
         w.expected[j] = w.v_free[j]
@@ -77,6 +79,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         return FAILED
     if w.header[0].nswings > 0:
         expect_swings(w, dt)
+    # Solve, look where that leads, and once more with what was missed there
     worst, pivots = 0.0, 0
     status = CERTIFIED
     for _ in range(ROUNDS):
@@ -92,6 +95,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
             w.status[0].degraded += 1
         elif status != CERTIFIED:
             break
+        # Contacts that the answer carries into the ground, and stops that it passes
         integrate(w, w.q, w.v_new, dt, w.q_new)
         update_poses(w, w.q_new, w.pose_new)
         if look_for_spots(w, 1) != FOUND:

@@ -63,9 +63,9 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
 
 @inlined
 def solve_rows(
-    w: WorldView, n: int, rows: int, law: int, rungs: int, mixed: int, floor: float
+    w: WorldView, count: int, rows: int, law: int, rungs: int, mixed: int, floor: float
 ) -> int:
-    """Up the ladder with the first n blocks of a workspace and their rows; returns the status.
+    """Up the ladder with the first `count` blocks and their rows; returns the status.
 
     law: PYRAMID or CONE
     rungs: QUICK, INSIDE or ALL
@@ -74,9 +74,9 @@ def solve_rows(
     Writes impulses and velocities of the rows, modes and slips of the blocks, and `w.answer`.
     """
     polygon, report = polygon_of(w), w.answer[0]
-    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, floor)
-    problem = open_problem(w, polygon, n, rows, scale)
-    answer, scratch = open_answer(w), open_scratch(w, n)
+    scale = velocity_scale(polygon, w.blocks, count, w.G, w.bias_row, floor)
+    problem = open_problem(w, polygon, count, rows, scale)
+    answer, scratch = open_answer(w), open_scratch(w, count)
     report.residual, report.sweeps = 0.0, 0
     if rows == 0:
         return CERTIFIED
@@ -88,21 +88,21 @@ def solve_rows(
         return status
     if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
         answer.asked[PATH] += 1
-        status = solve_from_inside(w, n, rows, scale)
+        status = solve_from_inside(w, count, rows, scale)
         answer.answered[PATH] += 1 if status == CERTIFIED else 0
     if status != CERTIFIED and rungs == ALL:
         answer.asked[LEMKE] += 1
-        status = solve_lcp_of_rows(w, n, rows, scale)
+        status = solve_lcp_of_rows(w, count, rows, scale)
         answer.answered[LEMKE] += 1 if status == CERTIFIED else 0
     if law == CONE:
         answer.asked[CONES] += 1
-        status = solve_on_cones(w, n, rows, scale)
+        status = solve_on_cones(w, count, rows, scale)
         answer.answered[CONES] += 1 if status == CERTIFIED else 0
     return status
 
 
 @inlined
-def solve_with_reserves(w: WorldView, n: int, rows: int, law: int, scale: float) -> int:
+def solve_with_reserves(w: WorldView, count: int, rows: int, law: int, scale: float) -> int:
     """The same for blocks with impulses in reserve, the second half of an impact by Poisson's law.
 
     These bound friction, too, and modes know nothing of that: Lemke's method begins.
@@ -111,10 +111,10 @@ def solve_with_reserves(w: WorldView, n: int, rows: int, law: int, scale: float)
     """
     status = w.status[0]
     status.asked[LEMKE] += 1
-    done = solve_lcp_of_rows(w, n, rows, scale)
+    done = solve_lcp_of_rows(w, count, rows, scale)
     status.answered[LEMKE] += 1 if done == CERTIFIED else 0
     if law == CONE:
         status.asked[CONES] += 1
-        done = solve_on_cones(w, n, rows, scale)
+        done = solve_on_cones(w, count, rows, scale)
         status.answered[CONES] += 1 if done == CERTIFIED else 0
     return int(done)

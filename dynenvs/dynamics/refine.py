@@ -78,6 +78,7 @@ def refine_response(w: WorldView, count: int, rows: int, dt: float) -> int:
     The contact problem with these right-hand sides has the answer of the exact G, to first order.
     """
     nv = w.header[0].nv
+    # What the bodies' equations of motion miss for v_new - v_free
     for j in range(nv):
         w.rhs[j] = w.v_new[j] - w.v_free[j]
     _arms(w)
@@ -95,11 +96,13 @@ def refine_response(w: WorldView, count: int, rows: int, dt: float) -> int:
         for j in range(nv):
             w.rhs[j] += w.J[k, j] * w.impulse_row[k]
     _inward(w, w.rhs)
+    # The correction of the velocity
     solve(w, w.L, w.rhs)
     for j in range(nv):
         w.v_new[j] += w.rhs[j]
         w.rhs[j] = w.v_new[j] - w.v_free[j]
     _outward(w, w.rhs, False)
+    # The rows' velocities beside those that G p gives
     for i in range(count):
         contact = w.contacts[i]
         un, u1, u2 = _velocity(w, contact)

@@ -74,11 +74,11 @@ def drive(w: WorldView, tau: Floats, dt: float) -> int:
 
 
 @inlined
-def _is_held(servo: Any, gears: Records, saturated: Ints, n: int) -> bool:
-    """Whether a joint that an actuator drives gets its effort, whatever the actuator does."""
+def _is_held(servo: Any, gears: Records, saturated: Ints, count: int) -> bool:
+    """Whether a joint that one of `count` actuators drives gets its effort, whatever this does."""
     held = False
     for k in range(servo.first, servo.first + servo.gears):
-        held = held or saturated[n + gears[k].dof] != 0
+        held = held or saturated[count + gears[k].dof] != 0
     return held
 
 

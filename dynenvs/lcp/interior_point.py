@@ -62,6 +62,7 @@ def interior_point(
         z[i] = w[i] = start[i]
     status, used = PIVOT_LIMIT, 0
     while True:
+        # Done where all products are small
         mean, worst = _measure(A, b, n, z, w, defect)
         if not worst > NEAR:
             status = SOLVED
@@ -73,6 +74,7 @@ def interior_point(
             status = RAY
             break
         for i in range(n):
+            # Predict: the step that would make all products zero, and how far it can go
             second[i] = 0.0
         _direction(A, n, 0.0, z, work)
         length = _longest(n, z, w, dz, dw)
@@ -83,6 +85,7 @@ def interior_point(
         share = max(left, 0.0) / (mean * n)
         # While far from w = A z + b the products must not run ahead of it
         _direction(A, n, mean * max(share * share * share, 1e-3 * (1.0 - length)), z, work)
+        # Correct: towards products that are small and equal
         length = min(1.0, REACH * _longest(n, z, w, dz, dw))
         for i in range(n):
             z[i] += length * dz[i]

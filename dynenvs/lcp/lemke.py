@@ -61,11 +61,13 @@ def _break_ties(A: Matrix, cover: Vector, n: int, k: int, count: int, work: Work
     ratio = work.vectors[RATIO]
     step_z = work.vectors[STEP_Z]
     step_w = work.vectors[STEP_W]
+    # A column of B^-1: that of a unit of the offset b
     for column in range(n):
         if tight[column] != 0:
             for i in range(m):
                 right[i] = -1.0 if rows[i] == column else 0.0
             solve_basis(A, cover, k, m, right, x, True, work)
+        # Its entry for each candidate, over the candidate's step
         least = math.inf
         for t in range(count):
             code = tied[t]
@@ -81,6 +83,7 @@ def _break_ties(A: Matrix, cover: Vector, n: int, k: int, count: int, work: Work
                         value += A[i, columns[j]] * x[j]
                 ratio[t] = -value / step_w[i]
             least = min(least, ratio[t])
+        # Those with the least of them stay tied
         kept = 0
         for t in range(count):
             if ratio[t] <= least + 1e-11 * max(1.0, abs(least)):
@@ -104,6 +107,7 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, work: Workspace) -> in
     basic_w = work.vectors[BASIC_W]
     step_z = work.vectors[STEP_Z]
     step_w = work.vectors[STEP_W]
+    # How far until the first variable is zero; steps of roundoff block nothing
     largest = 1.0
     scale = 1.0
     for j in range(m):
@@ -119,6 +123,7 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, work: Workspace) -> in
             length = min(length, max(basic_w[i], 0.0) / -step_w[i])
     if not length < math.inf:
         return -1
+    # Who ends there: z_0 first, else ties are broken
     slack = TIE * scale
     count = integer(0)
     if step_z[k] < blocking and _ends(basic_z[k], step_z[k], length, slack):
@@ -293,6 +298,7 @@ def lemke(
     pivots = 1
     status = -1
     while True:
+        # Values of the basic variables, from a factor of the basis anew
         gather(A, cover, k, m, work)
         if factorise(work.matrices[FACTOR], m, work.integers[ORDER]) < SMALLEST_PIVOT:
             status = SINGULAR
@@ -306,6 +312,7 @@ def lemke(
         if pivots >= limit:
             status = PIVOT_LIMIT
             break
+        # The entering variable grows until a basic one is zero, which leaves
         _directions(A, b, cover, n, k, entering, is_z, work)
         leaving = _ratio_test(A, cover, n, k, work)
         if leaving < 0:

@@ -58,6 +58,7 @@ def semismooth_newton(
     merit = _merit(A, b, n, z, w, phi)
     status, used = PIVOT_LIMIT, 0
     while True:
+        # Done where the Fischer-Burmeister function vanishes
         worst = 0.0
         for i in range(n):
             worst = max(worst, abs(phi[i]))
@@ -67,6 +68,7 @@ def semismooth_newton(
         if used >= limit:
             break
         used += 1
+        # Newton's step, halved until it descends enough
         slope = _step(A, n, z, work)
         length = 1.0
         status = RAY

@@ -194,6 +194,7 @@ def solve(
     work: `workspace(capacity)` with capacity >= n
     Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots; rung of the answer).
     """
+    # Methods from quick to robust, until one is certified; the best answer is kept
     matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
     cover, trial = work.vectors[COVER], work.vectors[TRIAL]
     basis = work.integers[BASIS]

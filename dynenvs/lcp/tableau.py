@@ -96,6 +96,7 @@ def tableau_lemke(
     scratch, rates, ratio = work.vectors[STEP_W], work.vectors[BASIC_W], work.vectors[RATIO]
     rows, columns, tied = work.integers[ROWS], work.integers[COLUMNS], work.integers[TIED]
     places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
+    # The tableau of the first basis: every w, and z_0 for the one that is worst
     leaving = _first(b, cover, n, z, basis)
     if leaving < 0:
         return SOLVED, 0
@@ -107,6 +108,7 @@ def tableau_lemke(
     entering = integer(n)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
     pivots, status = 1, PIVOT_LIMIT
     while True:
+        # The complement of what left enters, and the first variable to reach zero leaves
         entering = _follow(leaving, entering, n, rows, columns, places_w, places_z)
         if entering < 0:
             status = SOLVED
@@ -122,6 +124,7 @@ def tableau_lemke(
         leaving = tied[0]
         exchange(T, q, n, n + 1, leaving, entering, scratch)
         pivots += 1
+    # The z of the last basis
     for i in range(n):
         if n <= rows[i] < 2 * n:
             z[rows[i] - n] = max(q[i], 0.0)

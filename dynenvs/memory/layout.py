@@ -226,7 +226,7 @@ class WorkView(ModelView, buffers=("model", "work")):
     block: Ints = _work(i8, "max(nl, nv)", what="block of each variable, or the row after the last")
     lcp: Floats = _work(f8, "lcp_size", what="working memory of the LCP's solvers")
     closure: LoopView = nested(LoopView)
-    islands: SparseView = nested(SparseView)
+    scene: SparseView = nested(SparseView)
     servo_work: Records = _work(SERVO_WORK, "nservos",
         what="what a step works out of each actuator")
     driven: Floats = _work(f8, "1", when="nservos", what="1 where controls act, else 0")

@@ -74,6 +74,7 @@ def solve_inverse(
     w: WorldView, v_des: Floats, h: float, lookahead: float, load_cost: Floats
 ) -> int:
     """`inverse_world` for packed buffers; the violation goes to `w.answer`."""
+    # Feet of infinite cost carry nothing
     w.answer[0].wanted = w.answer[0].blocks = 0
     for f in range(w.header[0].nf):
         w.coefficients[f].excluded = 1 if math.isinf(load_cost[f]) else 0
@@ -110,12 +111,14 @@ def solve_inverse(
         if solved == CERTIFIED or (soft == 1 and solved == DEGRADED):
             status = SOFT if soft else TRACKED
             break
+    # No answer: no torque
     if status == UNSOLVED:
         for j in range(w.header[0].nv):
             w.tau[j] = 0.0
             w.v_new[j] = w.v[j]
         w.answer[0].violation = math.inf
         return status
+    # Torques from the impulses, shared out between feet as they cost
     redistribute(w, count, rows, h, load_cost)
     violation = 0.0
     for j in range(w.header[0].nv):

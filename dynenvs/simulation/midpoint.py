@@ -53,6 +53,7 @@ def go_halfway(w: WorldView, tau: Floats, dt: float) -> int:
     The positions at the start are kept for `turn_back` and `arrive`.  Returns HALFWAY, or SINGULAR
     where the mass matrix is not positive definite or the mean velocity is not found.
     """
+    # The positions in the middle, with the velocity of the start
     start = w.starts[0]
     for i in range(w.header[0].nq):
         start[i] = w.q[i]
@@ -63,6 +64,7 @@ def go_halfway(w: WorldView, tau: Floats, dt: float) -> int:
         pace = _first_pace(w)
     integrate(w, start, pace, 0.5 * dt, w.q)
     update_poses(w, w.q, w.pose)
+    # Forces and mass matrix there
     w.answer[0].recursive = 0
     damped = damped_time(w, dt)
     equations_of_motion(w, w.v, damped, w.L)
@@ -75,6 +77,7 @@ def go_halfway(w: WorldView, tau: Floats, dt: float) -> int:
         forces = w.forces
     if not factor_in_place(w.dofs, w.L):
         return SINGULAR
+    # The change of velocity over the whole step
     for j in range(w.header[0].nv):
         w.v_free[j] = dt * (forces[j] - w.bias[j])
     for j in range(w.header[0].nv):
@@ -157,6 +160,7 @@ def arrive(w: WorldView, dt: float) -> int:
     """
     kept = w.starts
     h = w.header[0]
+    # Nothing is taken over that is no number
     finite = True
     for j in range(h.nv):
         finite = finite and math.isfinite(w.v_new[j])
@@ -164,6 +168,7 @@ def arrive(w: WorldView, dt: float) -> int:
         finite = finite and math.isfinite(w.q_new[i])
     if not finite:
         return LOST
+    # Bodies that nothing touches fly their own exact way
     start, flown = kept[0], kept[1]
     integrate(w, w.q, w.v_new, dt, flown)
     flies = w.rhs  # 1 at the first coordinate of each floating body that flies, else 0
@@ -175,6 +180,7 @@ def arrive(w: WorldView, dt: float) -> int:
             if untouched:
                 fly(w, i, start, dt, flown)
     trees = h.nbases > 0 and h.ne == 0 and _find_flying_trees(w)
+    # All else moves on by half a step, to the middle of the next one
     integrate(w, w.q_new, w.v_new, -0.5 * dt, w.q)
     for i in range(1, h.nb):
         body = w.bodies[i]
@@ -185,6 +191,7 @@ def arrive(w: WorldView, dt: float) -> int:
         w.q_posed[i] = w.q_new[i]
     if trees:
         _fly_trees(w, start, flown, dt)
+    # Loops are closed there; then the velocities are the new ones
     if h.ne > 0 and not _close(w):
         return LOST
     for j in range(h.nv):

@@ -70,15 +70,18 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
     A part that cannot be solved leaves the state untouched.  STEP_FULL comes back where there is
     too little room: `w.answer` tells how much is wanted, and who asks has kept the state (`undo`).
     """
+    # A part of the step is tried, then taken over or tried shorter, until nothing remains
     w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
     remaining, whole, safe, halvings, trials, shortened = dt, dt, dt, 0, 0, 0
     while remaining > 1e-9 * dt:
+        # Velocities jump at impacts; then bodies move as if nothing touched
         part = min(whole, min(safe, remaining))
         _apply_impacts(w, dt, part)
         begin_worst(w)
         piece = _free_part(w, tau, part, dt / MOST_PARTS)
         placed = ASTRAY
         safe = dt
+        # Contacts and limits; is the answer one that a shorter part must replace?
         if piece > 0.0 and _solve_contact(w, piece):
             if shortened < SHORTENED and has_moved_far(w):
                 update_velocities(w, w.v_new)
@@ -89,6 +92,7 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
                 placed = ANEW
             else:
                 placed = _correct(w, piece, halvings == HALVINGS)
+        # Take it over, or go back to the start of the part
         if placed == PLACED and not _commit(w, piece):
             placed = ASTRAY
         if placed != PLACED:
@@ -97,6 +101,7 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
                 turn_back(w)
         if is_full(w):
             return STEP_FULL
+        # Go on behind this part, or try another one
         if placed == PLACED:
             keep_worst(w)
             add_totals(w)

@@ -126,31 +126,33 @@ def _edges(w: WorldView, count: int, h: float) -> int:
 
 
 @inlined
-def _edge(w: WorkView, n: int, i: int, c: float, s: float) -> int:
-    edge = w.variables[n]
+def _edge(w: WorkView, count: int, i: int, c: float, s: float) -> int:
+    edge = w.variables[count]
     edge.block = i
     edge.row = w.contacts[i].row
     edge.c = c
     edge.s = s
-    return n + 1
+    return count + 1
 
 
 @inlined
-def _share(w: WorkView, n: int, rows: int, h: float, cost: Floats) -> bool:
+def _share(w: WorkView, count: int, rows: int, h: float, cost: Floats) -> bool:
     """Edge impulses alpha into `w.z`; False if they do not keep the motion."""
     nv = w.header[0].nv
     y, slope, change = w.tau, w.v_free, w.free_dof_mask
     along, turn, costs = w.b, w.A[0], w.H[0]  # c_g'y, c_g' change, d_g
-    if not _costs(w, n, cost, costs):
+    if not _costs(w, count, cost, costs):
         return False
+    # Newton's method on the dual y, from zero
     for j in range(nv):
         y[j] = 0.0
-    for g in range(n):
+    for g in range(count):
         along[g] = 1.0  # to start with, as if no edge's bound acted
     kept, length = 0, 0.0
     for step in range(STEPS):
+        # Edges whose bound does not act carry
         same = step > 0
-        for g in range(n):
+        for g in range(count):
             acts = 1 if along[g] > 0.0 else 0
             same = same and acts == w.active[g]
             w.active[g] = acts
@@ -159,46 +161,47 @@ def _share(w: WorkView, n: int, rows: int, h: float, cost: Floats) -> bool:
         kept = kept + 1 if same and length == 1.0 else 0
         if kept > 1:
             break
-        _slope(w, n, rows, h, y, slope)
-        _curvature(w, n, nv, costs)
+        # Newton's step, and how far it goes
+        _slope(w, count, rows, h, y, slope)
+        _curvature(w, count, nv, costs)
         factorise_symmetric(w.L, nv)
         for j in range(nv):
             slope[j] = -slope[j]
         substitute_symmetric(w.L, nv, slope, change)
-        _along(w, n, rows, nv, change, turn)
+        _along(w, count, rows, nv, change, turn)
         length = 1.0
         if step > 0:
-            length = _length(w, n, slope, change, along, turn, costs)
+            length = _length(w, count, slope, change, along, turn, costs)
         for j in range(nv):
             y[j] += length * change[j]
-        for g in range(n):  # by what it changes: c_g'y itself would cancel
+        for g in range(count):  # by what it changes: c_g'y itself would cancel
             along[g] = length * turn[g] + (along[g] if step > 0 else 0.0)
-    _meet_rows(w, n, rows, h)
-    return _misses(w, n, rows, h) <= 1e-12
+    _meet_rows(w, count, rows, h)
+    return _misses(w, count, rows, h) <= 1e-12
 
 
 @merged
-def _costs(w: WorkView, n: int, cost: Floats, costs: Floats) -> bool:
+def _costs(w: WorkView, count: int, cost: Floats, costs: Floats) -> bool:
     """Cost d_g of each edge's impulse; False where no contact acts on an actuator."""
     scale = 0.0
-    for g in range(n):
+    for g in range(count):
         total = 0.0
         for j in range(w.header[0].nv):
             if w.dofs[j].actuated:
                 entry = _entry(w, g, j)
                 total += entry * entry * _weight(w, j)
         scale = max(scale, total)
-    for g in range(n):
+    for g in range(count):
         source = w.contacts[w.variables[g].block].source
         costs[g] = scale * (STRICT + cost[source])
     return scale > 0.0
 
 
 @inlined
-def _along(w: WorkView, n: int, rows: int, nv: int, y: Floats, out: Floats) -> None:
+def _along(w: WorkView, count: int, rows: int, nv: int, y: Floats, out: Floats) -> None:
     """out_g = c_g'y of each edge."""
     multiply(w.J, rows, nv, y, w.v_row)
-    for g in range(n):
+    for g in range(count):
         edge = w.variables[g]
         r, tangents = edge.row, w.contacts[edge.block].tangents
         out[g] = w.v_row[r]
@@ -209,12 +212,12 @@ def _along(w: WorkView, n: int, rows: int, nv: int, y: Floats, out: Floats) -> N
 
 
 @inlined
-def _row_impulses(w: WorkView, n: int, rows: int, alpha: Floats) -> None:
+def _row_impulses(w: WorkView, count: int, rows: int, alpha: Floats) -> None:
     """Impulses of the rows, into `w.impulse_row`, from those of the edges."""
     p = w.impulse_row
     for r in range(rows):
         p[r] = 0.0
-    for g in range(n):
+    for g in range(count):
         edge = w.variables[g]
         r, tangents = edge.row, w.contacts[edge.block].tangents
         p[r] += alpha[g]
@@ -225,10 +228,10 @@ def _row_impulses(w: WorkView, n: int, rows: int, alpha: Floats) -> None:
 
 
 @merged
-def _slope(w: WorkView, n: int, rows: int, h: float, y: Floats, slope: Floats) -> None:
+def _slope(w: WorkView, count: int, rows: int, h: float, y: Floats, slope: Floats) -> None:
     """Gradient of the dual at y, for the edges' impulses in `w.z`."""
     wanted, load = w.rhs, w.v_next
-    _row_impulses(w, n, rows, w.z)
+    _row_impulses(w, count, rows, w.z)
     _load(w, rows, w.header[0].nv, 1.0, slope)
     for j in range(w.header[0].nv):
         if w.dofs[j].actuated:
@@ -238,18 +241,19 @@ def _slope(w: WorkView, n: int, rows: int, h: float, y: Floats, slope: Floats) -
 
 
 @merged
-def _curvature(w: WorkView, n: int, nv: int, costs: Floats) -> None:
+def _curvature(w: WorkView, count: int, nv: int, costs: Floats) -> None:
     """Second derivatives of the dual, upper triangle in `w.L`, contact by contact."""
     K, J = w.L, w.J
     for i in range(nv):
         for j in range(nv):
             K[i, j] = 0.0
+    # Each contact's edges that act add up to a matrix of three rows and columns
     g = 0
-    while g < n:
+    while g < count:
         contact = w.variables[g].block
         r, tangents = w.variables[g].row, w.contacts[contact].tangents
         nn = nc = ns = cc = cs = ss = 0.0
-        while g < n and w.variables[g].block == contact:
+        while g < count and w.variables[g].block == contact:
             if w.active[g]:
                 rate, c, s = 1.0 / costs[g], w.variables[g].c, w.variables[g].s
                 nn, nc, ns = nn + rate, nc + rate * c, ns + rate * s
@@ -257,6 +261,7 @@ def _curvature(w: WorkView, n: int, nv: int, costs: Floats) -> None:
             g += 1
         if nn == 0.0:
             continue
+        # Its part of the second derivatives, J^T of it times J
         t1, t2 = r + min(tangents, 1), r + tangents  # rows that are there, if not needed
         for i in range(nv):
             a, b, c = J[r, i], J[t1, i], J[t2, i]
@@ -276,6 +281,7 @@ def _curvature(w: WorkView, n: int, nv: int, costs: Floats) -> None:
                     y = 0.0
                 for j in range(i, nv):
                     K[i, j] += x * J[r, j] + y * J[t1, j] + z * J[t2, j]
+    # What motors cost, and enough on the diagonal to factor it
     for j in range(nv):
         if w.dofs[j].actuated:
             K[j, j] += 1.0 / _weight(w, j)
@@ -284,7 +290,13 @@ def _curvature(w: WorkView, n: int, nv: int, costs: Floats) -> None:
 
 @merged
 def _length(
-    w: WorkView, n: int, fall: Floats, change: Floats, along: Floats, turn: Floats, costs: Floats
+    w: WorkView,
+    count: int,
+    fall: Floats,
+    change: Floats,
+    along: Floats,
+    turn: Floats,
+    costs: Floats,
 ) -> float:
     """Part of the step, at most 1, that minimises the dual; `fall` is its negated gradient at y."""
     start, bend = 0.0, 0.0  # slope along the step, and its rate without the edges' part
@@ -293,12 +305,12 @@ def _length(
         if w.dofs[j].actuated:
             bend += change[j] * change[j] / _weight(w, j)
     free = start
-    for g in range(n):
+    for g in range(count):
         free -= max(along[g], 0.0) / costs[g] * turn[g]
     low, high, t = 0.0, 1.0, 1.0
     for _ in range(SEARCHES):
         value, rate = free + t * bend, bend
-        for g in range(n):
+        for g in range(count):
             reached = along[g] + t * turn[g]
             if reached > 0.0:
                 value += reached / costs[g] * turn[g]
@@ -326,12 +338,12 @@ def _entry(w: WorkView, g: int, j: int) -> float:
 
 
 @inlined
-def _meet_rows(w: WorkView, n: int, rows: int, h: float) -> None:
+def _meet_rows(w: WorkView, count: int, rows: int, h: float) -> None:
     """Take roundoff out of the unactuated rows (Kaczmarz sweeps over loaded edges)."""
     load = w.v_next
     before = math.inf
     for _ in range(SWEEPS):
-        misses = _misses(w, n, rows, h)
+        misses = _misses(w, count, rows, h)
         if misses <= EXACT or misses > SLOW * before:
             break
         before = misses
@@ -339,22 +351,22 @@ def _meet_rows(w: WorkView, n: int, rows: int, h: float) -> None:
             if w.dofs[j].actuated:
                 continue
             miss, size = load[j] * h, 0.0
-            for g in range(n):
+            for g in range(count):
                 if w.z[g] > 0.0:
                     entry = _entry(w, g, j)
                     miss -= entry * w.z[g]
                     size += entry * entry
             if size > 0.0:
-                for g in range(n):
+                for g in range(count):
                     if w.z[g] > 0.0:
                         w.z[g] = max(w.z[g] + _entry(w, g, j) * miss / size, 0.0)
 
 
 @inlined
-def _misses(w: WorkView, n: int, rows: int, h: float) -> float:
+def _misses(w: WorkView, count: int, rows: int, h: float) -> float:
     """By how much the new impulses load the unactuated coordinates unlike the old ones did."""
     load, total = w.v_next, w.v_free
-    _row_impulses(w, n, rows, w.z)
+    _row_impulses(w, count, rows, w.z)
     _load(w, rows, w.header[0].nv, 1.0, total)
     worst, size = 0.0, 1.0
     for j in range(w.header[0].nv):

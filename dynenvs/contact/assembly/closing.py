@@ -50,21 +50,21 @@ def close_loops(w: WorkView, q: Floats, dt: float) -> int:
     opening that is left, and what is returned: CERTIFIED; DEGRADED where a loop that was open at
     the step's start is on its way; or FAILED where one cannot be closed, or only from elsewhere.
     """
-    c = w.closure
+    closure = w.closure
     answer = w.answer[0]
     if dt > 0.0:
-        opened = loop_errors(c.loops, q, w.pose, c.start)
+        opened = loop_errors(closure.loops, q, w.pose, closure.start)
         if w.header[0].integrator != MIDPOINT:  # in the middle of a step they may be open
             answer.opened_before = opened
-        _note_curve(w, c, dt)
+        _note_curve(w, closure, dt)
     bound = min(max(OPEN, ROUNDING * _size(w)), BLURRED)
-    worst = _approach(w, c, bound, False, True)
+    worst = _approach(w, closure, bound, False, True)
     if not worst < bound:
         for j in range(w.header[0].nv):  # nothing is known of the surface this far away
-            c.curve[j] = 0.0
-        worst = _approach(w, c, bound, True, True)
+            closure.curve[j] = 0.0
+        worst = _approach(w, closure, bound, True, True)
     if not worst < bound:
-        worst = _approach(w, c, bound, True, False)
+        worst = _approach(w, closure, bound, True, False)
     answer.opened, answer.shut = worst, CERTIFIED
     if not worst < bound:
         answer.shut = DEGRADED if worst < ON_ITS_WAY * answer.opened_before else FAILED
@@ -74,22 +74,22 @@ def close_loops(w: WorkView, q: Floats, dt: float) -> int:
 @kernel
 def measure_start(w: WorkView, q: Floats) -> None:
     """How open the loops are at the start q of a midpoint step; takes `w.pose` for it."""
-    c = w.closure
+    closure = w.closure
     update_poses(w, q, w.pose)
-    w.answer[0].opened_before = loop_errors(c.loops, q, w.pose, c.start)
+    w.answer[0].opened_before = loop_errors(closure.loops, q, w.pose, closure.start)
 
 
 @kernel
-def _note_curve(w: WorkView, c: LoopView, dt: float) -> None:
+def _note_curve(w: WorkView, closure: LoopView, dt: float) -> None:
     """The velocity `curve` that the curvature of the loops' surface asks for; needs `start`."""
-    loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
+    loop_errors(closure.loops, w.q_new, w.pose_new, closure.errors)
     for r in range(w.header[0].ne):
-        c.x[r] = (c.start[r] - c.errors[r]) / dt
-    substitute(c, c.x)
-    _limit_bend(w, c, dt)
+        closure.x[r] = (closure.start[r] - closure.errors[r]) / dt
+    substitute(closure, closure.x)
+    _limit_bend(w, closure, dt)
     for j in range(w.header[0].nv):
-        c.curve[j] = 0.0
-    push(w, w.L, c, c.curve, True)
+        closure.curve[j] = 0.0
+    push(w, w.L, closure, closure.curve, True)
 
 
 @kernel
@@ -105,7 +105,7 @@ def _size(w: WorkView) -> float:
 
 
 @kernel
-def _approach(w: WorkView, c: LoopView, bound: float, anew: bool, kinetic: bool) -> float:
+def _approach(w: WorkView, closure: LoopView, bound: float, anew: bool, kinetic: bool) -> float:
     """Rounds of Newton's method; returns the largest error that is left [m, rad].
 
     bound: what counts as open
@@ -115,13 +115,14 @@ def _approach(w: WorkView, c: LoopView, bound: float, anew: bool, kinetic: bool)
     nv = w.header[0].nv
     worst, last, share = math.inf, math.inf, 1.0
     for attempt in range(ROUNDS + 1):
-        worst = loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
+        # A round that led away is taken back, and the next one goes less far
+        worst = loop_errors(closure.loops, w.q_new, w.pose_new, closure.errors)
         if worst >= bound and not worst < last:  # it led astray: back, and less far
             for j in range(nv):
                 w.v_next[j] = -w.v_next[j]
             integrate(w, w.q_new, w.v_next, 1.0, w.q_new)
             update_poses(w, w.q_new, w.pose_new)
-            worst = loop_errors(c.loops, w.q_new, w.pose_new, c.errors)
+            worst = loop_errors(closure.loops, w.q_new, w.pose_new, closure.errors)
             share *= 0.25
         elif worst < CLOSED or not worst < last:
             break
@@ -129,16 +130,17 @@ def _approach(w: WorkView, c: LoopView, bound: float, anew: bool, kinetic: bool)
             share = min(1.0, 2.0 * share)
         if attempt == ROUNDS:
             break
+        # The smallest change of positions that would close a part of the errors
         last = worst
         if anew:
-            _renew_rows(w, c, kinetic)
+            _renew_rows(w, closure, kinetic)
         part = min(share, REACH / worst)
         for r in range(w.header[0].ne):
-            c.x[r] = -part * c.errors[r]
-        substitute(c, c.x)
+            closure.x[r] = -part * closure.errors[r]
+        substitute(closure, closure.x)
         for j in range(nv):
             w.v_next[j] = 0.0
-        push(w, w.L, c, w.v_next, kinetic)
+        push(w, w.L, closure, w.v_next, kinetic)
         if anew:
             _shorten(w.v_next)
         integrate(w, w.q_new, w.v_next, 1.0, w.q_new)
@@ -147,7 +149,7 @@ def _approach(w: WorkView, c: LoopView, bound: float, anew: bool, kinetic: bool)
 
 
 @kernel
-def _renew_rows(w: WorkView, c: LoopView, kinetic: bool) -> None:
+def _renew_rows(w: WorkView, closure: LoopView, kinetic: bool) -> None:
     """The loops' rows and their factors at `w.q_new`; the mass matrix stays that of the start.
 
     Damped, so that no row is left out: of rows that all but depend on each other, those that tell
@@ -156,14 +158,14 @@ def _renew_rows(w: WorkView, c: LoopView, kinetic: bool) -> None:
     for i in range(1, w.header[0].nb):
         if w.bodies[i].joint != FIXED:
             joint_axes(w.bodies[i], w.pose_new[i], w.pose_new[w.bodies[i].root].p, w.S)
-    fill_rows(w, w.q_new, w.pose_new, w.S, c)
-    couple_loops(w, w.L, w.free_dof_mask, c, kinetic)
+    fill_rows(w, w.q_new, w.pose_new, w.S, closure)
+    couple_loops(w, w.L, w.free_dof_mask, closure, kinetic)
     largest = 0.0
     for r in range(w.header[0].ne):
-        largest = max(largest, c.K[r, r])
+        largest = max(largest, closure.K[r, r])
     for r in range(w.header[0].ne):
-        c.K[r, r] += DAMPING * largest
-    factor_loops(c)
+        closure.K[r, r] += DAMPING * largest
+    factor_loops(closure)
 
 
 @kernel
@@ -178,14 +180,14 @@ def _shorten(dq: Floats) -> None:
 
 
 @kernel
-def _limit_bend(w: WorkView, c: LoopView, dt: float) -> None:
+def _limit_bend(w: WorkView, closure: LoopView, dt: float) -> None:
     """Scale the curvature's multipliers `x` so that they add no more than BEND of the energy.
 
     Twice the energy that they add is x K x, and `w.v_new` has |L v|^2 in the metric of D.
     """
     added, energy = 0.0, 0.0
     for r in range(w.header[0].ne):
-        added += c.x[r] * (c.start[r] - c.errors[r]) / dt
+        added += closure.x[r] * (closure.start[r] - closure.errors[r]) / dt
     for j in range(w.header[0].nv):
         total = w.v_new[j]
         k = w.dofs[j].parent
@@ -196,24 +198,24 @@ def _limit_bend(w: WorkView, c: LoopView, dt: float) -> None:
     if added > BEND * energy:
         scale = math.sqrt(BEND * energy / added)
         for r in range(w.header[0].ne):
-            c.x[r] *= scale
+            closure.x[r] *= scale
 
 
 @kernel
 def bend_velocity(w: WorkView) -> None:
     """`w.v_new` along the loops' surface at the end of the step, after all else is done."""
-    c = w.closure
+    closure = w.closure
     for j in range(w.header[0].nv):
-        w.v_new[j] += c.curve[j]
+        w.v_new[j] += closure.curve[j]
 
 
 @kernel
 def _open_by(w: WorkView, q: Floats, openings: Floats, errors: Floats) -> None:
     """The largest error of each loop, and the errors of all rows, at q."""
-    c = w.closure
+    closure = w.closure
     update_poses(w, q, w.pose)
     for i in range(w.header[0].nloops):
-        openings[i] = loop_errors(c.loops[i : i + 1], q, w.pose, errors)
+        openings[i] = loop_errors(closure.loops[i : i + 1], q, w.pose, errors)
 
 
 def closure(w: WorkView, q: Floats) -> Floats:

@@ -115,18 +115,18 @@ def _turned_over(loop: Any, a: Any, b: Any) -> float:
 
 
 @kernel
-def fill_rows(w: ModelView, q: Floats, poses: Records, S: Floats, c: LoopView) -> None:
+def fill_rows(w: ModelView, q: Floats, poses: Records, S: Floats, closure: LoopView) -> None:
     """J of every row: the derivative of `loop_errors` at q."""
     for j in range(w.header[0].nv):
-        for r in range(c.spans[j, 0], c.spans[j, 1]):
-            c.J[j, r] = 0.0
-    for i in range(c.loops.shape[0]):
-        loop = c.loops[i]
+        for r in range(closure.spans[j, 0], closure.spans[j, 1]):
+            closure.J[j, r] = 0.0
+    for i in range(closure.loops.shape[0]):
+        loop = closure.loops[i]
         if loop.joint == COUPLED:
             _, slope = _polynomial(loop, q)
-            c.J[loop.coordinate_a, loop.row] = 1.0
+            closure.J[loop.coordinate_a, loop.row] = 1.0
             if loop.coordinate_b >= 0:
-                c.J[loop.coordinate_b, loop.row] = -slope
+                closure.J[loop.coordinate_b, loop.row] = -slope
         a, b = poses[loop.body_a], poses[loop.body_b]
         at = _place(a, loop.position_a)
         for side in range(2):
@@ -138,7 +138,9 @@ def fill_rows(w: ModelView, q: Floats, poses: Records, S: Floats, c: LoopView) -
             for k in range(6):
                 if _holds(loop.joint, k):
                     u, t = _axes(loop, a, b, k)
-                    _add_row(w.bodies[body].last, w.dofs, S, sign, k < 3, arm, u, t, c.J[:, r])
+                    _add_row(
+                        w.bodies[body].last, w.dofs, S, sign, k < 3, arm, u, t, closure.J[:, r]
+                    )
                     r += 1
 
 

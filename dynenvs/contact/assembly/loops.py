@@ -40,47 +40,47 @@ def _lightness(w: ModelView, L: Floats, j: int, kinetic: bool) -> float:
 
 
 @kernel
-def couple_loops(w: ModelView, L: Floats, mask: Floats, c: LoopView, kinetic: bool) -> None:
+def couple_loops(w: ModelView, L: Floats, mask: Floats, closure: LoopView, kinetic: bool) -> None:
     """Y = L^-T J^T, and the upper triangle of K = Y^T D^-1 Y within its envelope.
 
     mask: of each coordinate, 1 if it yields, else 0
     kinetic: if not, every coordinate counts the same in place of M (of kinematic bodies none)
     """
-    nv, Y, K = w.header[0].nv, c.Y, c.K
+    nv, Y, K = w.header[0].nv, closure.Y, closure.K
     for j in range(nv):
-        for r in range(c.spans[j, 0], c.spans[j, 1]):
-            Y[j, r] = c.J[j, r] * mask[j]
+        for r in range(closure.spans[j, 0], closure.spans[j, 1]):
+            Y[j, r] = closure.J[j, r] * mask[j]
     for i in range(nv - 1 if kinetic else -1, -1, -1):
         j = w.dofs[i].parent
         while j >= 0:
             factor = L[i, j]
-            for r in range(c.spans[i, 0], c.spans[i, 1]):
+            for r in range(closure.spans[i, 0], closure.spans[i, 1]):
                 Y[j, r] -= factor * Y[i, r]
             j = w.dofs[j].parent
     for q in range(K.shape[0]):
-        for r in range(q, c.lasts[q] + 1):
+        for r in range(q, closure.lasts[q] + 1):
             K[q, r] = 0.0
     for j in range(nv):
-        end = c.spans[j, 1]
-        for q in range(c.spans[j, 0], end):
+        end = closure.spans[j, 1]
+        for q in range(closure.spans[j, 0], end):
             factor = Y[j, q] * _lightness(w, L, j, kinetic)
             for r in range(q, end):
                 K[q, r] += factor * Y[j, r]
 
 
 @kernel
-def factor_loops(c: LoopView) -> None:
+def factor_loops(closure: LoopView) -> None:
     """Cholesky's factor in K's place, row by row; redundant rows are left out."""
-    K, largest = c.K, 0.0
+    K, largest = closure.K, 0.0
     for q in range(K.shape[0]):
         largest = max(largest, K[q, q])
     for q in range(K.shape[0]):
-        c.x[q] = max(K[q, q], MOVED * largest)
+        closure.x[q] = max(K[q, q], MOVED * largest)
     for q in range(K.shape[0]):
-        end = c.lasts[q] + 1
-        redundant = not K[q, q] > REDUNDANT * c.x[q]
+        end = closure.lasts[q] + 1
+        redundant = not K[q, q] > REDUNDANT * closure.x[q]
         inverse = 0.0 if redundant else 1.0 / math.sqrt(K[q, q])
-        c.inverse[q] = inverse
+        closure.inverse[q] = inverse
         for r in range(q + 1, end):
             K[q, r] *= inverse
         for p in range(q + 1, end):
@@ -91,33 +91,33 @@ def factor_loops(c: LoopView) -> None:
 
 
 @kernel
-def substitute(c: LoopView, x: Floats) -> None:
+def substitute(closure: LoopView, x: Floats) -> None:
     """x <- K^+ x."""
-    K = c.K
+    K = closure.K
     for q in range(K.shape[0]):
-        x[q] *= c.inverse[q]
-        for r in range(q + 1, c.lasts[q] + 1):
+        x[q] *= closure.inverse[q]
+        for r in range(q + 1, closure.lasts[q] + 1):
             x[r] -= K[q, r] * x[q]
     for q in range(K.shape[0] - 1, -1, -1):
         total = x[q]
-        for r in range(q + 1, c.lasts[q] + 1):
+        for r in range(q + 1, closure.lasts[q] + 1):
             total -= K[q, r] * x[r]
-        x[q] = total * c.inverse[q]
+        x[q] = total * closure.inverse[q]
 
 
 @kernel
-def push(w: ModelView, L: Floats, c: LoopView, v: Floats, kinetic: bool) -> None:
+def push(w: ModelView, L: Floats, closure: LoopView, v: Floats, kinetic: bool) -> None:
     """v += M^-1 J^T x = L^-1 D^-1 Y x; `kinetic` as of `couple_loops`."""
     for j in range(w.header[0].nv):
         total = 0.0
-        for r in range(c.spans[j, 0], c.spans[j, 1]):
-            total += c.Y[j, r] * c.x[r]
+        for r in range(closure.spans[j, 0], closure.spans[j, 1]):
+            total += closure.Y[j, r] * closure.x[r]
         total *= _lightness(w, L, j, kinetic)
         k = w.dofs[j].parent if kinetic else -1
         while k >= 0:
-            total -= L[j, k] * c.change[k]
+            total -= L[j, k] * closure.change[k]
             k = w.dofs[k].parent
-        c.change[j] = total
+        closure.change[j] = total
         v[j] += total
 
 
@@ -127,18 +127,18 @@ def hold_loops(w: WorkView, q: Floats) -> int:
 
     Twice, for what rounding left of the first time.  Leaves the loops' rows and their factors.
     """
-    c = w.closure
-    fill_rows(w, q, w.pose, w.S, c)
-    couple_loops(w, w.L, w.free_dof_mask, c, True)
-    factor_loops(c)
+    closure = w.closure
+    fill_rows(w, q, w.pose, w.S, closure)
+    couple_loops(w, w.L, w.free_dof_mask, closure, True)
+    factor_loops(closure)
     for _ in range(2):
         for r in range(w.header[0].ne):
-            c.x[r] = 0.0
+            closure.x[r] = 0.0
         for j in range(w.header[0].nv):
-            for r in range(c.spans[j, 0], c.spans[j, 1]):
-                c.x[r] -= c.J[j, r] * w.v_free[j]
-        substitute(c, c.x)
-        push(w, w.L, c, w.v_free, True)
+            for r in range(closure.spans[j, 0], closure.spans[j, 1]):
+                closure.x[r] -= closure.J[j, r] * w.v_free[j]
+        substitute(closure, closure.x)
+        push(w, w.L, closure, w.v_free, True)
     return HELD
 
 
@@ -149,13 +149,13 @@ def respect_loops(w: WorkView, rows: int) -> int:
     A row that the loops hold still would be left with roundoff: it becomes exactly zero, and is
     dropped as any row that no coordinate moves.  The inner loops run along the contact rows.
     """
-    c = w.closure
-    T, Y = c.T, w.Y
-    _gather(w, c, rows)
-    _substitute_all(c, rows)
+    closure = w.closure
+    T, Y = closure.T, w.Y
+    _gather(w, closure, rows)
+    _substitute_all(closure, rows)
     for j in range(w.header[0].nv):
-        for r in range(c.spans[j, 0], c.spans[j, 1]):
-            factor = c.Y[j, r]
+        for r in range(closure.spans[j, 0], closure.spans[j, 1]):
+            factor = closure.Y[j, r]
             if factor != 0.0:
                 for k in range(rows):
                     Y[j, k] -= factor * T[r, k]
@@ -178,32 +178,32 @@ def respect_loops(w: WorkView, rows: int) -> int:
 
 
 @kernel
-def _gather(w: WorkView, c: LoopView, rows: int) -> None:
+def _gather(w: WorkView, closure: LoopView, rows: int) -> None:
     """T = Y_b^T D^-1 Y: how the contact rows are coupled with the loops."""
-    for r in range(c.K.shape[0]):
+    for r in range(closure.K.shape[0]):
         for k in range(rows):
-            c.T[r, k] = 0.0
-    for j in range(c.J.shape[0]):
-        for r in range(c.spans[j, 0], c.spans[j, 1]):
-            factor = c.Y[j, r] * w.L[j, j]
+            closure.T[r, k] = 0.0
+    for j in range(closure.J.shape[0]):
+        for r in range(closure.spans[j, 0], closure.spans[j, 1]):
+            factor = closure.Y[j, r] * w.L[j, j]
             if factor != 0.0:
                 for k in range(rows):
-                    c.T[r, k] += factor * w.Y[j, k]
+                    closure.T[r, k] += factor * w.Y[j, k]
 
 
 @kernel
-def _substitute_all(c: LoopView, rows: int) -> None:
+def _substitute_all(closure: LoopView, rows: int) -> None:
     """T <- K^+ T, all contact rows at once."""
-    K, T = c.K, c.T
+    K, T = closure.K, closure.T
     for q in range(K.shape[0]):
         for k in range(rows):
-            T[q, k] *= c.inverse[q]
-        for r in range(q + 1, c.lasts[q] + 1):
+            T[q, k] *= closure.inverse[q]
+        for r in range(q + 1, closure.lasts[q] + 1):
             for k in range(rows):
                 T[r, k] -= K[q, r] * T[q, k]
     for q in range(K.shape[0] - 1, -1, -1):
-        for r in range(q + 1, c.lasts[q] + 1):
+        for r in range(q + 1, closure.lasts[q] + 1):
             for k in range(rows):
                 T[q, k] -= K[q, r] * T[r, k]
         for k in range(rows):
-            T[q, k] *= c.inverse[q]
+            T[q, k] *= closure.inverse[q]

@@ -26,6 +26,7 @@ def recall(w: WorldView, count: int, rows: int) -> tuple[int, bool]:
     Returns their number, and whether one with two tangents is about to part: to guess that all
     hold is then not worth a try.
     """
+    # Contacts in the modes of the last step
     mixed = False
     r = 0
     for i in range(count):
@@ -44,6 +45,7 @@ def recall(w: WorldView, count: int, rows: int) -> tuple[int, bool]:
                 block.mode = mode
         mixed = mixed or (contact.tangents == 2 and w.bias_row[r] >= 0.0)
         r += 1 + contact.tangents
+    # Limits, pressed as they were
     n = count
     for k in range(r, rows):
         block = w.blocks[n]
@@ -52,6 +54,7 @@ def recall(w: WorldView, count: int, rows: int) -> tuple[int, bool]:
         pressed = (w.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
         block.mode = STICK if pressed else OPEN
         n += 1
+    # What will be hit sticks; soles hold as wholes; what nothing moves is open
     for i in range(n):
         block = w.blocks[i]
         if block.mode == OPEN and w.bias_row[block.row] < 0.0:

@@ -55,9 +55,11 @@ class Scratch(NamedTuple):
 
 
 @inlined
-def open_problem(w: WorkView, polygon: Records, n: int, rows: int, scale: float) -> ContactProblem:
-    """The problem that stands in a workspace: its first n blocks and their rows."""
-    return ContactProblem(polygon, w.blocks, n, w.G, w.bias_row, rows, scale)
+def open_problem(
+    w: WorkView, polygon: Records, count: int, rows: int, scale: float
+) -> ContactProblem:
+    """The problem that stands in a workspace: its first `count` blocks and their rows."""
+    return ContactProblem(polygon, w.blocks, count, w.G, w.bias_row, rows, scale)
 
 
 @inlined
@@ -67,10 +69,10 @@ def open_answer(w: WorldView) -> ContactAnswer:
 
 
 @inlined
-def open_scratch(w: WorkView, n: int) -> Scratch:
-    """What solvers of n blocks work in, within the workspace `buffer`."""
+def open_scratch(w: WorkView, count: int) -> Scratch:
+    """What solvers of `count` blocks work in, within the workspace."""
     lcp = open_lcp(w)
-    laws = words(lcp.matrices, WORDS * n)
+    laws = words(lcp.matrices, WORDS * count)
     return Scratch(lcp.vectors, laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z)
 
 
@@ -95,11 +97,11 @@ def least_speed(header: Records, dt: float) -> float:
 
 @inlined
 def velocity_scale(
-    polygon: Records, blocks: Records, n: int, G: Floats, bias: Floats, floor: float
+    polygon: Records, blocks: Records, count: int, G: Floats, bias: Floats, floor: float
 ) -> float:
     """The certificate's velocity scale: largest right-hand side of an LCP variable, or `floor`."""
     scale = floor
-    for i in range(n):
+    for i in range(count):
         block = blocks[i]
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:

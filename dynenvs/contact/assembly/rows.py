@@ -199,6 +199,7 @@ def contact_rows(
     the predicted slip.
     dt: length of the step, or 0 in an impact, in which no gap closes
     """
+    # Which rows move each coordinate: none so far
     planar = tree.header[0].directions == 2
     nv = tree.header[0].nv
     first, after, J, bias = rows.first, rows.after, rows.J, rows.bias
@@ -214,6 +215,7 @@ def contact_rows(
         for k in range(r, r + 1 + contact.tangents):
             for j in range(nv):
                 J[k, j] = 0.0
+        # Rows of both bodies, and the free velocity along them
         un, u1, u2 = 0.0, 0.0, 0.0
         for side in range(2):
             body = contact.body_a if side == 0 else contact.body_b
@@ -222,6 +224,7 @@ def contact_rows(
                 sign = 1.0 if side == 0 else -1.0
                 a, b, c = _add_point_rows(tree, body, origin, contact, sign, v, rows)
                 un, u1, u2 = un + a, u1 + b, u2 + c
+        # Right-hand sides: the velocity that closes the gap, and what belts add
         bias[r] = un + closing_speed(contact.target, dt)
         if contact.drifts:
             u1, u2 = u1 + dot3(contact.t1, contact.drift), u2 + dot3(contact.t2, contact.drift)
@@ -235,6 +238,7 @@ def contact_rows(
             for k in range(3):
                 contact.impulse[k] = 0.0
         r += 1 + contact.tangents
+    # Tangents along the predicted slip, as far as contacts of one body agree on it
     if not planar:
         for i in range(count):
             if contacts[i].tangents == 2:

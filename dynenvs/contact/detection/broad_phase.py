@@ -78,19 +78,27 @@ def list_near(
 
 @inlined
 def give_blocks(
-    w: ModelView, broad: BroadView, pairs: Records, owners: Ints, near: Records, n: int, free: bool
+    w: ModelView,
+    broad: BroadView,
+    pairs: Records,
+    owners: Ints,
+    near: Records,
+    count: int,
+    free: bool,
 ) -> tuple[int, int]:
-    """Fill in where the slots of n near pairs are; first take blocks from others, if `free`.
+    """Fill in where the slots of `count` near pairs are; first take blocks from others, if `free`.
 
     Returns the number of pairs that have slots now, and of those that found no block.
     """
     h = w.header[0]
     pool = h.ns - h.nblocks * h.block_slots  # number of its first slot
+    # Who has which block
     for k in range(h.nblocks):
         if owners[k] >= 0 and owners[k] < h.np:
             broad.block[owners[k]] = k
+    # Blocks of pairs that are near no longer are free, unless they must stay
     if free:
-        for i in range(n):
+        for i in range(count):
             if pairs[near[i].pair].first < 0:
                 k = _block(broad, owners, near[i].pair)
                 if k >= 0:
@@ -98,8 +106,9 @@ def give_blocks(
         for k in range(h.nblocks):
             if broad.kept[k] == 0:
                 owners[k] = -1
+    # Pairs without a block take a vacant one, or are told to be missing one
     served, missing, vacant = 0, 0, integer(0)
-    for i in range(n):
+    for i in range(count):
         p = near[i].pair
         first = pairs[p].first
         if first < 0:
@@ -190,15 +199,15 @@ def _enclose(broad: BroadView, solids: Records, shapes: Records) -> int:
 
 
 @inlined
-def _widest(boxes: Floats, order: Ints, n: int) -> int:
+def _widest(boxes: Floats, order: Ints, count: int) -> int:
     """The axis along which the boxes' left sides vary most."""
     best, widest = 0, -1.0
     for a in range(3):
         mean, square = 0.0, 0.0
-        for i in range(n):
+        for i in range(count):
             mean += boxes[order[i], 2 * a]
-        mean /= max(n, 1)
-        for i in range(n):
+        mean /= max(count, 1)
+        for i in range(count):
             square += (boxes[order[i], 2 * a] - mean) ** 2
         if square > widest:
             best, widest = a, square
@@ -233,13 +242,13 @@ def _pair_of(pairs: Records, solids: Records, low: int, high: int) -> int:
 
 
 @inlined
-def _sort_left(boxes: Floats, axis: int, order: Ints, n: int) -> None:
+def _sort_left(boxes: Floats, axis: int, order: Ints, count: int) -> None:
     """Sort numbers of boxes by their left sides (Shell 1959)."""
     gap = integer(1)
-    while gap < n // 3:
+    while gap < count // 3:
         gap = 3 * gap + 1
     while gap > 0:
-        for i in range(gap, n):
+        for i in range(gap, count):
             own = order[i]
             key = boxes[own, 2 * axis]
             k = i
@@ -251,13 +260,13 @@ def _sort_left(boxes: Floats, axis: int, order: Ints, n: int) -> None:
 
 
 @inlined
-def _sort(numbers: Ints, n: int) -> None:
-    """Sort n numbers (Shell 1959)."""
+def _sort(numbers: Ints, count: int) -> None:
+    """Sort `count` numbers (Shell 1959)."""
     gap = integer(1)
-    while gap < n // 3:
+    while gap < count // 3:
         gap = 3 * gap + 1
     while gap > 0:
-        for i in range(gap, n):
+        for i in range(gap, count):
             own = numbers[i]
             k = i
             while k >= gap and numbers[k - gap] > own:

@@ -358,6 +358,7 @@ def select_contacts(w: WorldView, dt: float) -> int:
     caller reports it.
     """
     h = w.header[0]
+    # Gaps of all points, a foot's at once where it is far
     f = integer(0)
     while f < h.npoints:
         members = w.features[f].members
@@ -369,6 +370,7 @@ def select_contacts(w: WorldView, dt: float) -> int:
             w.gaps[f] = feature_near(w.features[f], w.pose)
             f += 1
     _take_gaps(w)
+    # Points in reach
     count = integer(0)
     for k in range(h.npoints):
         if w.gaps[k] < SEEN and w.coefficients[k].excluded == 0:
@@ -377,6 +379,7 @@ def select_contacts(w: WorldView, dt: float) -> int:
                 deepest = deepest_point(w.features, w.gaps, h.npoints, k)
                 add_contact(w, w.pose, w.gaps[k], deepest, k, k, contact)
                 count += 1
+    # Slots of near pairs in reach
     for i in range(w.answer[0].near):
         entry = w.near[i]
         f = h.npoints + entry.pair

@@ -47,6 +47,7 @@ def find_spots(w: WorkView, owners: Ints, after: int) -> int:
     pairs, heights = w.pairs, w.heights
     solids, shapes = w.solids, w.shapes
     broad = w.broad
+    # Every solid where it is now
     start = h.ns if after else 0
     list_at = h.nnear if after else 0
     for k in range(solids.shape[0]):
@@ -54,11 +55,13 @@ def find_spots(w: WorkView, owners: Ints, after: int) -> int:
             _place(solids[k], w.pose_new[solids[k].body], shapes[k])
         else:
             _place(solids[k], w.pose[solids[k].body], shapes[k])
+    # The pairs that are near, and slots for those that have none of their own
     near = w.near[list_at : list_at + h.nnear]
     count, missing = list_near(w, broad, pairs, solids, shapes, near)
     count, homeless = give_blocks(w, broad, pairs, owners, near, count, after == 0)
     if missing + homeless > 0:
         answer.blocks = max(answer.blocks, h.nblocks + missing + homeless)
+    # Where the two of each pair touch
     for i in range(count):
         entry = near[i]
         pair = pairs[entry.pair]
@@ -76,6 +79,7 @@ def find_spots(w: WorkView, owners: Ints, after: int) -> int:
             find_hull_spots(w, entry.pair, start + entry.first)
         else:
             _find(pair, a, b, heights, w.spots, start + entry.first)
+    # What is near no longer has no contact at the end of the step
     if after:
         answer.near_after = count
         for i in range(answer.near):

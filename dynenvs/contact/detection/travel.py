@@ -173,6 +173,7 @@ def _time_of_pair(
     dt: float,
 ) -> float:  # fmt: skip
     """How long a pair of solids may move, dt at most."""
+    # How fast they approach, and from what gap on the step looks at the pair by itself
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
     one, other = solids[pair.solid_a], solids[pair.solid_b]
     u = minus(point(a.normal), point(b.normal))
@@ -183,6 +184,7 @@ def _time_of_pair(
     hull = pair.kind_a == CONVEX or pair.kind_b == CONVEX
     if hull or (pair.kind_b >= CYLINDER or (pair.kind_a >= CYLINDER and not over_field)):
         seen = min(seen, LOOK)
+    # Most pairs are slow: what they move in dt cannot take one past the other
     way = dt * (speed + turning)
     turns = max(a.hv, b.hv) > TURN
     deep = max(0.5 * thick, THIN)
@@ -191,6 +193,7 @@ def _time_of_pair(
         far = min(far, deep)
     if not (turns or way > far):
         return dt
+    # Nor can they meet where even the balls around them stay apart
     p = minus(point(a.center), point(b.center))
     if over_field:
         _, _, z = back(b.R, p)
@@ -216,6 +219,7 @@ def _time_of_pair(
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
         gap, normal = distance(pair, a, b, hulls)
+    # The time until they touch, from their gap, and at least what faces that part them allow
     least = 0.0
     if gap < seen and not over_field and not bounces:
         least = _time_along_faces(pair, a, b, hulls, u, turning, deep, dt)

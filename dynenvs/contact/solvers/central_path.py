@@ -168,6 +168,7 @@ def _direction(
     polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
     rows, vectors, eliminated, u = problem.rows, scratch.vectors, scratch.eliminated, answer.u
     right, x = scratch.right, scratch.x
+    # Right-hand sides after elimination of each contact's directions
     v = 0
     for i in range(n):
         block = blocks[i]
@@ -184,12 +185,14 @@ def _direction(
                 if block.tangents == 2:
                     right[t + 1] = e.xy * dx + e.yy * dy
         v += variables_of(polygon, block)
+    # Changes of impulses x, and of velocities G x
     substitute(scratch.K, rows, scratch.order, right, x)
     for r in range(rows):
         right[r] = 0.0
     for r in range(rows):
         for c in range(rows):
             right[c] += x[r] * G[r, c]
+    # Changes of the eliminated variables follow
     v = 0
     for i in range(n):
         block = blocks[i]

@@ -51,6 +51,7 @@ def solve_cones(
     residual = judge(problem, answer)
     if residual <= EXACT:
         return residual, 0
+    # Newton's method from no impulses at all
     given, kept = scratch.vectors[GIVEN], scratch.vectors[KEPT]
     _copy(rows, p, given)
     _clear(rows, p)
@@ -59,6 +60,7 @@ def solve_cones(
         return best, iterations
     _copy(rows, p, kept)
     residual = best
+    # Multipliers, from the impulses that were given, after more and more sweeps
     for sweeps in SWEEPS:
         if residual <= CERTIFIED_RESIDUAL:
             return residual, iterations
@@ -69,6 +71,7 @@ def solve_cones(
         if residual < best:
             best = residual
             _copy(rows, p, kept)
+    # Sweeps and Newton's method in turn, with less and less relaxation
     for attempt in range(ROUNDS * len(RELAXATIONS)):
         if residual <= CERTIFIED_RESIDUAL:
             return residual, iterations
@@ -141,6 +144,7 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
     """
     blocks, n, G, rows = problem.blocks, problem.n, problem.G, problem.rows
     K, right, p, u = scratch.K, scratch.right, answer.p, answer.u
+    # Contacts that lift let go
     for i in range(n):
         block = blocks[i]
         r = block.row
@@ -151,10 +155,12 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
             for k in range(r, r + 1 + (block.tangents if block.reserve == 0.0 else 0)):
                 p[k] = 0.0
     row_velocities(problem, p, u)
+    # Where all stick: G dp = -u
     for a in range(rows):
         for b in range(rows):
             K[b, a] = G[a, b]
         right[a] = -u[a]
+    # Open ones keep no impulse; friction couples slip and impulse
     for i in range(n):
         block = blocks[i]
         r = block.row
@@ -213,7 +219,7 @@ def _linearise_friction(
 
 @kernel
 def _sweep(
-    blocks: Records, n: int, G: Floats, rows: int, part: float, p: Floats, u: Floats
+    blocks: Records, count: int, G: Floats, rows: int, part: float, p: Floats, u: Floats
 ) -> None:
     """One contact after the other: normal impulse, then the friction nearest to what stops it.
 
@@ -221,7 +227,7 @@ def _sweep(
 
     part: of each change that is made
     """
-    for i in range(n):
+    for i in range(count):
         block = blocks[i]
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:
@@ -249,9 +255,9 @@ def _add(G: Floats, rows: int, r: int, change: float, p: Floats, u: Floats) -> N
 
 
 @kernel
-def _clip(blocks: Records, n: int, p: Floats) -> None:
+def _clip(blocks: Records, count: int, p: Floats) -> None:
     """Into the cones, from which roundoff may have led."""
-    for i in range(n):
+    for i in range(count):
         block = blocks[i]
         r, t = block.row, block.row + 1
         p[r] = max(p[r], 0.0)

@@ -37,7 +37,9 @@ def yielding(block: Any, G: Floats) -> float:
 
 
 @kernel
-def certify_cones(blocks: Records, n: int, G: Floats, scale: float, p: Floats, u: Floats) -> float:
+def certify_cones(
+    blocks: Records, count: int, G: Floats, scale: float, p: Floats, u: Floats
+) -> float:
     """Natural residual of Coulomb's law on all cones, in units of `scale`; infinite for NaN.
 
     The largest |p - P(p - w / g)| g, with w De Saxce's corrected velocity, P the projection on
@@ -45,7 +47,7 @@ def certify_cones(blocks: Records, n: int, G: Floats, scale: float, p: Floats, u
     stricter, for this residual grows with g.  Writes |u_t| into `block.slip`.
     """
     worst = 0.0
-    for i in range(n):
+    for i in range(count):
         block = blocks[i]
         r, t = block.row, block.row + 1
         block.slip = 0.0

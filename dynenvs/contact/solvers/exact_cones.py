@@ -10,15 +10,15 @@ from dynenvs.memory.layout import WorldView, polygon_of
 
 
 @apart("cones", seconds=11)
-def solve_on_cones(w: WorldView, n: int, rows: int, scale: float) -> int:
-    """Impulses and velocities of the rows of n blocks on the exact cones; returns the status.
+def solve_on_cones(w: WorldView, count: int, rows: int, scale: float) -> int:
+    """Impulses and velocities of the rows of `count` blocks on the exact cones; returns the status.
 
     scale: the certificate's velocity scale [m/s]
     The impulses that stand in `w.impulse_row` stay if they hold already; residual to `w.answer`.
     """
-    problem = open_problem(w, polygon_of(w), n, rows, scale)
+    problem = open_problem(w, polygon_of(w), count, rows, scale)
     report = w.answer[0]
-    report.residual, iterations = solve_cones(problem, open_answer(w), open_scratch(w, n))
+    report.residual, iterations = solve_cones(problem, open_answer(w), open_scratch(w, count))
     report.sweeps += iterations
     if report.residual <= CERTIFIED_RESIDUAL:
         return CERTIFIED

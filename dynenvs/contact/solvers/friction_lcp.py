@@ -35,15 +35,15 @@ from dynenvs.memory.records import DIRECTION, NORMAL, SLACK
 
 
 @apart("contact", seconds=12)
-def solve_lcp_of_rows(w: WorldView, n: int, rows: int, scale: float) -> int:
-    """Solve the LCP of a workspace's first n blocks; returns the status.
+def solve_lcp_of_rows(w: WorldView, count: int, rows: int, scale: float) -> int:
+    """Solve the LCP of a workspace's first `count` blocks; returns the status.
 
     scale: the certificate's velocity scale [m/s]
     Writes impulses and velocities of the rows, the blocks' modes and slips, and to `w.answer`.
     """
-    problem = open_problem(w, polygon_of(w), n, rows, scale)
+    problem = open_problem(w, polygon_of(w), count, rows, scale)
     report, work = w.answer[0], open_lcp(w)
-    answer, scratch = open_answer(w), open_scratch(w, n)
+    answer, scratch = open_answer(w), open_scratch(w, count)
     status, report.residual, pivots = pivot(problem, answer, scratch, w.variables, work)
     report.pivots += pivots
     return int(status)
@@ -80,12 +80,12 @@ def list_variables(problem: ContactProblem, variables: Records) -> int:
 
 
 @inlined
-def _list_block(problem: ContactProblem, i: int, variables: Records, n: int) -> int:
-    """Variables of block i after n others; those that nothing moves (A_kk = 0) are dropped."""
+def _list_block(problem: ContactProblem, i: int, variables: Records, count: int) -> int:
+    """Variables of block i after `count` others, but for those that nothing moves (A_kk = 0)."""
     h, block, G = problem.polygon[0], problem.blocks[i], problem.G
     if not G[block.row, block.row] > 0.0:
-        return n
-    n = _add(variables, n, NORMAL, i, block.row, 1.0, 0.0)
+        return count
+    count = _add(variables, count, NORMAL, i, block.row, 1.0, 0.0)
     slack = False
     for k in range(h.directions if block.tangents > 0 else 0):
         t = block.row + 1
@@ -94,24 +94,26 @@ def _list_block(problem: ContactProblem, i: int, variables: Records, n: int) -> 
         if s != 0.0:
             self_coupling += 2 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
         if self_coupling > NIL * G[block.row, block.row]:
-            n = _add(variables, n, DIRECTION, i, t, c, s)
+            count = _add(variables, count, DIRECTION, i, t, c, s)
             slack = True
-    return _add(variables, n, SLACK, i, 0, 0.0, 0.0) if slack else n
+    return _add(variables, count, SLACK, i, 0, 0.0, 0.0) if slack else count
 
 
 @inlined
-def _add(variables: Records, n: int, kind: int, block: int, row: int, c: float, s: float) -> int:
-    variable = variables[n]
+def _add(
+    variables: Records, count: int, kind: int, block: int, row: int, c: float, s: float
+) -> int:
+    variable = variables[count]
     variable.kind, variable.block, variable.row = kind, block, row
     variable.c, variable.s = c, s
-    return n + 1
+    return count + 1
 
 
 @kernel
-def fill(problem: ContactProblem, variables: Records, n: int, A: Floats, b: Floats) -> None:
+def fill(problem: ContactProblem, variables: Records, count: int, A: Floats, b: Floats) -> None:
     """A and b of the LCP from the rows' Delassus matrix and right-hand sides."""
     blocks, G, bias = problem.blocks, problem.G, problem.bias
-    for i in range(n):
+    for i in range(count):
         row = variables[i]
         if row.kind == SLACK:
             b[i] = blocks[row.block].friction * blocks[row.block].reserve
@@ -119,7 +121,7 @@ def fill(problem: ContactProblem, variables: Records, n: int, A: Floats, b: Floa
             b[i] = row.c * bias[row.row]
             if row.s != 0.0:
                 b[i] += row.s * bias[row.row + 1]
-        for j in range(n):
+        for j in range(count):
             A[i, j] = _entry(row, variables[j], blocks, G)
 
 
@@ -145,13 +147,13 @@ def _entry(a: Any, b: Any, blocks: Records, G: Floats) -> float:
 
 @inlined
 def _collect(
-    problem: ContactProblem, answer: ContactAnswer, variables: Records, n: int, z: Floats
+    problem: ContactProblem, answer: ContactAnswer, variables: Records, count: int, z: Floats
 ) -> None:
     """Impulses of the rows from the LCP's variables, their velocities, and the blocks' modes."""
     p, u = answer.p, answer.u
     for r in range(problem.rows):
         p[r] = 0.0
-    for k in range(n):
+    for k in range(count):
         variable = variables[k]
         if variable.kind != SLACK:
             impulse = max(z[k], 0.0)  # rounding may have left a trace of a pull

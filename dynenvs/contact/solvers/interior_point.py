@@ -31,14 +31,14 @@ KEPT = 8  # row of the scratch vectors for the impulses at the path's end
 
 
 @apart("contact", seconds=12)
-def solve_from_inside(w: WorldView, n: int, rows: int, scale: float) -> int:
-    """Impulses and velocities of the rows, and modes of the n blocks; residual to `w.answer`.
+def solve_from_inside(w: WorldView, count: int, rows: int, scale: float) -> int:
+    """Impulses and velocities of the rows, and modes of the `count` blocks; residual to `w.answer`.
 
     scale: the certificate's velocity scale [m/s]
     Returns CERTIFIED, or FAILED where the path or the modes at its end did not lead to an answer.
     """
-    problem = open_problem(w, polygon_of(w), n, rows, scale)
-    scratch, modes = open_scratch(w, n), open_lcp(w).integers[0]
+    problem = open_problem(w, polygon_of(w), count, rows, scale)
+    scratch, modes = open_scratch(w, count), open_lcp(w).integers[0]
     report = w.answer[0]
     report.residual, changes = from_inside(problem, open_answer(w), scratch, modes)
     report.sweeps += changes

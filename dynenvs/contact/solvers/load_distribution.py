@@ -24,16 +24,16 @@ MARGIN = 0.01  # of what corners can give and take: a rounding later, none pulls
 
 
 @kernel
-def share_loads(polygon: Records, blocks: Records, n: int, loads: Floats, p: Floats) -> bool:
+def share_loads(polygon: Records, blocks: Records, count: int, loads: Floats, p: Floats) -> bool:
     """Share anew, in impulses `p`, what soles do of which a corner pulls or would slip.
 
-    blocks: n of them, with `corners` of those soles that stick as wholes; p: shape (rows,)
+    blocks: `count` of them, with `corners` of those soles that stick as wholes; p: shape (rows,)
     loads: scratch
     Returns whether anything changed.  What fits the cones neither way stays as it is.
     """
     changed = False
     i = 0
-    while i < n:
+    while i < count:
         m = blocks[i].corners
         if m > 0 and not _fits(polygon, blocks, i, m, p) and _level(blocks, i, m, loads, p):
             changed = _push_alike(polygon, blocks, i, m, loads, p) or changed

@@ -63,6 +63,7 @@ def multiply(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
     penalty, cap = first_penalty(residual, STIFF), STIFFEST
     used, rounds = 0, 0
     while best > ENOUGH and max(used, rounds) < BUDGET:
+        # A round: Newton's method with this penalty, then the residual
         rounds += 1
         last = residual
         done, steps = _round(problem, answer, scratch, penalty, residual)
@@ -79,6 +80,7 @@ def multiply(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
             residual = judge(problem, answer)
             cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
             continue
+        # It has gained: stiffer; or it is lost: back to the best
         penalty = stiffer(penalty, cap, residual, last)
         cap = min(LOOSEN * cap, STIFFEST)
         if not residual < LOST * best:

@@ -203,10 +203,10 @@ def _add_impulses(unknowns: Records, k: int, x: Floats, p: Floats) -> None:
 
 
 @inlined
-def _clip(blocks: Records, n: int, p: Floats) -> bool:
+def _clip(blocks: Records, count: int, p: Floats) -> bool:
     """No contact pulls, not even by roundoff; returns whether any did."""
     clipped = False
-    for i in range(n):
+    for i in range(count):
         r = blocks[i].row
         if p[r] < 0.0:
             clipped = True

@@ -72,12 +72,12 @@ def _place_corners(contacts: Records, i: int, m: int, blocks: Records) -> None:
 
 
 @inlined
-def guess_wholes(blocks: Records, n: int) -> None:
+def guess_wholes(blocks: Records, count: int) -> None:
     """A sole of which one corner is thought to stick is thought to stick as a whole.
 
-    blocks: n of them, soles marked, in the modes that are guessed for each alone
+    blocks: `count` of them, soles marked, in the modes that are guessed for each alone
     """
-    for i in range(n):
+    for i in range(count):
         last = i + blocks[i].corners
         hit = False
         for k in range(i, last):
@@ -87,10 +87,10 @@ def guess_wholes(blocks: Records, n: int) -> None:
 
 
 @inlined
-def any_sole(blocks: Records, n: int) -> bool:
+def any_sole(blocks: Records, count: int) -> bool:
     """Whether a sole is thought to stick, by the mode of its first corner."""
     found = False
-    for i in range(n):
+    for i in range(count):
         found = found or (blocks[i].corners > 0 and blocks[i].mode == STICK)
     return found
 
@@ -146,7 +146,7 @@ def _bring_to_rest(
 
 
 @inlined
-def _count_unknowns(blocks: Records, n: int) -> tuple[int, bool]:
+def _count_unknowns(blocks: Records, count: int) -> tuple[int, bool]:
     """How many unknowns there are, or 0, and whether some are no sole's.
 
     `corners` stays of soles that stick as wholes.
@@ -154,7 +154,7 @@ def _count_unknowns(blocks: Records, n: int) -> tuple[int, bool]:
     k, soles = 0, 0
     alone = False
     last = 0
-    for i in range(n):
+    for i in range(count):
         block = blocks[i]
         if block.mode > STICK:
             return 0, False
@@ -174,10 +174,10 @@ def _count_unknowns(blocks: Records, n: int) -> tuple[int, bool]:
 
 
 @kernel
-def _add_effects(blocks: Records, n: int, G: Floats, rows: int, effects: Floats) -> None:
+def _add_effects(blocks: Records, count: int, G: Floats, rows: int, effects: Floats) -> None:
     """Velocities of all rows by a unit of each unknown, shape (unknowns, rows)."""
     a, i = 0, 0
-    while i < n:
+    while i < count:
         m = blocks[i].corners
         if m > 0:
             _add_sole(blocks, i, m, G, rows, effects[a : a + PATTERNS])
@@ -210,10 +210,10 @@ def _add_sole(blocks: Records, i: int, m: int, G: Floats, rows: int, effects: Fl
 
 
 @kernel
-def _sum_patterns(blocks: Records, n: int, values: Floats, sums: Floats) -> None:
+def _sum_patterns(blocks: Records, count: int, values: Floats, sums: Floats) -> None:
     """What all unknowns' patterns make of the rows' values, shapes (rows,) and (unknowns,)."""
     a, i = 0, 0
-    while i < n:
+    while i < count:
         block = blocks[i]
         if block.corners > 0:
             s0, s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -239,10 +239,10 @@ def _sum_patterns(blocks: Records, n: int, values: Floats, sums: Floats) -> None
 
 
 @kernel
-def _spread(blocks: Records, n: int, x: Floats, p: Floats) -> None:
+def _spread(blocks: Records, count: int, x: Floats, p: Floats) -> None:
     """Add the unknowns' patterns to the rows' impulses."""
     a, i = 0, 0
-    while i < n:
+    while i < count:
         block = blocks[i]
         if block.corners > 0:
             for j in range(i, i + block.corners):

@@ -229,6 +229,7 @@ def steepest(polygon: Records, x: float, y: float) -> int:
 def _project_pyramid(
     polygon: Records, mu: float, rho: float, p: Any, u: Three, held: float, out: Floats, W: Floats
 ) -> None:
+    # The slip sigma, and the point that is projected
     own = held < 0.0
     cosines, sines = polygon[0].cosines, polygon[0].sines
     k = steepest(polygon, u[1], u[2])
@@ -236,6 +237,7 @@ def _project_pyramid(
     sigma = sx * u[1] + sy * u[2]
     s = mu * sigma if own else held
     a, x, y = p[0] - rho * (u[0] + s), p[1] - rho * u[1], p[2] - rho * u[2]
+    # The two directions next to it
     k = sector(polygon, x, y)
     after = k + 1 if k + 1 < polygon[0].directions else 0
     half = math.pi / polygon[0].directions
@@ -260,6 +262,7 @@ def _project_pyramid(
         lean = (mu * sx, mu * sy) if own else (0.0, 0.0)
         _on_facet(rho, slope, height, along, (nx, ny), lean, out, W)
         return
+    # Beyond the facet's ends: on the nearer edge
     if along < 0.0:
         cx, cy = cosines[k], sines[k]
     else:

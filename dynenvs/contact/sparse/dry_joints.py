@@ -20,8 +20,8 @@ from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel
-def pose_dry(w: WorldView, x: SparseView, n: int, dt: float) -> int:
-    """Constraints from number n on for all dry joints, weighed; returns the number of all.
+def pose_dry(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
+    """Constraints from number `count` on for all dry joints, weighed; returns the number of all.
 
     Impulses start from those of the last step.
     """
@@ -30,21 +30,21 @@ def pose_dry(w: WorldView, x: SparseView, n: int, dt: float) -> int:
         dof = w.dofs[j]
         if dof.friction == 0.0:
             continue
-        c = x.constraints[n]
+        c = scene.constraints[count]
         c.contact, c.coordinate, c.rows, c.friction = DRY, j, 1, 0.0
         c.drifts, c.moments, c.pressed = 0, -1, 0
         c.a, c.b = dof.tree, -1
         for r in range(6):
-            for k in range(x.J.shape[1]):
-                x.J[6 * n + r, k] = 0.0
-        x.J[6 * n, dof.place] = 1.0
+            for k in range(scene.J.shape[1]):
+                scene.J[6 * count + r, k] = 0.0
+        scene.J[6 * count, dof.place] = 1.0
         for r in range(3):
-            x.bias[n, r] = x.p[n, r] = 0.0
-        weigh_rows(w.dofs, w.L, x, n)
+            scene.bias[count, r] = scene.p[count, r] = 0.0
+        weigh_rows(w.dofs, w.L, scene, count)
         c.speed, c.reserve = abs(w.v_free[j]), dof.friction * dt
-        x.p[n, 0] = min(max(last[j], -c.reserve), c.reserve)
-        n += 1
-    return n
+        scene.p[count, 0] = min(max(last[j], -c.reserve), c.reserve)
+        count += 1
+    return count
 
 
 @inlined
@@ -70,19 +70,19 @@ def certify_dry(c: Any, g: float, p: float, u: float) -> float:
 
 
 @inlined
-def has_dry(x: SparseView, island: Any) -> int:
+def has_dry(scene: SparseView, island: Any) -> int:
     """1 if some joint of the island rubs, else 0."""
     found = 0
     for k in range(island.first, island.first + island.count):
-        if x.constraints[x.members[k]].contact == DRY:
+        if scene.constraints[scene.members[k]].contact == DRY:
             found = 1
     return found
 
 
 @inlined
-def remember_dry(w: StateView, x: SparseView, first: int, n: int) -> None:
-    """Keep the impulses of dry joints, which are among constraints first, ..., n - 1."""
+def remember_dry(w: StateView, scene: SparseView, first: int, count: int) -> None:
+    """Keep the impulses of dry joints, which are among constraints first, ..., count - 1."""
     last = w.dry
-    for i in range(first, n):
-        if x.constraints[i].contact == DRY:
-            last[x.constraints[i].coordinate] = x.p[i, 0]
+    for i in range(first, count):
+        if scene.constraints[i].contact == DRY:
+            last[scene.constraints[i].coordinate] = scene.p[i, 0]

@@ -19,41 +19,41 @@ from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel
-def order_trees(x: SparseView, island: Any) -> bool:
+def order_trees(scene: SparseView, island: Any) -> bool:
     """Order an island's trees, and place the blocks of its factor; False if there is no room."""
     n, first = island.trees, island.first_tree
     for a in range(n):
-        x.trees[x.trees_of[first + a]].node = a
-        x.degree[a] = x.laters[a] = 0
+        scene.trees[scene.trees_of[first + a]].node = a
+        scene.degree[a] = scene.laters[a] = 0
         for b in range(n):
-            x.block[a, b] = -1
+            scene.block[a, b] = -1
     for k in range(island.first, island.first + island.count):
-        c = x.constraints[x.members[k]]
+        c = scene.constraints[scene.members[k]]
         if c.b >= 0:
-            _join(x, x.trees[c.a].node, x.trees[c.b].node)
-    _eliminate(x, n)
+            _join(scene, scene.trees[c.a].node, scene.trees[c.b].node)
+    _eliminate(scene, n)
     # `trees_of` in the order found; `laters` holds each node's place in it
     for a in range(n):
-        x.trees[x.trees_of[first + a]].node = x.degree[a]
+        scene.trees[scene.trees_of[first + a]].node = scene.degree[a]
     for a in range(n):
-        while x.trees[x.trees_of[first + a]].node != a:
-            b = x.trees[x.trees_of[first + a]].node
-            t = x.trees_of[first + b]
-            x.trees_of[first + b] = x.trees_of[first + a]
-            x.trees_of[first + a] = t
-    return _place_blocks(x, island)
+        while scene.trees[scene.trees_of[first + a]].node != a:
+            b = scene.trees[scene.trees_of[first + a]].node
+            t = scene.trees_of[first + b]
+            scene.trees_of[first + b] = scene.trees_of[first + a]
+            scene.trees_of[first + a] = t
+    return _place_blocks(scene, island)
 
 
 @inlined
-def _join(x: SparseView, a: int, b: int) -> None:
-    if a != b and x.block[a, b] < 0:
-        x.block[a, b] = x.block[b, a] = 0
-        x.degree[a] += 1
-        x.degree[b] += 1
+def _join(scene: SparseView, a: int, b: int) -> None:
+    if a != b and scene.block[a, b] < 0:
+        scene.block[a, b] = scene.block[b, a] = 0
+        scene.degree[a] += 1
+        scene.degree[b] += 1
 
 
 @inlined
-def _eliminate(x: SparseView, n: int) -> None:
+def _eliminate(scene: SparseView, n: int) -> None:
     """Take out the node with fewest neighbours, join these, and so on.
 
     `later[k]` lists the old numbers of the neighbours of the k-th node that is taken; `degree` ends
@@ -63,65 +63,65 @@ def _eliminate(x: SparseView, n: int) -> None:
     for place in range(n):
         k = -1
         for a in range(n):
-            if x.block[a, a] > taken and (k < 0 or x.degree[a] < x.degree[k]):
+            if scene.block[a, a] > taken and (k < 0 or scene.degree[a] < scene.degree[k]):
                 k = a
         count = 0
         for a in range(n):
-            if a != k and x.block[k, a] == 0 and x.block[a, a] > taken:
-                x.later[place, count] = a
+            if a != k and scene.block[k, a] == 0 and scene.block[a, a] > taken:
+                scene.later[place, count] = a
                 count += 1
-        x.laters[place] = count
-        x.block[k, k] = taken
+        scene.laters[place] = count
+        scene.block[k, k] = taken
         for i in range(count):
-            a = x.later[place, i]
-            x.degree[a] -= 1
+            a = scene.later[place, i]
+            scene.degree[a] -= 1
             for j in range(i):
-                _join(x, a, x.later[place, j])
-        x.degree[k] = place
+                _join(scene, a, scene.later[place, j])
+        scene.degree[k] = place
 
 
 @inlined
-def _place_blocks(x: SparseView, island: Any) -> bool:
+def _place_blocks(scene: SparseView, island: Any) -> bool:
     """Numbers of nodes in place of old ones in `later`, and each block's first word."""
     n, first = island.trees, island.first_tree
     for a in range(n):
         for b in range(n):
-            x.block[a, b] = -1
+            scene.block[a, b] = -1
     at = integer(0)
     for k in range(n):
-        size = x.trees[x.trees_of[first + k]].nv
-        x.block[k, k] = at
+        size = scene.trees[scene.trees_of[first + k]].nv
+        scene.block[k, k] = at
         at += size * size
-        for i in range(x.laters[k]):
-            a = x.degree[x.later[k, i]]
-            x.later[k, i] = a
-            words = size * x.trees[x.trees_of[first + a]].nv
-            x.block[k, a], x.block[a, k] = at, at + words
+        for i in range(scene.laters[k]):
+            a = scene.degree[scene.later[k, i]]
+            scene.later[k, i] = a
+            words = size * scene.trees[scene.trees_of[first + a]].nv
+            scene.block[k, a], scene.block[a, k] = at, at + words
             at += 2 * words
     island.words = at
-    return bool(at <= x.factor.shape[0])
+    return bool(at <= scene.factor.shape[0])
 
 
 @kernel
-def factorise(x: SparseView, island: Any) -> bool:
+def factorise(scene: SparseView, island: Any) -> bool:
     """Factors of the matrix in `factor`, in place; False if a pivot is zero."""
-    n, first, F = island.trees, island.first_tree, x.factor
+    n, first, F = island.trees, island.first_tree, scene.factor
     for k in range(n):
-        tree = x.trees[x.trees_of[first + k]]
-        size, D = tree.nv, x.block[k, k]
-        if not _factorise_block(F, D, size, x.swaps, tree.first):
+        tree = scene.trees[scene.trees_of[first + k]]
+        size, D = tree.nv, scene.block[k, k]
+        if not _factorise_block(F, D, size, scene.swaps, tree.first):
             return False
-        for j in range(x.laters[k]):
-            a = x.later[k, j]
-            columns = x.trees[x.trees_of[first + a]].nv
-            _divide_block(F, D, size, x.swaps, tree.first, x.block[k, a], columns)
-        for i in range(x.laters[k]):
-            a = x.later[k, i]
-            rows = x.trees[x.trees_of[first + a]].nv
-            for j in range(x.laters[k]):
-                b = x.later[k, j]
-                columns = x.trees[x.trees_of[first + b]].nv
-                target, left, right = x.block[a, b], x.block[a, k], x.block[k, b]
+        for j in range(scene.laters[k]):
+            a = scene.later[k, j]
+            columns = scene.trees[scene.trees_of[first + a]].nv
+            _divide_block(F, D, size, scene.swaps, tree.first, scene.block[k, a], columns)
+        for i in range(scene.laters[k]):
+            a = scene.later[k, i]
+            rows = scene.trees[scene.trees_of[first + a]].nv
+            for j in range(scene.laters[k]):
+                b = scene.later[k, j]
+                columns = scene.trees[scene.trees_of[first + b]].nv
+                target, left, right = scene.block[a, b], scene.block[a, k], scene.block[k, b]
                 if rows == 6 and size == 6 and columns == 6:  # free bodies: known lengths unroll
                     _subtract_product(F, target, left, right, 6, 6, 6)
                 else:
@@ -130,25 +130,25 @@ def factorise(x: SparseView, island: Any) -> bool:
 
 
 @inlined
-def _factorise_block(F: Floats, D: int, n: int, swaps: Ints, first: int) -> bool:
+def _factorise_block(F: Floats, D: int, count: int, swaps: Ints, first: int) -> bool:
     """LU of a diagonal block, inverse pivots on the diagonal; row k was exchanged with `swaps`."""
-    for k in range(n):
+    for k in range(count):
         best = k
-        for i in range(k + 1, n):
-            if abs(F[D + n * i + k]) > abs(F[D + n * best + k]):
+        for i in range(k + 1, count):
+            if abs(F[D + count * i + k]) > abs(F[D + count * best + k]):
                 best = i
         swaps[first + k] = best
-        _swap(F, D, n, k, best)
-        pivot = F[D + n * k + k]
+        _swap(F, D, count, k, best)
+        pivot = F[D + count * k + k]
         if not abs(pivot) > 0.0:  # NaN too
             return False
         inverse = 1.0 / pivot
-        F[D + n * k + k] = inverse
-        for i in range(k + 1, n):
-            ratio = F[D + n * i + k] * inverse
-            F[D + n * i + k] = ratio
-            for j in range(k + 1, n):
-                F[D + n * i + j] -= ratio * F[D + n * k + j]
+        F[D + count * k + k] = inverse
+        for i in range(k + 1, count):
+            ratio = F[D + count * i + k] * inverse
+            F[D + count * i + k] = ratio
+            for j in range(k + 1, count):
+                F[D + count * i + j] -= ratio * F[D + count * k + j]
     return True
 
 
@@ -163,21 +163,23 @@ def _swap(F: Floats, B: int, columns: int, a: int, b: int) -> None:
 
 
 @inlined
-def _divide_block(F: Floats, D: int, n: int, swaps: Ints, first: int, B: int, columns: int) -> None:
+def _divide_block(
+    F: Floats, D: int, count: int, swaps: Ints, first: int, B: int, columns: int
+) -> None:
     """B <- D^-1 B"""
-    for k in range(n):
+    for k in range(count):
         _swap(F, B, columns, k, swaps[first + k])
-    for i in range(n):
+    for i in range(count):
         for k in range(i):
-            ratio = F[D + n * i + k]
+            ratio = F[D + count * i + k]
             for j in range(columns):
                 F[B + columns * i + j] -= ratio * F[B + columns * k + j]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            ratio = F[D + n * i + k]
+    for i in range(count - 1, -1, -1):
+        for k in range(i + 1, count):
+            ratio = F[D + count * i + k]
             for j in range(columns):
                 F[B + columns * i + j] -= ratio * F[B + columns * k + j]
-        inverse = F[D + n * i + i]
+        inverse = F[D + count * i + i]
         for j in range(columns):
             F[B + columns * i + j] *= inverse
 
@@ -195,38 +197,42 @@ def _subtract_product(
 
 
 @kernel
-def substitute(x: SparseView, island: Any, right: Floats) -> None:
+def substitute(scene: SparseView, island: Any, right: Floats) -> None:
     """right <- A^-1 right, ordered by trees, for the island's trees."""
-    n, first, F = island.trees, island.first_tree, x.factor
+    n, first, F = island.trees, island.first_tree, scene.factor
     for k in range(n):
-        tree = x.trees[x.trees_of[first + k]]
-        _solve_block(F, x.block[k, k], tree.nv, x.swaps, right, tree.first)
-        for i in range(x.laters[k]):
-            a = x.later[k, i]
-            other = x.trees[x.trees_of[first + a]]
-            _subtract_applied(F, x.block[a, k], other.nv, tree.nv, right, tree.first, other.first)
+        tree = scene.trees[scene.trees_of[first + k]]
+        _solve_block(F, scene.block[k, k], tree.nv, scene.swaps, right, tree.first)
+        for i in range(scene.laters[k]):
+            a = scene.later[k, i]
+            other = scene.trees[scene.trees_of[first + a]]
+            _subtract_applied(
+                F, scene.block[a, k], other.nv, tree.nv, right, tree.first, other.first
+            )
     for k in range(n - 1, -1, -1):
-        tree = x.trees[x.trees_of[first + k]]
-        for i in range(x.laters[k]):
-            a = x.later[k, i]
-            other = x.trees[x.trees_of[first + a]]
-            _subtract_applied(F, x.block[k, a], tree.nv, other.nv, right, other.first, tree.first)
+        tree = scene.trees[scene.trees_of[first + k]]
+        for i in range(scene.laters[k]):
+            a = scene.later[k, i]
+            other = scene.trees[scene.trees_of[first + a]]
+            _subtract_applied(
+                F, scene.block[k, a], tree.nv, other.nv, right, other.first, tree.first
+            )
 
 
 @inlined
-def _solve_block(F: Floats, D: int, n: int, swaps: Ints, b: Floats, at: int) -> None:
-    for k in range(n):
+def _solve_block(F: Floats, D: int, count: int, swaps: Ints, b: Floats, at: int) -> None:
+    for k in range(count):
         _swap(b, at, 1, k, swaps[at + k])
-    for i in range(n):
+    for i in range(count):
         value = b[at + i]
         for k in range(i):
-            value -= F[D + n * i + k] * b[at + k]
+            value -= F[D + count * i + k] * b[at + k]
         b[at + i] = value
-    for i in range(n - 1, -1, -1):
+    for i in range(count - 1, -1, -1):
         value = b[at + i]
-        for k in range(i + 1, n):
-            value -= F[D + n * i + k] * b[at + k]
-        b[at + i] = value * F[D + n * i + i]
+        for k in range(i + 1, count):
+            value -= F[D + count * i + k] * b[at + k]
+        b[at + i] = value * F[D + count * i + i]
 
 
 @inlined

@@ -33,8 +33,8 @@ def climb(w: WorldView, k: int) -> int:
     Each rung is dearer than the one before, and is taken where that has left too much.  `p`, `v`
     and the island's residual end as those of the best answer; returns its status (`judge`).
     """
-    x, polygon = w.islands, polygon_of(w)
-    island, status = x.islands[k], w.status[0]
+    scene, polygon = w.scene, polygon_of(w)
+    island, status = scene.islands[k], w.status[0]
     # Things at rest: nothing is new
     status.asked[KEPT] += 1
     if island.residual <= EXACT:
@@ -42,7 +42,7 @@ def climb(w: WorldView, k: int) -> int:
         return judge(island)
     # A few contacts: their modes are quickly found, and exact to rounding; so are Lemke's pivots of
     # very few where impulses in reserve bound friction, too, of which modes know nothing
-    most = RESERVED if has_reserves(x, island) else SMALL
+    most = RESERVED if has_reserves(scene, island) else SMALL
     rungs = QUICK
     if status.cone != PYRAMID:
         most, rungs = min(most, SMALL_ON_CONES), INSIDE
@@ -50,18 +50,18 @@ def climb(w: WorldView, k: int) -> int:
     few = simple and island.count <= most
     if few and solve_small(w, k, rungs) == DONE and island.residual <= ENOUGH:
         return judge(island)
-    if island.residual <= ENOUGH or is_rounding(x, island, island.residual):
+    if island.residual <= ENOUGH or is_rounding(scene, island, island.residual):
         status.answered[KEPT] += 1
         return judge(island)
     # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments and
     # dry joints
     if simple:
         solve_small(w, k, INSIDE)
-    if is_good(x, island, island.residual):
+    if is_good(scene, island, island.residual):
         return judge(island)
     # Many, or modes that do not settle
-    island.residual = solve_large(x, island, status, polygon, w.blocks)
-    if not simple or is_good(x, island, island.residual):
+    island.residual = solve_large(scene, island, status, polygon, w.blocks)
+    if not simple or is_good(scene, island, island.residual):
         return judge(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
     solve_small(w, k, ALL)
@@ -77,16 +77,16 @@ def judge(island: Any) -> int:
 
 
 @inlined
-def velocity_scale(x: SparseView, island: Any, floor: float) -> float:
+def velocity_scale(scene: SparseView, island: Any, floor: float) -> float:
     """The certificate's velocity scale, as `dynenvs.contact.assembly.problem.velocity_scale`.
 
     And no less than what rounding leaves of the difference of speeds.
     """
     scale = floor
     for k in range(island.first, island.first + island.count):
-        scale = max(scale, x.constraints[x.members[k]].speed)
+        scale = max(scale, scene.constraints[scene.members[k]].speed)
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            scale = max(scale, RELATIVE * abs(x.free[j]))
+            scale = max(scale, RELATIVE * abs(scene.free[j]))
     return scale if scale > 0.0 else 1.0

@@ -26,7 +26,7 @@ NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
 @kernel
 def solve_large(
-    x: SparseView, island: Any, status: Any, polygon: Records, blocks: Records
+    scene: SparseView, island: Any, status: Any, polygon: Records, blocks: Records
 ) -> float:
     """Multipliers from the central path, then from no impulses; returns the residual of the best.
 
@@ -34,44 +34,44 @@ def solve_large(
 
     status: the world's STATUS; blocks: scratch, one BLOCK
     """
-    if not order_trees(x, island):
+    if not order_trees(scene, island):
         return float(island.residual)
     cone, budget, warm = status.cone, status.budget, island.residual
-    copy_impulses(x, island, x.p, x.kept)
+    copy_impulses(scene, island, scene.p, scene.kept)
     if warm <= REST:
-        near = multiply(x, island, cone, polygon, blocks, warm, NO_SWEEPS, island.newtons + FEW)
+        near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, island.newtons + FEW)
         if near <= CERTIFIED_RESIDUAL:
             return near
     if island.dry != 0:  # of which the path knows nothing: from what the last step had
-        near = multiply(x, island, cone, polygon, blocks, warm, NO_SWEEPS, int(NEAR * budget))
+        near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, int(NEAR * budget))
     else:
         status.asked[PATH] += 1
         # The pyramids' central path leads near the exact cones' answer, too
-        near = follow_path(x, island, cone, polygon, blocks, budget)
-        near = multiply(x, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
+        near = follow_path(scene, island, cone, polygon, blocks, budget)
+        near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
         status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
-    if is_good(x, island, near):
+    if is_good(scene, island, near):
         return near
     if near < warm:
-        copy_impulses(x, island, x.p, x.kept)
+        copy_impulses(scene, island, scene.p, scene.kept)
     # Contacts that have changed what they do can mislead: their impulses are worth less than none
     status.asked[MULTIPLIERS] += 1
-    _clear(x, island)
-    cold = update_velocities(x, island, cone, polygon, blocks)
-    cold = multiply(x, island, cone, polygon, blocks, cold, SWEEPS, budget)
+    _clear(scene, island)
+    cold = update_velocities(scene, island, cone, polygon, blocks)
+    cold = multiply(scene, island, cone, polygon, blocks, cold, SWEEPS, budget)
     if cold < min(warm, near):
         status.answered[MULTIPLIERS] += 1 if cold <= CERTIFIED_RESIDUAL else 0
         return cold
-    copy_impulses(x, island, x.kept, x.p)
-    return update_velocities(x, island, cone, polygon, blocks)
+    copy_impulses(scene, island, scene.kept, scene.p)
+    return update_velocities(scene, island, cone, polygon, blocks)
 
 
 @inlined
-def _clear(x: SparseView, island: Any) -> None:
+def _clear(scene: SparseView, island: Any) -> None:
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        j = x.constraints[i].moments
+        i = scene.members[k]
+        j = scene.constraints[i].moments
         for r in range(3):
-            x.p[i, r] = 0.0
+            scene.p[i, r] = 0.0
             if j >= 0:
-                x.p[j, r] = 0.0
+                scene.p[j, r] = 0.0

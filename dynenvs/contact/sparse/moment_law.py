@@ -48,11 +48,11 @@ def _friction(mu: float, rho: float, px: float, py: float, ux: float, uy: float)
 
 @inlined
 def _frictions(
-    x: SparseView, i: int, rho: float, u: Three, w: Three
+    scene: SparseView, i: int, rho: float, u: Three, w: Three
 ) -> tuple[Friction, Friction, Friction]:
     """Sliding, torsional and rolling friction of contact i; zeros where a row is not there."""
-    c, p = x.constraints[i], x.p[i]
-    d, q = x.constraints[c.moments], x.p[c.moments]
+    c, p = scene.constraints[i], scene.p[i]
+    d, q = scene.constraints[c.moments], scene.p[c.moments]
     one, two, rolls = c.tangents > 0, c.tangents > 1, d.rows == 3
     return (
         _friction(
@@ -114,22 +114,22 @@ def _rate(f: Friction, own: bool) -> tuple[float, float]:
 
 @kernel
 def project_moments(
-    x: SparseView, i: int, rho: float, u: Three, w: Three, held: float, out: Floats,
+    scene: SparseView, i: int, rho: float, u: Three, w: Three, held: float, out: Floats,
     moment: Floats,
 ) -> None:  # fmt: skip
     """P of contact i and of its moments into `out` and `moment`, shapes (3,), and W.
 
     u, w: velocities and turns of its rows; held: s if it is to be taken as given, negative if it
-    follows from them.  W, minus the derivative, goes to `x.W` of both and to `x.cross`.
+    follows from them.  W, minus the derivative, goes to `scene.W` of both and to `scene.cross`.
     """
-    j, own = x.constraints[i].moments, held < 0.0
-    W, V, C = x.W[i], x.W[j], x.cross[j]
+    j, own = scene.constraints[i].moments, held < 0.0
+    W, V, C = scene.W[i], scene.W[j], scene.cross[j]
     for k in range(9):
         W[k] = V[k] = C[k] = C[9 + k] = 0.0
     for k in range(3):
         out[k] = moment[k] = 0.0
-    a, b, c = _frictions(x, i, rho, u, w)
-    base = x.p[i, 0] - rho * u[0] - (0.0 if own else rho * held)
+    a, b, c = _frictions(scene, i, rho, u, w)
+    base = scene.p[i, 0] - rho * u[0] - (0.0 if own else rho * held)
     height, N, on_a, on_b, on_c = _find_height(base, own, rho, a, b, c)
     if not height > 0.0:
         return
@@ -148,10 +148,10 @@ def project_moments(
             C[3 * r + k] = shares[r] * rates[3 + k]
             C[9 + 3 * r + k] = shares[3 + r] * rates[k]
             V[3 * r + k] = shares[3 + r] * rates[3 + k]
-    _add_own(W, a, on_a, rho, height, x.constraints[i].tangents)
+    _add_own(W, a, on_a, rho, height, scene.constraints[i].tangents)
     if not on_b:
         V[0] += rho
-    _add_own(V, c, on_c, rho, height, x.constraints[j].rows - 1)
+    _add_own(V, c, on_c, rho, height, scene.constraints[j].rows - 1)
 
 
 @inlined
@@ -170,32 +170,32 @@ def _add_own(W: Floats, f: Friction, slips: bool, rho: float, height: float, row
 
 
 @kernel
-def certify_moments(x: SparseView, i: int, u: Three, w: Three) -> float:
+def certify_moments(scene: SparseView, i: int, u: Three, w: Three) -> float:
     """Natural residual of the law at contact i and its moments [m/s]; NaN stays.
 
     As `dynenvs.contact.solvers.cone_law.certify_cones`: the largest |p - P(p - w / g)| g.  Writes
     the slip, and what turns add to s, into the constraint.
     """
-    c = x.constraints[i]
-    d = x.constraints[c.moments]
+    c = scene.constraints[i]
+    d = scene.constraints[c.moments]
     g = 0.0
     for r in range(3):
         if r < c.rows:
-            g = max(g, x.G[i, 4 * r])
+            g = max(g, scene.G[i, 4 * r])
         if r < d.rows:
-            g = max(g, x.G[c.moments, 4 * r])
-    out, moment = x.projected[0], x.projected[1]
-    project_moments(x, i, 1.0 / g, u, w, -1.0, out, moment)
+            g = max(g, scene.G[c.moments, 4 * r])
+    out, moment = scene.projected[0], scene.projected[1]
+    project_moments(scene, i, 1.0 / g, u, w, -1.0, out, moment)
     c.slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
     c.turning = d.friction * abs(w[0])
     if d.rows == 3:
         c.turning += d.roll * math.sqrt(w[1] * w[1] + w[2] * w[2])
     worst = 0.0
     for r in range(3):
-        missed = abs(x.p[i, r] - out[r]) if r < c.rows else 0.0
+        missed = abs(scene.p[i, r] - out[r]) if r < c.rows else 0.0
         if not missed <= worst:
             worst = missed
-        missed = abs(x.p[c.moments, r] - moment[r]) if r < d.rows else 0.0
+        missed = abs(scene.p[c.moments, r] - moment[r]) if r < d.rows else 0.0
         if not missed <= worst:
             worst = missed
     return g * worst

@@ -22,7 +22,7 @@ NIL = 1e-14  # yield of a row over the contact's, up to which it is none
 
 
 @kernel
-def pose_moments(w: WorldView, x: SparseView, count: int, n: int) -> None:
+def pose_moments(w: WorldView, scene: SparseView, count: int, n: int) -> None:
     """Constraints from number n on for the moments of the first `count` contacts, weighed.
 
     Moments start from those of the last step.
@@ -30,32 +30,37 @@ def pose_moments(w: WorldView, x: SparseView, count: int, n: int) -> None:
     planar = w.header[0].directions == 2
     moments = w.moments
     for i in range(count):
-        contact, c = w.contacts[i], x.constraints[i]
-        if (contact.spin == 0.0 and contact.roll == 0.0) or not x.G[i, 0] > 0.0:
+        contact, c = w.contacts[i], scene.constraints[i]
+        if (contact.spin == 0.0 and contact.roll == 0.0) or not scene.G[i, 0] > 0.0:
             continue
         if planar and contact.roll == 0.0:
             continue
-        d = x.constraints[n]
+        # One row about the normal; three where it resists rolling
+        d = scene.constraints[n]
         d.contact, d.a, d.b, d.moments = c.contact, c.a, c.b, -1
         d.friction, d.roll = contact.spin, contact.roll
         d.rows = 1 if contact.roll == 0.0 else 3
         if planar:
             d.friction, d.rows = contact.roll, 1
         for r in range(6):
-            for k in range(x.J.shape[1]):
-                x.J[6 * n + r, k] = 0.0
+            for k in range(scene.J.shape[1]):
+                scene.J[6 * n + r, k] = 0.0
         for r in range(3):
-            x.bias[n, r] = x.p[n, r] = 0.0
+            scene.bias[n, r] = scene.p[n, r] = 0.0
         # As in `problem._pose_contact`: a body that no impulse moves is no side
         swapped = w.bodies[contact.body_a].tree < 0
-        _add_side(w, x, contact.body_a, contact, 1.0, n, 0, planar)
+        _add_side(w, scene, contact.body_a, contact, 1.0, n, 0, planar)
         other = 0 if swapped or c.b < 0 else 3
-        _add_side(w, x, contact.body_b, contact, -1.0, n, other, planar)
-        weigh_rows(w.dofs, w.L, x, n)
-        if _measure(x, i, n):
+        _add_side(w, scene, contact.body_b, contact, -1.0, n, other, planar)
+        weigh_rows(w.dofs, w.L, scene, n)
+        if _measure(scene, i, n):
             for r in range(d.rows):
-                x.p[n, r] = dot3(_axis(contact, r, planar), moments[contact.candidate]) / d.length
-                c.speed = max(c.speed, abs(row_velocity(x, n, r, x.free) + x.bias[n, r]))
+                scene.p[n, r] = (
+                    dot3(_axis(contact, r, planar), moments[contact.candidate]) / d.length
+                )
+                c.speed = max(
+                    c.speed, abs(row_velocity(scene, n, r, scene.free) + scene.bias[n, r])
+                )
             c.moments = n
             n += 1
 
@@ -71,75 +76,76 @@ def _axis(contact: Any, r: int, planar: bool) -> Floats:
 @inlined
 def _add_side(
     w: WorkView,
-    x: SparseView,
+    scene: SparseView,
     body: int,
     contact: Any,
     sign: float,
-    n: int,
+    number: int,
     side: int,
     planar: bool,
 ) -> None:
-    """Add sign times the turns of a body about the axes to rows of J, or to the right-hand sides if
-    it turns as it is told."""
-    rows = x.constraints[n].rows
+    """Add sign times the turns of a body about the axes to the rows of a constraint, or to their
+    right-hand sides if it turns as it is told.
+    """
+    rows = scene.constraints[number].rows
     j = w.bodies[body].last
     while j >= 0:
         for r in range(rows):
             axis = _axis(contact, r, planar)
             turn = sign * (axis[0] * w.S[j, 0] + axis[1] * w.S[j, 1] + axis[2] * w.S[j, 2])
             if w.dofs[j].kinematic:
-                x.bias[n, r] += turn * w.v_free[j]
+                scene.bias[number, r] += turn * w.v_free[j]
             else:
-                x.J[6 * n + side + r, w.dofs[j].place] += turn
+                scene.J[6 * number + side + r, w.dofs[j].place] += turn
         j = w.dofs[j].parent
 
 
 @inlined
-def _measure(x: SparseView, i: int, n: int) -> bool:
-    """Take moments n of contact i in units of a length for which they yield as the contact does.
+def _measure(scene: SparseView, i: int, moments: int) -> bool:
+    """Give the constraint `moments` of contact i units in which it yields as the contact does.
 
     Returns False if nothing can turn there.
     """
-    c, d = x.constraints[i], x.constraints[n]
+    c, d = scene.constraints[i], scene.constraints[moments]
     most = 0.0
     for r in range(d.rows):
-        most = max(most, x.G[n, 4 * r])
+        most = max(most, scene.G[moments, 4 * r])
     if not most * d.roll * d.roll + most * d.friction * d.friction > NIL * c.g:
         return False
     length = math.sqrt(c.g / most)
     d.length, d.friction, d.roll = length, d.friction / length, d.roll / length
     for r in range(d.rows):
-        x.bias[n, r] *= length
+        scene.bias[moments, r] *= length
         for side in range(2):
-            for k in range(x.J.shape[1]):
-                x.J[6 * n + 3 * side + r, k] *= length
-                x.Z[6 * n + 3 * side + r, k] *= length
+            for k in range(scene.J.shape[1]):
+                scene.J[6 * moments + 3 * side + r, k] *= length
+                scene.Z[6 * moments + 3 * side + r, k] *= length
         for k in range(3):
-            x.G[n, 3 * r + k] *= length * length
+            scene.G[moments, 3 * r + k] *= length * length
     d.g = c.g
     return True
 
 
 @inlined
-def keep_moments(x: SparseView, i: int, contact: Any, planar: bool, moments: Floats) -> None:
+def keep_moments(scene: SparseView, i: int, contact: Any, planar: bool, moments: Floats) -> None:
     """Write down the moments of contact i, world axes [N m s]; shape (3,)."""
-    n = x.constraints[i].moments
+    n = scene.constraints[i].moments
     for k in range(3):
         moments[k] = 0.0
     if n < 0:
         return
-    d = x.constraints[n]
+    d = scene.constraints[n]
     for r in range(d.rows):
         axis = _axis(contact, r, planar)
         for k in range(3):
-            moments[k] += d.length * x.p[n, r] * axis[k]
+            moments[k] += d.length * scene.p[n, r] * axis[k]
 
 
 @inlined
-def has_moments(x: SparseView, island: Any) -> int:
+def has_moments(scene: SparseView, island: Any) -> int:
     """1 if some contact of the island passes moments on, else 0."""
     found = 0
     for k in range(island.first, island.first + island.count):
-        if x.constraints[x.members[k]].moments >= 0:
+        if scene.constraints[scene.members[k]].moments >= 0:
             found = 1
     return found

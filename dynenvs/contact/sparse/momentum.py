@@ -26,20 +26,20 @@ INNER = 1e-12  # of the energy: less than this is none
 
 
 @kernel
-def begin_momentum(w: WorldView, x: SparseView) -> int:
+def begin_momentum(w: WorldView, scene: SparseView) -> int:
     """Note momenta and energy of floating islands at `w.pose_new`; returns how many there are."""
     count = 0
     k = 0
-    while k < x.trees.shape[0] and x.islands[k].count > 0:
-        x.islands[k].floats = 1 if _floats(w, x, x.islands[k]) else 0
-        count += x.islands[k].floats
+    while k < scene.trees.shape[0] and scene.islands[k].count > 0:
+        scene.islands[k].floats = 1 if _floats(w, scene, scene.islands[k]) else 0
+        count += scene.islands[k].floats
         k += 1
     if count > 0:
-        _sum(w, x)
-        for k in range(x.trees.shape[0]):
-            if x.islands[k].count == 0:
+        _sum(w, scene)
+        for k in range(scene.trees.shape[0]):
+            if scene.islands[k].count == 0:
                 break
-            island = x.islands[k]
+            island = scene.islands[k]
             island.energy = island.kinetic
             for i in range(3):
                 island.kept[i] = island.angular[i]
@@ -47,32 +47,32 @@ def begin_momentum(w: WorldView, x: SparseView) -> int:
 
 
 @inlined
-def _floats(w: ModelView, x: SparseView, island: Any) -> bool:
+def _floats(w: ModelView, scene: SparseView, island: Any) -> bool:
     """Whether all trees are free bodies, and nothing that stands still is in reach."""
     floats = True
     for k in range(island.first, island.first + island.count):
-        floats = floats and x.constraints[x.members[k]].b >= 0
+        floats = floats and scene.constraints[scene.members[k]].b >= 0
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
-        body = w.bodies[w.dofs[x.coordinates[tree.first]].body]
+        tree = scene.trees[scene.trees_of[k]]
+        body = w.bodies[w.dofs[scene.coordinates[tree.first]].body]
         floats = floats and tree.nv == 6 and body.joint == FREE
     return floats
 
 
 @kernel
-def restore_momentum(w: WorldView, x: SparseView) -> None:
+def restore_momentum(w: WorldView, scene: SparseView) -> None:
     """Change `w.v_new` of floating islands: their momenta at `w.pose_new` are those noted."""
-    _sum(w, x)
-    for k in range(x.trees.shape[0]):
-        if x.islands[k].count == 0:
+    _sum(w, scene)
+    for k in range(scene.trees.shape[0]):
+        if scene.islands[k].count == 0:
             break
-        if x.islands[k].floats != 0:
-            _find_motion(x.islands[k])
-    for t in range(x.trees.shape[0]):
-        tree = x.trees[t]
-        if tree.island >= 0 and x.islands[tree.island].floats != 0:
-            i = w.dofs[x.coordinates[tree.first]].body
-            _move(w, x.islands[tree.island], i, w.bodies[i].v_at)
+        if scene.islands[k].floats != 0:
+            _find_motion(scene.islands[k])
+    for t in range(scene.trees.shape[0]):
+        tree = scene.trees[t]
+        if tree.island >= 0 and scene.islands[tree.island].floats != 0:
+            i = w.dofs[scene.coordinates[tree.first]].body
+            _move(w, scene.islands[tree.island], i, w.bodies[i].v_at)
 
 
 @inlined
@@ -85,17 +85,17 @@ def _clear(island: Any) -> None:
 
 
 @kernel
-def _sum(w: WorldView, x: SparseView) -> None:
+def _sum(w: WorldView, scene: SparseView) -> None:
     """Mass, first moment, inertia, momenta (about the world's origin) and energy of islands."""
     k = 0
-    while k < x.trees.shape[0] and x.islands[k].count > 0:
-        _clear(x.islands[k])
+    while k < scene.trees.shape[0] and scene.islands[k].count > 0:
+        _clear(scene.islands[k])
         k += 1
     for i in range(1, w.header[0].nb):
         body = w.bodies[i]
-        if body.tree < 0 or body.mass == 0.0 or x.trees[body.tree].island < 0:
+        if body.tree < 0 or body.mass == 0.0 or scene.trees[body.tree].island < 0:
             continue
-        island = x.islands[x.trees[body.tree].island]
+        island = scene.islands[scene.trees[body.tree].island]
         if island.floats != 0:
             _add_body(w, island, i, w.bodies[body.root].v_at, body, w.mass_scale[i])
 

@@ -46,7 +46,7 @@ FLAT = 1e-9  # length of a step that leads nowhere
 
 @kernel
 def follow_path(
-    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
+    scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
 ) -> float:
     """Impulses `p` and velocities `v` near to an answer; returns their residual.
 
@@ -54,77 +54,88 @@ def follow_path(
 
     budget: factorisations of the island, those that it has had included
     """
-    variables = _start(x, island, cone, polygon, blocks)
+    variables = _start(scene, island, cone, polygon, blocks)
     if variables == 0:
-        return update_velocities(x, island, cone, polygon, blocks)
-    rows = 3 * x.constraints.shape[0]
-    dp, du = words(x.held, rows), words(x.best, rows)
-    p, u = words(x.p, rows), words(x.trial, rows)
-    vectors = x.path
+        return update_velocities(scene, island, cone, polygon, blocks)
+    rows = 3 * scene.constraints.shape[0]
+    dp, du = words(scene.held, rows), words(scene.best, rows)
+    p, u = words(scene.p, rows), words(scene.trial, rows)
+    vectors = scene.path
     for _ in range(min(ITERATIONS, budget - island.newtons)):
-        mean, worst = _measure(x, island, polygon, variables)
+        # Done where all products are small; else factors of the system
+        mean, worst = _measure(scene, island, polygon, variables)
         if not worst > NEAR * island.scale:
             break
-        _weigh(x, island, polygon)
-        assemble(x, island)
+        _weigh(scene, island, polygon)
+        assemble(scene, island)
         island.newtons += 1
-        if not factorise(x, island):
+        if not factorise(scene, island):
             break
+        # Predict where products would vanish, then aim at small equal ones
         for k in range(variables):
             vectors[SECOND, k] = 0.0
-        _direction(x, island, polygon, 0.0, u, dp, du)
+        _direction(scene, island, polygon, 0.0, u, dp, du)
         target = aim(vectors, variables, mean, longest(vectors, variables))
-        _direction(x, island, polygon, target, u, dp, du)
+        _direction(scene, island, polygon, target, u, dp, du)
         length = REACH * longest(vectors, variables)
         if not length > FLAT:
             break
+        # The step, within the positive
         for k in range(island.first, island.first + island.count):
-            r = 3 * x.members[k]
-            for a in range(r, r + x.constraints[x.members[k]].rows):
+            r = 3 * scene.members[k]
+            for a in range(r, r + scene.constraints[scene.members[k]].rows):
                 p[a] += length * dp[a]
                 u[a] += length * du[a]
         for k in range(variables):
             vectors[Z, k] += length * vectors[DZ, k]
             vectors[W, k] += length * vectors[DW, k]
-    _bring_in(x, island, polygon)
-    return update_velocities(x, island, cone, polygon, blocks)
+    _bring_in(scene, island, polygon)
+    return update_velocities(scene, island, cone, polygon, blocks)
 
 
 @inlined
-def _start(x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> int:
+def _start(scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> int:
     """Each contact presses as if it were alone; returns the number of the island's variables."""
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        x.p[i, 0] = x.p[i, 1] = x.p[i, 2] = 0.0
-        if x.G[i, 0] > 0.0:
-            x.p[i, 0] = max(island.scale, -predicted_velocity(x, i, 0)) / x.G[i, 0]
-    update_velocities(x, island, cone, polygon, blocks)  # those of the rows come into `trial`
-    rows = 3 * x.constraints.shape[0]
+        i = scene.members[k]
+        scene.p[i, 0] = scene.p[i, 1] = scene.p[i, 2] = 0.0
+        if scene.G[i, 0] > 0.0:
+            scene.p[i, 0] = max(island.scale, -predicted_velocity(scene, i, 0)) / scene.G[i, 0]
+    update_velocities(scene, island, cone, polygon, blocks)  # those of the rows come into `trial`
+    rows = 3 * scene.constraints.shape[0]
     variables = 0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        if x.G[i, 0] > 0.0:
-            c = x.constraints[i]
+        i = scene.members[k]
+        if scene.G[i, 0] > 0.0:
+            c = scene.constraints[i]
             start_block(
-                polygon, c, island.scale, x.path, variables, words(x.p, rows), words(x.trial, rows)
+                polygon,
+                c,
+                island.scale,
+                scene.path,
+                variables,
+                words(scene.p, rows),
+                words(scene.trial, rows),
             )
             variables += variables_of(polygon, c)
     return variables
 
 
 @inlined
-def _measure(x: SparseView, island: Any, polygon: Records, variables: int) -> tuple[float, float]:
+def _measure(
+    scene: SparseView, island: Any, polygon: Records, variables: int
+) -> tuple[float, float]:
     """Mean product z w, and the worst of the smaller of z and w as velocities."""
     total, worst = 0.0, 0.0
     v = 0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        g = x.G[i, 0]
+        i = scene.members[k]
+        g = scene.G[i, 0]
         if not g > 0.0:
             continue
-        own = variables_of(polygon, x.constraints[i])
+        own = variables_of(polygon, scene.constraints[i])
         for a in range(v, v + own):
-            z, w = x.path[Z, a], x.path[W, a]
+            z, w = scene.path[Z, a], scene.path[W, a]
             total += z * w
             # sigma is a velocity, and its w an impulse
             if a > v and a == v + own - 1:
@@ -136,20 +147,20 @@ def _measure(x: SparseView, island: Any, polygon: Records, variables: int) -> tu
 
 
 @inlined
-def _weigh(x: SparseView, island: Any, polygon: Records) -> None:
+def _weigh(scene: SparseView, island: Any, polygon: Records) -> None:
     """W of each contact: what its impulse loses for each velocity that it gains."""
     v = 0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        weights = x.W[i]
+        i = scene.members[k]
+        weights = scene.W[i]
         for a in range(9):
             weights[a] = 0.0
-        if not x.G[i, 0] > 0.0:
+        if not scene.G[i, 0] > 0.0:
             continue
-        c, e = x.constraints[i], x.eliminated[i]
-        weights[0] = x.path[Z, v] / x.path[W, v]
+        c, e = scene.constraints[i], scene.eliminated[i]
+        weights[0] = scene.path[Z, v] / scene.path[W, v]
         if c.tangents > 0:
-            xx, xy, yy = sum_directions(polygon, x.path, v, e)
+            xx, xy, yy = sum_directions(polygon, scene.path, v, e)
             pressed = e.slope * c.friction * weights[0]
             weights[3], weights[4] = pressed * e.x, xx
             if c.tangents == 2:
@@ -160,18 +171,24 @@ def _weigh(x: SparseView, island: Any, polygon: Records) -> None:
 
 @inlined
 def _direction(
-    x: SparseView, island: Any, polygon: Records, target: float, u: Floats, dp: Floats, du: Floats
+    scene: SparseView,
+    island: Any,
+    polygon: Records,
+    target: float,
+    u: Floats,
+    dp: Floats,
+    du: Floats,
 ) -> None:
     """Changes of all variables that would bring the products to the target."""
-    path = x.path
+    path = scene.path
     v = 0
     for k in range(island.first, island.first + island.count):  # e into dp
-        i = x.members[k]
+        i = scene.members[k]
         r = 3 * i
         dp[r] = dp[r + 1] = dp[r + 2] = 0.0
-        if not x.G[i, 0] > 0.0:
+        if not scene.G[i, 0] > 0.0:
             continue
-        c, e, weights = x.constraints[i], x.eliminated[i], x.W[i]
+        c, e, weights = scene.constraints[i], scene.eliminated[i], scene.W[i]
         z, w = path[Z, v], path[W, v]
         dp[r] = weights[0] * ((target - z * w - path[SECOND, v]) / z - (u[r] - w))
         if c.tangents > 0:
@@ -181,43 +198,45 @@ def _direction(
             if c.tangents == 2:
                 dp[r + 2] = pressed * e.y + b
         v += variables_of(polygon, c)
-    _respond(x, island, dp)
+    # Changes of velocities, of all trees of the island
+    _respond(scene, island, dp)
+    # Changes of impulses and of the eliminated variables follow
     v = 0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        c, r = x.constraints[i], 3 * i
+        i = scene.members[k]
+        c, r = scene.constraints[i], 3 * i
         for a in range(c.rows):
-            du[r + a] = row_velocity(x, i, a, x.step)
+            du[r + a] = row_velocity(scene, i, a, scene.step)
         for a in range(c.rows):
             for b in range(c.rows):
-                dp[r + a] -= x.W[i, 3 * a + b] * du[r + b]
-        if x.G[i, 0] > 0.0:
+                dp[r + a] -= scene.W[i, 3 * a + b] * du[r + b]
+        if scene.G[i, 0] > 0.0:
             path[DZ, v], path[DW, v] = dp[r], du[r] + u[r] - path[W, v]
             if c.tangents > 0:
-                spread(polygon, c, x.eliminated[i], path, v, dp, du)
+                spread(polygon, c, scene.eliminated[i], path, v, dp, du)
             v += variables_of(polygon, c)
 
 
 @inlined
-def _respond(x: SparseView, island: Any, e: Floats) -> None:
+def _respond(scene: SparseView, island: Any, e: Floats) -> None:
     """step = (M + J^T W J)^-1 J^T e."""
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            x.step[j] = 0.0
+            scene.step[j] = 0.0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        for r in range(x.constraints[i].rows):
-            add_pull(x, i, r, e[3 * i + r], x.step)
-    substitute(x, island, x.step)
+        i = scene.members[k]
+        for r in range(scene.constraints[i].rows):
+            add_pull(scene, i, r, e[3 * i + r], scene.step)
+    substitute(scene, island, scene.step)
 
 
 @inlined
-def _bring_in(x: SparseView, island: Any, polygon: Records) -> None:
+def _bring_in(scene: SparseView, island: Any, polygon: Records) -> None:
     """Impulses into their pyramids, which rounding may have left."""
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        c, p = x.constraints[i], x.p[i]
+        i = scene.members[k]
+        c, p = scene.constraints[i], scene.p[i]
         p[0] = max(p[0], 0.0)
         if c.tangents == 1:
             bound = c.friction * (p[0] + c.reserve)

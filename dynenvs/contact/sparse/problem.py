@@ -32,39 +32,39 @@ SNUG = 1e-9  # gap up to which parts are not to come closer [m]
 
 
 @kernel
-def list_trees(dofs: Records, x: SparseView) -> None:
+def list_trees(dofs: Records, scene: SparseView) -> None:
     """Trees with their coordinates in order, and where each stands; kinematic ones come last."""
-    nt = x.trees.shape[0]
+    nt = scene.trees.shape[0]
     for t in range(nt):
-        x.trees[t].nv = 0
+        scene.trees[t].nv = 0
     for j in range(dofs.shape[0]):
         if dofs[j].tree >= 0:
-            x.trees[dofs[j].tree].nv += 1
+            scene.trees[dofs[j].tree].nv += 1
     first, mass_at = integer(0), integer(0)
     for t in range(nt):
-        tree = x.trees[t]
+        tree = scene.trees[t]
         tree.first, tree.mass_at = first, mass_at
         first += tree.nv
         mass_at += tree.nv * tree.nv
     for j in range(dofs.shape[0]):
         at = first
         if dofs[j].tree >= 0:
-            at = x.trees[dofs[j].tree].first + dofs[j].place
+            at = scene.trees[dofs[j].tree].first + dofs[j].place
         else:
             first += 1
-        x.coordinates[at] = j
+        scene.coordinates[at] = j
 
 
 @kernel
-def read_masses(dofs: Records, L: Floats, x: SparseView) -> None:
+def read_masses(dofs: Records, L: Floats, scene: SparseView) -> None:
     """The trees' mass matrices M = L^T D L from their factors."""
-    for t in range(x.trees.shape[0]):
-        tree = x.trees[t]
+    for t in range(scene.trees.shape[0]):
+        tree = scene.trees[t]
         n = tree.nv
         for k in range(n * n):
-            x.masses[tree.mass_at + k] = 0.0
+            scene.masses[tree.mass_at + k] = 0.0
         for place in range(n):
-            k = x.coordinates[tree.first + place]
+            k = scene.coordinates[tree.first + place]
             d = 1.0 / L[k, k]
             i = k
             while i >= 0 and not dofs[i].kinematic:
@@ -72,13 +72,13 @@ def read_masses(dofs: Records, L: Floats, x: SparseView) -> None:
                 left = d if i == k else d * L[k, i]
                 j = k
                 while j >= 0 and not dofs[j].kinematic:
-                    x.masses[row + dofs[j].place] += left * (1.0 if j == k else L[k, j])
+                    scene.masses[row + dofs[j].place] += left * (1.0 if j == k else L[k, j])
                     j = dofs[j].parent
                 i = dofs[i].parent
 
 
 @kernel
-def pose_problem(w: WorldView, x: SparseView, count: int, dt: float) -> int:
+def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
     """Constraints of the first `count` contacts and of all limits; returns their number.
 
     dt: length of the step, or 0 in an impact, in which no gap closes
@@ -90,21 +90,21 @@ def pose_problem(w: WorldView, x: SparseView, count: int, dt: float) -> int:
     if w.header[0].restitution != INELASTIC and last > 0.0:
         part = dt / last
     for i in range(count):
-        _pose_contact(w, x, i, planar, dt)
+        _pose_contact(w, scene, i, planar, dt)
     if not planar:
-        _align_tangents(w.contacts, count, x)
+        _align_tangents(w.contacts, count, scene)
     for i in range(count):
         gap = w.contacts[i].target
         offset = closing_speed(gap, dt) if gap > SNUG else 0.0
-        _keep_offset(x, i, polygon_of(w), w.contacts[i], offset)
-        _recall(w.memory, w.contacts[i], part, x.p[i])
+        _keep_offset(scene, i, polygon_of(w), w.contacts[i], offset)
+        _recall(w.memory, w.contacts[i], part, scene.p[i])
     expected = w.expected if dt > 0.0 else w.v_free
-    return _pose_limits(w.dofs, w.q, w.v_free, expected, x, count, dt)
+    return _pose_limits(w.dofs, w.q, w.v_free, expected, scene, count, dt)
 
 
 @inlined
-def _pose_contact(w: WorldView, x: SparseView, i: int, planar: bool, dt: float) -> None:
-    contact, c = w.contacts[i], x.constraints[i]
+def _pose_contact(w: WorldView, scene: SparseView, i: int, planar: bool, dt: float) -> None:
+    contact, c = w.contacts[i], scene.constraints[i]
     _find_drift(w, contact, c)
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
@@ -112,23 +112,23 @@ def _pose_contact(w: WorldView, x: SparseView, i: int, planar: bool, dt: float) 
     c.moments = -1
     c.a, c.b = w.bodies[contact.body_a].tree, w.bodies[contact.body_b].tree
     for r in range(6):
-        for k in range(x.J.shape[1]):
-            x.J[6 * i + r, k] = 0.0
-    _add_side(w, x, contact.body_a, contact, 1.0, 6 * i)
+        for k in range(scene.J.shape[1]):
+            scene.J[6 * i + r, k] = 0.0
+    _add_side(w, scene, contact.body_a, contact, 1.0, 6 * i)
     if c.b == c.a:
-        _add_side(w, x, contact.body_b, contact, -1.0, 6 * i)
+        _add_side(w, scene, contact.body_b, contact, -1.0, 6 * i)
         c.b = -1
     else:
-        _add_side(w, x, contact.body_b, contact, -1.0, 6 * i + 3)
+        _add_side(w, scene, contact.body_b, contact, -1.0, 6 * i + 3)
     if c.a < 0:
-        _swap_sides(x.J, c, i)
+        _swap_sides(scene.J, c, i)
     for r in range(3):
-        x.bias[i, r] = row_velocity(x, i, r, x.free)
-    x.bias[i, 0] += closing_speed(contact.target, dt)
+        scene.bias[i, r] = row_velocity(scene, i, r, scene.free)
+    scene.bias[i, 0] += closing_speed(contact.target, dt)
     if c.drifts:
-        x.bias[i, 0] += dot3(contact.normal, c.drift)
-        x.bias[i, 1] += dot3(contact.t1, c.drift)
-        x.bias[i, 2] += dot3(contact.t2, c.drift)
+        scene.bias[i, 0] += dot3(contact.normal, c.drift)
+        scene.bias[i, 1] += dot3(contact.t1, c.drift)
+        scene.bias[i, 2] += dot3(contact.t2, c.drift)
 
 
 @inlined
@@ -153,7 +153,9 @@ def _find_drift(w: WorkView, contact: Any, c: Any) -> None:
 
 
 @inlined
-def _add_side(w: WorkView, x: SparseView, body: int, contact: Any, sign: float, row: int) -> None:
+def _add_side(
+    w: WorkView, scene: SparseView, body: int, contact: Any, sign: float, row: int
+) -> None:
     """Add sign * (n, t1, t2)^T J_point of a body to three rows of J."""
     if w.bodies[body].tree < 0:  # no impulse moves it
         return
@@ -167,11 +169,11 @@ def _add_side(w: WorkView, x: SparseView, body: int, contact: Any, sign: float, 
         vy = sign * (w.S[j, 4] + w2 * px - w0 * pz)
         vz = sign * (w.S[j, 5] + w0 * py - w1 * px)
         k = w.dofs[j].place
-        x.J[row, k] += n[0] * vx + n[1] * vy + n[2] * vz
+        scene.J[row, k] += n[0] * vx + n[1] * vy + n[2] * vz
         if contact.tangents > 0:
-            x.J[row + 1, k] += t1[0] * vx + t1[1] * vy + t1[2] * vz
+            scene.J[row + 1, k] += t1[0] * vx + t1[1] * vy + t1[2] * vz
         if contact.tangents > 1:
-            x.J[row + 2, k] += t2[0] * vx + t2[1] * vy + t2[2] * vz
+            scene.J[row + 2, k] += t2[0] * vx + t2[1] * vy + t2[2] * vz
         j = w.dofs[j].parent
 
 
@@ -185,52 +187,52 @@ def _swap_sides(J: Floats, c: Any, i: int) -> None:
 
 
 @inlined
-def row_velocity(x: SparseView, i: int, r: int, v: Floats) -> float:
+def row_velocity(scene: SparseView, i: int, r: int, v: Floats) -> float:
     """Velocity [m/s] of row r of constraint i, for v ordered by trees; without the bias."""
-    c = x.constraints[i]
-    a = x.trees[c.a]
+    c = scene.constraints[i]
+    a = scene.trees[c.a]
     u = 0.0
     for k in range(a.nv):
-        u += x.J[6 * i + r, k] * v[a.first + k]
+        u += scene.J[6 * i + r, k] * v[a.first + k]
     if c.b >= 0:
-        b = x.trees[c.b]
+        b = scene.trees[c.b]
         for k in range(b.nv):
-            u += x.J[6 * i + 3 + r, k] * v[b.first + k]
+            u += scene.J[6 * i + 3 + r, k] * v[b.first + k]
     return u
 
 
 @inlined
-def add_pull(x: SparseView, i: int, r: int, impulse: float, out: Floats) -> None:
+def add_pull(scene: SparseView, i: int, r: int, impulse: float, out: Floats) -> None:
     """out += J^T of row r of constraint i times an impulse along it; out is ordered by trees."""
-    c = x.constraints[i]
-    a = x.trees[c.a]
+    c = scene.constraints[i]
+    a = scene.trees[c.a]
     for k in range(a.nv):
-        out[a.first + k] += impulse * x.J[6 * i + r, k]
+        out[a.first + k] += impulse * scene.J[6 * i + r, k]
     if c.b >= 0:
-        b = x.trees[c.b]
+        b = scene.trees[c.b]
         for k in range(b.nv):
-            out[b.first + k] += impulse * x.J[6 * i + 3 + r, k]
+            out[b.first + k] += impulse * scene.J[6 * i + 3 + r, k]
 
 
 @inlined
-def row_velocities(x: SparseView, i: int, v: Floats) -> tuple[float, float, float]:
+def row_velocities(scene: SparseView, i: int, v: Floats) -> tuple[float, float, float]:
     """Velocities [m/s] of all rows of constraint i, right-hand sides included; zero of no row."""
-    rows = x.constraints[i].rows
+    rows = scene.constraints[i].rows
     return (
-        row_velocity(x, i, 0, v) + x.bias[i, 0],
-        row_velocity(x, i, 1, v) + x.bias[i, 1] if rows > 1 else 0.0,
-        row_velocity(x, i, 2, v) + x.bias[i, 2] if rows > 2 else 0.0,
+        row_velocity(scene, i, 0, v) + scene.bias[i, 0],
+        row_velocity(scene, i, 1, v) + scene.bias[i, 1] if rows > 1 else 0.0,
+        row_velocity(scene, i, 2, v) + scene.bias[i, 2] if rows > 2 else 0.0,
     )
 
 
 @inlined
-def predicted_velocity(x: SparseView, i: int, r: int) -> float:
+def predicted_velocity(scene: SparseView, i: int, r: int) -> float:
     """Velocity [m/s] of row r of constraint i without impulses, the bias included."""
-    return row_velocity(x, i, r, x.free) + x.bias[i, r]
+    return row_velocity(scene, i, r, scene.free) + scene.bias[i, r]
 
 
 @inlined
-def _align_tangents(contacts: Records, count: int, x: SparseView) -> None:
+def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
     """Turn t1 along the predicted slip of the contacts of the same two bodies, side by side.
 
     As in `dynenvs.contact.assembly.rows`, whose comment says why.
@@ -243,7 +245,7 @@ def _align_tangents(contacts: Records, count: int, x: SparseView) -> None:
         sx, sy, sz = 0.0, 0.0, 0.0
         for i in range(first, last):
             t1, t2 = contacts[i].t1, contacts[i].t2
-            a, b = x.bias[i, 1], x.bias[i, 2]
+            a, b = scene.bias[i, 1], scene.bias[i, 2]
             sx += a * t1[0] + b * t2[0]
             sy += a * t1[1] + b * t2[1]
             sz += a * t1[2] + b * t2[2]
@@ -254,12 +256,12 @@ def _align_tangents(contacts: Records, count: int, x: SparseView) -> None:
                 s = sx * t2[0] + sy * t2[1] + sz * t2[2]
                 speed = math.sqrt(c * c + s * s)
                 if speed > SLIP:
-                    turn_rows(contacts[i], x, i, c / speed, s / speed)
+                    turn_rows(contacts[i], scene, i, c / speed, s / speed)
         first = last
 
 
 @inlined
-def turn_rows(contact: Any, x: SparseView, i: int, c: float, s: float) -> None:
+def turn_rows(contact: Any, scene: SparseView, i: int, c: float, s: float) -> None:
     """Turn a contact's tangents, with their rows and right-hand sides."""
     for k in range(3):
         a, b = contact.t1[k], contact.t2[k]
@@ -267,19 +269,19 @@ def turn_rows(contact: Any, x: SparseView, i: int, c: float, s: float) -> None:
         contact.t2[k] = c * b - s * a
     for side in range(2):
         r = 6 * i + 3 * side
-        for k in range(x.J.shape[1]):
-            a, b = x.J[r + 1, k], x.J[r + 2, k]
-            x.J[r + 1, k] = c * a + s * b
-            x.J[r + 2, k] = c * b - s * a
-    a, b = x.bias[i, 1], x.bias[i, 2]
-    x.bias[i, 1] = c * a + s * b
-    x.bias[i, 2] = c * b - s * a
+        for k in range(scene.J.shape[1]):
+            a, b = scene.J[r + 1, k], scene.J[r + 2, k]
+            scene.J[r + 1, k] = c * a + s * b
+            scene.J[r + 2, k] = c * b - s * a
+    a, b = scene.bias[i, 1], scene.bias[i, 2]
+    scene.bias[i, 1] = c * a + s * b
+    scene.bias[i, 2] = c * b - s * a
 
 
 @inlined
-def _keep_offset(x: SparseView, i: int, polygon: Records, contact: Any, offset: float) -> None:
+def _keep_offset(scene: SparseView, i: int, polygon: Records, contact: Any, offset: float) -> None:
     """A contact's largest predicted velocity; the bias is what adds to J v from here on."""
-    bias, c = x.bias[i], x.constraints[i]
+    bias, c = scene.bias[i], scene.constraints[i]
     set_speed(c, polygon, (bias[0], bias[1], bias[2]))
     bias[0], bias[1], bias[2] = offset, 0.0, 0.0
     if c.drifts:
@@ -314,9 +316,9 @@ def _recall(memory: Records, contact: Any, part: float, p: Floats) -> None:
 
 @inlined
 def _pose_limits(
-    dofs: Records, q: Floats, v: Floats, expected: Floats, x: SparseView, n: int, dt: float
+    dofs: Records, q: Floats, v: Floats, expected: Floats, scene: SparseView, count: int, dt: float
 ) -> int:
-    """Constraints of the joint limits in reach, after n others, as `limit_rows` makes them.
+    """Constraints of the joint limits in reach, after `count` others, as `limit_rows` makes them.
 
     Returns the number of all.
     """
@@ -324,6 +326,7 @@ def _pose_limits(
         dof = dofs[j]
         if dof.limited == 0:
             continue
+        # The way left to the limit, and the axis along which it is approached
         a, b = 0.0, 0.0  # rates of a ball's other two coordinates
         if dof.limited == SWING:
             gap, axis = swing(dof, q, expected, j, dt)
@@ -334,20 +337,21 @@ def _pose_limits(
             gap, sign = stop_ahead(dof, q, expected[j], dt)
             near, speed = is_limit_near(gap, sign * expected[j], dt), sign * v[j]
             gap = max(gap, 0.0)
+        # One row along that axis
         if near:
-            c = x.constraints[n]
+            c = scene.constraints[count]
             c.contact, c.coordinate, c.rows, c.friction = LIMIT, j, 1, 0.0
             c.drifts, c.moments = 0, -1
             c.a, c.b = dof.tree, -1
             for r in range(6):
-                for k in range(x.J.shape[1]):
-                    x.J[6 * n + r, k] = 0.0
-            x.J[6 * n, dof.place] = sign
+                for k in range(scene.J.shape[1]):
+                    scene.J[6 * count + r, k] = 0.0
+            scene.J[6 * count, dof.place] = sign
             if dof.limited == SWING:
-                x.J[6 * n, dof.place + 1], x.J[6 * n, dof.place + 2] = a, b
-            x.bias[n, 0] = closing_speed(gap, dt)
-            c.speed = abs(speed + x.bias[n, 0])
-            x.bias[n, 1] = x.bias[n, 2] = 0.0
-            x.p[n, 0] = x.p[n, 1] = x.p[n, 2] = 0.0
-            n += 1
-    return n
+                scene.J[6 * count, dof.place + 1], scene.J[6 * count, dof.place + 2] = a, b
+            scene.bias[count, 0] = closing_speed(gap, dt)
+            c.speed = abs(speed + scene.bias[count, 0])
+            scene.bias[count, 1] = scene.bias[count, 2] = 0.0
+            scene.p[count, 0] = scene.p[count, 1] = scene.p[count, 2] = 0.0
+            count += 1
+    return count

@@ -52,35 +52,40 @@ PASSES = 2  # of multipliers
 def project_sparse(w: WorldView, dt: float) -> int:
     """Correct `w.q_new`, and `w.pose_new`, after `solve_sparse`; arguments and answer as of
     `dynenvs.contact.project.correct_positions`."""
-    x = w.islands
+    scene = w.scene
     count, n = w.answer[0].contacts, w.answer[0].rows
+    # The velocity along each constraint's rows: where the step was to lead it
     for k in range(w.header[0].nv):
-        x.v[k] = w.v_new[x.coordinates[k]]
+        scene.v[k] = w.v_new[scene.coordinates[k]]
     for i in range(n):
         for r in range(3):
-            x.trial[i, r] = row_velocity(x, i, r, x.v)
-        _add_carried(w, x, i)
+            scene.trial[i, r] = row_velocity(scene, i, r, scene.v)
+        _add_carried(w, scene, i)
+    # What the correction may not end deeper than
     least = deepest_contact(w.spots, w.contacts, count) - LARGE
     lowest = bare = w.answer[0].lowest
-    floating, corrected = begin_momentum(w, x), False
+    floating, corrected = begin_momentum(w, scene), False
     before, pulls = math.inf, True
+    # Newton's method on the constraints' errors, as long as each round lessens them
     for attempt in range(ATTEMPTS):
-        worst = _mark_errors(w, x, n, dt, before, pulls)
+        worst = _mark_errors(w, scene, n, dt, before, pulls)
         if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
         before = worst
         if worst > PUSH_OUT:
             for i in range(n):
                 for r in range(3):
-                    x.p[i, r] *= PUSH_OUT / worst
+                    scene.p[i, r] *= PUSH_OUT / worst
+        # The smallest change of positions that takes the errors back; pulls that bury are left out
         dq = w.v_next
-        if not _correct(w, x, dq):
+        if not _correct(w, scene, dq):
             break
-        if pulls and _pulls_in(w, x, n):
+        if pulls and _pulls_in(w, scene, n):
             before, pulls = math.inf, False
             continue
         corrected = True
         last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
+        # Take it, and look again where it went far
         stay_within_stops(w.dofs, w.q_new, dq)
         look = worst > LARGE or largest(dq) > FAR_TURN
         integrate(w, w.q_new, dq, 1.0, w.q_new)
@@ -95,38 +100,42 @@ def project_sparse(w: WorldView, dt: float) -> int:
                 return 1 if bare >= least else 0
         if last:
             break
+    # What floats keeps its momentum
     if floating > 0 and corrected:
-        restore_momentum(w, x)
+        restore_momentum(w, scene)
     return 1 if lowest >= least else 0
 
 
 @inlined
-def _add_carried(w: WorkView, x: SparseView, i: int) -> None:
+def _add_carried(w: WorkView, scene: SparseView, i: int) -> None:
     """Make the velocities `trial` of constraint i those from a kinematic body, belts left out."""
-    c = x.constraints[i]
+    c = scene.constraints[i]
     if c.contact < 0 or c.drifts == 0:
         return
     contact = w.contacts[c.contact]
     for r in range(c.rows):
         direction = contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
-        x.trial[i, r] += dot3(direction, c.drift)
+        scene.trial[i, r] += dot3(direction, c.drift)
         if contact.drifts:
-            x.trial[i, r] -= dot3(direction, contact.drift)
+            scene.trial[i, r] -= dot3(direction, contact.drift)
 
 
 @inlined
-def _mark_errors(w: WorkView, x: SparseView, n: int, dt: float, most: float, pulls: bool) -> float:
+def _mark_errors(
+    w: WorkView, scene: SparseView, count: int, dt: float, most: float, pulls: bool
+) -> float:
     """Position errors of all constraints into `p`, weights of those that take part into `W`.
 
     most, pulls: as of `dynenvs.contact.project._contact_errors`
     Returns the largest error [m, rad].
     """
     worst = 0.0
-    errors, speeds = words(x.p, 3 * n), words(x.trial, 3 * n)
-    for i in range(n):
-        c = x.constraints[i]
+    errors, speeds = words(scene.p, 3 * count), words(scene.trial, 3 * count)
+    for i in range(count):
+        c = scene.constraints[i]
         for k in range(9):
-            x.W[i, k] = 0.0
+            scene.W[i, k] = 0.0
+        # A joint that rubs has no position to keep; one at its stop has
         if c.contact == DRY:
             continue
         if c.contact == LIMIT:
@@ -135,115 +144,117 @@ def _mark_errors(w: WorkView, x: SparseView, n: int, dt: float, most: float, pul
                 gap = angle_left(dof, w.q_new)
             else:
                 at = w.q_new[dof.q_at]
-                gap = at - dof.lower if x.J[6 * i, dof.place] > 0.0 else dof.upper - at
+                gap = at - dof.lower if scene.J[6 * i, dof.place] > 0.0 else dof.upper - at
             if gap < 0.0 or c.pressed != 0:
-                x.p[i, 0] = -gap
-                worst = max(worst, _mark(x, i, 1))
+                scene.p[i, 0] = -gap
+                worst = max(worst, _mark(scene, i, 1))
             continue
+        # A contact's gap beside that which the step announced
         contact = w.contacts[c.contact]
         holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
         if not holds:
             continue
-        announced = max(0.0, contact.gap + dt * x.trial[i, 0])
-        if not bears(contact, x.G[i, 0], announced, dt):
+        announced = max(0.0, contact.gap + dt * scene.trial[i, 0])
+        if not bears(contact, scene.G[i, 0], announced, dt):
             if gap >= 0.0:
                 continue
             announced = 0.0
         if announced - gap < (-most if pulls else -BURIED):
             continue
-        x.p[i, 0] = announced - gap
+        scene.p[i, 0] = announced - gap
+        # One that sticks to what stands still keeps its place along the surface, too
         rows = 1
         if contact.stick > 0 and contact.grounded and contact.edges >= 0:
             contact.row = 3 * i
             tangential_errors(contact, w.pose, w.pose_new, speeds, dt, errors)
             rows += contact.stick
-        worst = max(worst, _mark(x, i, rows))
+        worst = max(worst, _mark(scene, i, rows))
     return worst
 
 
 @inlined
-def _pulls_in(w: WorkView, x: SparseView, n: int) -> bool:
+def _pulls_in(w: WorkView, scene: SparseView, count: int) -> bool:
     """As of `dynenvs.contact.project`, for the correction in `off`."""
     most = 0.0
-    for i in range(n):
-        if x.W[i, 0] > 0.0:
-            most = min(most, x.p[i, 0])
+    for i in range(count):
+        if scene.W[i, 0] > 0.0:
+            most = min(most, scene.p[i, 0])
     if most >= -BURIED:
         return False
-    for i in range(n):
-        c = x.constraints[i]
+    for i in range(count):
+        c = scene.constraints[i]
         if c.contact < 0:  # a stop or a dry joint
             continue
         contact = w.contacts[c.contact]
         holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-        moved = row_velocity(x, i, 0, x.off)
+        moved = row_velocity(scene, i, 0, scene.off)
         if holds and gap + moved < MUCH * most and moved < MUCH * most:
             return True
     return False
 
 
 @inlined
-def _mark(x: SparseView, i: int, rows: int) -> float:
+def _mark(scene: SparseView, i: int, rows: int) -> float:
     """Have the first rows of a constraint take part; returns their largest error."""
     worst = 0.0
     for r in range(rows):
-        x.W[i, 4 * r] = STIFF / x.constraints[i].g
-        worst = max(worst, abs(x.p[i, r]))
+        scene.W[i, 4 * r] = STIFF / scene.constraints[i].g
+        worst = max(worst, abs(scene.p[i, r]))
     return worst
 
 
 @inlined
-def _correct(w: ModelView, x: SparseView, dq: Floats) -> bool:
+def _correct(w: ModelView, scene: SparseView, dq: Floats) -> bool:
     """The step dq in the model's order; False if an island's factor finds no room or pivot."""
     for j in range(w.header[0].nv):
-        dq[j] = x.off[j] = 0.0
+        dq[j] = scene.off[j] = 0.0
     k = 0
-    while k < x.trees.shape[0] and x.islands[k].count > 0:
-        island = x.islands[k]
+    while k < scene.trees.shape[0] and scene.islands[k].count > 0:
+        island = scene.islands[k]
         k += 1
-        if _largest_error(x, island) < ROUNDOFF:
+        if _largest_error(scene, island) < ROUNDOFF:
             continue
-        if not order_trees(x, island):
+        if not order_trees(scene, island):
             return False
-        assemble(x, island)
-        if not factorise(x, island):
+        assemble(scene, island)
+        if not factorise(scene, island):
             return False
         for _ in range(PASSES):
-            _add_step(x, island)
+            _add_step(scene, island)
         for a in range(island.first_tree, island.first_tree + island.trees):
-            tree = x.trees[x.trees_of[a]]
+            tree = scene.trees[scene.trees_of[a]]
             for j in range(tree.first, tree.first + tree.nv):
-                dq[x.coordinates[j]] = x.off[j]
+                dq[scene.coordinates[j]] = scene.off[j]
     return True
 
 
 @inlined
-def _largest_error(x: SparseView, island: Any) -> float:
+def _largest_error(scene: SparseView, island: Any) -> float:
     worst = 0.0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
+        i = scene.members[k]
         for r in range(3):
-            if x.W[i, 4 * r] > 0.0:
-                worst = max(worst, abs(x.p[i, r]))
+            if scene.W[i, 4 * r] > 0.0:
+                worst = max(worst, abs(scene.p[i, r]))
     return worst
 
 
 @inlined
-def _add_step(x: SparseView, island: Any) -> None:
+def _add_step(scene: SparseView, island: Any) -> None:
     """off += (M + J^T R J)^-1 J^T R (error - J off), over the rows that take part."""
     for a in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[a]]
+        tree = scene.trees[scene.trees_of[a]]
         for j in range(tree.first, tree.first + tree.nv):
-            x.step[j] = 0.0
+            scene.step[j] = 0.0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        for r in range(x.constraints[i].rows):
-            weight = x.W[i, 4 * r]
+        i = scene.members[k]
+        for r in range(scene.constraints[i].rows):
+            weight = scene.W[i, 4 * r]
             if weight != 0.0:
-                pull = weight * (x.p[i, r] - row_velocity(x, i, r, x.off))
-                add_pull(x, i, r, pull, x.step)
-    substitute(x, island, x.step)
+                pull = weight * (scene.p[i, r] - row_velocity(scene, i, r, scene.off))
+                add_pull(scene, i, r, pull, scene.step)
+    substitute(scene, island, scene.step)
     for a in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[a]]
+        tree = scene.trees[scene.trees_of[a]]
         for j in range(tree.first, tree.first + tree.nv):
-            x.off[j] += x.step[j]
+            scene.off[j] += scene.step[j]

@@ -61,54 +61,57 @@ STIFF, STIFFEST = 1e6, 1e7  # penalties to begin with and at all
 
 @kernel
 def multiply(
-    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, residual: float,
+    scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, residual: float,
     sweeps: int, budget: int,
 ) -> float:  # fmt: skip
     """Rounds of multipliers from `p`, whose residual is given, until they gain nothing more.
 
     `p` ends as the best that was met; returns its residual.
     """
+    # From far away: sweeps first
     if residual > POOR:
-        sweep(x, island, cone, polygon, sweeps)
-        residual = update_velocities(x, island, cone, polygon, blocks)
+        sweep(scene, island, cone, polygon, sweeps)
+        residual = update_velocities(scene, island, cone, polygon, blocks)
     best = held = residual
-    copy_impulses(x, island, x.p, x.best)
-    copy_impulses(x, island, x.p, x.held)
+    copy_impulses(scene, island, scene.p, scene.best)
+    copy_impulses(scene, island, scene.p, scene.held)
     penalty, cap = first_penalty(residual, STIFF), STIFFEST
     rounds = island.newtons
     while best > ENOUGH and max(rounds, island.newtons) < budget:
+        # A round: Newton's method with this penalty, then the residual
         rounds += 1  # one that begins with its equation solved costs no factorisation
         last = residual
-        done = _round(x, island, cone, polygon, penalty, residual, budget)
-        residual = update_velocities(x, island, cone, polygon, blocks)
+        done = _round(scene, island, cone, polygon, penalty, residual, budget)
+        residual = update_velocities(scene, island, cone, polygon, blocks)
         slow = not residual < SLOW * best
         if residual < best:
             best = residual
-            copy_impulses(x, island, x.p, x.best)
-        if slow and is_good(x, island, best):
+            copy_impulses(scene, island, scene.p, scene.best)
+        if slow and is_good(scene, island, best):
             break
         if not done and not residual < SLOW * held:  # back to the last round that was solved
-            copy_impulses(x, island, x.held, x.p)
-            residual = update_velocities(x, island, cone, polygon, blocks)
+            copy_impulses(scene, island, scene.held, scene.p)
+            residual = update_velocities(scene, island, cone, polygon, blocks)
             cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
             continue
+        # It has gained: stiffer; or it is lost: back to the best
         penalty = stiffer(penalty, cap, residual, last)
         cap = min(LOOSEN * cap, STIFFEST)
         if not residual < LOST * best:
-            copy_impulses(x, island, x.best, x.p)
-            residual = update_velocities(x, island, cone, polygon, blocks)
+            copy_impulses(scene, island, scene.best, scene.p)
+            residual = update_velocities(scene, island, cone, polygon, blocks)
             penalty = softer(penalty, FAR_BACK)
         held = residual
-        copy_impulses(x, island, x.p, x.held)
-    copy_impulses(x, island, x.best, x.p)
-    return update_velocities(x, island, cone, polygon, blocks)
+        copy_impulses(scene, island, scene.p, scene.held)
+    copy_impulses(scene, island, scene.best, scene.p)
+    return update_velocities(scene, island, cone, polygon, blocks)
 
 
 @inlined
-def copy_impulses(x: SparseView, island: Any, source: Floats, target: Floats) -> None:
+def copy_impulses(scene: SparseView, island: Any, source: Floats, target: Floats) -> None:
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        j = x.constraints[i].moments
+        i = scene.members[k]
+        j = scene.constraints[i].moments
         for r in range(3):
             target[i, r] = source[i, r]
             if j >= 0:
@@ -116,50 +119,53 @@ def copy_impulses(x: SparseView, island: Any, source: Floats, target: Floats) ->
 
 
 @inlined
-def respond(x: SparseView, island: Any, p: Floats, v: Floats) -> None:
+def respond(scene: SparseView, island: Any, p: Floats, v: Floats) -> None:
     """v = v_free + M^-1 J^T p of the island's trees."""
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            v[j] = x.free[j]
+            v[j] = scene.free[j]
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        for r in range(x.constraints[i].rows):
+        i = scene.members[k]
+        for r in range(scene.constraints[i].rows):
             if p[i, r] != 0.0:
-                add_response(x, i, r, p[i, r], v)
-        j = x.constraints[i].moments
-        for r in range(x.constraints[j].rows if j >= 0 else 0):
+                add_response(scene, i, r, p[i, r], v)
+        j = scene.constraints[i].moments
+        for r in range(scene.constraints[j].rows if j >= 0 else 0):
             if p[j, r] != 0.0:
-                add_response(x, j, r, p[j, r], v)
+                add_response(scene, j, r, p[j, r], v)
 
 
 @kernel
 def update_velocities(
-    x: SparseView, island: Any, cone: int, polygon: Records, blocks: Records
+    scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records
 ) -> float:
     """Velocities that the impulses give, and the certificate's residual of both; inf for NaN."""
-    respond(x, island, x.p, x.v)
+    respond(scene, island, scene.p, scene.v)
     worst = 0.0
     block = blocks[0]
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        c = x.constraints[i]
+        i = scene.members[k]
+        c = scene.constraints[i]
         block.row, block.tangents = 0, c.rows - 1
         block.friction, block.reserve = c.friction, c.reserve
-        u = x.trial[i]
+        u = scene.trial[i]
         for r in range(3):
-            u[r] = row_velocity(x, i, r, x.v) + x.bias[i, r] if r < c.rows else 0.0
-        G = matrix(raw(x.G[i], 72), 0, 3, 3, np.float64)
+            u[r] = row_velocity(scene, i, r, scene.v) + scene.bias[i, r] if r < c.rows else 0.0
+        G = matrix(raw(scene.G[i], 72), 0, 3, 3, np.float64)
         if c.contact == DRY:
-            residual, block.slip = certify_dry(c, x.G[i, 0], x.p[i, 0], u[0]) / island.scale, 0.0
+            residual, block.slip = (
+                certify_dry(c, scene.G[i, 0], scene.p[i, 0], u[0]) / island.scale,
+                0.0,
+            )
         elif c.moments >= 0:
-            w = row_velocities(x, c.moments, x.v)
-            residual = certify_moments(x, i, (u[0], u[1], u[2]), w) / island.scale
+            w = row_velocities(scene, c.moments, scene.v)
+            residual = certify_moments(scene, i, (u[0], u[1], u[2]), w) / island.scale
             block.slip = c.slip
         elif cone == CONE and c.rows == 3:
-            residual = certify_cones(blocks, 1, G, island.scale, x.p[i], u)
+            residual = certify_cones(blocks, 1, G, island.scale, scene.p[i], u)
         else:
-            residual = certify_block(polygon, block, G, island.scale, x.p[i], u)
+            residual = certify_block(polygon, block, G, island.scale, scene.p[i], u)
         c.slip = block.slip
         if not residual <= worst:
             worst = residual
@@ -168,212 +174,226 @@ def update_velocities(
 
 @kernel
 def _round(
-    x: SparseView, island: Any, cone: int, polygon: Records, penalty: float, residual: float,
+    scene: SparseView, island: Any, cone: int, polygon: Records, penalty: float, residual: float,
     budget: int,
 ) -> bool:  # fmt: skip
     """Solve for v at these multipliers and penalty, and move p; returns whether that was solved."""
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        x.slip[i] = -1.0
+        i = scene.members[k]
+        scene.slip[i] = -1.0
         if residual > FAR:
-            c = x.constraints[i]
-            x.slip[i] = c.friction * c.slip + (c.turning if c.moments >= 0 else 0.0)
+            c = scene.constraints[i]
+            scene.slip[i] = c.friction * c.slip + (c.turning if c.moments >= 0 else 0.0)
     target = 0.05 * min(residual, 1.0) * island.scale
-    off = _miss(x, island, cone, polygon, penalty)
+    off = _miss(scene, island, cone, polygon, penalty)
     least, idle = off, 0
     for _ in range(INNER):
         if off <= target or idle >= PATIENCE or island.newtons >= budget:
             break
-        assemble(x, island)
+        assemble(scene, island)
         if island.moments != 0:
-            _add_moments(x, island)
+            _add_moments(scene, island)
         island.newtons += 1
-        if not factorise(x, island):
+        if not factorise(scene, island):
             break
-        _direct(x, island)
-        off = _search(x, island, cone, polygon, penalty)
+        _direct(scene, island)
+        off = _search(scene, island, cone, polygon, penalty)
         idle += 1
         if off < 0.5 * least:
             least, idle = off, 0
         elif off < FINE * island.scale:
             break
-    copy_impulses(x, island, x.trial, x.p)
+    copy_impulses(scene, island, scene.trial, scene.p)
     return bool(off <= max(target, FINE * island.scale))
 
 
 @kernel
-def _miss(x: SparseView, island: Any, cone: int, polygon: Records, penalty: float) -> float:
+def _miss(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: float) -> float:
     """Impulses `trial` of the law at v, W, and by how much v misses what they give [m/s].
 
     `off` = v - v_free - M^-1 J^T trial; returns the largest velocity that it gives a row.
     """
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        c, held = x.constraints[i], x.slip[i]
-        u = row_velocities(x, i, x.v)
+        i = scene.members[k]
+        c, held = scene.constraints[i], scene.slip[i]
+        u = row_velocities(scene, i, scene.v)
         if c.contact == DRY:
-            project_dry(c, penalty / c.g, x.p[i, 0], u[0], x.trial[i], x.W[i])
+            project_dry(c, penalty / c.g, scene.p[i, 0], u[0], scene.trial[i], scene.W[i])
         elif c.moments >= 0:
-            w = row_velocities(x, c.moments, x.v)
-            project_moments(x, i, penalty / c.g, u, w, held, x.trial[i], x.trial[c.moments])
+            w = row_velocities(scene, c.moments, scene.v)
+            project_moments(
+                scene, i, penalty / c.g, u, w, held, scene.trial[i], scene.trial[c.moments]
+            )
         else:
-            project_contact(cone, polygon, c, penalty / c.g, x.p[i], u, held, x.trial[i], x.W[i])
-    respond(x, island, x.trial, x.off)
+            project_contact(
+                cone, polygon, c, penalty / c.g, scene.p[i], u, held, scene.trial[i], scene.W[i]
+            )
+    respond(scene, island, scene.trial, scene.off)
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            x.off[j] = x.v[j] - x.off[j]
+            scene.off[j] = scene.v[j] - scene.off[j]
     worst = 0.0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        for r in range(x.constraints[i].rows):
-            worst = max(worst, abs(row_velocity(x, i, r, x.off)))
-        j = x.constraints[i].moments
-        for r in range(x.constraints[j].rows if j >= 0 else 0):
-            worst = max(worst, abs(row_velocity(x, j, r, x.off)))
+        i = scene.members[k]
+        for r in range(scene.constraints[i].rows):
+            worst = max(worst, abs(row_velocity(scene, i, r, scene.off)))
+        j = scene.constraints[i].moments
+        for r in range(scene.constraints[j].rows if j >= 0 else 0):
+            worst = max(worst, abs(row_velocity(scene, j, r, scene.off)))
     return worst
 
 
 @kernel
-def assemble(x: SparseView, island: Any) -> None:
+def assemble(scene: SparseView, island: Any) -> None:
     """M + J^T W J into the factor's blocks."""
-    F = x.factor
+    F = scene.factor
     for k in range(island.words):
         F[k] = 0.0
     for a in range(island.trees):
-        tree = x.trees[x.trees_of[island.first_tree + a]]
-        D = x.block[a, a]
+        tree = scene.trees[scene.trees_of[island.first_tree + a]]
+        D = scene.block[a, a]
         for k in range(tree.nv * tree.nv):
-            F[D + k] = x.masses[tree.mass_at + k]
+            F[D + k] = scene.masses[tree.mass_at + k]
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        c, W = x.constraints[i], x.W[i]
+        i = scene.members[k]
+        c, W = scene.constraints[i], scene.W[i]
         if W[0] == 0.0 and W[4] == 0.0:  # open
             continue
         for side in range(2 if c.b >= 0 else 1):
-            a = x.trees[c.b if side else c.a]
+            a = scene.trees[c.b if side else c.a]
             for other in range(2 if c.b >= 0 else 1):
-                b = x.trees[c.b if other else c.a]
-                at, left, right = x.block[a.node, b.node], 6 * i + 3 * side, 6 * i + 3 * other
+                b = scene.trees[c.b if other else c.a]
+                at, left, right = scene.block[a.node, b.node], 6 * i + 3 * side, 6 * i + 3 * other
                 if c.rows == 3 and a.nv == 6 and b.nv == 6:  # free bodies: known lengths unroll
-                    _add_weighted(F, at, x.J, left, 6, right, 6, 3, W)
+                    _add_weighted(F, at, scene.J, left, 6, right, 6, 3, W)
                 else:
-                    _add_weighted(F, at, x.J, left, a.nv, right, b.nv, c.rows, W)
+                    _add_weighted(F, at, scene.J, left, a.nv, right, b.nv, c.rows, W)
 
 
 @inlined
 def _add_weighted(
-    F: Floats, at: int, J: Floats, left: int, rows: int, right: int, columns: int, n: int, W: Floats
+    F: Floats,
+    at: int,
+    J: Floats,
+    left: int,
+    rows: int,
+    right: int,
+    columns: int,
+    count: int,
+    W: Floats,
 ) -> None:
     """Block += J_left^T W J_right, for n rows of each."""
-    for r in range(n):
+    for r in range(count):
         for i in range(rows):
             weight = 0.0
-            for k in range(n):
+            for k in range(count):
                 weight += J[left + k, i] * W[3 * k + r]
             for j in range(columns):
                 F[at + columns * i + j] += weight * J[right + r, j]
 
 
 @kernel
-def _add_moments(x: SparseView, island: Any) -> None:
+def _add_moments(scene: SparseView, island: Any) -> None:
     """What moments add to J^T W J, alone and with the impulses of their contacts."""
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        j = x.constraints[i].moments
-        if j < 0 or x.W[i, 0] == 0.0:  # open
+        i = scene.members[k]
+        j = scene.constraints[i].moments
+        if j < 0 or scene.W[i, 0] == 0.0:  # open
             continue
         for row in range(6):
             for column in range(6):
                 if row < 3 and column < 3:
                     continue  # the contact's own
                 if row < 3:
-                    weight = x.cross[j, 3 * row + column - 3]
+                    weight = scene.cross[j, 3 * row + column - 3]
                 elif column < 3:
-                    weight = x.cross[j, 9 + 3 * (row - 3) + column]
+                    weight = scene.cross[j, 9 + 3 * (row - 3) + column]
                 else:
-                    weight = x.W[j, 3 * (row - 3) + column - 3]
+                    weight = scene.W[j, 3 * (row - 3) + column - 3]
                 if weight != 0.0:
                     left = (i, row) if row < 3 else (j, row - 3)
                     right = (i, column) if column < 3 else (j, column - 3)
-                    _add_product(x, left, right, weight)
+                    _add_product(scene, left, right, weight)
 
 
 @inlined
 def _add_product(
-    x: SparseView, left: tuple[int, int], right: tuple[int, int], weight: float
+    scene: SparseView, left: tuple[int, int], right: tuple[int, int], weight: float
 ) -> None:
     """Factor's blocks += weight J_left^T J_right, for one row each of the same trees."""
-    c = x.constraints[left[0]]
+    c = scene.constraints[left[0]]
     for side in range(2 if c.b >= 0 else 1):
-        a = x.trees[c.b if side else c.a]
+        a = scene.trees[c.b if side else c.a]
         own = 6 * left[0] + 3 * side + left[1]
         for other in range(2 if c.b >= 0 else 1):
-            b = x.trees[c.b if other else c.a]
+            b = scene.trees[c.b if other else c.a]
             to = 6 * right[0] + 3 * other + right[1]
-            at = x.block[a.node, b.node]
+            at = scene.block[a.node, b.node]
             for r in range(a.nv):
                 for k in range(b.nv):
-                    x.factor[at + b.nv * r + k] += weight * x.J[own, r] * x.J[to, k]
+                    scene.factor[at + b.nv * r + k] += weight * scene.J[own, r] * scene.J[to, k]
 
 
 @inlined
-def _times_mass(x: SparseView, island: Any, v: Floats, out: Floats) -> None:
+def _times_mass(scene: SparseView, island: Any, v: Floats, out: Floats) -> None:
     """out = M v of the island's trees."""
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for i in range(tree.nv):
             total = 0.0
             for j in range(tree.nv):
-                total += x.masses[tree.mass_at + tree.nv * i + j] * v[tree.first + j]
+                total += scene.masses[tree.mass_at + tree.nv * i + j] * v[tree.first + j]
             out[tree.first + i] = total
 
 
 @kernel
-def _direct(x: SparseView, island: Any) -> None:
+def _direct(scene: SparseView, island: Any) -> None:
     """Newton's step -(M + J^T W J)^-1 M off."""
-    _times_mass(x, island, x.off, x.step)
-    substitute(x, island, x.step)
+    _times_mass(scene, island, scene.off, scene.step)
+    substitute(scene, island, scene.step)
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            x.step[j] = -x.step[j]
-            x.start[j] = x.v[j]
+            scene.step[j] = -scene.step[j]
+            scene.start[j] = scene.v[j]
 
 
 @inlined
-def _slope(x: SparseView, island: Any) -> float:
+def _slope(scene: SparseView, island: Any) -> float:
     """step^T M off: the slope of what is minimised, where the slip is held."""
     total = 0.0
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for i in range(tree.nv):
             row = tree.mass_at + tree.nv * i
             for j in range(tree.nv):
-                total += x.step[tree.first + i] * x.masses[row + j] * x.off[tree.first + j]
+                total += (
+                    scene.step[tree.first + i] * scene.masses[row + j] * scene.off[tree.first + j]
+                )
     return total
 
 
 @inlined
-def _go(x: SparseView, island: Any, part: float) -> None:
+def _go(scene: SparseView, island: Any, part: float) -> None:
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            x.v[j] = x.start[j] + part * x.step[j]
+            scene.v[j] = scene.start[j] + part * scene.step[j]
 
 
 @kernel
-def _search(x: SparseView, island: Any, cone: int, polygon: Records, penalty: float) -> float:
+def _search(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: float) -> float:
     """Go along Newton's step until the slope has fallen enough; returns the miss there [m/s]."""
-    first = _slope(x, island)
+    first = _slope(scene, island)
     low, low_slope = 0.0, first
     high, high_slope = 0.0, 0.0
     part = 1.0
     off = math.inf
     for _ in range(LINE):
-        _go(x, island, part)
-        off = _miss(x, island, cone, polygon, penalty)
-        slope = _slope(x, island)
+        _go(scene, island, part)
+        off = _miss(scene, island, cone, polygon, penalty)
+        slope = _slope(scene, island)
         if abs(slope) <= 0.5 * abs(first) or (part == 1.0 and slope <= 0.0):
             break
         if slope > 0.0:

@@ -17,13 +17,13 @@ EPSILON = 2.0**-55  # a quarter of the relative rounding error of a double: some
 
 
 @inlined
-def is_good(x: SparseView, island: Any, residual: float) -> bool:
+def is_good(scene: SparseView, island: Any, residual: float) -> bool:
     """Whether the impulses `p` are certified, or as near to that as rounding lets any be."""
-    return residual <= CERTIFIED_RESIDUAL or is_rounding(x, island, residual)
+    return residual <= CERTIFIED_RESIDUAL or is_rounding(scene, island, residual)
 
 
 @kernel
-def is_rounding(x: SparseView, island: Any, residual: float) -> bool:
+def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
     """Whether that much of the velocities that the impulses `p` give may be rounding.
 
     residual: of `p`; writes `off`
@@ -31,37 +31,37 @@ def is_rounding(x: SparseView, island: Any, residual: float) -> bool:
     if not residual <= SUSPECT:
         return False
     for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = x.trees[x.trees_of[k]]
+        tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            x.off[j] = 0.0
+            scene.off[j] = 0.0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        for r in range(x.constraints[i].rows):
-            _add_sizes(x, i, r, abs(x.p[i, r]))
+        i = scene.members[k]
+        for r in range(scene.constraints[i].rows):
+            _add_sizes(scene, i, r, abs(scene.p[i, r]))
     most = 0.0
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
-        for r in range(x.constraints[i].rows):
-            most = max(most, _size(x, i, r))
+        i = scene.members[k]
+        for r in range(scene.constraints[i].rows):
+            most = max(most, _size(scene, i, r))
     return bool(residual * island.scale <= EPSILON * most)
 
 
 @inlined
-def _add_sizes(x: SparseView, i: int, r: int, impulse: float) -> None:
+def _add_sizes(scene: SparseView, i: int, r: int, impulse: float) -> None:
     """off += |Z^T| of row r of constraint i times an impulse."""
-    c = x.constraints[i]
+    c = scene.constraints[i]
     for side in range(2 if c.b >= 0 else 1):
-        tree = x.trees[c.b if side else c.a]
+        tree = scene.trees[c.b if side else c.a]
         for k in range(tree.nv):
-            x.off[tree.first + k] += impulse * abs(x.Z[6 * i + 3 * side + r, k])
+            scene.off[tree.first + k] += impulse * abs(scene.Z[6 * i + 3 * side + r, k])
 
 
 @inlined
-def _size(x: SparseView, i: int, r: int) -> float:
+def _size(scene: SparseView, i: int, r: int) -> float:
     """|J| off of row r of constraint i [m/s]."""
-    c, size = x.constraints[i], 0.0
+    c, size = scene.constraints[i], 0.0
     for side in range(2 if c.b >= 0 else 1):
-        tree = x.trees[c.b if side else c.a]
+        tree = scene.trees[c.b if side else c.a]
         for k in range(tree.nv):
-            size += abs(x.J[6 * i + 3 * side + r, k]) * x.off[tree.first + k]
+            size += abs(scene.J[6 * i + 3 * side + r, k]) * scene.off[tree.first + k]
     return size

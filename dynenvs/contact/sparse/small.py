@@ -27,98 +27,100 @@ def solve_small(w: WorldView, number: int, rungs: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 
     rungs: QUICK, INSIDE or ALL of the dense ladder's
-    `x.p` and the island's residual are then of that answer; else they stay.
+    `scene.p` and the island's residual are then of that answer; else they stay.
     """
-    x = w.islands
-    island, polygon, cone = x.islands[number], polygon_of(w), w.status[0].cone
+    scene = w.scene
+    island, polygon, cone = scene.islands[number], polygon_of(w), w.status[0].cone
     if island.count > w.blocks.shape[0]:
         return NOT_DONE
-    rows = _list_blocks(x, island, w)
+    rows = _list_blocks(scene, island, w)
     if rows > w.G.shape[0]:
         return NOT_DONE
-    _fill(x, island, w)
+    _fill(scene, island, w)
     n, scale = island.count, island.scale
-    if has_reserves(x, island):
+    if has_reserves(scene, island):
         done = solve_with_reserves(w, n, rows, cone, scale)
     else:
         done = solve_rows(w, n, rows, cone, rungs, 0, scale)
     if rungs == QUICK and done != CERTIFIED:
         return NOT_DONE
-    _exchange(x, island, w)
-    residual = update_velocities(x, island, cone, polygon, w.blocks)
+    _exchange(scene, island, w)
+    residual = update_velocities(scene, island, cone, polygon, w.blocks)
     if residual < island.residual:
         island.residual = residual
         return DONE
-    _take_back(x, island)
-    update_velocities(x, island, cone, polygon, w.blocks)
+    _take_back(scene, island)
+    update_velocities(scene, island, cone, polygon, w.blocks)
     return NOT_DONE
 
 
 @inlined
-def _exchange(x: SparseView, island: Any, w: WorkView) -> None:
+def _exchange(scene: SparseView, island: Any, w: WorkView) -> None:
     """Impulses of the rows into `p`; what stood there is kept in `best`."""
     for k in range(island.count):
-        i = x.members[island.first + k]
+        i = scene.members[island.first + k]
         for r in range(3):
-            x.best[i, r] = x.p[i, r]
-            x.p[i, r] = w.impulse_row[w.blocks[k].row + r] if r < x.constraints[i].rows else 0.0
+            scene.best[i, r] = scene.p[i, r]
+            scene.p[i, r] = (
+                w.impulse_row[w.blocks[k].row + r] if r < scene.constraints[i].rows else 0.0
+            )
 
 
 @inlined
-def _take_back(x: SparseView, island: Any) -> None:
+def _take_back(scene: SparseView, island: Any) -> None:
     for k in range(island.first, island.first + island.count):
-        i = x.members[k]
+        i = scene.members[k]
         for r in range(3):
-            x.p[i, r] = x.best[i, r]
+            scene.p[i, r] = scene.best[i, r]
 
 
 @inlined
-def _list_blocks(x: SparseView, island: Any, w: WorkView) -> int:
+def _list_blocks(scene: SparseView, island: Any, w: WorkView) -> int:
     """The island's constraints as blocks; returns the number of their rows."""
     r = 0
     for k in range(island.count):
-        i = x.members[island.first + k]
-        c, block = x.constraints[i], w.blocks[k]
+        i = scene.members[island.first + k]
+        c, block = scene.constraints[i], w.blocks[k]
         block.row, block.tangents, block.friction = r, c.rows - 1, c.friction
-        block.reserve, block.corners = x.constraints[i].reserve, 0
-        block.mode = STICK if x.p[i, 0] > 0.0 else OPEN
+        block.reserve, block.corners = scene.constraints[i].reserve, 0
+        block.mode = STICK if scene.p[i, 0] > 0.0 else OPEN
         r += c.rows
     return r
 
 
 @inlined
-def has_reserves(x: SparseView, island: Any) -> bool:
+def has_reserves(scene: SparseView, island: Any) -> bool:
     """Whether friction is bounded by more than the unknown impulses (Poisson's law of impact)."""
     for k in range(island.first, island.first + island.count):
-        if x.constraints[x.members[k]].reserve > 0.0:
+        if scene.constraints[scene.members[k]].reserve > 0.0:
             return True
     return False
 
 
 @inlined
-def _fill(x: SparseView, island: Any, w: WorkView) -> None:
+def _fill(scene: SparseView, island: Any, w: WorkView) -> None:
     """The island's Delassus matrix J Z^T, and the predicted velocities of its rows."""
     for k in range(island.count):
-        i = x.members[island.first + k]
-        for a in range(x.constraints[i].rows):
+        i = scene.members[island.first + k]
+        for a in range(scene.constraints[i].rows):
             row = w.blocks[k].row + a
-            w.bias_row[row] = predicted_velocity(x, i, a)
+            w.bias_row[row] = predicted_velocity(scene, i, a)
             for other in range(island.count):
-                j = x.members[island.first + other]
-                for b in range(x.constraints[j].rows):
-                    w.G[row, w.blocks[other].row + b] = _coupling(x, i, a, j, b)
+                j = scene.members[island.first + other]
+                for b in range(scene.constraints[j].rows):
+                    w.G[row, w.blocks[other].row + b] = _coupling(scene, i, a, j, b)
 
 
 @inlined
-def _coupling(x: SparseView, i: int, a: int, j: int, b: int) -> float:
+def _coupling(scene: SparseView, i: int, a: int, j: int, b: int) -> float:
     """Velocity of row a of constraint i for a unit of impulse along row b of constraint j."""
     total = 0.0
     for side in range(2):
-        own = x.constraints[i].b if side else x.constraints[i].a
+        own = scene.constraints[i].b if side else scene.constraints[i].a
         for other_side in range(2):
-            other = x.constraints[j].b if other_side else x.constraints[j].a
+            other = scene.constraints[j].b if other_side else scene.constraints[j].a
             if own >= 0 and own == other:
-                for k in range(x.trees[own].nv):
-                    left = x.J[6 * i + 3 * side + a, k]
-                    total += left * x.Z[6 * j + 3 * other_side + b, k]
+                for k in range(scene.trees[own].nv):
+                    left = scene.J[6 * i + 3 * side + a, k]
+                    total += left * scene.Z[6 * j + 3 * other_side + b, k]
     return total

@@ -31,22 +31,22 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
 
     dt: length of the step, or 0 in an impact, in which no gap closes
     """
-    x = w.islands
-    list_trees(w.dofs, x)
+    scene = w.scene
+    list_trees(w.dofs, scene)
     for k in range(w.header[0].nv):
-        x.free[k] = w.v_free[x.coordinates[k]]
-    read_masses(w.dofs, w.L, x)
-    n = pose_problem(w, x, count, dt)
-    weigh(w.dofs, w.L, x, n)
+        scene.free[k] = w.v_free[scene.coordinates[k]]
+    read_masses(w.dofs, w.L, scene)
+    n = pose_problem(w, scene, count, dt)
+    weigh(w.dofs, w.L, scene, n)
     if w.header[0].ndry:
-        n = pose_dry(w, x, n, dt)
+        n = pose_dry(w, scene, n, dt)
     if w.header[0].moments:
-        pose_moments(w, x, count, n)
-    islands = find_islands(x, n)
-    x.islands[islands].count = 0
+        pose_moments(w, scene, count, n)
+    islands = find_islands(scene, n)
+    scene.islands[islands].count = 0
     for k in range(islands):
-        x.islands[k].moments = has_moments(x, x.islands[k])
-        x.islands[k].dry = has_dry(x, x.islands[k])
+        scene.islands[k].moments = has_moments(scene, scene.islands[k])
+        scene.islands[k].dry = has_dry(scene, scene.islands[k])
     return int(n)
 
 
@@ -56,8 +56,9 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
 
     `w.answer` tells the worst residual and all factorisations.  Returns the worst status.
     """
+    # The problem, sorted into islands
     n = pose_islands(w, count, dt)
-    x = w.islands
+    scene = w.scene
     if n < 0:  # it could not be compiled
         return FAILED
     for k in range(w.header[0].nv):
@@ -65,50 +66,52 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
     cone, polygon = w.status[0].cone, polygon_of(w)
     floor, answer, status = least_speed(w.header, dt), w.answer[0], CERTIFIED
     worst, newtons = 0.0, 0  # not yet into the answer: the dense solvers write there
+    # Each island by itself; the velocities of its trees
     k = 0
-    while x.islands[k].count > 0:
-        island = x.islands[k]
-        island.scale, island.newtons = velocity_scale(x, island, floor), 0
-        island.residual = update_velocities(x, island, cone, polygon, w.blocks)
+    while scene.islands[k].count > 0:
+        island = scene.islands[k]
+        island.scale, island.newtons = velocity_scale(scene, island, floor), 0
+        island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
         climbed = climb(w, k)
         status = max(status, climbed) if climbed >= 0 else FAILED
         newtons += island.newtons
         worst = max(worst, island.residual)
         for t in range(island.first_tree, island.first_tree + island.trees):
-            tree = x.trees[x.trees_of[t]]
+            tree = scene.trees[scene.trees_of[t]]
             for j in range(tree.first, tree.first + tree.nv):
-                w.v_new[x.coordinates[j]] = x.v[j]
+                w.v_new[scene.coordinates[j]] = scene.v[j]
         k += 1
+    # What is remembered for the next step
     for i in range(count, n):
-        x.constraints[i].pressed = 1 if x.p[i, 0] > 0.0 else 0
+        scene.constraints[i].pressed = 1 if scene.p[i, 0] > 0.0 else 0
     if w.header[0].nlimited:
-        _remember_stops(w, x, count, n)
+        _remember_stops(w, scene, count, n)
     if w.header[0].ndry:
-        remember_dry(w, x, count, n)
-    _remember(w, x, count)
+        remember_dry(w, scene, count, n)
+    _remember(w, scene, count)
     if w.header[0].moments:
-        _remember_moments(w, x, count)
+        _remember_moments(w, scene, count)
     answer.residual, answer.sweeps, answer.pivots = worst, newtons, 0
     answer.rows, answer.sparse, w.status[0].part = n, 1, dt
     return int(status)
 
 
 @inlined
-def _remember_stops(w: StateView, x: SparseView, count: int, n: int) -> None:
+def _remember_stops(w: StateView, scene: SparseView, count: int, n: int) -> None:
     """Keep what joint stops gave each coordinate: those constraints that follow the contacts."""
     stops = w.stops
     for j in range(w.header[0].nv):
         stops[j] = 0.0
     for i in range(count, n):
-        c = x.constraints[i]
+        c = scene.constraints[i]
         if c.contact == LIMIT:
             dof = w.dofs[c.coordinate]
             for k in range(3 if dof.limited == SWING else 1):
-                stops[c.coordinate + k] = x.J[6 * i, dof.place + k] * x.p[i, 0]
+                stops[c.coordinate + k] = scene.J[6 * i, dof.place + k] * scene.p[i, 0]
 
 
 @inlined
-def _remember_moments(w: WorldView, x: SparseView, count: int) -> None:
+def _remember_moments(w: WorldView, scene: SparseView, count: int) -> None:
     """Keep moments by feature, as `_remember` keeps impulses and after it."""
     moments, planar = w.moments, w.header[0].directions == 2
     for k in range(w.status[0].touched):
@@ -116,14 +119,14 @@ def _remember_moments(w: WorldView, x: SparseView, count: int) -> None:
             moments[w.touched[k], r] = 0.0
     for i in range(count):
         contact = w.contacts[i]
-        keep_moments(x, i, contact, planar, moments[contact.candidate])
+        keep_moments(scene, i, contact, planar, moments[contact.candidate])
 
 
 @inlined
-def _remember(w: WorldView, x: SparseView, count: int) -> None:
+def _remember(w: WorldView, scene: SparseView, count: int) -> None:
     """Keep impulses by candidate; those that were not in reach forget theirs."""
     forget(w)
     w.status[0].contacts = 0
     for i in range(count):
-        p = x.p[i]
-        remember_contact(w, w.contacts[i], p[0], p[1], p[2], x.constraints[i].slip)
+        p = scene.p[i]
+        remember_contact(w, w.contacts[i], p[0], p[1], p[2], scene.constraints[i].slip)

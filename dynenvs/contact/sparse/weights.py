@@ -13,70 +13,70 @@ from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel
-def weigh(dofs: Records, L: Floats, x: SparseView, n: int) -> None:
-    """Z = J M^-1 of n constraints, and each one's own G = J M^-1 J^T."""
-    for i in range(n):
-        _weigh_one(dofs, L, x, i)
+def weigh(dofs: Records, L: Floats, scene: SparseView, count: int) -> None:
+    """Z = J M^-1 of `count` constraints, and each one's own G = J M^-1 J^T."""
+    for i in range(count):
+        _weigh_one(dofs, L, scene, i)
 
 
 @inlined
-def _weigh_one(dofs: Records, L: Floats, x: SparseView, i: int) -> None:
-    weigh_rows(dofs, L, x, i)
-    if not x.G[i, 0] > 0.0:
-        _leave_out(x, i)
+def _weigh_one(dofs: Records, L: Floats, scene: SparseView, i: int) -> None:
+    weigh_rows(dofs, L, scene, i)
+    if not scene.G[i, 0] > 0.0:
+        _leave_out(scene, i)
 
 
 @kernel
-def align_with_slip(dofs: Records, L: Floats, contacts: Records, x: SparseView, i: int) -> None:
+def align_with_slip(dofs: Records, L: Floats, contacts: Records, scene: SparseView, i: int) -> None:
     """Turn the tangents of contact i, alone, along its slip now (at `free`)."""
-    if x.constraints[i].rows < 3:
+    if scene.constraints[i].rows < 3:
         return
-    a, b = predicted_velocity(x, i, 1), predicted_velocity(x, i, 2)
+    a, b = predicted_velocity(scene, i, 1), predicted_velocity(scene, i, 2)
     speed = math.sqrt(a * a + b * b)
     if speed > SLIP:
-        turn_rows(contacts[i], x, i, a / speed, b / speed)
-        _weigh_one(dofs, L, x, i)
+        turn_rows(contacts[i], scene, i, a / speed, b / speed)
+        _weigh_one(dofs, L, scene, i)
 
 
 @kernel
-def weigh_rows(dofs: Records, L: Floats, x: SparseView, i: int) -> None:
+def weigh_rows(dofs: Records, L: Floats, scene: SparseView, i: int) -> None:
     """Z and G of constraint i."""
-    c = x.constraints[i]
+    c = scene.constraints[i]
     c.row, c.tangents, c.reserve = 3 * i, c.rows - 1, 0.0
     for k in range(9):
-        x.G[i, k] = 0.0
+        scene.G[i, k] = 0.0
     for side in range(2 if c.b >= 0 else 1):
-        tree = x.trees[c.b if side else c.a]
+        tree = scene.trees[c.b if side else c.a]
         row = 6 * i + 3 * side
         for r in range(c.rows):
-            _divide(dofs, L, x, tree, row + r)
+            _divide(dofs, L, scene, tree, row + r)
         for a in range(c.rows):
             for b in range(c.rows):
                 for k in range(tree.nv):
-                    x.G[i, 3 * a + b] += x.J[row + a, k] * x.Z[row + b, k]
-    c.g = (x.G[i, 0] + x.G[i, 4] + x.G[i, 8]) / c.rows
+                    scene.G[i, 3 * a + b] += scene.J[row + a, k] * scene.Z[row + b, k]
+    c.g = (scene.G[i, 0] + scene.G[i, 4] + scene.G[i, 8]) / c.rows
 
 
 @inlined
-def _leave_out(x: SparseView, i: int) -> None:
+def _leave_out(scene: SparseView, i: int) -> None:
     """A contact that no coordinate can part (a cart's on a rail) carries nothing, nor friction.
 
     Any normal impulse would do; none is the answer of the dense solvers, too.
     """
-    c = x.constraints[i]
+    c = scene.constraints[i]
     c.rows, c.tangents, c.g, c.speed = 1, 0, 1.0, 0.0
     for k in range(9):
-        x.G[i, k] = 0.0
+        scene.G[i, k] = 0.0
     for r in range(3):
-        x.p[i, r] = 0.0
+        scene.p[i, r] = 0.0
 
 
 @inlined
-def _divide(dofs: Records, L: Floats, x: SparseView, tree: Any, row: int) -> None:
+def _divide(dofs: Records, L: Floats, scene: SparseView, tree: Any, row: int) -> None:
     """One row of Z: the tree's factors L^T D L solved for the same row of J."""
-    Z, order = x.Z, x.coordinates
+    Z, order = scene.Z, scene.coordinates
     for k in range(tree.nv):
-        Z[row, k] = x.J[row, k]
+        Z[row, k] = scene.J[row, k]
     for k in range(tree.nv - 1, -1, -1):  # L^-T: tips to base
         i = order[tree.first + k]
         value = Z[row, k]

@@ -43,10 +43,12 @@ SIGHT = 0.05
 def capsule_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
     """All slots, see above; they come discarded."""
     radius, half = pair.size_a[0], pair.size_a[1]
+    # Both ends, as balls
     p, u = into(b, point(a.center)), back(b.R, column(a.R, 2))
     for k in range(2):
         end = along(p, (2.0 * k - 1.0) * half, u)
         ball_blocks(pair, b, heights, spots, first + 4 * k, end, radius)
+    # Which blocks can be below it
     wide, deep = half * abs(u[0]) + radius + SIGHT, half * abs(u[1]) + radius + SIGHT
     left, front = block_at(pair, p[0] - wide, p[1] - deep)
     right, rear = block_at(pair, p[0] + wide, p[1] + deep)
@@ -55,6 +57,7 @@ def capsule_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, f
     capsule = p, u, half, radius
     for i in range(left, right + 1):
         for j in range(front, rear + 1):
+            # A block's height beside those of its neighbours: what is lower than the capsule is far
             h = block_height(pair, heights, i, j)
             beside, behind = (
                 block_height(pair, heights, i - 1, j),
@@ -63,6 +66,7 @@ def capsule_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, f
             across = block_height(pair, heights, i - 1, j - 1)
             if max(max(h, beside), max(behind, across)) < lowest:
                 continue
+            # Its edges along y and x, then the corner of four blocks
             corner = (pair.dx * (i - 0.5 * pair.nx), pair.dy * (j - 0.5 * pair.ny))
             if i > left and h != beside:
                 rim = (corner[0], corner[1] + 0.5 * pair.dy, max(h, beside))

@@ -45,13 +45,13 @@ def _curvature(t: float) -> Weights:
 
 
 @inlined
-def _cell(x: float, n: int) -> tuple[int, float, float]:
+def _cell(x: float, count: int) -> tuple[int, float, float]:
     """(cell, place in it from 0 to 1, 1 inside or 0 beyond the border) of a grid coordinate."""
     if x <= 0.0:
         return 0, 0.0, 0.0
-    if x >= n - 1.0:
-        return n - 2, 1.0, 0.0
-    i = min(int(x), n - 2)
+    if x >= count - 1.0:
+        return count - 2, 1.0, 0.0
+    i = min(int(x), count - 2)
     return i, x - i, 1.0
 
 

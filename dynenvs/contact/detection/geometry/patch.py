@@ -74,11 +74,13 @@ def patch(
         origin: of all coordinates.
         room: for the patch.
     """
+    # Of a polyhedron: the face that looks most along n
     if kind in (BOX, CONVEX, BLOCK_FIELD):
         scale = point(shape.half) if kind != CONVEX else (1.0, 1.0, 1.0)
         own = placed(open_polyhedron(hulls, at), shape, scale, origin, room)
         single, outermost = _single_corner(own, n)
         return Patch(own, facing(own, n), single, outermost, 0.0, 0.0, origin, 0.0, 0.0)
+    # Of round things: the corners of what looks along n, and how it bends there
     center, corners = minus(point(shape.center), origin), room[: 3 * RIM]
     axis = column(shape.R, 2)
     rises = dot(axis, n)
@@ -94,6 +96,7 @@ def patch(
     elif kind in (CYLINDER, CONE_GEOM):
         radius, half = shape.half[0], shape.half[1]
         radial, across = _radial(shape, n, rises, toward)
+        # A disk at one end, a line of its side, or the line from the apex to the rim
         if rises < -STEEP or (rises > STEEP and kind == CYLINDER):
             count, single = RIM, across > EVEN
             up = 1.0 if rises > 0.0 else -1.0
