@@ -23,10 +23,10 @@ from numba.extending import intrinsic
 
 from dynenvs.jit import compiling
 from dynenvs.jit.ahead import jobs_from_parent
-from dynenvs.jit.cache import help_another
 from dynenvs.jit.compiling import Job, compile_jobs, wait_for_helper
 from dynenvs.jit.interrupts import uninterrupted
 from dynenvs.jit.plain import OPTIONS, is_plain, plain_helper, plain_kernel, plain_merged
+from dynenvs.jit.turns import help_another
 
 F = TypeVar("F", bound=Callable[..., Any])
 Calls = Sequence[tuple[Any, Sequence[Any]]]  # kernels that Python will call, with their arguments
