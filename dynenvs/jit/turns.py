@@ -1,7 +1,7 @@
 """Nothing is compiled by two processes of a machine at a time.
 
 Who compiles holds a lock, which the system takes back however the process ends, and gives signs of
-life.  Where there are no locks to be had, or where who holds one stands still (Ctrl-Z), a
+life.  Where there are no locks to be had, or who holds one stands still (Ctrl-Z), a
 process goes on by itself: the same is then compiled twice, and nobody waits for ever.
 """
 
@@ -26,7 +26,7 @@ BEAT = 1.0  # between signs of life [s]
 _LOOK = 0.5  # between looks whether another process has compiled what is needed here [s]
 
 _helps: list[bool] = []  # not empty in a process that helps another one, which holds the lock
-_stuck: set[str] = set()  # turns that this process waits for no more
+_stuck: set[str] = set()  # processes that stand still: they are waited for no more
 
 
 def help_another() -> None:
@@ -62,7 +62,7 @@ def compiles_elsewhere(what: str) -> bool:
     taken = None if lock is None else _acquire(lock, 0.0)
     if taken:
         lock.release()
-    return taken is False
+    return taken is False and _who(_read(_signs(what))) not in _stuck
 
 
 def _wait(what: str, lock: Any, is_done: Callable[[], bool]) -> bool:
@@ -73,17 +73,22 @@ def _wait(what: str, lock: Any, is_done: Callable[[], bool]) -> bool:
         if taken is not False:
             return bool(taken)
         sign = _read(_signs(what))
+        if _who(sign) in _stuck:
+            return False
         if sign != last:
             last, since = sign, time.monotonic()
         elif time.monotonic() - since > PATIENCE:
-            _stuck.add(what)
-            who = sign.partition("\n")[0] or "the process"
+            _stuck.add(_who(sign))
             say(
-                f"{who} has its turn to compile for {cache_root()} and has stood still for "
-                f"{PATIENCE:.0f} s: this process compiles by itself"
+                f"{_who(sign)} compiles for {cache_root()} and has stood still for "
+                f"{PATIENCE:.0f} s: this one compiles by itself"
             )
-            return False
     return False
+
+
+def _who(sign: str) -> str:
+    """Which process gave the sign of life."""
+    return sign.partition("\n")[0] or "another process"
 
 
 @contextmanager
@@ -132,7 +137,7 @@ def _acquire(lock: Any, timeout: float = _LOOK) -> bool | None:
 
 def _lock_of(what: str) -> Any:
     """The lock of a turn; None where there is nothing to wait for."""
-    return None if _helps or what in _stuck or not is_writable() else _lock(what)
+    return None if _helps or not is_writable() else _lock(what)
 
 
 @cache
