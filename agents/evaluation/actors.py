@@ -11,6 +11,7 @@ import numpy as np
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
+from dynenvs.agents.files import warn_of_code
 from dynenvs.agents.names import did_you_mean
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
@@ -25,7 +26,8 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
 
     Args:
         what: "expert", "random", "standing", the name of a policy that ships with the package
-            (`shipped`), or a stable-baselines3 zip.
+            (`shipped`), or a stable-baselines3 zip: that unpickles parts of it, and so runs
+            whatever code stands there.
         env: where it will act.
         env_id: the environment's id.
 
@@ -48,6 +50,8 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
             f"unknown agent {what!r}; choose from: {', '.join(known)}, or a zip file"
             f"{did_you_mean(what, known)}"
         )
+    if path.parent != SHIPPED:
+        warn_of_code(path)
     from dynenvs.agents.policy_file import load_model
 
     model: Any = load_model(path, env_id, task=env.task)
