@@ -20,6 +20,8 @@ try:
 except ImportError:  # Windows: whoever runs two at once must name them differently
     fcntl = None  # type: ignore[assignment]
 
+SHIPPED = Path(__file__).parent / "policies"  # with the package
+
 
 def open_locked(path: Path) -> FileIO:
     """A file to read and write, unbuffered, made if there is none; nobody else has it open so.
@@ -90,7 +92,13 @@ def write_json(path: Path, content: Any) -> None:
 
 @cache
 def warn_of_code(path: Path) -> None:
-    """Say once of a policy's file that opening it may do anything, before it is opened."""
+    """Say once of a policy's file, unless it ships, that opening it may do anything; before it is.
+
+    Args:
+        path: a zip of stable-baselines3.
+    """
+    if path.parent == SHIPPED:
+        return
     print(
         f"dynenvs: stable-baselines3 unpickles parts of {str(path)!r}, and so runs whatever code "
         "stands there: open only what you trust",

@@ -15,7 +15,6 @@ from dynenvs.agents.evaluation.actors import actor, shipped_file
 from dynenvs.agents.files import warn_of_code
 
 PENDULUM = "dynenvs/DoublePendulum-v0"
-NOWHERE: Any = SimpleNamespace(task=None)
 
 
 @pytest.fixture(autouse=True)
@@ -66,22 +65,26 @@ def test_a_policy_that_travels_is_told_of(
 def test_who_opens_a_policy_is_told_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Once a file, and of none that ships with the package."""
+    """Once a file, before anything of it is loaded; and of none that ships with the package."""
     pytest.importorskip("stable_baselines3")
     from dynenvs.agents import policy_file
 
+    told: list[str] = []
+    space = SimpleNamespace(shape=(1,))
+    spaces = SimpleNamespace(observation_space=space, action_space=space)
+
+    def load(*_: Any, **__: Any) -> Any:
+        told.append(capsys.readouterr().err)
+        return spaces
+
+    monkeypatch.setattr(policy_file, "read_note", lambda _: {"algorithm": "ppo"})
+    monkeypatch.setattr(policy_file, "algorithm_class", lambda _: SimpleNamespace(load=load))
     file = tmp_path / "best.zip"
     file.write_bytes(b"a policy")
-    told: list[str] = []
-
-    def load(*_: Any, **__: Any) -> str:
-        told.append(capsys.readouterr().err)
-        return "a policy"
-
-    monkeypatch.setattr(policy_file, "load_model", load)
     assert shipped_file(PENDULUM, "ppo").is_file()
+    env: Any = SimpleNamespace(task=spaces)
     for what in ("ppo", str(file), str(file)):
-        assert actor(what, NOWHERE, PENDULUM) is not None
+        assert actor(what, env, PENDULUM) is spaces
     assert [text.count("open only what you trust") for text in told] == [0, 1, 0]
     assert str(file) in told[1]
     assert told[1].count("\n") == 1

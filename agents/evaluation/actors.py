@@ -11,13 +11,12 @@ import numpy as np
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
-from dynenvs.agents.files import warn_of_code
+from dynenvs.agents.files import SHIPPED
 from dynenvs.agents.names import did_you_mean
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
 
-SHIPPED = Path(__file__).parents[1] / "policies"
 NAMES = ("expert", "random", "standing")
 
 
@@ -50,8 +49,6 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
             f"unknown agent {what!r}; choose from: {', '.join(known)}, or a zip file"
             f"{did_you_mean(what, known)}"
         )
-    if path.parent != SHIPPED:
-        warn_of_code(path)
     from dynenvs.agents.policy_file import load_model
 
     model: Any = load_model(path, env_id, task=env.task)

@@ -16,7 +16,6 @@ from dynenvs.agents.evaluation.evaluate import Evaluation, torque_change
 from dynenvs.agents.evaluation.film import Film
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.experts.common.controller import Action, Policy
-from dynenvs.agents.files import warn_of_code
 from dynenvs.agents.names import short_name
 from dynenvs.envs.checks import whole
 from dynenvs.envs.mujoco.single import MujocoEnv
@@ -66,7 +65,6 @@ def policy_for(agent: str, env: MujocoEnv | MujocoVectorEnv, env_id: str, seeds:
             f"{short_name(env_id)} has no agent {agent!r}; choose from: random, or a zip file of "
             "stable-baselines3"
         )
-    warn_of_code(path)
     from dynenvs.agents.policy_file import load_model
 
     model: Any = load_model(path, env_id, task=env.task)
