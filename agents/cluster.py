@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 import dynenvs
+from dynenvs.agents.files import warn_of_code
 from dynenvs.files import written_whole
 
 LOCAL = "local"  # as an address: a cluster of this machine's processors, for this command alone
@@ -41,20 +42,28 @@ class File(NamedTuple):
     content: bytes
 
     def unpacked(self) -> Path:
-        """The file on this machine, written once."""
-        digest = hashlib.sha256(self.content).hexdigest()[:16]
-        path = Path(tempfile.gettempdir()) / f"dynenvs-{os.getuid()}-{digest}" / self.name
-        if not path.is_file():
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+        """The file on this machine, with what was sent in it, in a folder of this process."""
+        folder = Path(_folder().name, hashlib.sha256(self.content).hexdigest())
+        path = folder / Path(self.name).name
+        if not (path.is_file() and path.read_bytes() == self.content):
             with written_whole(path) as draft:
                 draft.write_bytes(self.content)
         return path
 
 
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Of this process: nobody knows its name before, nobody else may enter; it goes at the end."""
+    return tempfile.TemporaryDirectory(prefix="dynenvs-")
+
+
 def carried(agent: str) -> str | File:
-    """An agent's name, or its file with what is in it."""
+    """An agent's name, or its file with what is in it; where that is opened, its code runs."""
     path = Path(agent)
-    return File(path.name, path.read_bytes()) if path.is_file() else agent
+    if not path.is_file():
+        return agent
+    warn_of_code(path)
+    return File(path.name, path.read_bytes())
 
 
 def arrived(agent: str | File) -> str:

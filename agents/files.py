@@ -1,4 +1,4 @@
-"""Files that only one process writes, JSON, and what is asked of a place before work begins."""
+"""Files that only one process writes, JSON, what is asked or said of a file before work begins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import errno
 import json
 import os
 import shutil
+import sys
 import tempfile
+from functools import cache
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ try:
     import fcntl
 except ImportError:  # Windows: whoever runs two at once must name them differently
     fcntl = None  # type: ignore[assignment]
+
+SHIPPED = Path(__file__).parent / "policies"  # with the package
 
 
 def open_locked(path: Path) -> FileIO:
@@ -84,3 +88,20 @@ def write_json(path: Path, content: Any) -> None:
     """Write `content` as JSON, whole or not at all."""
     with written_whole(path) as draft:
         draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+@cache
+def warn_of_code(path: Path) -> None:
+    """Say once of a policy's file, unless it ships, that opening it may do anything; before it is.
+
+    Args:
+        path: a zip of stable-baselines3.
+    """
+    if path.parent == SHIPPED:
+        return
+    print(
+        f"dynenvs: stable-baselines3 unpickles parts of {str(path)!r}, and so runs whatever code "
+        "stands there: open only what you trust",
+        file=sys.stderr,
+        flush=True,
+    )

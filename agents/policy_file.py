@@ -22,6 +22,7 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
+from dynenvs.agents.files import warn_of_code
 from dynenvs.files import written_whole
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def read_note(path: Path) -> dict[str, Any]:
 def load_model(
     path: Path, env_id: str, *, task: Task | MujocoTask | None = None, **options: Any
 ) -> BaseAlgorithm:
-    """The model of a zip; loading runs code that the zip names: trust where it came from.
+    """The model of a zip; loading runs code that the zip names, which is said of a foreign one.
 
     Args:
         path: the zip.
@@ -140,6 +141,7 @@ def load_model(
     if made_for != env_id:
         raise ValueError(f"{str(path)!r} is a policy for {made_for}, not for {env_id}")
     options.setdefault("device", "cpu")
+    warn_of_code(path)
     try:
         model: Any = algorithm_class(note["algorithm"]).load(path, **options)
     except Exception as error:  # whatever the pickled code of a broken or foreign zip may raise

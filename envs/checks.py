@@ -158,3 +158,17 @@ def known_arguments(given: Collection[str], names: Collection[str], function: st
 def got(value: Any) -> str:
     """The end of a refusal."""
     return f", got {value!r}"
+
+
+def check_records(value: Any, records: NDArray[Any], name: str, whose: str) -> None:
+    """Make sure that `value` can take the place of `records`.
+
+    Raises:
+        ValueError: no array, or of another dtype or shape.
+    """
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"{name} must be an array of records {whose}, got {type(value).__name__}")
+    if value.dtype != records.dtype:
+        raise ValueError(f"{name} must have the dtype {whose}; the model or its options differ")
+    if value.shape != records.shape:
+        raise ValueError(f"{name} must have shape {records.shape} {whose}, got {value.shape}")

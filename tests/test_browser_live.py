@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from dynenvs.agents.evaluation.episode import make
 from dynenvs.agents.evaluation.evaluate import reference_controller
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.viewer.encoding import decode, unpack
-from dynenvs.viewer.live import serve
+from dynenvs.viewer.live import LiveServer, serve
 
 pytestmark = pytest.mark.thorough  # a push compiles what no quick test needs
 
@@ -25,9 +26,12 @@ pytestmark = pytest.mark.thorough  # a push compiles what no quick test needs
 class Served:
     """A live page of the planar humanoid."""
 
-    def __init__(self, env: DynEnv, port: int) -> None:
-        self.env, self.port = env, port
-        page = self.get("/").read().decode()
+    def __init__(self, env: DynEnv, server: LiveServer) -> None:
+        self.env, self.server = env, server
+        parts = urlsplit(server.url)
+        assert parts.port is not None
+        self.port, self.address = parts.port, f"{parts.path}?{parts.query}"
+        page = self.get(self.address).read().decode()
         packed = re.search(r'id="document">([^<]*)<', page)
         assert packed is not None
         self.document: dict[str, Any] = json.loads(unpack(packed.group(1)))
@@ -58,10 +62,11 @@ def events(response: HTTPResponse) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     env = make("dynenvs/PlanarHumanoid-v0", command=0.6, max_episode_steps=4000)
-    ready, stop, found = threading.Event(), threading.Event(), []
+    ready, stop = threading.Event(), threading.Event()
+    found: list[LiveServer] = []
 
-    def opened(url: str) -> None:
-        found.append(url)
+    def opened(server: LiveServer) -> None:
+        found.append(server)
         ready.set()
 
     def run() -> None:
@@ -71,7 +76,7 @@ def served() -> Iterator[Served]:
     thread = threading.Thread(target=run)
     thread.start()
     assert ready.wait(1800)
-    yield Served(env, int(found[0].rstrip("/").rpartition(":")[2]))
+    yield Served(env, found[0])
     stop.set()
     thread.join(1800)
     assert not thread.is_alive()
@@ -116,8 +121,9 @@ def test_a_push_moves_the_robot_and_r_begins_again(served: Served) -> None:
 
 
 def test_only_its_own_page_is_answered(served: Served) -> None:
-    assert served.get("/", host="localhost").status == 200
-    assert served.get("/", host="evil.example").status == 403
+    assert served.get(served.address, host="localhost").status == 200
+    assert served.get(served.address, host="evil.example").status == 403
+    assert served.get("/").status == 403
     assert served.get("/events?token=wrong").status == 403
     assert served.get("/other").status == 404
     assert served.press("w", token="wrong") == 403

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 from dynenvs.envs.core import worlds
 from dynenvs.jit import compiled, compiling, interrupts
+from dynenvs.jit.cache import OWN
 from dynenvs.jit.compiled import apart, kernel
 from dynenvs.jit.estimate import Speed
 from dynenvs.memory.layout import Floats
@@ -81,11 +83,16 @@ def test_installations_share_the_cache(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_spoilt_files_are_compiled_again(tmp_path: Path) -> None:
-    """An index or machine code that ends too early is as good as none."""
-    for kind in ("*.nbi", "*.nbc"):
+    """An index or machine code that ends too early, or with another bit in it: as good as none."""
+
+    def other_bit(content: bytes) -> bytes:
+        middle = len(content) // 2
+        return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+    for kind, spoil in product(("*.nbi", "*.nbc"), (lambda content: content[:20], other_bit)):
         end(start(COMPILE, tmp_path))
         for file in tmp_path.rglob(kind):
-            file.write_bytes(file.read_bytes()[:20])
+            file.write_bytes(spoil(file.read_bytes()))
         assert end(start(COMPILE, tmp_path))[0] == "1\n"
         assert end(start(COMPILE, tmp_path))[0] == "0\n"
 
@@ -98,7 +105,8 @@ def test_the_message_says_what_how_long_and_where(tmp_path: Path) -> None:
     _, err = end(start(COMPILE, tmp_path, DYNENVS_COMPILERS="1"))
     lines = err.splitlines()
     assert lines[0] == (
-        f"dynenvs: compiling a test: one part, about 60 to 180 s on one core; kept in {tmp_path}"
+        f"dynenvs: compiling a test: one part, about 60 to 180 s on one core; kept in "
+        f"{tmp_path / OWN}"
     )
     assert lines[1].startswith("dynenvs: compiled in ")
     assert len(lines) == 2
@@ -119,10 +127,10 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
     full = """
 import errno, os
-from numba.core.caching import IndexDataCacheFile
+from dynenvs.jit.kernel_cache import _Files
 def fail(self, name, data):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-IndexDataCacheFile._save_data = fail
+_Files._save_data = fail
 """
     more = "compiled._units['dynenvs.contact.assembly.loops.respect_loops'].link()"
     _, err = end(start(full + COMPILE + more, tmp_path, DYNENVS_COMPILERS="1"))

@@ -148,3 +148,26 @@ import importlib.util
 print(*(importlib.util.find_spec(name) is None for name in ("envs", "agents")))
 """
     assert python(code, tmp_path).strip() == "True True"
+
+
+# The first version without a hole, where one was published
+MENDED = {
+    "filelock": "3.20.3",  # CVE-2025-68146, CVE-2026-22701
+    "onnx": "1.21",  # CVE-2026-27489
+    "pillow": "11.3",  # CVE-2025-48379
+    "ray": "2.54",  # CVE-2025-62593, CVE-2026-27482
+    "torch": "2.10",  # CVE-2025-32434, CVE-2026-24747
+}
+
+
+def test_no_version_with_a_published_hole_is_allowed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    asked = "\n".join([*project["dependencies"], *(line for extra in extras for line in extra)])
+    bounds = dict(re.findall(r"^([\w-]+)>=([\d.]+)$", asked, re.MULTILINE))
+    for name, version in MENDED.items():
+        assert _numbers(bounds[name]) >= _numbers(version), name
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]

@@ -11,12 +11,12 @@ import numpy as np
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
+from dynenvs.agents.files import SHIPPED
 from dynenvs.agents.names import did_you_mean
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
 
-SHIPPED = Path(__file__).parents[1] / "policies"
 NAMES = ("expert", "random", "standing")
 
 
@@ -25,7 +25,8 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
 
     Args:
         what: "expert", "random", "standing", the name of a policy that ships with the package
-            (`shipped`), or a stable-baselines3 zip.
+            (`shipped`), or a stable-baselines3 zip: that unpickles parts of it, and so runs
+            whatever code stands there.
         env: where it will act.
         env_id: the environment's id.
 

@@ -6,18 +6,23 @@ Here the cache folder of a module carries a hash of that module and of every mod
 that it imports, of the versions of numba and Python, and of the processor.  An edit opens new
 folders for exactly the modules that can see it, and all installations share what is the same.
 Kernels' modules must therefore import package names at module level, as `from dynenvs.x import y`.
+
+Machine code is run as it is found: whoever can write it can do what its user may.  So all of it
+lies in one folder of our own, which others must not be able to write, or it is not used; and only
+folders that hold our mark are ever removed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
 import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,29 +34,82 @@ import platformdirs
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(r"^from (dynenvs[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _KEPT_SECONDS = 30 * 86400  # machine code that no process has used for this long is removed
-WORLDS = "worlds"  # what is compiled by one process of a machine, part by part
-_LOOK = 0.5  # between looks whether another process has compiled what is needed here [s]
+OWN = "dynenvs-kernels"  # the folder in which all is written and removed
+TAG = "CACHEDIR.TAG"  # marks a folder as a cache for backups, too: https://bford.info/cachedir
+_MARK = (
+    b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    b"# Machine code of dynenvs, which removes this folder when nobody has used it for 30 days.\n"
+)
+
+
+def say(text: str) -> None:
+    """A line for people, on stderr."""
+    print(f"dynenvs: {text}", file=sys.stderr, flush=True)
 
 
 @cache
 def cache_root() -> Path:
-    """Where all machine code lies; `DYNENVS_CACHE_DIR` overrides it.  Old folders are removed."""
-    root = Path(os.environ.get("DYNENVS_CACHE_DIR") or platformdirs.user_cache_dir("dynenvs"))
-    if root.is_dir():
-        for folder in root.glob("*-" + "[0-9a-f]" * 16):
-            if time.time() - folder.stat().st_mtime > _KEPT_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)
-    return root
+    """Where all machine code lies: a folder of our own, where `DYNENVS_CACHE_DIR` says."""
+    return Path(os.environ.get("DYNENVS_CACHE_DIR") or platformdirs.user_cache_dir("dynenvs")) / OWN
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Whether none but this user and root can have written a file or folder."""
+    if not hasattr(os, "geteuid"):  # Windows: a user's folders are his own
+        return True
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
+
+
+@cache
+def is_trusted() -> bool:
+    """Whether what lies in the cache may be run; says in a line if not."""
+    try:
+        trusted = is_own(cache_root().stat())
+    except OSError:  # there is none yet, or none can be
+        return True
+    if not trusted and multiprocessing.parent_process() is None:
+        say(
+            f"{cache_root()} belongs to another user, or others can write it: what lies there is "
+            "not run; DYNENVS_CACHE_DIR names another folder"
+        )
+    return trusted
 
 
 @cache
 def is_writable() -> bool:
     """Whether machine code that is compiled now can be found by the next start."""
+    root = cache_root()
     try:
-        cache_root().mkdir(parents=True, exist_ok=True)
+        mark(root)
+        usable = is_own(root.stat()) and os.access(root, os.W_OK | os.X_OK)
     except OSError:
         return False
-    return os.access(cache_root(), os.W_OK | os.X_OK)
+    if usable:
+        _remove_unused(root)
+    return usable
+
+
+def mark(folder: Path, mode: int = 0o755) -> None:
+    """Make a folder that others cannot write, marked as ours, if it is not there.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode)
+        (folder / TAG).write_bytes(_MARK)
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is not a folder")
+
+
+def _remove_unused(root: Path) -> None:
+    """Remove what no process has used for long, of what we have made; others may do so as well."""
+    for folder in root.glob("*-" + "[0-9a-f]" * 16):
+        with suppress(OSError):  # another process was faster
+            unused = time.time() - folder.stat().st_mtime > _KEPT_SECONDS
+            if unused and not folder.is_symlink() and (folder / TAG).read_bytes() == _MARK:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def source_of(function: Callable[..., Any]) -> Path:
@@ -98,73 +156,3 @@ def _imported_files(path: Path) -> set[Path]:
         found |= new
         waiting += new
     return found
-
-
-# Nothing is compiled by two processes at a time
-
-_helps: list[bool] = []  # not empty in a process that helps another one, which holds the lock
-
-
-def help_another() -> None:
-    """From now on this process compiles on behalf of one that holds the lock."""
-    _helps.append(True)
-
-
-@contextmanager
-def turn_to_compile(what: str, is_done: Callable[[], bool]) -> Iterator[bool]:
-    """Wait until no other process compiles this; True if there is still something to do.
-
-    A process that ends, however it ends, gives its turn away.  Within a turn a thread may take
-    another one.
-
-    Args:
-        what: a kernel's module and name, or `WORLDS` for all that a robot needs.
-        is_done: whether others have meanwhile put on disk all that is needed.
-    """
-    lock = None if _helps or not is_writable() else _lock(what)
-    held = False
-    while lock is not None and not held and not is_done():
-        taken = _acquire(lock)
-        lock, held = (None, False) if taken is None else (lock, taken)
-    try:
-        yield not is_done()
-    finally:
-        if held and lock is not None:
-            lock.release()
-
-
-def compiles_elsewhere(what: str) -> bool:
-    """Whether another process, or thread, has its turn at present."""
-    if _helps or not is_writable():
-        return False
-    lock = _lock(what)
-    taken = _acquire(lock, 0.0)
-    if taken:
-        lock.release()
-    return taken is False
-
-
-def _acquire(lock: Any, timeout: float = _LOOK) -> bool | None:
-    """Whether the lock was taken; None where the file system knows no locks."""
-    from filelock import Timeout
-
-    try:
-        lock.acquire(timeout=timeout, poll_interval=_LOOK / 2)
-    except Timeout:
-        return False
-    except (NotImplementedError, OSError):
-        return None
-    return True
-
-
-@cache
-def _lock(what: str) -> Any:
-    from filelock import FileLock  # 30 ms, and seldom needed
-
-    folder = cache_root() / "locks"
-    folder.mkdir(exist_ok=True)
-    return FileLock(folder / f"{what}.lock")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_lock.cache_clear)

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from dynenvs.jit import compiling
 from dynenvs.jit.ahead import jobs_from_parent
-from dynenvs.jit.cache import help_another
 from dynenvs.jit.compiling import Job, compile_jobs, wait_for_helper
 from dynenvs.jit.handles import HandleType, handle_kinds, handle_type, narrow
 from dynenvs.jit.interrupts import uninterrupted
 from dynenvs.jit.plain import OPTIONS, is_plain, plain_helper, plain_kernel, plain_merged
+from dynenvs.jit.turns import help_another
 
 F = TypeVar("F", bound=Callable[..., Any])
 Calls = Sequence[tuple[Any, Sequence[Any]]]  # kernels that Python will call, with their arguments

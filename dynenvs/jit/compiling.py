@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sys
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any, NamedTuple
@@ -15,10 +14,11 @@ from typing import Any, NamedTuple
 import numba
 
 from dynenvs.jit.ahead import Helper, start_helper
-from dynenvs.jit.cache import WORLDS, cache_root, compiles_elsewhere, is_writable, turn_to_compile
+from dynenvs.jit.cache import cache_root, is_trusted, is_writable, say
 from dynenvs.jit.estimate import DOUBT, LEAST, Speed, left, rounded, shared
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.plain import KNOWN, is_known
+from dynenvs.jit.turns import WORLDS, compiles_elsewhere, turn_to_compile
 
 TOLD = 3.0  # seconds; what takes less is not worth a word
 
@@ -65,7 +65,7 @@ def compile_jobs(what: str, jobs: Sequence[Job]) -> None:
     if is_done():
         return
     if compiles_elsewhere(WORLDS) and multiprocessing.parent_process() is None:
-        _say(f"waiting for another process, which compiles for {cache_root()}")
+        say(f"waiting for another process, which compiles for {cache_root()}")
     with turn_to_compile(WORLDS, is_done) as mine:
         if mine:
             _compile(what, [job for job in jobs if not job.is_ready])
@@ -93,10 +93,10 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
     about = _speed.factor * shared(seconds, 2 if _helpers else 1)
     told = about >= TOLD
     if told:
-        _say(_announcement(what, len(jobs), about))
+        say(_announcement(what, len(jobs), about))
         if not is_known():
             known = ".".join(str(part) for part in KNOWN)
-            _say(f"numba {numba.__version__} compiles in its own way, slower than {known} here")
+            say(f"numba {numba.__version__} compiles in its own way, slower than {known} here")
     waiting = list(jobs)
     if not _speed.is_measured:  # the quickest part tells soonest how fast this machine is
         telling = [job for job in jobs if job.seconds >= LEAST] or jobs
@@ -111,9 +111,9 @@ def _compile(what: str, jobs: Sequence[Job]) -> None:
         waiting = [job for job in waiting if not job.is_ready]  # others are the helper's
         if told and waiting:
             done = f"{len(jobs) - len(waiting)} of {len(jobs)} parts"
-            _say(f"{done} after {monotonic() - begin:.0f} s, about {_left(waiting)} s left")
+            say(f"{done} after {monotonic() - begin:.0f} s, about {_left(waiting)} s left")
     if told:
-        _say(f"compiled in {monotonic() - begin:.0f} s")
+        say(f"compiled in {monotonic() - begin:.0f} s")
 
 
 def _compile_here(job: Job) -> None:
@@ -147,15 +147,11 @@ def _announcement(what: str, count: int, seconds: float) -> str:
     kept = (
         f"kept in {root}"
         if is_writable()
-        else f"{root} is not writable, so this will happen at every start: "
-        "set DYNENVS_CACHE_DIR to a folder that is"
+        else f"{root} is not {'writable' if is_trusted() else 'trusted'}, so this will happen at "
+        "every start: set DYNENVS_CACHE_DIR to another folder"
     )
     span = rounded(seconds)
     if not _speed.is_measured:
         span = f"{span} to {rounded(DOUBT * seconds)}"
     cores = "two cores" if _helpers and count > 1 else "one core"
     return f"compiling {what}: {parts}, about {span} s on {cores}; {kept}"
-
-
-def _say(text: str) -> None:
-    print(f"dynenvs: {text}", file=sys.stderr, flush=True)

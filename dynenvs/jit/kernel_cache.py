@@ -5,27 +5,47 @@ It builds on classes that numba keeps to itself, and serves `pipeline.Kernel` al
 
 from __future__ import annotations
 
-import sys
+import hashlib
+import os
+import pickle
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    _CacheLocator,
+)
 
-from dynenvs.jit.cache import cache_root, folder_of
+from dynenvs.files import written_whole
+from dynenvs.jit.cache import cache_root, folder_of, is_own, mark, say
+
+_DIGEST = hashlib.sha256
+_LENGTH = _DIGEST().digest_size  # [bytes]
+_complaints: list[OSError] = []
+
+
+class SpoiltError(Exception):
+    """A file is not what was written: nothing of it may be run."""
 
 
 class KernelCache(FunctionCache):
     """Numba's cache of one function's machine code, in the folder of its module's sources.
 
-    What cannot be read is compiled again; what cannot be written is said once, and stays in memory.
+    What is not as it was written is compiled again; what cannot be written is said once, and stays
+    in memory.
     """
 
-    class _Files(CompileResultCacheImpl):
+    class _Place(CompileResultCacheImpl):
         _locator_classes: list[Any] = []  # noqa: RUF012 (filled below)
 
-    _impl_class = _Files
+    _impl_class = _Place
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, source_stamp="")
 
     def has(self, signature: Any, target: Any) -> bool:
         """Whether machine code for these argument types is on disk."""
@@ -42,7 +62,10 @@ class KernelCache(FunctionCache):
             return None
         try:
             return super().load_overload(signature, target)
-        except Exception:  # a spoilt file
+        except SpoiltError as error:
+            say(f"{error}: {self._py_func.__name__} is compiled again")
+            return None
+        except Exception:  # of another kind of numba, say
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -51,13 +74,58 @@ class KernelCache(FunctionCache):
             self._discard_if_spoilt()
             super().save_overload(signature, compiled)
         except OSError as error:
-            _complain(error.strerror or str(error))
+            _complain(error)
 
     def _discard_if_spoilt(self) -> None:
         try:
             self._cache_file._load_index()
         except Exception:
             Path(self._cache_file._index_path).unlink(missing_ok=True)
+
+
+class _Files(IndexDataCacheFile):
+    """A function's files: which machine code there is for which types, and the machine code.
+
+    Numba unpickles both and runs the latter; so each begins with its digest, and is left alone if
+    that is wrong or another user can have written it.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            index: dict[Any, str] = _load(self._index_path)
+        except FileNotFoundError:
+            return {}
+        return index
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        _save(self._index_path, self._dump(overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return _load(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        _save(self._data_path(name), self._dump(data))
+
+
+def _load(path: str) -> Any:
+    """What `_save` has written.
+
+    Raises:
+        OSError: it cannot be read.
+        SpoiltError: it is something else by now, or somebody else's.
+    """
+    with Path(path).open("rb") as file:
+        if not is_own(os.fstat(file.fileno())):
+            raise SpoiltError(f"{path} belongs to another user, or others can write it")
+        content = memoryview(file.read())
+    if _DIGEST(content[_LENGTH:]).digest() != content[:_LENGTH]:
+        raise SpoiltError(f"{path} has been damaged")
+    return pickle.loads(content[_LENGTH:])
+
+
+def _save(path: str, content: bytes) -> None:
+    with written_whole(Path(path)) as draft:
+        draft.write_bytes(_DIGEST(content).digest() + content)
 
 
 class _BySources(_CacheLocator):
@@ -67,6 +135,9 @@ class _BySources(_CacheLocator):
         self._py_file = file  # numba names it in warnings
         self._line = function.__code__.co_firstlineno
         self._folder = folder_of(function, "pipeline")
+
+    def ensure_cache_path(self) -> None:
+        mark(self._folder)
 
     def get_cache_path(self) -> str:
         return str(self._folder)
@@ -82,13 +153,14 @@ class _BySources(_CacheLocator):
         return cls(function, file)
 
 
-KernelCache._Files._locator_classes = [_BySources]
+KernelCache._Place._locator_classes = [_BySources]
 
 
-@cache
-def _complain(reason: str) -> None:
-    print(
-        f"dynenvs: cannot keep machine code in {cache_root()} ({reason}): it stays in memory, and "
-        "the next start compiles again; DYNENVS_CACHE_DIR names another folder",
-        file=sys.stderr,
-    )
+def _complain(error: OSError) -> None:
+    """Say it of the first file, for all of them."""
+    if not _complaints:
+        say(
+            f"cannot keep machine code in {cache_root()} ({error}): it stays in memory, and the "
+            "next start compiles again; DYNENVS_CACHE_DIR names another folder"
+        )
+    _complaints.append(error)

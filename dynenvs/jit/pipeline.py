@@ -15,10 +15,11 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
-from dynenvs.jit.cache import turn_to_compile
+from dynenvs.jit.cache import is_trusted
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.kernel_cache import KernelCache
 from dynenvs.jit.library import Part, Unit
+from dynenvs.jit.turns import turn_to_compile
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -121,8 +122,9 @@ class Kernel(CPUDispatcher):
         return types.Dispatcher(self._parts)
 
     def enable_caching(self) -> None:
-        """Keep machine code on disk."""
-        self._cache = KernelCache(self.py_func)
+        """Keep machine code on disk, where nobody else can have put any."""
+        if is_trusted():
+            self._cache = KernelCache(self.py_func)
 
     def is_compiled_for(self, arguments: tuple[Any, ...]) -> bool:
         """Whether a call with arguments of these types compiles nothing: at most it loads."""

@@ -17,7 +17,7 @@ import numba
 from numba.core import config
 from numba.extending import register_jitable
 
-from dynenvs.jit.cache import folder_of, is_writable
+from dynenvs.jit.cache import folder_of, is_writable, mark
 
 KNOWN = (0, 68)  # the version of numba that `pipeline.py` and `library.py` are made for
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
@@ -45,6 +45,7 @@ def plain_kernel(function: Callable[..., Any]) -> Any:
         made.is_compiled_for = partial(_is_compiled_for, made, None)
         return made
     folder = folder_of(function, "plain")
+    mark(folder, 0o700)  # within, numba makes files that a group may be allowed to write
     before = config.CACHE_DIR
     config.CACHE_DIR = str(folder)  # NUMBA_CACHE_DIR: numba reads it when it makes the function
     try:

@@ -23,6 +23,7 @@ from dynenvs.simulation.audit import Audit, Scratch, audit_interval
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, put, take
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
+from dynenvs.simulation.guard import Guarded, alone, in_use
 from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
 from dynenvs.simulation.start import start
 from dynenvs.simulation.timestep import DONE, STEP_FULL, step
@@ -52,7 +53,7 @@ class Contact(NamedTuple):
     moment: Floats
 
 
-class World:
+class World(Guarded):
     """A world that holds one model and steps it with hard contact.
 
     It begins where `reset()` takes it back to: at the model's keyframe "qpos0" if there is one.
@@ -91,7 +92,8 @@ class World:
     ) -> None:
         if not isinstance(model, Model):
             raise ValueError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r}")
-        self.model = model if integrator is None else model.with_integrator(integrator)
+        self._guard()
+        self._model = model if integrator is None else model.with_integrator(integrator)
         self._every = 0
         self._audit: Audit | None = None
         self.timestep = self.model.timestep if timestep is None else timestep
@@ -130,6 +132,7 @@ class World:
             "_servos",
             "_written",
             "_prepared",
+            "_turn",
         }
         kept = {key: value for key, value in vars(self).items() if key not in made}
         return kept | {"state": self._row.tobytes(), "tau": self._tau.copy()}
@@ -137,6 +140,7 @@ class World:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         state, tau = kept.pop("state"), kept.pop("tau")
         vars(self).update(kept)  # of a subclass, too
+        self._guard()
         rows = self.model.states(1)
         rows.view(np.uint8)[:] = np.frombuffer(state, np.uint8)
         check_states(self.model.header, rows, "pickled state")
@@ -297,6 +301,7 @@ class World:
         view: Floats = self._rows["mass_scale"][0]
         return view
 
+    @alone
     def reset(self, q: ArrayLike | str | None = None, v: ArrayLike | None = None) -> None:
         """Back to time zero at a keyframe of the model, or at `q` and `v`.
 
@@ -348,13 +353,22 @@ class World:
             SimulationError: a contact problem has no solution, a loop cannot be closed, or there
                 are more contacts than the limit `ModelBuilder(max_contacts=...)` allows.  The last
                 state that was solved stays.
+            RuntimeError: another thread is using this world.
         """
+        if not self._turn.acquire(False):
+            raise in_use(self)
+        try:
+            self._advance(tau, steps, control)
+        finally:
+            self._turn.release()
+
+    def _advance(self, tau: ArrayLike | None, steps: int, control: ArrayLike | None) -> None:
         whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
         if not (whole and steps >= 0):
             raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
-        model = self.model
+        model = self._model
         if self._written:
-            check_parameters(self.model, self._rows)
+            check_parameters(model, self._rows)
         if self._servos:
             self._controls[:] = 0.0
         if control is not None:
@@ -426,7 +440,7 @@ class World:
         rows, tau, controls = self._rows, self._tau, self._controls
         written, prepared = self._written, self._prepared
         same = rows.dtype == model.state_dtype
-        self.model = model
+        self._model = model
         self._hold(rows if same else move_rows(rows, model))
         self._tau, self._controls = tau, controls
         self._written, self._prepared = written, prepared
@@ -453,6 +467,7 @@ class World:
         return np.array(self._rows["dry"][0])
 
     @property
+    @alone
     def contacts(self) -> list[Contact]:
         """Features that touch (gap below 1 um) or carried an impulse in the last step."""
         m = open_model(self.model.packed)
@@ -487,6 +502,7 @@ class World:
         return found
 
     @property
+    @alone
     def closure(self) -> Floats:
         """By how much the loops' rows are open now [m, rad], shape (ne,): zero, but for rounding.
 
@@ -503,6 +519,7 @@ class World:
         """Solver's counters since the world was made or reset."""
         return read_diagnostics(self._rows["status"][0])
 
+    @alone
     def certificate(self) -> Certificate:
         """What of the positions is wrong now: overlaps, joints beyond their stops, open loops.
 
@@ -516,6 +533,7 @@ class World:
         record: NDArray[Any] = self._row.copy().view(self._rows.dtype)[0]
         return record
 
+    @alone
     def set_state(self, state: NDArray[Any]) -> None:
         """Restore what `get_state` gave.
 

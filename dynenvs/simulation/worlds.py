@@ -20,6 +20,7 @@ from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, read_w
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, take
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
+from dynenvs.simulation.guard import GuardedBatch, alone
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
@@ -42,7 +43,7 @@ class WorldsError(SimulationError):
         self.worlds = worlds
 
 
-class Worlds:
+class Worlds(GuardedBatch):
     """`count` worlds of one model, stepped together.
 
     A world's future depends on its own entries alone, bit for bit as `World` has it: not on the
@@ -80,10 +81,11 @@ class Worlds:
         audit_every: int = 0,
         **options: Any,
     ) -> None:
-        self.count = _number(count, "count", 1)
-        self.threads = max(1, min(_number(threads, "threads", 1), count // LEAST_SHARE))
+        self._guard()
+        self._count = _number(count, "count", 1)
+        self._threads = max(1, min(_number(threads, "threads", 1), count // LEAST_SHARE))
         first = World(model, timestep=timestep, **options)  # whose checks are these worlds'
-        self.model, self.timestep = first.model, first.timestep
+        self._model, self.timestep = first.model, first.timestep
         self._fresh: Any = first._rows.copy()
         self._hold(np.repeat(self._fresh, count))
         self._tau = np.zeros((count, self.model.nv))
@@ -118,12 +120,14 @@ class Worlds:
 
     def __getstate__(self) -> dict[str, Any]:
         made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_limit"}
+        made |= {"_turn"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
         return kept | {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         states, start = kept.pop("states"), kept.pop("start")
         vars(self).update(kept)
+        self._guard()
         self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
         self._controls = self._controls.copy()
         self._fresh = start.copy().view(self.model.state_dtype)
@@ -207,6 +211,7 @@ class Worlds:
         return applied
 
     @property
+    @alone
     def frames(self) -> Frames:
         """Poses and velocities of all bodies, the world first; arrays with one entry a world."""
         n, nb = self.count, len(self.model.body_names)
@@ -226,6 +231,7 @@ class Worlds:
         return found
 
     @property
+    @alone
     def contact_wrenches(self) -> Floats:
         """What contacts gave each body in the last time step (not call), shape (count, nb, 6).
 
@@ -264,6 +270,7 @@ class Worlds:
         status = self._rows["status"]
         return {name: status[name].copy() for name in (*BOUNDS, *COUNTERS, *AUDITED)}
 
+    @alone
     def certificate(self, number: int) -> Certificate:
         """`World.certificate` of one world.
 
@@ -276,6 +283,7 @@ class Worlds:
             self.model, open_world(self.model.packed, _records(self._rows)[number], self._workspace)
         )
 
+    @alone
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -297,6 +305,7 @@ class Worlds:
                 written that cannot be.  All worlds are as they were.
             WorldsError: steps of some worlds have no solution, or need more contacts than the
                 model allows; all others have been stepped.
+            RuntimeError: another thread is using these worlds.
         """
         steps = _number(steps, "steps", 0)
         who = None if mask is None else self._flags(mask)
@@ -381,6 +390,7 @@ class Worlds:
         what = self._tau, controls, self._outcomes, self.timestep, steps
         self.visit("the dynamics", step_worlds, *what)
 
+    @alone
     def visit(self, what: str, kernel: Any, *arguments: Any) -> None:
         """Run a kernel on all threads, which share out the worlds.
 
@@ -407,9 +417,10 @@ class Worlds:
         rows, fresh = self._rows, self._fresh
         if rows.dtype != model.state_dtype:
             rows, fresh = move_rows(rows, model), move_rows(fresh, model)
-        self.model, self._fresh = model, fresh
+        self._model, self._fresh = model, fresh
         self._hold(rows)
 
+    @alone
     def reset(
         self,
         q: ArrayLike | str | None = None,
@@ -444,6 +455,7 @@ class Worlds:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
         return _bytes(self._rows).copy().view(self._rows.dtype)
 
+    @alone
     def set_state(self, state: NDArray[Any], *, mask: ArrayLike | None = None) -> None:
         """Restore what `get_state` gave, in the chosen worlds, shape (count,); in all if None.
 

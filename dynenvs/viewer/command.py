@@ -11,7 +11,7 @@ from rich.console import Console
 from dynenvs.agents.files import check_writable
 from dynenvs.agents.names import is_dataset, short_name
 from dynenvs.viewer.episode import open_env
-from dynenvs.viewer.live import serve
+from dynenvs.viewer.live import LiveServer, serve
 from dynenvs.viewer.page import html_file
 from dynenvs.viewer.view import view
 
@@ -73,10 +73,10 @@ def show_live(
     """
     env, policy = open_env(env_id, agent, seed, steps, options)
 
-    def opened(url: str) -> None:
-        console.print(f"{url}   (Ctrl-C ends it)", highlight=False)
+    def opened(server: LiveServer) -> None:
+        console.print(f"{server.url}   (Ctrl-C ends it)", highlight=False, soft_wrap=True)
         if browser:
-            webbrowser.open(url)
+            webbrowser.open(server.url_for_once)
 
     try:
         serve(env, policy, seed=seed, port=port, plots=plots, opened=opened)

@@ -2,13 +2,17 @@
 
 The simulation runs in the calling thread at the world's pace; what it did goes to every open page
 as server-sent events, and keys come back as requests.  The server listens on the loopback address
-alone, answers no page of another name, and takes keys only with the token that its page holds.
+alone, answers no page of another name, and only who has its token, which the address holds.  Other
+users of the machine can read the arguments of processes: a browser is started with an address that
+is good for once.
 """
 
 from __future__ import annotations
 
 import queue
+import re
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +26,7 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.view import push
 from dynenvs.viewer.encoding import to_json
 from dynenvs.viewer.episode import Watched
-from dynenvs.viewer.page import render_page
+from dynenvs.viewer.page import content_policy, render_page
 
 HOST = "127.0.0.1"
 BATCH = 0.03  # time between events [s]
@@ -30,6 +34,8 @@ WAITING = 1.0  # time after which a page that gets nothing is told that all is w
 BACKLOG = 100  # events that a page may be behind before it is let go
 REACH = 60.0  # how far around the start terrain is sent [units]
 LONGEST_KEY = 8  # of a request [bytes]
+MOST = 32  # connections at a time; further ones are closed
+PATIENCE = 10.0  # with who is connected and neither says nor takes anything [s]
 COMMANDS = {
     "w": (1, 0, 0),
     "s": (-1, 0, 0),
@@ -39,6 +45,12 @@ COMMANDS = {
     "e": (0, 0, -1),
 }
 KEYS = (*COMMANDS, "p", "r")
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": content_policy(),
+    "Referrer-Policy": "no-referrer",  # the address holds the token
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class Channel:
@@ -96,17 +108,26 @@ class LiveServer:
     """
 
     def __init__(self, page: str, channel: Channel, token: str, port: int = 0) -> None:
-        handler = type("Handler", (_Handler,), {"page": page, "channel": channel, "token": token})
+        self._token, self._tickets = token, {secrets.token_urlsafe(16)}
+        served = {"page": page, "channel": channel, "token": token, "tickets": self._tickets}
         try:
-            self._server = ThreadingHTTPServer((HOST, port), handler)
+            self._server = _Server((HOST, port), type("Handler", (_Handler,), served))
         except OSError as error:
             raise OSError(f"port {port} cannot be used: {error.strerror or error}") from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Where the page is, for whoever may see and steer it."""
+        return f"{self._place}?token={self._token}"
+
+    @property
+    def url_for_once(self) -> str:
+        """The same, of use to the first who asks."""
+        return f"{self._place}?ticket={next(iter(self._tickets), '')}"
+
+    @property
+    def _place(self) -> str:
         return f"http://{HOST}:{self._server.server_address[1]}/"
 
     def __enter__(self) -> Self:
@@ -118,41 +139,69 @@ class LiveServer:
         self._server.server_close()
 
 
+class _Server(ThreadingHTTPServer):
+    """A thread for each connection, of which there are so many at most."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self._free = threading.Semaphore(MOST)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, or not at all."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer; runs in that thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A page that is closed in the middle of an answer is no error."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request; `LiveServer` fills in what it serves."""
 
+    timeout = PATIENCE
     page: str
     channel: Channel
     token: str
+    tickets: set[str]  # each good for one answer with the token
 
     def do_GET(self) -> None:
         """The page, or its events."""
-        parts = urlsplit(self.path)
+        path, given = self._asked()
         if not self._is_own_name():
             self._refuse(HTTPStatus.FORBIDDEN)
-        elif parts.path == "/":
-            body = self.page.encode()
-            self._begin("text/html; charset=utf-8", len(body))
-            self.wfile.write(body)
-        elif parts.path == "/events":
-            given = parse_qs(parts.query).get("token", [""])[0]
-            if secrets.compare_digest(given.encode(), self.token.encode()):
-                self._stream()
-            else:
-                self._refuse(HTTPStatus.FORBIDDEN)
+        elif path == "/" and "ticket" in given:
+            self._redeem(given["ticket"][0])
+        elif path not in ("/", "/events"):
+            self._refuse(HTTPStatus.NOT_FOUND if path else HTTPStatus.BAD_REQUEST)
+        elif not self._is_token(given.get("token", [""])[0]):
+            self._refuse(HTTPStatus.FORBIDDEN)
+        elif path == "/":
+            self._answer(self.page.encode())
         else:
-            self._refuse(HTTPStatus.NOT_FOUND)
+            self._stream()
 
     def do_POST(self) -> None:
         """A key."""
-        given = self.headers.get("X-Token", "")
-        own = secrets.compare_digest(given.encode(), self.token.encode())
+        path, _ = self._asked()
         length = self.headers.get("Content-Length", "")
-        if urlsplit(self.path).path != "/key":
-            self._refuse(HTTPStatus.NOT_FOUND)
-        elif not own or not self._is_own_name():
+        if path != "/key":
+            self._refuse(HTTPStatus.NOT_FOUND if path else HTTPStatus.BAD_REQUEST)
+        elif not self._is_token(self.headers.get("X-Token", "")) or not self._is_own_name():
             self._refuse(HTTPStatus.FORBIDDEN)
-        elif not length.isascii() or not length.isdigit() or int(length) > LONGEST_KEY:
+        elif not re.fullmatch("[0-9]{1,3}", length) or int(length) > LONGEST_KEY:
             self._refuse(HTTPStatus.BAD_REQUEST)
         else:
             key = self.rfile.read(int(length)).decode("utf-8", "replace")
@@ -163,15 +212,42 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._refuse(HTTPStatus.BAD_REQUEST)
 
+    def _asked(self) -> tuple[str, dict[str, list[str]]]:
+        """The path and what is given with it; no path of nonsense."""
+        try:
+            parts = urlsplit(self.path)
+            return parts.path, parse_qs(parts.query)
+        except ValueError:
+            return "", {}
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode(), self.token.encode())
+
+    def _redeem(self, ticket: str) -> None:
+        """Lead to the page itself, once."""
+        try:
+            self.tickets.remove(ticket)
+        except KeyError:
+            self._refuse(HTTPStatus.FORBIDDEN)
+            return
+        self.send_response(HTTPStatus.SEE_OTHER)
+        self.send_header("Location", f"/?token={self.token}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def _is_own_name(self) -> bool:
         """Whether the page was asked for by this machine's own name: no foreign site's trick."""
         name = self.headers.get("Host", "").rpartition(":")[0]
         return name in (HOST, "localhost")
 
+    def _answer(self, page: bytes) -> None:
+        self._begin("text/html; charset=utf-8", len(page))
+        self.wfile.write(page)
+
     def _begin(self, kind: str, length: int | None = None) -> None:
         self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", kind)
-        self.send_header("Cache-Control", "no-store")
+        for name, value in {"Content-Type": kind, **HEADERS}.items():
+            self.send_header(name, value)
         if length is not None:
             self.send_header("Content-Length", str(length))
         self.end_headers()
@@ -206,7 +282,7 @@ def serve(
     seed: int,
     port: int = 0,
     plots: list[str] | None = None,
-    opened: Callable[[str], None] = lambda url: None,
+    opened: Callable[[LiveServer], None] = lambda server: None,
     going: Callable[[], bool] = lambda: True,
 ) -> None:
     """Run an environment, episode after episode, for whoever looks at its page.
@@ -219,7 +295,7 @@ def serve(
         seed: of the first episode; the next ones count on from it.
         port: to listen on; any free one if 0.
         plots: names of the plots that are open at first; the usual ones if None.
-        opened: called with the page's address once it is there.
+        opened: called with the server once the page is there.
         going: asked before each control step; False ends it.
 
     Raises:
@@ -230,7 +306,7 @@ def serve(
     token = secrets.token_urlsafe(16)
     scene = {**session.recording.scene(), "live": {"token": token}, "prints": []}
     with LiveServer(render_page(scene), session.channel, token, port) as server:
-        opened(server.url)
+        opened(server)
         while going():
             if session.channel.opened.wait(timeout=0.1):
                 session.step()

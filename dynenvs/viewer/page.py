@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 from functools import cache
 from importlib.resources import files
@@ -91,6 +93,16 @@ def render_page(document: dict[str, Any]) -> str:
     for name, text in slots.items():
         page = page.replace("{{" + name + "}}", text)
     return page
+
+
+def content_policy() -> str:
+    """What a page that is served may do: run our script, look as it does, ask its own server."""
+    boot = base64.b64encode(hashlib.sha256(_asset("boot.js").encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{boot}' blob:; style-src 'unsafe-inline'; "
+        "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
 
 
 @cache

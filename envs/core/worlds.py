@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.envs.checks import real_numbers
+from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
@@ -24,6 +24,7 @@ from dynenvs.memory.bounds import check_finite, check_states
 from dynenvs.memory.layout import Floats
 from dynenvs.model.validation import mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE
+from dynenvs.simulation.guard import GuardedBatch, alone, in_use
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.rng import seeded
 from dynenvs.simulation.room import with_room
@@ -51,7 +52,7 @@ def _all_finite(values: Floats) -> bool:
     return True
 
 
-class Worlds:
+class Worlds(GuardedBatch):
     """The state of `count` worlds, and what their last step gave.
 
     Args:
@@ -72,10 +73,11 @@ class Worlds:
     """
 
     def __init__(self, task: Task, count: int, threads: int = 1) -> None:
+        self._guard()
         model = task.model
-        self.task, self.count = task, count
-        self.model = model  # with more room for contacts, once that is needed
-        self.threads = max(1, min(threads, count // LEAST_SHARE))
+        self.task, self._count = task, count
+        self._model = model  # with more room for contacts, once that is needed
+        self._threads = max(1, min(threads, count // LEAST_SHARE))
         self.states = model.states(count)
         self.task_states: NDArray[Any] = np.zeros(count, task.state_record)
         self.started = np.zeros(count, np.bool_)
@@ -94,16 +96,16 @@ class Worlds:
 
         Where worlds are disturbed, a copy of the model besides (`loop.py`).
         """
-        at = self.model.header.workspace_bytes + self.task_states.dtype.itemsize
-        size = self.model.header.model_bytes if len(self.task.disturbance) else 0
-        buffers = np.zeros((self.threads, at + size + APART), np.uint8)
-        buffers[:, at : at + size] = self.model.packed[:size]
+        at = self._model.header.workspace_bytes + self.task_states.dtype.itemsize
+        size = self._model.header.model_bytes if len(self.task.disturbance) else 0
+        buffers = np.zeros((self._threads, at + size + APART), np.uint8)
+        buffers[:, at : at + size] = self._model.packed[:size]
         return buffers
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
         self._initial = self.task.model.states(1)
-        self._everyone = np.ones(self.count, np.uint8)
+        self._everyone = np.ones(self._count, np.uint8)
         self._progress = new_progress(1)
         self._steps = self.task_states["steps"]
         self._step_limit = int(self.task.options["max_steps"][0])
@@ -161,30 +163,30 @@ class Worlds:
 
     def _make_room(self, contacts: int) -> None:
         """Go on with workspaces for so many contacts at once."""
-        model = with_room(self.model, contacts, 0)
-        if model.header.nc == self.model.header.nc:
+        model = with_room(self._model, contacts, 0)
+        if model.header.nc == self._model.header.nc:
             raise RuntimeError("an environment's scene has so many pairs that they share slots")
-        self.model = model
+        self._model = model
         self._buffers = self._workspaces()
         point(self._table, buffers=self._buffers)
 
     def _run_all(self, order: int, who: NDArray[np.uint8]) -> None:
-        table, arguments = self._table, (self.model.packed, *self._constants, self._table)
-        if self.count > 1:
+        table, arguments = self._table, (self._model.packed, *self._constants, self._table)
+        if self._count > 1:
             self._observations_out = np.empty(self.observations.shape)
-            self._info_out = np.empty(self.count, self.info_rows.dtype)
+            self._info_out = np.empty(self._count, self.info_rows.dtype)
             point(table, observations_out=self._observations_out, info_out=self._info_out)
         if who is not self._mask:
             self._mask = who
             point(table, mask=who)
         self._full[0] = 0
-        if self.threads == 1:
+        if self._threads == 1:
             begin_round(self._progress, 1)
             self._run(*arguments, self._progress, 0, order)
         else:
             share(
                 lambda thread, progress: self._run(*arguments, progress, thread, order),
-                self.threads,
+                self._threads,
             )
 
     def _prepare(self) -> None:
@@ -199,6 +201,7 @@ class Worlds:
 
     # Episodes
 
+    @alone
     def begin(
         self,
         seeds: Sequence[int | None],
@@ -224,7 +227,7 @@ class Worlds:
             elif not self.started[i]:
                 generators[i] = seeded(int(random.integers(2**63)))
         for name, value in fields.items():
-            self.task_states[name][mask] = np.broadcast_to(value, self.count)[mask]
+            self.task_states[name][mask] = np.broadcast_to(value, self._count)[mask]
         self.started |= mask
         self._order(BEGIN, mask)
 
@@ -239,7 +242,17 @@ class Worlds:
 
         Raises:
             ValueError: not real numbers, wrong shape, or not finite; the worlds are untouched.
+            RuntimeError: another thread is using them.
         """
+        if not self._turn.acquire(False):
+            raise in_use(self)
+        try:
+            self._take(actions, shape, name)
+            self._order(order)
+        finally:
+            self._turn.release()
+
+    def _take(self, actions: ArrayLike, shape: tuple[int, ...], name: str) -> None:
         if type(actions) is np.ndarray and actions.shape == shape and actions.dtype.kind == "f":
             self._actions[...] = actions
         else:
@@ -248,7 +261,6 @@ class Worlds:
             bad = np.argwhere(~np.isfinite(self._actions.reshape(shape)))
             places = bad.ravel().tolist() if len(shape) == 1 else bad.tolist()
             raise ValueError(f"{name} must be finite; entries {places[:8]} are not")
-        self._order(order)
 
     # State
 
@@ -256,6 +268,7 @@ class Worlds:
         """Everything that decides the future, bit for bit: worlds, warm starts, generators."""
         return {"world": _copy(self.states), "task": _copy(self.task_states)}
 
+    @alone
     def set_state(self, state: Any) -> None:
         """Restore what `get_state` gave.
 
@@ -264,12 +277,12 @@ class Worlds:
                 untouched.
         """
         mine = {"world": self.states, "task": self.task_states}
-        whose = f"of {self.count} world(s) of this environment, as its get_state() gives one"
+        whose = f"of {self._count} world(s) of this environment, as its get_state() gives one"
         if not (isinstance(state, dict) and state.keys() == mine.keys()):
             found = list(state) if isinstance(state, dict) else type(state).__name__
             raise ValueError(f"state must be a dict with {list(mine)} {whose}, got {found}")
         for name, records in mine.items():
-            _check_records(state[name], records, f"state[{name!r}]", whose)
+            check_records(state[name], records, f"state[{name!r}]", whose)
         check_states(self.task.model.header, state["world"], "state['world']")
         check_finite(state["task"], "state['task']")
         for name, records in mine.items():
@@ -282,7 +295,7 @@ class Worlds:
         """World number `index` alone; it shares the memory."""
         single = object.__new__(Worlds)
         single.__dict__.update(self.__dict__)
-        single.count, single.threads = 1, 1
+        single._count, single._threads = 1, 1
         for name in (
             "states",
             "task_states",
@@ -302,11 +315,12 @@ class Worlds:
     def __getstate__(self) -> dict[str, Any]:
         # The kernel's arguments are views: a pickled one would no longer share memory
         views = {"_constants", "_table", "_arrays", "_packed_info", "_run", "_unpack"}
-        views |= {"_buffers", "_observations_out", "_info_out", "_mask", "_full"}
+        views |= {"_buffers", "_observations_out", "_info_out", "_mask", "_full", "_turn"}
         return {name: value for name, value in vars(self).items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._guard()
         self._buffers = self._workspaces()
         self._connect()
 
@@ -323,7 +337,7 @@ class Worlds:
 
     def take_observations(self) -> Floats:
         """Observations after the last call, shape (count, observations), the caller's own."""
-        return self._observations_out if self.count > 1 else self._observations_out.copy()
+        return self._observations_out if self._count > 1 else self._observations_out.copy()
 
     def info(self) -> Info:
         """What `info` says of the first world."""
@@ -342,7 +356,7 @@ class Worlds:
         Args:
             present: whose entries are wanted, shape (count,); the others' are zero.  All if None.
         """
-        return self._batched(self._info_out if self.count > 1 else _copy(self._info_out), present)
+        return self._batched(self._info_out if self._count > 1 else _copy(self._info_out), present)
 
     def last_infos(self, ended: Flags) -> Info:
         """The same of the last step of the episodes after which STEP_AND_BEGIN began others."""
@@ -357,10 +371,10 @@ class Worlds:
             info["end"], info["_end"] = _END_WORDS[self.ends], has_word
 
     def _batched(self, rows: NDArray[Any], present: Flags | None) -> Info:
-        masks = np.empty((len(self._names), self.count), np.bool_)
+        masks = np.empty((len(self._names), self._count), np.bool_)
         masks[:] = True if present is None else present
         if present is not None:
-            _bytes(rows).reshape(self.count, -1)[~present] = 0
+            _bytes(rows).reshape(self._count, -1)[~present] = 0
         info: Info = {}
         for name, mask in zip(self._names, masks, strict=True):
             info[name], info["_" + name] = rows[name], mask
@@ -375,17 +389,3 @@ def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 def _copy(records: NDArray[Any]) -> NDArray[Any]:
     """A copy byte by byte: quick, and the padding between fields stays defined."""
     return records.view(np.uint8).copy().view(records.dtype)
-
-
-def _check_records(value: Any, records: NDArray[Any], name: str, whose: str) -> None:
-    """Make sure that `value` can take the place of `records`.
-
-    Raises:
-        ValueError: no array, or of another dtype or shape.
-    """
-    if not isinstance(value, np.ndarray):
-        raise ValueError(f"{name} must be an array of records {whose}, got {type(value).__name__}")
-    if value.dtype != records.dtype:
-        raise ValueError(f"{name} must have the dtype {whose}; the model or its options differ")
-    if value.shape != records.shape:
-        raise ValueError(f"{name} must have shape {records.shape} {whose}, got {value.shape}")

@@ -1,0 +1,90 @@
+"""Policies' files can run code: nobody slips in another one, and who opens one is told."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dynenvs.agents.evaluation.actors import actor, shipped_file
+from dynenvs.agents.files import warn_of_code
+
+PENDULUM = "dynenvs/DoublePendulum-v0"
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    """As if nothing had been said in this process."""
+    warn_of_code.cache_clear()
+
+
+def test_a_policy_on_a_node_is_the_one_that_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever lies in the shared temporary directory, under whatever name."""
+    pytest.importorskip("ray")
+    from dynenvs.agents import cluster
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    cluster._folder.cache_clear()
+    sent = cluster.File("best.zip", b"what the driver has sent")
+    digest = hashlib.sha256(sent.content).hexdigest()
+    guessed = tmp_path / f"dynenvs-{os.getuid()}-{digest[:16]}" / "best.zip"
+    guessed.parent.mkdir()
+    guessed.write_bytes(b"somebody else's")
+    path = sent.unpacked()
+    assert path.read_bytes() == sent.content
+    assert sent.unpacked() == path
+    path.write_bytes(b"something else")
+    assert sent.unpacked().read_bytes() == sent.content
+    assert not (tmp_path / path.relative_to(tmp_path).parts[0]).stat().st_mode & 0o077
+    outside = cluster.File("../../best.zip", b"another")
+    assert outside.unpacked().parent.parent == path.parent.parent
+    cluster._folder.cache_clear()
+
+
+def test_a_policy_that_travels_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ray")
+    from dynenvs.agents.cluster import carried
+
+    file = tmp_path / "best.zip"
+    file.write_bytes(b"a policy")
+    assert carried("expert") == "expert"
+    assert capsys.readouterr().err == ""
+    carried(str(file))
+    assert "open only what you trust" in capsys.readouterr().err
+
+
+def test_who_opens_a_policy_is_told_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once a file, before anything of it is loaded; and of none that ships with the package."""
+    pytest.importorskip("stable_baselines3")
+    from dynenvs.agents import policy_file
+
+    told: list[str] = []
+    space = SimpleNamespace(shape=(1,))
+    spaces = SimpleNamespace(observation_space=space, action_space=space)
+
+    def load(*_: Any, **__: Any) -> Any:
+        told.append(capsys.readouterr().err)
+        return spaces
+
+    monkeypatch.setattr(policy_file, "read_note", lambda _: {"algorithm": "ppo"})
+    monkeypatch.setattr(policy_file, "algorithm_class", lambda _: SimpleNamespace(load=load))
+    file = tmp_path / "best.zip"
+    file.write_bytes(b"a policy")
+    assert shipped_file(PENDULUM, "ppo").is_file()
+    env: Any = SimpleNamespace(task=spaces)
+    for what in ("ppo", str(file), str(file)):
+        assert actor(what, env, PENDULUM) is spaces
+    assert [text.count("open only what you trust") for text in told] == [0, 1, 0]
+    assert str(file) in told[1]
+    assert told[1].count("\n") == 1
