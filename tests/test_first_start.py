@@ -93,7 +93,9 @@ def test_spoilt_files_are_compiled_again(tmp_path: Path) -> None:
         end(start(COMPILE, tmp_path))
         for file in tmp_path.rglob(kind):
             file.write_bytes(spoil(file.read_bytes()))
-        assert end(start(COMPILE, tmp_path))[0] == "1\n"
+        out, err = end(start(COMPILE, tmp_path))
+        assert out == "1\n"
+        assert "has been damaged: compiling again" in err
         assert end(start(COMPILE, tmp_path))[0] == "0\n"
 
 

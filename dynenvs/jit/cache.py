@@ -60,19 +60,24 @@ def is_own(found: os.stat_result) -> bool:
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
 
 
-@cache
 def is_trusted() -> bool:
     """Whether what lies in the cache may be run; says in a line if not."""
     try:
         trusted = is_own(cache_root().stat())
     except OSError:  # there is none yet, or none can be
         return True
-    if not trusted and multiprocessing.parent_process() is None:
+    if not trusted:
+        _warn()
+    return trusted
+
+
+@cache
+def _warn() -> None:
+    if multiprocessing.parent_process() is None:
         say(
             f"{cache_root()} belongs to another user, or others can write it: what lies there is "
             "not run; DYNENVS_CACHE_DIR names another folder"
         )
-    return trusted
 
 
 @cache
@@ -81,7 +86,7 @@ def is_writable() -> bool:
     root = cache_root()
     try:
         mark(root)
-        usable = is_own(root.stat()) and os.access(root, os.W_OK | os.X_OK)
+        usable = is_trusted() and os.access(root, os.W_OK | os.X_OK)
     except OSError:
         return False
     if usable:

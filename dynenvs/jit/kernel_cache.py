@@ -9,6 +9,7 @@ import hashlib
 import os
 import pickle
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,9 @@ class KernelCache(FunctionCache):
             key = self._index_key(signature, target.codegen())
             name = self._cache_file._load_index().get(key)
             return name is not None and Path(self.cache_path, name).is_file()
+        except SpoiltError as error:
+            _say_once(str(error))
+            return False
         except Exception:  # whatever a spoilt file may raise: it is as good as none
             return False
 
@@ -63,7 +67,7 @@ class KernelCache(FunctionCache):
         try:
             return super().load_overload(signature, target)
         except SpoiltError as error:
-            say(f"{error}: {self._py_func.__name__} is compiled again")
+            _say_once(str(error))
             return None
         except Exception:  # of another kind of numba, say
             return None
@@ -116,10 +120,10 @@ def _load(path: str) -> Any:
     """
     with Path(path).open("rb") as file:
         if not is_own(os.fstat(file.fileno())):
-            raise SpoiltError(f"{path} belongs to another user, or others can write it")
+            raise SpoiltError(f"{path} belongs to another user, or others can write it: not used")
         content = memoryview(file.read())
     if _DIGEST(content[_LENGTH:]).digest() != content[:_LENGTH]:
-        raise SpoiltError(f"{path} has been damaged")
+        raise SpoiltError(f"{path} has been damaged: compiling again")
     return pickle.loads(content[_LENGTH:])
 
 
@@ -154,6 +158,11 @@ class _BySources(_CacheLocator):
 
 
 KernelCache._Place._locator_classes = [_BySources]
+
+
+@cache
+def _say_once(text: str) -> None:
+    say(text)
 
 
 def _complain(error: OSError) -> None:

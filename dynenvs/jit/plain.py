@@ -40,12 +40,11 @@ def is_known() -> bool:
 def plain_kernel(function: Callable[..., Any]) -> Any:
     """`numba.njit`, with its cache in the folder of the function's module and all its imports."""
     ours = function.__module__.startswith("dynenvs.")
-    if not (ours and is_writable()):
+    folder = _private_folder(function) if ours and is_writable() else None
+    if folder is None:
         made = numba.njit(**OPTIONS)(function)
         made.is_compiled_for = partial(_is_compiled_for, made, None)
         return made
-    folder = folder_of(function, "plain")
-    mark(folder, 0o700)  # within, numba makes files that a group may be allowed to write
     before = config.CACHE_DIR
     config.CACHE_DIR = str(folder)  # NUMBA_CACHE_DIR: numba reads it when it makes the function
     try:
@@ -54,6 +53,16 @@ def plain_kernel(function: Callable[..., Any]) -> Any:
         config.CACHE_DIR = before
     made.is_compiled_for = partial(_is_compiled_for, made, folder)
     return made
+
+
+def _private_folder(function: Callable[..., Any]) -> Path | None:
+    """Where numba keeps its machine code, in files that a group might write; None if nowhere."""
+    folder = folder_of(function, "plain")
+    try:
+        mark(folder, 0o700)
+    except OSError:
+        return None
+    return folder
 
 
 def plain_helper(function: Callable[..., Any]) -> Any:

@@ -104,7 +104,8 @@ def _signs_of_life(file: Path) -> Iterator[None]:
             if ended.wait(BEAT):
                 return
 
-    threading.Thread(target=write, name="dynenvs signs of life", daemon=True).start()
+    with suppress(RuntimeError):  # no thread is to be had: others then go on by themselves
+        threading.Thread(target=write, name="dynenvs signs of life", daemon=True).start()
     try:
         yield
     finally:
