@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dynenvs.agents.errors import install_hint
 from dynenvs.envs.checks import known_arguments
-from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.envs.core.shell import Shell
+from dynenvs.envs.core.vector_shell import VectorShell
 
 try:
     from stable_baselines3.common.vec_env import VecEnv, VecMonitor
@@ -58,7 +58,7 @@ def make_sb3_vec_env(
     envs = gym.make_vec(
         id, num_envs=n, num_threads=num_threads, autoreset_mode="SameStep", **env_options
     )
-    assert isinstance(envs, DynVectorEnv)
+    assert isinstance(envs, VectorShell)
     venv = WorldsVecEnv(envs)
     if seed is not None:
         venv.seed(seed)
@@ -73,7 +73,7 @@ def _options(id: str) -> list[str]:
     """
     entry = gym.spec(id.rpartition(":")[2]).vector_entry_point
     kind: Any = load_env_creator(entry) if isinstance(entry, str) else entry
-    if not (isinstance(kind, type) and issubclass(kind, DynVectorEnv)):
+    if not (isinstance(kind, type) and issubclass(kind, VectorShell)):
         raise ValueError(f"{id!r} has no vector environment of dynenvs")
     return [name for name in inspect.signature(kind).parameters if name not in TAKEN]
 
@@ -174,26 +174,33 @@ class SameStepVecEnv(VecEnv):
 class WorldsVecEnv(SameStepVecEnv):
     """A dynenvs vector environment as a stable-baselines3 VecEnv.
 
-    Attributes and methods are those of the single environments that it shows (`DynVectorEnv.envs`).
+    Attributes and methods are those of the single environments that it shows (`VectorShell.envs`).
     """
 
     def reset(self) -> NDArray[np.float64]:
         """First observations, shape (n, observations); uses seeds and options up."""
-        options = {}
-        for name in {name for given in self._options for name in given}:
-            values = [given.get(name) for given in self._options]
-            if None in values:
-                raise ValueError(f"option {name!r} must be given to all worlds or to none")
-            options[name] = np.array(values)
-        observations, infos = self.envs.reset(seed=self._seeds, options=options)
-        self.reset_infos = _split(infos, self.num_envs)
+        names = [tuple(sorted(given)) for given in self._options]
+        for some in dict.fromkeys(names):  # worlds that are given the same options begin together
+            mask = np.array([own == some for own in names])
+            options = {name: self._values(name) for name in some}
+            if not mask.all():
+                options["reset_mask"] = mask
+            observations, infos = self.envs.reset(seed=self._seeds, options=options)
+            split = _split(infos, self.num_envs)
+            for i in np.flatnonzero(mask).tolist():
+                self.reset_infos[i] = split[i]
         self._reset_seeds()
         self._reset_options()
         return np.asarray(observations)
 
+    def _values(self, name: str) -> NDArray[Any]:
+        """An option of each world; of those that have none, another's: it is not looked at."""
+        given = [options[name] for options in self._options if name in options]
+        return np.array([options.get(name, given[0]) for options in self._options])
+
     # The single environments
 
-    def _chosen(self, indices: VecEnvIndices) -> list[DynEnv]:
+    def _chosen(self, indices: VecEnvIndices) -> list[Shell]:
         return [self.envs.envs[i] for i in self._get_indices(indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:

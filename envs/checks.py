@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,10 +22,10 @@ def number(value: Any, name: str, low: float, high: float, unit: str = "") -> fl
     Raises:
         ValueError: it is not; the words name the argument.
     """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not (real and low <= value <= high):
+    found = _real(value)
+    if not low <= found <= high:
         raise ValueError(f"{name} must be a number in [{low}, {high}] {unit}".rstrip() + got(value))
-    return float(value)
+    return float(found)
 
 
 def whole(value: Any, name: str, low: int, high: int) -> int:
@@ -32,10 +34,21 @@ def whole(value: Any, name: str, low: int, high: int) -> int:
     Raises:
         ValueError: it is not; the words name the argument.
     """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not (real and low <= value <= high and value == int(value)):
+    found = _real(value)
+    if not (low <= found <= high and found == int(found)):
         raise ValueError(f"{name} must be a whole number in [{low}, {high}]" + got(value))
-    return int(value)
+    return int(found)
+
+
+def _real(value: Any) -> Any:
+    """`value` as Python's own number, or NaN if it is none; NumPy's overflow in comparisons."""
+    found = value.item() if isinstance(value, np.generic) else value
+    return found if isinstance(found, numbers.Real) and not isinstance(found, bool) else math.nan
+
+
+def is_list(value: Any) -> bool:
+    """Whether `value` is a row of values: a list, a tuple, an array, a `range`, no string."""
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
 
 
 def picture_side(value: Any, name: str) -> int:
@@ -69,6 +82,16 @@ def choice(value: Any, name: str, choices: Collection[str]) -> str:
     return value
 
 
+def typed(space: gym.spaces.Box, dtype: Any) -> gym.spaces.Box:
+    """A space of observations whose numbers have this type, by its name.
+
+    Raises:
+        ValueError: another name than "float64" and "float32".
+    """
+    kind: Any = np.dtype(choice(dtype, "observation_dtype", ("float64", "float32")))
+    return gym.spaces.Box(space.low.astype(kind), space.high.astype(kind), dtype=kind)
+
+
 def interval(value: Any, name: str, low: float, high: float, unit: str = "") -> tuple[float, float]:
     """`value` as a pair of numbers in [low, high], the smaller one first.
 
@@ -76,7 +99,7 @@ def interval(value: Any, name: str, low: float, high: float, unit: str = "") -> 
         ValueError: it is not; the words name the argument.
     """
     ends = value.tolist() if isinstance(value, np.ndarray) else value
-    if not (isinstance(ends, list | tuple) and len(ends) == 2):
+    if not (is_list(ends) and len(ends) == 2):
         raise ValueError(f"{name} must be a pair of numbers" + got(value))
     pair = (
         number(ends[0], f"{name}[0]", low, high, unit),
@@ -95,7 +118,7 @@ def number_each(
     Raises:
         ValueError: it is neither; the words name the argument.
     """
-    if count is None or not isinstance(value, np.ndarray | list | tuple):
+    if count is None or not is_list(value):
         return number(value, name, low, high, unit)
     array = real_numbers(value, (count,), name)
     bad = np.flatnonzero(~((low <= array) & (array <= high)))

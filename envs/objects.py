@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.envs.checks import choice, got, interval, known, number, whole
+from dynenvs.envs.checks import choice, got, interval, is_list, known, number, whole
 
 Span = tuple[float, float]  # a value is drawn evenly between these two
 Description = dict[str, Any]
@@ -120,7 +120,7 @@ def read_objects(value: Any, seed: int) -> tuple[Loose, ...]:
     if value is None:
         return ()
     entries = [value] if isinstance(value, Mapping) else value
-    if not isinstance(entries, list | tuple):
+    if not is_list(entries):
         raise ValueError(
             "objects must be a list of descriptions, as dynenvs.envs.legged.objects.box(...) gives"
             + got(value)
@@ -175,7 +175,7 @@ def _sizes(shape: str, entry: Mapping[str, Any], name: str) -> list[Span]:
     if shape != "box":
         return [_span(entry[key], f"{name}: {key}", *SIZES, "m") for key in SIZE_NAMES[shape]]
     half = entry["half_size"]
-    if not isinstance(half, list | tuple | np.ndarray):
+    if not is_list(half):
         half = (half, half, half)
     if len(half) != 3:
         raise ValueError(f"{name}: half_size must be one number, or three" + got(half))
@@ -184,7 +184,7 @@ def _sizes(shape: str, entry: Mapping[str, Any], name: str) -> list[Span]:
 
 def _place(value: Any, name: str) -> tuple[tuple[Span, Span], Span | None]:
     """Position and height."""
-    if not (isinstance(value, list | tuple | np.ndarray) and len(value) in (2, 3)):
+    if not (is_list(value) and len(value) in (2, 3)):
         raise ValueError(
             f"{name} must be (x, y) or (x, y, z), each a number or a pair" + got(value)
         )
@@ -195,7 +195,7 @@ def _place(value: Any, name: str) -> tuple[tuple[Span, Span], Span | None]:
 
 def _orientation(value: Any, name: str) -> tuple[Span, Span, Span]:
     """Roll, pitch and yaw."""
-    if not (isinstance(value, list | tuple | np.ndarray) and len(value) == 3):
+    if not (is_list(value) and len(value) == 3):
         raise ValueError(f"{name}: orientation must be (roll, pitch, yaw) [rad]" + got(value))
     roll, pitch, yaw = (
         _span(one, f"{name}: orientation[{k}]", *ANGLES, "rad") for k, one in enumerate(value)
@@ -205,7 +205,7 @@ def _orientation(value: Any, name: str) -> tuple[Span, Span, Span]:
 
 def _span(value: Any, name: str, low: float, high: float, unit: str = "") -> Span:
     """A number, or a pair of them."""
-    if isinstance(value, list | tuple | np.ndarray):
+    if is_list(value):
         return interval(value, name, low, high, unit)
     one = number(value, name, low, high, unit)
     return one, one

@@ -70,6 +70,11 @@ def test_who_goes_on_from_a_policy_sees_rewards_as_they_are() -> None:
         ({"policy_kwargs.optimizer_kwargs.eps": 1e-5}, "no setting 'optimizer_kwargs.eps'"),
         ({"policy_kwargs": 3}, "settings must be names with values, got 3"),
         ({"n_envs": 0}, "n_envs"),
+        ({"n_steps": "foo"}, "n_steps must be a whole number, got 'foo'"),
+        ({"n_steps": 1.5}, "n_steps must be a whole number, got 1.5"),
+        ({"batch_size": True}, "batch_size must be a whole number, got True"),
+        ({"gae_lambda": float("inf")}, "gae_lambda must be a number, got inf"),
+        ({"reward_power": "x"}, "reward_power must be a number, got 'x'"),
     ],
 )
 def test_unknown_and_impossible_settings(changes: dict[str, Any], message: str) -> None:

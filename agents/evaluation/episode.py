@@ -16,7 +16,7 @@ from dynenvs.agents.evaluation.options import no_option
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import END_WORDS
-from dynenvs.envs.core.task import NO_LIMIT
+from dynenvs.envs.core.limit import NO_LIMIT
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import MUJOCO

@@ -18,8 +18,9 @@ from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.names import short_name
 from dynenvs.envs.checks import whole
+from dynenvs.envs.core.limit import MOST_STEPS
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.vector import MOST_STEPS, MujocoVectorEnv
+from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.memory.layout import Floats
 
 

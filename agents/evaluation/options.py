@@ -82,7 +82,7 @@ def spec_with(env_id: str, options: Mapping[str, Any]) -> EnvSpec:
 
 def options_of(spec: EnvSpec) -> dict[str, Any]:
     """The options that lead to a spec: what `spec_with` was given."""
-    from dynenvs.envs.core.task import NO_LIMIT  # brings the core: here, where it is there anyway
+    from dynenvs.envs.core.limit import NO_LIMIT  # brings the core: here, where it is there anyway
 
     limit = spec.max_episode_steps
     if limit == gym.spec(spec.id).max_episode_steps:

@@ -14,6 +14,7 @@ over targets' reach), and `symmetric` (samples are mirrored, `mirror.py`).
 from __future__ import annotations
 
 import inspect
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ OWN = (
     "learner_threads",
 )
 WALKERS = ("hold_pose", "symmetric")  # of walkers
+NUMBERS = {"reward_scale": 1.0, "reward_power": 1.0, "least_spread": 0.0}
 FALLING = ("learning_rate", "clip_range", "desired_kl")  # may be "lin_..."
 
 
@@ -62,9 +64,7 @@ def load_settings(
     cls = algorithm_class(algorithm)
     finer, entry = _entries(file or FILE, algorithm, env_id)
     settings: dict[str, Any] = {
-        "reward_scale": 1.0,
-        "reward_power": 1.0,
-        "least_spread": 0.0,
+        **NUMBERS,
         "policy": "MlpPolicy",
         "learner_threads": 1,
         **entry,
@@ -82,6 +82,9 @@ def load_settings(
     _check_names(settings["policy_kwargs"], _policy_names(cls), f"the policy of {algorithm}")
     for name in ("n_envs", "n_timesteps", "learner_threads"):
         settings[name] = _whole(settings.get(name), name)
+    for name, default in {**_parameters(cls), **NUMBERS}.items():
+        if name in settings and isinstance(default, int | float) and not isinstance(default, bool):
+            settings[name] = _like(default, settings[name], name)
     return settings
 
 
@@ -124,12 +127,15 @@ def chosen_settings(
     return {name: value for name, value in settings.items() if name in heads}
 
 
-def _parameters(cls: Any) -> set[str]:
-    """What a constructor takes and settings may say; those that it hands on, too."""
+def _parameters(cls: Any) -> dict[str, Any]:
+    """What a constructor takes and settings may say, with defaults; what it hands on, too."""
     own = inspect.signature(cls).parameters
     hands_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in own.values())
-    names = set(own) - {"args", "options", "env", "_init_setup_model", "seed", "mirror"}
-    return (names | _parameters(cls.__base__)) - {"target_kl"} if hands_on else names
+    known = _parameters(cls.__base__) if hands_on else {}
+    known.update({name: one.default for name, one in own.items()})
+    left_out = {"args", "options", "env", "_init_setup_model", "seed", "mirror"}
+    left_out |= {"target_kl"} if hands_on else set()
+    return {name: default for name, default in known.items() if name not in left_out}
 
 
 def _policy_names(cls: Any) -> set[str]:
@@ -226,6 +232,22 @@ def _number(value: Any) -> Any:
         except ValueError:
             return value
     return value
+
+
+def _like(default: float, value: Any, name: str) -> Any:
+    """A setting whose default is a number; rates may fall, frequencies may have a unit.
+
+    Raises:
+        ValueError: no number, or no whole one where the default is.
+    """
+    number, whole = _number(value), isinstance(default, int)
+    if name in FALLING or isinstance(value, list | tuple):
+        return value
+    right = isinstance(number, int | float) and not isinstance(number, bool)
+    if not (right and math.isfinite(number)) or (whole and number != int(number)):
+        kind = "whole number" if whole else "number"
+        raise ValueError(f"{name} must be a {kind}, got {value!r}")
+    return int(number) if whole else number
 
 
 def _whole(value: Any, name: str) -> int:

@@ -6,109 +6,39 @@ vector environment of `vector.py` stands on the same two.
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import (
-    MOST_SEED,
-    choice,
-    known,
-    known_arguments,
-    picture_side,
-    whole,
-)
+from dynenvs.envs.checks import MOST_SEED, whole
 from dynenvs.envs.core.blocks import Block
 from dynenvs.envs.core.changing import change_options
 from dynenvs.envs.core.codes import STEP, TERMINATIONS, TRUNCATIONS
+from dynenvs.envs.core.shell import Observation, Shell, checked_options
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.worlds import Worlds
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
 
-Observation = NDArray[np.float64]
 
+class DynEnv(Shell):
+    """Shared shell of the environments of compiled tasks; a subclass names its `task_type`.
 
-class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
-    """Shared shell of all environments; a subclass names its `task_type`.
-
-    Args:
-        render_mode: "human", "rgb_array" or None.
-        width, height: size of the picture [pixels].
-        options: the task's, see its class.
-
-    Raises:
-        ValueError: an option out of its range.
-        TypeError: an option that does not exist.
+    The arguments are `Shell`'s.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 100}  # noqa: RUF012
+    task: Task
     task_type: ClassVar[type[Task]]
-    observation_space: gym.spaces.Box  # type: ignore[assignment]
-    action_space: gym.spaces.Box  # type: ignore[assignment]
 
-    def __init__(
-        self,
-        *,
-        render_mode: str | None = None,
-        width: int = 960,
-        height: int = 540,
-        **options: Any,
-    ) -> None:
-        names = inspect.signature(type(self)).parameters
-        known_arguments(options, names, f"{type(self).__name__}.__init__")
-        task = self.task_type(**options)
-        self._set_up(task, Worlds(task, 1), render_mode, width, height)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Say in the signature which options there are: the task's and the picture's."""
-        super().__init_subclass__(**kwargs)
-        if "task_type" in vars(cls):
-            own = inspect.signature(DynEnv.__init__).parameters.values()
-            picture = [p for p in own if p.name in ("render_mode", "width", "height")]
-            options = inspect.signature(cls.task_type).parameters.values()
-            cls.__signature__ = inspect.Signature([*options, *picture])  # type: ignore[attr-defined]
-
-    def _set_up(
-        self, task: Task, worlds: Worlds, render_mode: str | None, width: int, height: int
-    ) -> None:
-        if render_mode is not None:
-            choice(render_mode, "render_mode", type(self).metadata["render_modes"])
-        self.task, self.worlds = task, worlds
-        self.render_mode = render_mode
-        self.width = picture_side(width, "width")
-        self.height = picture_side(height, "height")
-        self.metadata = {**type(self).metadata, "render_fps": max(1, round(1 / task.dt))}
-        self.observation_space, self.action_space = task.observation_space, task.action_space
-        self._renderer: Any = None
-        self._closed = False
-
-    @classmethod
-    def window(cls, task: Task, worlds: Worlds, index: int, **picture: Any) -> Self:
-        """World `index` of a batch as an environment; it shares the batch's memory.
-
-        Args:
-            task: what the worlds are.
-            worlds: the batch.
-            index: which of them.
-            picture: render_mode, width and height.
-        """
-        env = cls.__new__(cls)
-        env._set_up(task, worlds.one(index), **picture)
-        return env
+    def _take(self, worlds: Worlds | None, index: int) -> None:
+        self.worlds = Worlds(self.task, 1) if worlds is None else worlds.one(index)
 
     @property
     def model(self) -> Model:
         """The robot and its ground."""
         return self.task.model
-
-    @property
-    def dt(self) -> float:
-        """Control period [s]."""
-        return self.task.dt
 
     @property
     def observation_blocks(self) -> tuple[Block, ...]:
@@ -119,11 +49,6 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     def observation_slices(self) -> dict[str, slice]:
         """Where they are: `observation[env.unwrapped.observation_slices["joint angles"]]`."""
         return dict(self.task.observation_slices)
-
-    @property
-    def title(self) -> str:
-        """What pictures call it."""
-        return type(self).__name__.removesuffix("Env")
 
     # Gymnasium
 
@@ -147,7 +72,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.worlds.begin([seed], fields, self.np_random)
         if self.render_mode == "human":
             self.render()
-        return self.worlds.observations[0].copy(), self.worlds.info()
+        return self.worlds.take_observations()[0], self.worlds.info()
 
     def step(
         self, action: NDArray[np.float32]
@@ -175,7 +100,7 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         if self.render_mode == "human":
             self.render()
         return (
-            worlds.observations[0].copy(),
+            worlds.take_observations()[0],
             worlds.rewards.item(),
             end in TERMINATIONS,
             end in TRUNCATIONS or (end in TERMINATIONS and worlds.is_at_limit()),
@@ -214,28 +139,9 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
         """
         self.worlds.set_state(state)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k != "_renderer"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._renderer = None
-
     # Drawing
 
-    def render(self) -> NDArray[np.uint8] | None:
-        """The present state as a picture, shape (height, width, 3), or on the window.
-
-        Raises:
-            gymnasium.error.ClosedEnvironmentError: after `close`.
-        """
-        self._refuse_closed("render")
-        if self.render_mode is None:
-            gym.logger.warn(
-                "render() without a render_mode: make the environment with "
-                'render_mode="rgb_array" or "human"'
-            )
-            return None
+    def _draw(self) -> NDArray[np.uint8] | None:
         from dynenvs.envs.core.view import draw
 
         return draw(self)
@@ -258,44 +164,3 @@ class DynEnv(gym.Env[Observation, NDArray[np.float32]]):
     def targets(self) -> Floats:
         """Places that the robot is to reach [m], shape (k, 3)."""
         return np.zeros((0, 3))
-
-    def close(self) -> None:
-        """Close the window, if there is one; may be called twice.
-
-        Steps and pictures are refused from then on, until the next reset.
-        """
-        self._closed = True
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
-
-    def _refuse_closed(self, method: str) -> None:
-        """Make sure that the environment has not been closed.
-
-        Raises:
-            gymnasium.error.ClosedEnvironmentError: it has.
-        """
-        if self._closed:
-            name = type(self).__name__
-            raise gym.error.ClosedEnvironmentError(
-                f"{name}.{method}() after close(); reset() opens it again"
-            )
-
-
-def checked_options(options: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The argument `options` of a reset as a dictionary of its own.
-
-    Args:
-        options: as the user gave them.
-        names: of those that there are.
-
-    Raises:
-        ValueError: it is neither a dictionary nor None, or has other names.
-    """
-    if options is None:
-        return {}
-    if not isinstance(options, dict):
-        raise ValueError(f"reset options must be a dict or None, got {options!r}")
-    for name in options:
-        known(name, names, "reset option")
-    return dict(options)

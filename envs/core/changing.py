@@ -78,6 +78,6 @@ def _other_shape(task: Task, other: Task) -> str:
 def _within(other: Task, task: Task) -> bool:
     """Whether what the other task observes lies in the space of the first."""
     space, new = task.observation_space, other.observation_space
-    return space.shape == new.shape and bool(
+    return (space.shape, space.dtype) == (new.shape, new.dtype) and bool(
         np.all(space.low <= new.low) and np.all(new.high <= space.high)
     )

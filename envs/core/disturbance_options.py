@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynenvs.envs.checks import choice, got, interval, number, real_numbers, whole
+from dynenvs.envs.checks import choice, got, interval, is_list, number, real_numbers, whole
 from dynenvs.envs.core.blocks import Block
 from dynenvs.envs.core.disturbance_records import DISTURBANCE, MOST_DELAY
 from dynenvs.memory.layout import Bytes, Floats
@@ -47,7 +47,7 @@ def read_delay(value: Any) -> tuple[int, int]:
     Raises:
         ValueError: no whole numbers within [0, MOST_DELAY], or the greater one first.
     """
-    if not isinstance(value, list | tuple | np.ndarray):
+    if not is_list(value):
         delay = whole(value, "action_delay", 0, MOST_DELAY)
         return delay, delay
     low, high = interval(value, "action_delay", 0, MOST_DELAY, "control steps")
@@ -92,7 +92,7 @@ def _each_motor(value: Any, name: str, usual: Floats, most: float, unit: str) ->
     """A number for each motor, from one for all, from one for each, or from None."""
     if value is None:
         return usual
-    if not isinstance(value, list | tuple | np.ndarray):
+    if not is_list(value):
         return np.full(len(usual), number(value, name, 0.0, most, unit))
     numbers = real_numbers(value, usual.shape, name)
     for k, one in enumerate(numbers.tolist()):
@@ -126,7 +126,7 @@ def read_offset(value: Any, planar: bool) -> Floats:
     Raises:
         ValueError: another shape, a bound out of range, or one along y of a planar robot.
     """
-    if not isinstance(value, list | tuple | np.ndarray):
+    if not is_list(value):
         bounds = np.full(3, number(value, "com_offset", 0.0, MOST_OFFSET, "m"))
         if planar:
             bounds[1] = 0.0

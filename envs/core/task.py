@@ -6,7 +6,6 @@ One Task serves one world or thousands.  Its dataclass fields are the options th
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import interval, number, whole
+from dynenvs.envs.checks import interval, number, typed, whole
 from dynenvs.envs.core.blocks import Block, slices_of, space_of
 from dynenvs.envs.core.disturbance_options import (
     FACTORS,
@@ -28,6 +27,7 @@ from dynenvs.envs.core.disturbance_options import (
     read_motors,
 )
 from dynenvs.envs.core.disturbance_records import drawn_fields
+from dynenvs.envs.core.limit import NO_LIMIT, episode_limit, steps_until
 from dynenvs.envs.core.records import RewardTerm, checked_weights, last_action_field
 from dynenvs.envs.core.starts import read_starts
 from dynenvs.memory.layout import Floats
@@ -38,9 +38,6 @@ from dynenvs.registration import EPISODE_STEPS
 LEAST_TIMESTEP, MOST_TIMESTEP = 1e-6, 0.02  # coarser steps let fast feet sink in [s]
 MOST_FRAMES = 1000  # physics steps in a control step
 MOST_NOISE = 0.2  # at reset [rad] and [rad/s]
-MOST_STEPS = 10**9  # control steps in an episode
-NO_LIMIT = -1  # as `gym.make` spells it
-NEVER = 2**63 - 1  # the number of control steps that no episode reaches
 
 
 @dataclass(kw_only=True, eq=False)
@@ -73,6 +70,8 @@ class Task(ABC):
         starts_share: share of the episodes that begin so; the others begin as they always do.
         action_scale: how far from `neutral` the action 1 asks a joint to be [rad], one number or
             one a motor; None is that of `position_gains`.
+        observation_dtype: "float64", or "float32", to which observations are rounded where they are
+            given out; all else, `info` too, stays as it is.
 
     Attributes:
         run: the compiled kernel that starts and steps worlds; see `loop.py`.
@@ -114,6 +113,7 @@ class Task(ABC):
     action_scale: float | Sequence[float] | None = None
     starts: str | Path | None = None
     starts_share: float = 1.0
+    observation_dtype: str = "float64"
 
     run: ClassVar[Callable[..., None]]
     record: ClassVar[np.dtype[Any]]
@@ -127,19 +127,18 @@ class Task(ABC):
         self.timestep = number(self.timestep, "timestep", LEAST_TIMESTEP, MOST_TIMESTEP, "s")
         self.frame_skip = whole(self.frame_skip, "frame_skip", 1, MOST_FRAMES)
         self.reset_noise = number(self.reset_noise, "reset_noise", 0.0, MOST_NOISE, "rad")
-        self.max_episode_steps = self._limit()
+        self.max_episode_steps = episode_limit(self.max_episode_steps, EPISODE_STEPS)
         self.reward_weights = checked_weights(self.reward_terms, self.reward_weights)
         self.model = self.build().with_integrator(self.integrator)
         self.options: NDArray[Any] = np.zeros(1, self.option_record)
         self.options["timestep"], self.options["frame_skip"] = self.timestep, self.frame_skip
         self.options["noise"] = self.reset_noise
-        unlimited = self.max_episode_steps == NO_LIMIT
-        self.options["max_steps"] = NEVER if unlimited else self.max_episode_steps
+        self.options["max_steps"] = steps_until(self.max_episode_steps)
         for name, weight in self.reward_weights.items():
             self.options[f"weight_{name}"] = weight
         self.observation_blocks = tuple(self.blocks())
         self.observation_slices = slices_of(self.observation_blocks)
-        self.observation_space = space_of(self.observation_blocks)
+        self.observation_space = typed(space_of(self.observation_blocks), self.observation_dtype)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
         self.packed_disturbance = self._disturbance()
         self.tells_clean = self.observation_noise > 0.0
@@ -170,16 +169,6 @@ class Task(ABC):
         limits = self.model.effort_limit[self.model.actuated]
         blocks, scale = self.observation_blocks, self.observation_noise
         return pack(asked, blocks, scale, self.motors, self.neutral(), limits)
-
-    def _limit(self) -> int:
-        """The option `max_episode_steps`, checked."""
-        steps = EPISODE_STEPS if self.max_episode_steps is None else self.max_episode_steps
-        if isinstance(steps, numbers.Real) and steps == NO_LIMIT:
-            return NO_LIMIT
-        try:
-            return whole(steps, "max_episode_steps", 1, MOST_STEPS)
-        except ValueError as error:
-            raise ValueError(f"{error}; {NO_LIMIT} sets no limit") from None
 
     # What a task provides
 

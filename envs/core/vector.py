@@ -6,22 +6,16 @@ world of a batch can be had as one (`envs`), and states go to and fro.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import MOST_SEED, choice, known_arguments, picture_side, whole
-from dynenvs.envs.core.base import DynEnv, checked_options
+from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.blocks import Block
 from dynenvs.envs.core.changing import change_options
 from dynenvs.envs.core.codes import (
@@ -32,14 +26,12 @@ from dynenvs.envs.core.codes import (
     TERMINATIONS,
     TRUNCATIONS,
 )
+from dynenvs.envs.core.shell import Observation, checked_options
 from dynenvs.envs.core.starts import write_starts
-from dynenvs.envs.core.task import NO_LIMIT
-from dynenvs.envs.core.worlds import Flags, Worlds
-from dynenvs.simulation.threads import available_threads
+from dynenvs.envs.core.task import Task
+from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
+from dynenvs.envs.core.worlds import Worlds
 
-Floats = NDArray[np.float64]
-
-MOST_WORLDS, MOST_THREADS = 10**6, 1024
 ORDERS = {
     AutoresetMode.NEXT_STEP: STEP_OR_BEGIN,
     AutoresetMode.SAME_STEP: STEP_AND_BEGIN,
@@ -49,96 +41,19 @@ _TERMINATED = np.isin(range(5), TERMINATIONS)
 _TRUNCATED = np.isin(range(5), TRUNCATIONS)
 
 
-class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
-    """Shared shell of all vector environments; a subclass names its `env_type`.
+class DynVectorEnv(VectorShell):
+    """Shared shell of the vector environments of compiled tasks; a subclass names its `env_type`.
 
-    Observations, rewards and flags come as arrays of shape (num_envs, ...), float64 as those of
-    the single environment, bit for bit; `info` as Gymnasium's vector environments give it: an
-    array and a mask `_key` for each key.  All that is returned is the caller's own.
-
-    Args:
-        num_envs: number of worlds.
-        num_threads: threads that share them out, at most; as many as this process may run at once
-            if None.  No result depends on it.
-        autoreset_mode: what follows the end of an episode, an `AutoresetMode` or its value:
-            "NextStep" (the next step ignores the action and begins an episode, reward 0),
-            "SameStep" (the observation is the next episode's first one; `info["final_obs"]` and
-            `info["final_info"]` hold the last one) or "Disabled" (`reset` with
-            `options={"reset_mask": ...}`).
-        render_mode: "rgb_array" or None.
-        width, height: size of each picture [pixels].
-        options: the single environment's.
-
-    Raises:
-        ValueError: an option out of its range.
-        TypeError: an option that does not exist.
+    The arguments are `VectorShell`'s.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 100}  # noqa: RUF012
     env_type: ClassVar[type[DynEnv]]
-    single_observation_space: gym.spaces.Box
-    single_action_space: gym.spaces.Box
+    task: Task
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        num_threads: int | None = None,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
-        width: int = 960,
-        height: int = 540,
-        **options: Any,
-    ) -> None:
-        names = inspect.signature(type(self)).parameters
-        known_arguments(options, names, f"{type(self).__name__}.__init__")
-        self.num_envs = whole(num_envs, "num_envs", 1, MOST_WORLDS)
-        if num_threads is None:
-            num_threads = available_threads()
-        self.num_threads = whole(num_threads, "num_threads", 1, MOST_THREADS)
-        if not isinstance(autoreset_mode, AutoresetMode):
-            modes = [mode.value for mode in AutoresetMode]
-            autoreset_mode = AutoresetMode(choice(autoreset_mode, "autoreset_mode", modes))
-        if render_mode is not None:
-            choice(render_mode, "render_mode", self.metadata["render_modes"])
-        self.autoreset_mode = autoreset_mode
-        self.task = self.env_type.task_type(**options)
+    def _make_worlds(self) -> Worlds:
         self.worlds = Worlds(self.task, self.num_envs, self.num_threads)
-        self.render_mode = render_mode
-        self.width = picture_side(width, "width")
-        self.height = picture_side(height, "height")
-        self.single_observation_space = self.task.observation_space
-        self.single_action_space = self.task.action_space
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.metadata = {
-            **type(self).metadata,
-            "render_fps": max(1, round(1 / self.task.dt)),
-            "autoreset_mode": autoreset_mode,
-        }
-        self._order = ORDERS[autoreset_mode]
-        self._spec: EnvSpec | None = None
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Say in the signature which options there are: the task's and the batch's."""
-        super().__init_subclass__(**kwargs)
-        own = [
-            p
-            for p in inspect.signature(DynVectorEnv.__init__).parameters.values()
-            if p.name not in ("self", "options")
-        ]
-        options = inspect.signature(cls.env_type.task_type).parameters.values()
-        cls.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
-
-    @property
-    def spec(self) -> EnvSpec | None:
-        """What `gym.make_vec` made it from, with the limit of its episodes that it really has."""
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: EnvSpec | None) -> None:
-        limit = self.task.max_episode_steps
-        self._spec = spec and replace(spec, max_episode_steps=None if limit == NO_LIMIT else limit)
+        self._order = ORDERS[self.autoreset_mode]
+        return self.worlds
 
     @property
     def observation_blocks(self) -> tuple[Block, ...]:
@@ -157,7 +72,7 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Floats, dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         """Start episodes.
 
         Args:
@@ -180,41 +95,12 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
         self.task.refuse_with_starts(wanted)
         fields = self.task.reset_fields(wanted, self.num_envs)
         seeds = self._seeds(seed)
-        if isinstance(seed, int | np.integer):
-            super().reset(seed=int(seed))
         self.worlds.begin(seeds, fields, self.np_random, mask)
         return self.worlds.take_observations(), self.worlds.infos(mask)
 
-    def _seeds(self, seed: Any) -> list[int | None]:
-        """A seed for each world."""
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            first = whole(seed, "seed", 0, MOST_SEED)
-            return [first + i for i in range(self.num_envs)]
-        if not isinstance(seed, list | tuple | np.ndarray):
-            raise ValueError(f"seed must be an int, a list of ints or None, got {seed!r}")
-        seeds = list(seed)
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"seed must be {self.num_envs} numbers, one a world, got {len(seeds)}")
-        return [
-            s if s is None else whole(s, f"seed[{i}]", 0, MOST_SEED) for i, s in enumerate(seeds)
-        ]
-
-    def _mask(self, mask: Any) -> Flags:
-        """The option `reset_mask`, checked."""
-        rule = f"reset_mask must be a bool array of shape ({self.num_envs},)"
-        if not isinstance(mask, np.ndarray):
-            raise ValueError(f"{rule}, got a {type(mask).__name__}")
-        if mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
-            raise ValueError(f"{rule}, got {mask.dtype} of shape {mask.shape}")
-        if not mask.any():
-            raise ValueError(f"{rule} with at least one True: no world would begin")
-        return mask.copy()
-
     def step(
         self, actions: NDArray[np.float32]
-    ) -> tuple[Floats, Floats, Flags, Flags, dict[str, Any]]:
+    ) -> tuple[Observation, Floats, Flags, Flags, dict[str, Any]]:
         """One control step of every world; what follows an end is `autoreset_mode`'s matter.
 
         Args:
@@ -260,38 +146,10 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
     def _add_finals(self, info: dict[str, Any], ended: Flags) -> None:
         """Last observations and infos of the episodes after which others have begun."""
         last = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(ended):
-            last[i] = self.worlds.last_observations[i].copy()
+        for i in np.flatnonzero(ended).tolist():
+            last[i] = self.worlds.last_observation(i)
         info["final_obs"], info["_final_obs"] = last, ended
         info["final_info"], info["_final_info"] = self.worlds.last_infos(ended), ended.copy()
-
-    # Single worlds
-
-    @cached_property
-    def envs(self) -> tuple[DynEnv, ...]:
-        """Each world as a single environment that shares the batch's memory."""
-        picture = {"render_mode": self.render_mode, "width": self.width, "height": self.height}
-        return tuple(
-            self.env_type.window(self.task, self.worlds, i, **picture) for i in range(self.num_envs)
-        )
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What each single environment's method gives, or its attribute if it is no method."""
-        found = [getattr(env, name) for env in self.envs]
-        return tuple(value(*args, **kwargs) if callable(value) else value for value in found)
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """An attribute of each single environment."""
-        return tuple(getattr(env, name) for env in self.envs)
-
-    def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of the single environments: to one value, or a list with one a world."""
-        if not isinstance(values, list | tuple):
-            values = [values] * self.num_envs
-        if len(values) != self.num_envs:
-            raise ValueError(f"{name} needs {self.num_envs} values, one a world, got {len(values)}")
-        for env, value in zip(self.envs, values, strict=True):
-            setattr(env, name, value)
 
     def change_options(self, **options: Any) -> None:
         """As the single environment's `change_options`, in all worlds."""
@@ -331,36 +189,3 @@ class DynVectorEnv(VectorEnv[Floats, NDArray[np.float32], NDArray[Any]]):
             for name, records in self.get_state().items()
         }
         write_starts(Path(path), self.task, rows["world"], rows["task"])
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The single environments are windows: made anew where they are asked for
-        return {name: value for name, value in vars(self).items() if name != "envs"}
-
-    # Drawing
-
-    def render(self) -> tuple[NDArray[np.uint8] | None, ...] | None:  # type: ignore[override]
-        """A picture of every world, each of shape (height, width, 3).
-
-        Raises:
-            gymnasium.error.ClosedEnvironmentError: after `close`.
-        """
-        self._refuse_closed("render")
-        if self.render_mode is None:
-            gym.logger.warn('render() without a render_mode: make it with render_mode="rgb_array"')
-            return None
-        return tuple(env.render() for env in self.envs)
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """Close the single environments' pictures."""
-        for env in vars(self).get("envs", ()):
-            env.close()
-
-    def _refuse_closed(self, method: str) -> None:
-        """Make sure that the environment has not been closed.
-
-        Raises:
-            gymnasium.error.ClosedEnvironmentError: it has.
-        """
-        if self.closed:
-            name = type(self).__name__
-            raise gym.error.ClosedEnvironmentError(f"{name}.{method}() after close()")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dynenvs.envs.checks import choice, flag, got, interval, number, real_numbers, whole
+from dynenvs.envs.checks import choice, flag, got, interval, is_list, number, real_numbers, whole
 from dynenvs.envs.core.blocks import (
     ANGLE_NOISE,
     HEIGHT_NOISE,
@@ -342,7 +342,7 @@ class LeggedTask(Task):
     @staticmethod
     def _each(code: Callable[[Any], int], value: Any, name: str, count: int | None) -> Any:
         """1 + code of a value, or of one a world, shape (count,)."""
-        if count is None or not isinstance(value, np.ndarray | list | tuple):
+        if count is None or not is_list(value):
             return 1 + code(value)
         if np.shape(value) != (count,):
             raise ValueError(f"{name} must be one value, or {count}, one a world" + got(value))

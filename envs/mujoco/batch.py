@@ -9,9 +9,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.envs.core.limit import steps_until
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
 from dynenvs.envs.mujoco.view import View
 from dynenvs.simulation.worlds import Worlds, WorldsError
+
+COUNTS = ("steps", "started", "ended")  # of each world's episode
 
 
 class Outcome(NamedTuple):
@@ -19,6 +22,7 @@ class Outcome(NamedTuple):
 
     rewards: Floats
     terminated: Flags
+    truncated: Flags
     info: dict[str, NDArray[np.float64]]
 
 
@@ -37,11 +41,13 @@ class Batch:
         self.generators = [np.random.default_rng() for _ in range(count)]
         self.steps = np.zeros(count, np.int64)  # of each world's episode
         self.started = np.zeros(count, np.bool_)
+        self.ended = np.zeros(count, np.bool_)  # whose episode is over
+        self.limit = steps_until(task.max_episode_steps)
         self.view = View(self.worlds)  # what they are now
 
-    def observe(self) -> Floats:
-        """What they show, shape (count, size)."""
-        return self.task.observe(self.view)
+    def observe(self) -> NDArray[Any]:
+        """What they show, shape (count, size), the caller's own."""
+        return self.task.observe(self.view).astype(self.task.observation_space.dtype, copy=False)
 
     def seed(self, seeds: Sequence[int | None]) -> None:
         """Begin the random numbers of those worlds anew that are given a seed."""
@@ -63,6 +69,7 @@ class Batch:
         self.view.changed(mask)
         self.steps[mask] = 0
         self.started |= mask
+        self.ended &= ~mask
 
     def step(self, actions: Floats, mask: Flags) -> Outcome:
         """One control step of these worlds.
@@ -81,7 +88,37 @@ class Batch:
         for term in terms.values():
             rewards = rewards + term
         over = (self.task.ended(self.view) | failed) & mask
-        return Outcome(np.where(mask, rewards, 0.0), over, {**rest, **terms})
+        cut = mask & (self.steps >= self.limit)
+        self.ended = over | cut | (self.ended & ~mask)
+        return Outcome(np.where(mask, rewards, 0.0), over, cut, {**rest, **terms})
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Everything that decides the future, bit for bit: worlds, generators, counts of steps.
+
+        Arrays with one entry a world.
+        """
+        streams = np.array([one.bit_generator.state for one in self.generators], dtype=object)
+        counts = {name: getattr(self, name).copy() for name in COUNTS}
+        return {"world": self.worlds.get_state(), "generator": streams, **counts}
+
+    def set_state(self, state: dict[str, NDArray[Any]]) -> None:
+        """Restore what `get_state` gave.
+
+        Raises:
+            ValueError: not a state of as many worlds of this task; the worlds are untouched.
+        """
+        names = ("world", "generator", *COUNTS)
+        if not (isinstance(state, dict) and state.keys() == set(names)):
+            found = list(state) if isinstance(state, dict) else type(state).__name__
+            raise ValueError(f"state must be a dict with {list(names)}, got {found}")
+        if any(np.shape(state[name]) != (len(self.worlds),) for name in names):
+            raise ValueError(f"state must be of {len(self.worlds)} worlds")
+        self.worlds.set_state(state["world"])
+        self.view.changed()
+        for one, stream in zip(self.generators, state["generator"], strict=True):
+            one.bit_generator.state = stream
+        for name in COUNTS:
+            getattr(self, name)[:] = state[name]
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "view"}
@@ -90,19 +127,20 @@ class Batch:
         vars(self).update(kept)
         self.view = View(self.worlds)
 
-    def checked(self, actions: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
-        """Actions as numbers of one world or more, shape (count, nu).
 
-        Raises:
-            ValueError: not real numbers, wrong shape, or not finite.
-        """
-        given = np.asarray(actions)
-        if given.dtype.kind not in "fiu" or given.shape != shape:
-            raise ValueError(
-                f"{name} must be real numbers of shape {shape}, got {given.dtype} of shape "
-                f"{given.shape}"
-            )
-        if not np.isfinite(given).all():
-            where = np.argwhere(~np.isfinite(given))[:8].tolist()
-            raise ValueError(f"{name} must be finite; entries {where} are not")
-        return given.astype(np.float64).reshape(len(self.worlds), -1)
+def checked_actions(actions: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
+    """Actions as numbers, of the given shape.
+
+    Raises:
+        ValueError: not real numbers, wrong shape, or not finite.
+    """
+    given = np.asarray(actions)
+    if given.dtype.kind not in "fiu" or given.shape != shape:
+        raise ValueError(
+            f"{name} must be real numbers of shape {shape}, got {given.dtype} of shape "
+            f"{given.shape}"
+        )
+    if not np.isfinite(given).all():
+        where = np.argwhere(~np.isfinite(given))[:8].tolist()
+        raise ValueError(f"{name} must be finite; entries {where} are not")
+    return given.astype(np.float64)

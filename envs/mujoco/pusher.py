@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class PusherTask(MujocoTask):
         reward_control_weight: of the sum of squared actions.
     """
 
+    episode_steps: ClassVar[int] = 100
     xml_file: str = "pusher_v5.xml"
     frame_skip: int = 5
     reward_near_weight: float = 0.5

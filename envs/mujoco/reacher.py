@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class ReacherTask(MujocoTask):
         reward_control_weight: of the sum of squared actions.
     """
 
+    episode_steps: ClassVar[int] = 50
     xml_file: str = "reacher.xml"
     frame_skip: int = 2
     reward_dist_weight: float = 1.0

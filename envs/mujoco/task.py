@@ -18,11 +18,13 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import number, whole
+from dynenvs.envs.checks import number, typed, whole
+from dynenvs.envs.core.limit import NO_LIMIT, episode_limit
 from dynenvs.envs.mujoco.view import View
 from dynenvs.model.actuators import actuator_forces
 from dynenvs.model.importing import NotCarriedOver, load
 from dynenvs.model.model import Model
+from dynenvs.registration import EPISODE_STEPS
 from dynenvs.simulation.worlds import Worlds
 
 Floats = NDArray[np.float64]
@@ -38,6 +40,9 @@ class MujocoTask(ABC):
         xml_file: name of one of Gymnasium's files, or a path; a robot of your own must have the
             coordinates that the task speaks of.
         frame_skip: physics steps in a control step.
+        max_episode_steps: control steps until an episode is truncated, counted by the environment
+            itself.  -1 sets no limit; None is the limit that the task is registered with.
+        observation_dtype: "float64", or "float32", to which observations are rounded.
 
     Attributes:
         model: the robot and its ground; its timestep is the file's.
@@ -52,11 +57,15 @@ class MujocoTask(ABC):
     """
 
     bonus: ClassVar[float] = 0.0  # of every step, besides the terms
+    episode_steps: ClassVar[int] = EPISODE_STEPS  # of an episode, as registered
     xml_file: str = ""
     frame_skip: int = 5
+    max_episode_steps: int | None = NO_LIMIT
+    observation_dtype: str = "float64"
 
     def __post_init__(self) -> None:
         self.frame_skip = whole(self.frame_skip, "frame_skip", 1, MOST_FRAMES)
+        self.max_episode_steps = episode_limit(self.max_episode_steps, self.episode_steps)
         self.check()
         self.model = _model(self.xml_file)
         self.home: Floats = self.model.keyframes["qpos0"].q
@@ -65,7 +74,8 @@ class MujocoTask(ABC):
         low, high = ranges.astype(np.float32).T
         self.action_space = gym.spaces.Box(low, high, dtype=np.float32)
         size = self.observe(View(Worlds(self.model, 1))).shape[1]
-        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float64)
+        space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float64)
+        self.observation_space = typed(space, self.observation_dtype)
         # A servo's force follows its joint from step to step, a torque motor's does not
         laws = [(*motor.gain[1:], *motor.bias) for motor in self.model.actuators]
         self._is_steady = not np.any(laws)

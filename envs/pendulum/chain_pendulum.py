@@ -225,6 +225,7 @@ class ChainPendulumEnv(DynEnv):
       (docs/disturbances.md).
     - `starts` = None: a file of states, as `dynenvs starts` writes it, in which episodes begin;
       `starts_share` = 1: share of those that do.
+    - `observation_dtype` = "float64", or "float32": to which observations are rounded.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     `info` tells, besides: `tip`, `target` (x, z) [m], `tip_distance` [m], `pressure` [N], the force

@@ -155,6 +155,7 @@ class PlanarQuadrupedEnv(PlanarWalker):
       motor (docs/disturbances.md).
     - `starts` = None: a file of states, as `dynenvs starts` writes it, in which episodes begin;
       `starts_share` = 1: share of those that do.
+    - `observation_dtype` = "float64", or "float32": to which observations are rounded.
     - `render_mode` = None | "human" | "rgb_array"; `width` = 960, `height` = 540.
 
     ## Version History
