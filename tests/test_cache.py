@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from filelock import Timeout
 
 from dynenvs.jit import cache, kernel_cache, turns
 from dynenvs.jit.cache import OWN, TAG
@@ -101,42 +104,63 @@ def test_where_locks_cannot_be_made(tmp_path: Path) -> None:
     assert err.count("\n") == 1
 
 
-@posix
-def test_a_process_that_stands_still_blocks_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+class Taken:
+    """A lock that another process holds."""
+
+    def acquire(self, **_: float) -> None:
+        raise Timeout("")
+
+
+def test_who_gives_signs_of_life_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One that gives signs of life is waited for; stopped by Ctrl-Z, it no longer is."""
-    monkeypatch.setenv("DYNENVS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(turns, "PATIENCE", 3 * turns.BEAT)
+    """Looks a second apart, by a clock of our own: for a hundred of them there is a new sign."""
+    looks: list[int] = []
+
+    def read(_: Path) -> str:
+        looks.append(len(looks))
+        return f"process 7 on earth\n{min(len(looks), 100)}"
+
+    monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: float(len(looks))))
+    monkeypatch.setattr(turns, "_read", read)
     monkeypatch.setattr(turns, "_stuck", set())
-    fresh = cache.cache_root, cache.is_writable, turns._lock
-    for cached in fresh:
-        cached.cache_clear()
+    assert not turns._wait("x", Taken(), lambda: False)
+    assert 100 + turns.PATIENCE <= len(looks) <= 100 + turns.PATIENCE + 3
+    assert capsys.readouterr().err.count("process 7 on earth compiles for") == 1
+    looks.clear()
+    assert not turns._wait("y", Taken(), lambda: False)  # it is known by now
+    assert len(looks) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_signs_of_life_go_on_until_the_turn_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "BEAT", 0.001)
+    seen: set[str] = set()
+    with turns._signs_of_life(tmp_path / "x.alive"):
+        while len(seen) < 5:
+            seen.add(turns._read(tmp_path / "x.alive"))
+    assert {turns._who(sign) for sign in seen if sign} == {
+        f"process {os.getpid()} on {socket.gethostname()}"
+    }
+
+
+@posix
+def test_a_process_that_stands_still_blocks_nobody(tmp_path: Path) -> None:
+    """Stopped by Ctrl-Z in the middle of its turn: another one says so, and has its own."""
+    other = start(TAKEN, tmp_path)
     try:
-        other = start(TAKEN, tmp_path)
         assert other.stdout is not None
         assert other.stdout.readline() == "mine\n"
-        looks: list[bool] = []
-
-        def is_done() -> bool:
-            looks.append(True)
-            return len(looks) > 2 * turns.PATIENCE / turns._LOOK
-
-        with turns.turn_to_compile(turns.WORLDS, is_done) as mine:
-            assert not mine
-        assert not turns._stuck
         os.kill(other.pid, signal.SIGSTOP)
-        with turns.turn_to_compile(turns.WORLDS, lambda: False) as mine:
-            assert mine
-        assert not turns.compiles_elsewhere(turns.WORLDS)
-        told = capfd.readouterr().err
-        assert f"process {other.pid} on" in told
-        assert told.count("\n") == 1
+        out, err = end(start("import dynenvs.jit.turns as t; t.PATIENCE = 1.0" + TAKEN, tmp_path))
+        assert out == "mine\n"
+        assert f"process {other.pid} on" in err
+        assert err.count("\n") == 1
     finally:
         other.kill()
         other.communicate()
-        for cached in fresh:
-            cached.cache_clear()
 
 
 # Runs only what it has written
