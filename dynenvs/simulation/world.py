@@ -339,6 +339,7 @@ class World:
         whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
         if not (whole and steps >= 0):
             raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
+        refuse_count(tau)
         model = self.model
         if self._written:
             check_parameters(self.model, self._rows)
@@ -515,3 +516,14 @@ class World:
         self._rows[0] = state
         self._written = True
         mend_lists(self._rows)
+
+
+def refuse_count(tau: Any) -> None:
+    """Make sure that forces are no number of steps.
+
+    Raises:
+        ValueError: they are one.
+    """
+    if type(tau) is int or isinstance(tau, np.integer):
+        words = f"tau must be forces of the motors, got {tau}"
+        raise ValueError(f"{words}; {tau} steps are steps={tau}")

@@ -24,7 +24,7 @@ from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import share
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
-from dynenvs.simulation.world import SimulationError, World
+from dynenvs.simulation.world import SimulationError, World, refuse_count
 
 Flags = NDArray[np.bool_]
 
@@ -295,6 +295,7 @@ class Worlds:
                 model allows; all others have been stepped.
         """
         steps = _number(steps, "steps", 0)
+        refuse_count(tau)
         who = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
