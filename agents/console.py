@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
+SELDOM = 10.0  # between lines that say what is being done [s]
+_said = [-SELDOM]  # when the last one was written [s]
 WIDE = 240  # columns where there is no terminal to fit into; rich's own choice of 80 cuts tables
 
 
@@ -22,3 +30,36 @@ def open_console() -> Console:
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
     return Console(width=WIDE)
+
+
+@contextmanager
+def working(console: Console, words: str) -> Iterator[None]:
+    """Say what is being done: on the terminal while it is, else as a line on standard error.
+
+    These lines come at most every SELDOM seconds.
+    """
+    if console.is_terminal:
+        with console.status(words):
+            yield
+        return
+    now = time.monotonic()
+    if now - _said[0] >= SELDOM:
+        _said[0] = now
+        print(f"dynenvs: {words}", file=sys.stderr, flush=True)
+    yield
+
+
+def fits(table: Table, console: Console) -> bool:
+    """Whether a table's rows are one line each on this console."""
+    return console.measure(table, options=console.options.update(width=10**4)).maximum <= (
+        console.width
+    )
+
+
+def print_listed(console: Console, head: str, parts: Sequence[str]) -> None:
+    """A line, and below it parts that stay whole, as many in a line as there is room for."""
+    whole = "; ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    lines = textwrap.wrap(whole, console.width, initial_indent="    ", subsequent_indent="    ")
+    for line in [*textwrap.wrap(head, console.width, subsequent_indent="  "), *lines]:
+        text = line.replace("\N{NO-BREAK SPACE}", " ")
+        console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -350,3 +350,18 @@ def test_the_command(names: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     found = json.loads((tmp_path / "dynenvs-bench" / "bench.json").read_text())
     assert {case["family"] for case in found["cases"]} <= set(names.split(","))
     assert all(case["rows"] for case in found["cases"])
+
+
+@pytest.mark.parametrize("width", [80, 240])
+def test_tables_fit_the_console(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every figure is whole, on one line with its name: in a table, or in a list."""
+    facts = {"robot": "a humanoid with many joints", "integrator": "semi-implicit Euler"}
+    rows = [
+        race.Row(f"a system with a long name {k}", [1e4 + k], [1.0 + k], 0.01, facts, [1.0])
+        for k in range(2)
+    ]
+    report.show(Result("steps", "Steps of one world", "step", rows, [], []), Console(width=width))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    for text in ("a system with a long name 1", "semi-implicit Euler", "10,001", "2.00"):
+        assert any(text in line for line in lines), text

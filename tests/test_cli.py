@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -146,6 +147,24 @@ def test_interrupt_leaves_cleanly(
     assert run(monkeypatch, "demo") == 130
     assert "Traceback" not in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stopped_collection_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How many episodes are kept, and the command."""
+    pytest.importorskip("minari")
+    from dynenvs.agents.data import collect as collecting
+
+    def stopped(*_: object, report: Callable[[int, int], None], **__: object) -> None:
+        report(7, 700)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collecting, "collect", stopped)
+    assert run(monkeypatch, "collect", "humanoid", "--episodes", "9") == 130
+    assert "7 of 9 episodes are kept; `dynenvs collect humanoid --episodes 9` goes on" in (
+        capsys.readouterr().err
+    )
 
 
 def test_an_interrupt_that_is_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from dynenvs import cli
-from dynenvs.agents.console import open_console
+from dynenvs.agents import console as consoles_of
+from dynenvs.agents.console import open_console, working
 from dynenvs.studies.bench import families
 
 CELLS = [f"column number {k} is long" for k in range(8)]  # 200 letters with what is between them
@@ -50,3 +51,18 @@ def test_the_benchmark_has_such_a_console(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(families, "bench", bench)
     assert CliRunner().invoke(cli.app, ["bench", "--cases", "steps", "--quick"]).exit_code == 0
     assert consoles[0].width >= 200
+
+
+def test_what_is_done_is_told_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line on standard error now and then: `dynenvs verify > file` says where it is."""
+    now = [100.0]
+    monkeypatch.setattr(consoles_of.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(consoles_of, "_said", [0.0])
+    for k in range(4):
+        with working(open_console(), f"scene {k}"):
+            now[0] += 6.0
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == ["dynenvs: scene 0", "dynenvs: scene 2"]
+    assert printed.out == ""

@@ -30,7 +30,7 @@ from dynenvs.studies.verify import (
     sliding,
 )
 from dynenvs.studies.verify.ours import Ours
-from dynenvs.studies.verify.report import Row, markdown, screen
+from dynenvs.studies.verify.report import Row, markdown, screen, show
 from dynenvs.studies.verify.scene import (
     Hinge,
     Make,
@@ -307,3 +307,50 @@ def test_points_of_work_and_precision(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "a.png"
     precision.plot(path, found, {"dynenvs": "red"})
     assert path.stat().st_size > 10_000
+
+
+def rows_of(count: int) -> list[Row]:
+    """Readings of ten simulators, as long as they come."""
+    errors = {name: 1.0 / (1 + k) for k, name in enumerate(families.SYSTEMS)}
+    costs = dict.fromkeys(errors, 1e-4)
+    name = "a box that slides over a seam, {}"
+    return [
+        Row("f", name.format(k), "thrown up [m]", 1.0, 1e-9, False, errors, errors, costs)
+        for k in range(count)
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 240])
+def test_tables_fit_the_console(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every name and figure is whole, on one line: in a table, or in a list if that is narrow."""
+    show(rows_of(2), ["a simulator: it is not there"], Console(width=width))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    for k, name in enumerate(families.SYSTEMS):
+        figure = f"{1.0 / (1 + k):.1e}"
+        if width == 80:
+            assert any(f"{name} {figure}" in line for line in lines)
+        else:
+            assert any(figure in line for line in lines)
+    text = "\n".join(lines)
+    assert "thrown up [m]" in text
+    assert "time a step" in text
+    if width == 80:
+        assert "dynenvs 1.0e+00 (misses)" in text
+
+
+def test_what_was_found_is_kept_when_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C amid a family: the readings so far are in the file."""
+
+    def readings(make: Make) -> Iterator[Reading]:
+        yield Reading("block", "way [m]", 1.0, 1.5, 1e-9)
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(families.FAMILIES, "sliding", readings)
+    with pytest.raises(KeyboardInterrupt):
+        families.verify("sliding", Console(width=80), out=tmp_path)
+    found = json.loads((tmp_path / "verify.json").read_text())
+    assert [row["measured"] for row in found["rows"]] == [{"dynenvs": 1.5}]
+    assert "stopped: 1 readings are in" in capsys.readouterr().out

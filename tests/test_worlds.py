@@ -328,6 +328,8 @@ def test_what_cannot_be_is_refused_and_nothing_changes() -> None:
         (lambda: Worlds(model, 2, timestep=-1.0), "timestep"),
         (lambda: Worlds(model, 2, cone="square"), "cone"),
         (lambda: many.step(np.zeros(1)), r"tau must have shape \(2, 1\), got \(1,\)"),
+        (lambda: many.step(10), "tau must be forces of the motors, got 10; 10 steps are steps=10"),
+        (lambda: World(model).step(10), "got 10; 10 steps are steps=10"),
         (lambda: many.step([[np.nan], [0.0]]), r"tau must be finite; entries \[\[0, 0\]\]"),
         (lambda: many.step([["a"], ["b"]]), "tau must be real numbers"),
         (lambda: many.step(steps=-1), "steps must be a whole number from 0 on"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -78,22 +80,35 @@ def collect(
 
     chosen = parse_options(env_id, options)
     console = open_console()
-    with collecting(episodes, console) as report:
-        made = collect(
-            env_id,
-            episodes,
-            agent=agent,
-            noise=noise,
-            infos=infos,
-            seed=seed,
-            name=name,
-            threads=threads,
-            author=author or AUTHOR,
-            email=email,
-            cluster=ray,
-            report=report,
-            **chosen,
-        )
+    kept = 0
+    try:
+        with collecting(episodes, console) as report:
+
+            def count(done: int, steps: int) -> None:
+                nonlocal kept
+                kept = done
+                report(done, steps)
+
+            made = collect(
+                env_id,
+                episodes,
+                agent=agent,
+                noise=noise,
+                infos=infos,
+                seed=seed,
+                name=name,
+                threads=threads,
+                author=author or AUTHOR,
+                email=email,
+                cluster=ray,
+                report=count,
+                **chosen,
+            )
+    except KeyboardInterrupt:
+        again = shlex.join(["dynenvs", *sys.argv[1:]])
+        there = f"{kept} of {episodes} episodes are kept" if kept else "no episode was added"
+        print(f"dynenvs: {there}; `{again}` goes on", file=sys.stderr)
+        raise
     console.print(
         f"{made.name}: {made.episodes} episodes, {made.steps:,} steps, "
         f"mean return {made.mean_return:.1f}, {made.size / 1e6:.1f} MB in {made.path}",

@@ -367,6 +367,7 @@ class World(Guarded):
         if not (whole and steps >= 0):
             raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
         model = self._model
+        refuse_count(tau)
         if self._written:
             check_parameters(model, self._rows)
         if self._servos:
@@ -552,3 +553,14 @@ class World(Guarded):
         self._rows[0] = state
         self._written = True
         mend_lists(self._rows)
+
+
+def refuse_count(tau: Any) -> None:
+    """Make sure that forces are no number of steps.
+
+    Raises:
+        ValueError: they are one.
+    """
+    if type(tau) is int or isinstance(tau, np.integer):
+        words = f"tau must be forces of the motors, got {tau}"
+        raise ValueError(f"{words}; {tau} steps are steps={tau}")

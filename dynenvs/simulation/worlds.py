@@ -26,7 +26,7 @@ from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import share
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
-from dynenvs.simulation.world import SimulationError, World
+from dynenvs.simulation.world import SimulationError, World, refuse_count
 
 Flags = NDArray[np.bool_]
 
@@ -308,6 +308,7 @@ class Worlds(GuardedBatch):
             RuntimeError: another thread is using these worlds.
         """
         steps = _number(steps, "steps", 0)
+        refuse_count(tau)
         who = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)

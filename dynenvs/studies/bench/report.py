@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from dynenvs.agents.console import fits, print_listed
 from dynenvs.studies.bench.headlines import screen, threads
 from dynenvs.studies.bench.race import UNITS, Result, Row, Settings
 
@@ -87,13 +88,24 @@ def show(result: Result, console: Console) -> None:
             column.justify = "right"
         for row in result.rows:
             table.add_row(*cells(result, row))
-        console.print(table)
+        if fits(table, console):
+            console.print(table)
+        else:
+            _list(result, console)
     else:
         console.print(f"{result.title}: nothing ran")
     for line in result.skipped:
         console.print(f"skipped {line}", style="yellow", highlight=False)
     for note in result.notes:
         console.print(note, style="dim", highlight=False)
+
+
+def _list(result: Result, console: Console) -> None:
+    """A result row by row, for consoles that are too narrow for its table."""
+    console.print(result.title, highlight=False, markup=False)
+    for row in result.rows:
+        name, *found = zip(columns(result), cells(result, row), strict=True)
+        print_listed(console, f"  {name[1]}", [f"{head} {cell}" for head, cell in found if cell])
 
 
 def document(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from dynenvs.agents.console import working
 from dynenvs.agents.machine import describe
 from dynenvs.simulation.world import SimulationError
 from dynenvs.studies.bench.families import chosen_from
@@ -112,25 +113,47 @@ def verify(
     out.mkdir(parents=True, exist_ok=True)  # better to know before than after
     if page is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
-    rows, skipped = run([family for family in families if family in FAMILIES], console)
-    if rows or skipped:
-        show(rows, skipped, console)
-    scores, missing = solvers.scores(console) if SOLVERS in families else ([], [])
-    if scores:
-        solvers.show(scores, missing, console)
-    points = precision.points(_without_bouncing(), console) if PRECISION in families else []
-    found = Found(rows, skipped, scores, missing, points)
+    found = Found([], [], [], [], [])
+    try:
+        _measure(families, found, console)
+    except KeyboardInterrupt:
+        _save(found, begin, out)
+        console.print(f"stopped: {len(found.rows)} readings are in {out / 'verify.json'}")
+        raise
     drawn = _draw(found, "isotropy" in families, out, console)
-    machine = describe() | {"minutes": round((time.monotonic() - begin) / 60, 1)}
-    facts = document(rows, [*skipped, *missing], machine)
-    facts |= {"solvers": solvers.document(scores), "precision": precision.document(points)}
-    write_json(out / "verify.json", facts)
+    machine = _save(found, begin, out)
     if page is not None:
         _write_page(page, found, machine, drawn)
     console.print(
         f"wrote {out / 'verify.json'}" + (f" and {page}" if page else ""), highlight=False
     )
-    return rows, scores
+    return found.rows, found.scores
+
+
+def _measure(families: Sequence[str], found: Found, console: Console) -> None:
+    """Everything, each part printed as soon as it is there."""
+    for family in families:
+        if family in FAMILIES:
+            run(family, console, found)
+    if found.rows or found.skipped:
+        show(found.rows, found.skipped, console)
+    if SOLVERS in families:
+        scores, missing = solvers.scores(console)
+        found.scores.extend(scores)
+        found.missing.extend(missing)
+        solvers.show(found.scores, found.missing, console)
+    if PRECISION in families:
+        found.points.extend(precision.points(_without_bouncing(), console))
+
+
+def _save(found: Found, begin: float, out: Path) -> dict[str, Any]:
+    """Write all that was found; returns what is said of the machine and the time."""
+    machine = describe() | {"minutes": round((time.monotonic() - begin) / 60, 1)}
+    facts = document(found.rows, [*found.skipped, *found.missing], machine)
+    facts |= {"solvers": solvers.document(found.scores)}
+    facts |= {"precision": precision.document(found.points)}
+    write_json(out / "verify.json", facts)
+    return machine
 
 
 def _without_bouncing() -> dict[str, Callable[..., Any]]:
@@ -177,29 +200,30 @@ def _write_page(page: Path, found: Found, machine: dict[str, Any], drawn: dict[s
         file.write_text("\n".join(parts), encoding="utf-8")
 
 
-def run(families: Sequence[str], console: Console) -> tuple[list[Row], list[str]]:
-    """Every family in every simulator: the rows, and what could not run."""
-    rows: dict[tuple[str, str], Row] = {}
-    skipped = []
-    for family in families:
-        for system, make in SYSTEMS.items():
-            if system in OF_BOUNCING and family != "bouncing":
-                continue
-            if system == MIDPOINT and family not in OF_MIDPOINT:
-                continue
-            with console.status(f"{family}, {system}"):
-                try:
-                    _collect(family, system, make, rows)
-                except MissingPeer as error:
-                    skipped.append(f"{system}, {family}: {error}")
-                except SimulationError as error:
-                    if is_ours(system):
-                        raise
-                    skipped.append(f"{system}, {family}: it failed, {error}")
-    return list(rows.values()), list(dict.fromkeys(skipped))
+def run(family: str, console: Console, found: Found) -> None:
+    """A family in every simulator; rows, and what could not run, are added to `found`."""
+    rows = {(row.scene, row.quantity): row for row in found.rows if row.family == family}
+    for system, make in SYSTEMS.items():
+        if system in OF_BOUNCING and family != "bouncing":
+            continue
+        if system == MIDPOINT and family not in OF_MIDPOINT:
+            continue
+        with working(console, f"{family}, {system}"):
+            try:
+                for row in _collect(family, system, make, rows):
+                    found.rows.append(row)
+            except MissingPeer as error:
+                found.skipped.append(f"{system}, {family}: {error}")
+            except SimulationError as error:
+                if is_ours(system):
+                    raise
+                found.skipped.append(f"{system}, {family}: it failed, {error}")
 
 
-def _collect(family: str, system: str, make: Make, rows: dict[tuple[str, str], Row]) -> None:
+def _collect(
+    family: str, system: str, make: Make, rows: dict[tuple[str, str], Row]
+) -> Iterator[Row]:
+    """Put a simulator's readings into the rows; the new ones, as soon as they are there."""
     clock, scene = Clock(make), None
     for reading in FAMILIES[family](clock):
         if reading.scene != scene:
@@ -207,6 +231,7 @@ def _collect(family: str, system: str, make: Make, rows: dict[tuple[str, str], R
         key = reading.scene, reading.quantity
         if key not in rows:
             rows[key] = Row(family, *key, reading.expected, reading.bar, reading.exact, {}, {}, {})
+            yield rows[key]
         rows[key].measured[system] = reading.measured
         rows[key].errors[system] = reading.error
         if cost is not None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 
+from dynenvs.agents.console import working
 from dynenvs.simulation.world import SimulationError
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.report import draft
@@ -96,11 +97,11 @@ def points(systems: dict[str, Callable[..., Any]], console: Console) -> list[Poi
     for panel, run in BY_LENGTH.items():
         for name, make in systems.items():
             for length in LENGTHS:
-                with console.status(f"{panel}, {name}, {1e3 * length:g} ms"):
+                with working(console, f"{panel}, {name}, {1e3 * length:g} ms"):
                     found += _by_length(panel, run, name, make, length)
     for panel, scene in BY_TOLERANCE.items():
         for name, make in systems.items():
-            with console.status(f"{panel}, {name}"):
+            with working(console, f"{panel}, {name}"):
                 if name.startswith("Pinocchio"):
                     found += _by_tolerance(panel, scene(2e-3), name)
                 elif name.startswith("dynenvs"):

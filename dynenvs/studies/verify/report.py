@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from dynenvs.agents.console import fits, print_listed
 from dynenvs.studies.bench.peers import peer
 from dynenvs.studies.bench.report import draft
 
@@ -165,7 +166,33 @@ def microseconds(seconds: float | None) -> str:
 
 
 def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
-    """Print the table."""
+    """Print the table, or a list where the console is too narrow for it."""
+    table = _table(rows)
+    if fits(table, console):
+        console.print(table)
+    else:
+        _list(rows, console)
+    for line in skipped:
+        console.print(f"skipped {line}", style="yellow", highlight=False)
+
+
+def _list(rows: Sequence[Row], console: Console) -> None:
+    """Scene by scene, quantity by quantity: the errors of all simulators."""
+    names = systems(rows)
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        bar = f", bar {digits(row.bar)}" if row.bar is not None else ""
+        head = f"{row.scene}: {row.quantity}, {row.expected:.6g} expected{bar}; errors:"
+        misses = {name: " (misses)" for name in names if is_ours(name) and row.fails(name)}
+        errors = {name: digits(row.errors[name]) for name in names if name in row.errors}
+        print_listed(console, head, [f"{k} {v}{misses.get(k, '')}" for k, v in errors.items()])
+        if after is None or after.scene != row.scene:
+            costs = _costs(rows, row)
+            times = [f"{name} {microseconds(costs[name])}" for name in names if name in costs]
+            print_listed(console, f"{row.scene}: {COST}:", times)
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    """All of it."""
     names = systems(rows)
     table = Table("scene", "quantity", "expected", "bar", *names)
     for column in table.columns[2:]:
@@ -186,9 +213,7 @@ def show(rows: Sequence[Row], skipped: Sequence[str], console: Console) -> None:
             costs = _costs(rows, row)
             times = [microseconds(costs.get(name)) for name in names]
             table.add_row("", COST.replace("[", "\\["), "", "", *times, style="dim")
-    console.print(table)
-    for line in skipped:
-        console.print(f"skipped {line}", style="yellow", highlight=False)
+    return table
 
 
 def is_ours(name: str) -> bool:

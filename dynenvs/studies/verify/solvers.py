@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from dynenvs.agents.console import working
 from dynenvs.jit.compiled import kernel
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, solve, solve_by
@@ -89,7 +90,7 @@ def scores(console: Console) -> tuple[list[Score], list[str]]:
     found = []
     for family, problems in corpus().items():
         for name, solver in solvers.items():
-            with console.status(f"solvers: {family}, {name}"):
+            with working(console, f"solvers: {family}, {name}"):
                 found.append(_score(family, name, problems, solver))
     return found, skipped
 
