@@ -80,14 +80,14 @@ def step_page(kernels: dict[tuple[str, str], Kernel]) -> str:
         "broad phase and islands as `closure`, `broad`, `scene`.",
         "",
         "```text",
-        "World.step                     checks what it is given, and raises where a step fails",
-        "  step(w, tau, dt)             keeps the state, if the step may need more room",
-        "    step_apart                 a loop over parts of the step; mostly one is all of it",
+        "World.step              checks what it is given; raises where a step fails",
+        "  step(w, tau, dt)      keeps the state, if there may be too little room",
+        "    step_apart          parts of the step; mostly one is all of it",
     ]
     stages = [one for one in called(step, kernels) if one.module == step.module]
     stages = [one for one in stages if len(_own_arrays(one)) > 1]
     for one in stages:
-        lines.append(f"      {one.node.name:<25}{_short(one.summary)}")
+        lines.append(f"      {one.node.name:<18}{_short(one.summary)}")
     lines += ["```", ""]
     for one in stages:
         lines += [f"## {one.node.name.strip('_')}", "", f"{one.summary}.", ""]
@@ -129,7 +129,7 @@ def _few(names: list[str]) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 72 else text[: text.rfind(" ", 0, 70)] + " ..."
+    return text if len(text) <= 54 else text[: text.rfind(" ", 0, 52)] + " ..."
 
 
 def _summary(kind: type[Handle]) -> str:
