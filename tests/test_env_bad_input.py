@@ -316,7 +316,7 @@ def test_states_that_are_none(name: str) -> None:
             r"state\['world'\] must have the dtype",
         ),
         ({**state, "world": np.repeat(state["world"], 2)}, r"shape \(1,\) .* got \(2,\)"),
-        (broken, r"state\['world'\]\['v'\] must be finite; entries \[\[0, 1\]\]"),
+        (broken, r"state\['world'\]: v\[1\] of world 0 is nan; it must be finite"),
     ):
         with pytest.raises(ValueError, match=words):
             env.set_state(wrong)  # type: ignore[arg-type]

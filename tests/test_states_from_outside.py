@@ -103,11 +103,11 @@ def test_a_spoilt_environment_state_and_starts_are_refused(tmp_path: Path) -> No
     envs.reset(seed=0)
     state = envs.get_state()
     state["world"]["touched"][:] = 10**6
-    with pytest.raises(ValueError, match="touched of world 0 is 1000000"):
+    with pytest.raises(ValueError, match=r"touched.0. of world 0 is 1000000"):
         envs.set_state(state)
     state = envs.get_state()
     state["task"]["command"][1] = np.nan
-    with pytest.raises(ValueError, match="command of world 1 is nan; it must be finite"):
+    with pytest.raises(ValueError, match=r"command.* of world 1 is nan; it must be finite"):
         envs.set_state(state)
     file = tmp_path / "starts.npz"
     envs.save_starts(file)
@@ -116,5 +116,5 @@ def test_a_spoilt_environment_state_and_starts_are_refused(tmp_path: Path) -> No
     rows = parts["world"].view(envs.task.model.state_dtype).reshape(-1)
     rows["status"]["touched"], rows["touched"] = 4, 10**6
     np.savez(file, **parts)
-    with pytest.raises(ValueError, match=r"starts.* touched of world 0 is 1000000"):
+    with pytest.raises(ValueError, match=r"starts.* touched.0. of world 0 is 1000000"):
         gym.make_vec("dynenvs/PlanarHumanoid-v0", num_envs=2, starts=file)

@@ -66,7 +66,7 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
             wrong = ~np.isfinite(values) if wanted == "finite" else (values < low) | (values > high)
             at = np.argwhere(wrong)[0].tolist()
             raise ValueError(
-                f"{name}: {field} of world {at[0]} is {values[tuple(at)]}; it must be {wanted}"
+                f"{name}: {_told(field, at)} is {values[tuple(at)]}; it must be {wanted}"
             )
 
 
@@ -85,8 +85,13 @@ def check_finite(rows: NDArray[Any], name: str) -> None:
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             at = np.argwhere(~np.isfinite(values))[0].tolist()
             raise ValueError(
-                f"{name}: {field} of world {at[0]} is {values[tuple(at)]}; it must be finite"
+                f"{name}: {_told(field, at)} is {values[tuple(at)]}; it must be finite"
             )
+
+
+def _told(field: str, at: list[int]) -> str:
+    """Where a number stands: its field, its place in it, and the world."""
+    return f"{field}{''.join(f'[{k}]' for k in at[1:])} of world {at[0]}"
 
 
 @cache
