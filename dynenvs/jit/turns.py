@@ -94,15 +94,17 @@ def _who(sign: str) -> str:
 @contextmanager
 def _signs_of_life(file: Path) -> Iterator[None]:
     """Write who we are and a new number into the file, again and again until the block ends."""
-    ended = threading.Event()
+    who, ended = f"process {os.getpid()} on {socket.gethostname()}", threading.Event()
 
     def write() -> None:
-        who = f"process {os.getpid()} on {socket.gethostname()}"
-        for number in count():
-            with suppress(OSError):
-                file.write_text(f"{who}\n{number}")
+        for number in count(1):
             if ended.wait(BEAT):
                 return
+            with suppress(OSError), file.open("r+") as sign:  # which is never empty in between
+                sign.write(f"{who}\n{number}")
+
+    with suppress(OSError):  # the first one at once: whoever waits can then say for whom
+        file.write_text(f"{who}\n0")
 
     with suppress(RuntimeError):  # no thread is to be had: others then go on by themselves
         threading.Thread(target=write, name="dynenvs signs of life", daemon=True).start()
