@@ -96,7 +96,7 @@ def give_blocks(
     for k in range(h.nblocks):
         if owners[k] >= 0 and owners[k] < h.np:
             broad.block[owners[k]] = k
-    # Blocks of pairs that are near no longer are free, unless they must stay
+    # Pairs that are no longer near give their blocks back, unless these must stay
     if free:
         for i in range(count):
             if pairs[near[i].pair].first < 0:
@@ -106,7 +106,7 @@ def give_blocks(
         for k in range(h.nblocks):
             if broad.kept[k] == 0:
                 owners[k] = -1
-    # Pairs without a block take a vacant one, or are told to be missing one
+    # Pairs without a block take a vacant one, or are counted as missing one
     served, missing, vacant = 0, 0, integer(0)
     for i in range(count):
         p = near[i].pair

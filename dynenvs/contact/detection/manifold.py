@@ -79,7 +79,7 @@ def find_spots(w: WorkView, owners: Ints, after: int) -> int:
             find_hull_spots(w, entry.pair, start + entry.first)
         else:
             _find(pair, a, b, heights, w.spots, start + entry.first)
-    # What is near no longer has no contact at the end of the step
+    # Pairs that are no longer near have no contacts at the end of the step
     if after:
         answer.near_after = count
         for i in range(answer.near):
