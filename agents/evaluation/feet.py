@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from dynenvs.contact.detection.detect import measure_gaps
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Ints, WorkView, open_work
+from dynenvs.memory.layout import Floats, Ints, Matrices, Matrix, WorkView, open_work
 from dynenvs.model.model import Model
 
 
@@ -22,15 +22,15 @@ class Feet(NamedTuple):
     gap: Floats  # [m], shape (steps, nf); infinite for slots
 
 
-@kernel
+@entry
 def _trace(
     w: WorkView,
-    points: Floats,
+    points: Matrix,
     bodies: Ints,
-    q: Floats,
-    center: Floats,
-    rotation: Floats,
-    gap: Floats,
+    q: Matrix,
+    center: Matrices,
+    rotation: Annotated[Floats, 4],
+    gap: Matrix,
 ) -> None:
     """Place, rotation and gap of every candidate for a series of positions, shape (steps, nq).
 

@@ -34,10 +34,11 @@ from dynenvs.envs.legged.shells import LeggedRobot
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumEnv
 from dynenvs.envs.planar.walker import PlanarWalker
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, WorkView, open_work
+from dynenvs.memory.layout import Floats, Matrix, WorkView, open_work
+from dynenvs.simd.elementary import atan2
 
 SIDE_BY_SIDE = 50  # episodes in one batch
 SETTLING = 2.0  # time from which on the mean speed is taken [s]
@@ -97,8 +98,8 @@ class SwingUp(NamedTuple):
     simulating: float  # wall-clock time in `env.step` [s]
 
 
-@kernel
-def _trace(w: WorkView, q: Floats, x: Floats, gap: Floats, turned: Floats) -> None:
+@entry
+def _trace(w: WorkView, q: Matrix, x: Matrix, gap: Matrix, turned: Matrix) -> None:
     """Place, gap and direction of every feature for a series of positions, shape (steps, nq)."""
     for k in range(q.shape[0]):
         update_poses(w, q[k], w.pose)
@@ -108,7 +109,7 @@ def _trace(w: WorkView, q: Floats, x: Floats, gap: Floats, turned: Floats) -> No
             cx, _, _ = rotate(pose.R, feature.center)
             x[k, f] = cx + pose.p[0]
             gap[k, f] = feature_gap(feature, w.pose)
-            turned[k, f] = math.atan2(pose.R[0, 2], pose.R[0, 0])
+            turned[k, f] = atan2(pose.R[0, 2], pose.R[0, 0])
 
 
 def trace_feet(env: PlanarWalker, episode: Episode) -> Feet:

@@ -23,7 +23,7 @@ from dynenvs.contact.solvers.friction_lcp import choose_modes, pivot
 from dynenvs.contact.solvers.interior_point import from_inside
 from dynenvs.contact.solvers.newton import newton
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
-from dynenvs.jit.compiled import prepare_once
+from dynenvs.jit.compiled import prepare
 from dynenvs.lcp.proof import careful_w
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, WARM_RESIDUAL
 from dynenvs.lcp.workspace import VECTORS, workspace
@@ -168,5 +168,5 @@ def _miss_along_normals(problem: ContactProblem, answer: ContactAnswer) -> float
 
 
 def _call(kernel: Any, *arguments: Any) -> Any:
-    prepare_once("the solvers of contact problems", kernel, arguments)
+    prepare("the solvers of contact problems", [kernel], ())
     return kernel(*arguments)

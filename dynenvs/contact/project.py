@@ -34,6 +34,7 @@ from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView, WorldView
 from dynenvs.memory.records import BESIDE, FAR, SWING
+from dynenvs.simd.elementary import asin
 
 ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
@@ -417,7 +418,7 @@ def _rolling(B: Floats, A: Floats, n: Floats, radius: float, t: Floats, dt: floa
         wy += A[0, k] * B[2, k] - A[2, k] * B[0, k]
         wz += A[1, k] * B[0, k] - A[0, k] * B[1, k]
     sine = 0.5 * math.sqrt(wx * wx + wy * wy + wz * wz)
-    angle = math.asin(min(sine, 1.0)) / sine if sine > 1e-6 else 1.0
+    angle = asin(min(sine, 1.0)) / sine if sine > 1e-6 else 1.0
     sx = wy * n[2] - wz * n[1]
     sy = wz * n[0] - wx * n[2]
     sz = wx * n[1] - wy * n[0]

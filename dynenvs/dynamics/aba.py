@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dynenvs.dynamics.rnea import subtract_wrench
 from dynenvs.dynamics.springs import stretch
-from dynenvs.jit.compiled import kernel, prepare_once
+from dynenvs.jit.compiled import entry, kernel, prepare
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_matrix, inertia_times
 from dynenvs.memory.layout import Floats, WorldView
@@ -80,7 +80,7 @@ def aba_passes(w: WorldView, tau: Floats, damping_step: float, a: Floats) -> Non
             work.a[k] += work.c[k]
 
 
-@kernel(seconds=7)
+@entry(seconds=7)
 def _aba(w: WorldView, tau: Floats, a: Floats) -> None:
     update_kinematics(w)
     for j in range(w.header[0].nv):
@@ -116,7 +116,7 @@ def aba(
     refuse_kinematic(model)
     a = np.zeros(model.nv)
     call = borrow(model, q, v, wrenches), finite_vector(tau, model.nv, "tau"), a
-    prepare_once("forward dynamics", _aba, call)
+    prepare("forward dynamics", [_aba], ())
     _aba(*call)
     if not np.isfinite(a).all():
         j = int(np.flatnonzero(~np.isfinite(a))[0])

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry, kernel
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import dot6, inertia_matrix
-from dynenvs.memory.layout import Floats, Ints, WorkView, WorldView
+from dynenvs.memory.layout import Floats, Ints, Matrices, Matrix, WorkView, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow, finite_vector
 
@@ -146,15 +146,15 @@ def _times_psi(w: WorkView, j: int, X: Floats) -> None:
             X[r, c] -= total * U[c]
 
 
-@kernel
+@entry
 def compliance_of_nodes(
     w: WorldView,
     bodies: Ints,
-    points: Floats,
-    upsilon: Floats,
-    omega: Floats,
-    forces: Floats,
-    Lambda: Floats,
+    points: Matrix,
+    upsilon: Matrices,
+    omega: Matrices,
+    forces: Matrix,
+    Lambda: Matrix,
 ) -> None:
     """`Lambda` of k points [m] of bodies; scratch: (nb, 6, 6) twice, and (3 k, 6)."""
     update_kinematics(w)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import dot6, inertia_times
-from dynenvs.memory.layout import Floats, WorkView, WorldView
+from dynenvs.memory.layout import Floats, Matrix, WorkView, WorldView
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow
 
@@ -61,8 +61,8 @@ def crba_passes(w: WorkView, M: Floats) -> None:
             j = w.dofs[j].parent
 
 
-@kernel
-def _crba(w: WorldView, M: Floats) -> None:
+@entry
+def _crba(w: WorldView, M: Matrix) -> None:
     update_kinematics(w)
     crba_passes(w, M)
     for i in range(w.header[0].nv):

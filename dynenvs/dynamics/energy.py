@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynenvs.dynamics.springs import spring_energy
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry, kernel
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import dot6, inertia_times
 from dynenvs.memory.layout import Floats, WorkView, WorldView
@@ -70,7 +70,7 @@ def center_of_mass(w: WorkView, out: Floats) -> float:
     return total
 
 
-@kernel
+@entry
 def _measure(w: WorldView, h: Floats, c: Floats) -> tuple[float, float, float]:
     update_kinematics(w)
     kinetic, potential = energies(w)

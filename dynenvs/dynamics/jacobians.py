@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.kinematics.poses import add_point_row, point_bias_acceleration, update_kinematics
-from dynenvs.memory.layout import Bytes, Floats, WorkView, WorldView, open_work, open_world
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Matrices,
+    Matrix,
+    WorkView,
+    WorldView,
+    open_work,
+    open_world,
+)
 from dynenvs.memory.views import raw, vector
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow, finite_vector
@@ -24,8 +33,10 @@ class Frames(NamedTuple):
     linear: Floats  # velocity of the body's origin [m/s], shape (nb, 3)
 
 
-@kernel
-def read_frames(w: WorkView, rows: Bytes, R: Floats, p: Floats, omega: Floats, v: Floats) -> None:
+@entry
+def read_frames(
+    w: WorkView, rows: Bytes, R: Annotated[Floats, 4], p: Matrices, omega: Matrices, v: Matrices
+) -> None:
     """Poses and velocities of all bodies of some worlds, as `Frames`, with one entry a world.
 
     rows: their states, one after the other
@@ -69,8 +80,8 @@ def frames(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Frames:
     return result
 
 
-@kernel
-def _point(w: WorldView, body: int, local: Floats, J: Floats, bias: Floats) -> None:
+@entry
+def _point(w: WorldView, body: int, local: Floats, J: Matrix, bias: Floats) -> None:
     update_kinematics(w)
     pose = w.pose[body]
     point, axis = w.body[0].v, w.body[0].f  # the world's own are free

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.kinematics.poses import center_from_origin, update_kinematics
 from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_times
 from dynenvs.memory.layout import Floats, WorldView
@@ -73,7 +73,7 @@ def subtract_wrench(w: WorldView, i: int, f: Floats) -> None:
         f[k] -= e[k]
 
 
-@kernel
+@entry
 def _rnea(w: WorldView, a: Floats, moving: bool, tau: Floats) -> None:
     update_kinematics(w)
     rnea_passes(w, a, moving, tau)

@@ -12,9 +12,8 @@ It ends with this process.  `DYNENVS_COMPILERS=1` does without it.
 from __future__ import annotations
 
 import atexit
-import base64
+import json
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -22,24 +21,21 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 LOOK = 0.02  # seconds between looks at what the helper has done
 PATIENCE = 120.0  # seconds that one kernel may take it
 
-Jobs = Sequence[tuple[str, tuple[Any, ...]]]  # of each kernel its module and name, argument types
-
 _CODE = (
     "import sys; sys.path[:] = {path!r}\n"
-    "from dynenvs.jit.compiled import compile_for_another; compile_for_another()"
+    "from dynenvs.jit.compiling import compile_for_another; compile_for_another()"
 )
 
 
 class Helper:
     """A process that compiles these kernels, in this order."""
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._names = {name for name, _ in jobs}
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = set(names)
         self._process = subprocess.Popen(
             [sys.executable, "-c", _CODE.format(path=sys.path)],
             stdin=subprocess.PIPE,  # its end tells the helper that this process has ended
@@ -48,7 +44,7 @@ class Helper:
             text=True,
         )
         assert self._process.stdin is not None
-        told = base64.b85encode(pickle.dumps(list(jobs))) + b"\n"
+        told = json.dumps(list(names)).encode() + b"\n"
         with suppress(BrokenPipeError):  # it has ended already
             while told:
                 told = told[os.write(self._process.stdin.fileno(), told) :]
@@ -87,14 +83,14 @@ class Helper:
         self._process.wait()
 
 
-def start_helper(jobs: Jobs) -> Helper | None:
-    """A helper for these kernels, or None where there is no core or no interpreter for it."""
+def start_helper(names: Sequence[str]) -> Helper | None:
+    """A helper for these kernels, by module and name; None where it has no core or interpreter."""
     interpreter = Path(sys.executable or "").name.lower().startswith("py")  # or a program around it
     wanted = os.environ.get("DYNENVS_COMPILERS", "2") != "1"
-    if not (jobs and wanted and interpreter and _cores() > 1) or hasattr(sys, "frozen"):
+    if not (names and wanted and interpreter and _cores() > 1) or hasattr(sys, "frozen"):
         return None
     try:
-        return Helper(jobs)
+        return Helper(names)
     except OSError:  # no process to be had
         return None
 
@@ -105,13 +101,13 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def jobs_from_parent() -> Jobs:
+def names_from_parent() -> list[str]:
     """In the helper: what it is to compile.  It leaves as soon as its parent has ended."""
-    jobs: Jobs = pickle.loads(base64.b85decode(sys.stdin.readline().strip()))
+    names: list[str] = json.loads(sys.stdin.readline())
 
     def watch() -> None:
         sys.stdin.read()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    return jobs
+    return names

@@ -27,8 +27,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
-import numba
 import platformdirs
 
 _PACKAGE = Path(__file__).parents[1]
@@ -131,10 +129,14 @@ def folder_of(function: Callable[..., Any], compiler: str) -> Path:
 @cache
 def _folder_of(source: Path, compiler: str) -> Path:
     """Folder of the machine code of one module; its date says when it was last of use."""
+    import llvmlite.binding as llvm
+    import numba
+
     digest = hashlib.sha256(
         repr((compiler, numba.__version__, sys.version, llvm.get_host_cpu_name())).encode()
     )
-    for path in sorted(_imported_files(source)):
+    # What modules are lowered to is found by its name, not imported (`compiler.py`)
+    for path in sorted(_imported_files(source) | set(_PACKAGE.glob("*/*_lowered.py"))):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
     folder = cache_root() / f"{source.stem}-{digest.hexdigest()[:16]}"
     with suppress(OSError):  # there is none yet, or it is another's

@@ -1,81 +1,52 @@
-"""The decorators that compile: ``@kernel`` is ``numba.njit`` with a cache that is never stale.
+"""The decorators of everything that is compiled.
 
-What stands here uses numba's documented extension points; `pipeline.py` makes the first start
-faster and can be done without (`plain.py`).
+==========  ==========================================================================
+@kernel     a function that compiled code calls
+@inlined    a small one, which is compiled into its callers
+@merged     one that is written into its only caller before types are inferred
+@entry      a kernel that Python calls
+@apart      a large kernel, or one that is rarely needed: compiled code finds it by its address
+==========  ==========================================================================
+
+Entries and kernels apart have machine code of their own, which comes from the library or from the
+compiler (`core.py`).  Nothing here needs numba: it is imported when something is to be compiled.
 
 Rules for kernels: packed arguments, no allocation in the step, status codes instead of raising,
-no fastmath, no BLAS and no array expressions (so the same bits come out everywhere).
+no fastmath, no BLAS and no array expressions, `dynenvs.simd.functions` instead of `math` where that
+would ask the C library (so the same bits come out everywhere).
 """
 
 from __future__ import annotations
 
 import ctypes
+import inspect
+import struct
 from collections.abc import Callable, Sequence
-from functools import partial
-from importlib import import_module
-from typing import Any, TypeVar, cast, get_type_hints, overload
+from functools import cached_property, partial, update_wrapper
+from typing import Any, TypeVar, cast, overload
 
-import llvmlite.binding as llvm
-import numpy as np
-from llvmlite import ir
-from numba import typeof, types
-from numba.core import config
-from numba.extending import intrinsic
-from numpy.typing import NDArray
-
-from dynenvs.jit import compiling
-from dynenvs.jit.ahead import jobs_from_parent
-from dynenvs.jit.compiling import Job, compile_jobs, wait_for_helper
-from dynenvs.jit.handles import HandleType, handle_kinds, handle_type, narrow
-from dynenvs.jit.interrupts import uninterrupted
-from dynenvs.jit.plain import OPTIONS, is_plain, plain_helper, plain_kernel, plain_merged
-from dynenvs.jit.turns import help_another
+from dynenvs.jit import library
+from dynenvs.jit.core import LIBRARY, PYTHON, core, runs_as_python
+from dynenvs.jit.kinds import HandleKind, Kind, Number, TupleKind, format_of, kinds_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-Calls = Sequence[tuple[Any, Sequence[Any]]]  # kernels that Python will call, with their arguments
 
 SECONDS = 2.0  # that compiling a kernel takes about, if nothing else is said
 
-_TYPES: dict[Any, Any] = {
-    int: types.int64,
-    float: types.float64,
-    NDArray[np.float64]: types.float64[::1],
-    NDArray[np.int64]: types.int64[::1],
-    NDArray[np.uint8]: types.uint8[::1],
-}
-
-_units: dict[str, _Unit] = {}  # kernels compiled apart, by module and name
+units: dict[str, Unit] = {}  # kernels with machine code of their own, by module and name
 
 
-@overload
-def kernel(function: F) -> F: ...
+def kernel(function: F) -> F:
+    """Compile `function` where compiled code calls it; the interpreter lock is not held.
 
-
-@overload
-def kernel(*, seconds: float) -> Callable[[F], F]: ...
-
-
-def kernel(function: Any = None, *, seconds: float = SECONDS) -> Any:
-    """Compile `function` for one thread; the interpreter lock is released while it runs.
-
-    Args:
-        function: to compile.
-        seconds: that compiling it takes a processor, about; for the message that it is compiled.
+    Python may call it as well: tests do.  What the package itself calls is an `entry`.
     """
-    if function is None:
-        return partial(kernel, seconds=seconds)
-    if config.DISABLE_JIT:
-        return function
-    compiled: Any = plain_kernel(function) if is_plain() else _fast(function)
-    compiled.seconds = seconds
-    return compiled
+    return cast(F, function if runs_as_python() else Kernel(function))
 
 
 def inlined(function: F) -> F:
     """Compile a small helper into its callers: no call, no copying of the views it is given."""
-    if config.DISABLE_JIT:
-        return function
-    return cast(F, plain_helper(function) if is_plain() else _fast(function, forceinline=True))
+    return cast(F, function if runs_as_python() else Kernel(function, forceinline=True))
 
 
 def merged(function: F) -> F:
@@ -83,20 +54,33 @@ def merged(function: F) -> F:
 
     For helpers with one way out (no `return` but at the end, or none).
     """
-    if config.DISABLE_JIT:
+    return cast(F, function if runs_as_python() else Kernel(function, inline="always"))
+
+
+@overload
+def entry(function: F) -> F: ...
+
+
+@overload
+def entry(*, seconds: float) -> Callable[[F], F]: ...
+
+
+def entry(function: Any = None, *, seconds: float = SECONDS) -> Any:
+    """Compile a kernel for Python to call; the interpreter lock is released while it runs.
+
+    Its annotations say what it takes and returns (`kinds.py`).
+
+    Args:
+        function: to compile.
+        seconds: that compiling it takes a processor, about; for the message that it is compiled.
+    """
+    if function is None:
+        return partial(entry, seconds=seconds)
+    if runs_as_python():
         return function
-    return cast(F, plain_merged(function) if is_plain() else _fast(function, inline="always"))
-
-
-def _fast(function: Callable[..., Any], **options: Any) -> Any:
-    """The same by the accelerator of the first start."""
-    from dynenvs.jit.pipeline import Kernel
-
-    made: Any = Kernel(function, options={"nopython": True, **OPTIONS, **options})
-    if function.__module__.startswith("dynenvs."):
-        made.enable_caching()
-    made.seconds = SECONDS
-    return made
+    if isinstance(function, Kernel):  # an inlined one
+        return Entry(function.py_func, "", seconds, **function.targetoptions)
+    return Entry(function, "", seconds)
 
 
 def apart(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
@@ -118,169 +102,289 @@ def apart(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any
     """
 
     def decorate(function: F) -> Any:
-        compiled: Any = kernel(seconds=seconds)(function)
-        if config.DISABLE_JIT:
-            return function
-        unit = _Unit(compiled, group)
-        _units[unit.job.name] = unit
-        return _caller(unit.job.name, unit.result, unit.job.arguments)
+        return function if runs_as_python() else Apart(function, group, seconds)
 
     return decorate
 
 
-class _Unit:
-    """A kernel compiled apart: its job for the compiler, and the cell that holds its address."""
+class Kernel:
+    """A function that compiled code calls, and Python as well.
 
-    def __init__(self, function: Any, group: str) -> None:
-        arguments, self.result = _signature(function.py_func), types.int64
-        self.job, self.group = Job(function, arguments, function.seconds), group
-        self._prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(arguments))
-        self._stub = self._prototype(uninterrupted(self._first_call))
-        self._cell = ctypes.c_void_p(ctypes.cast(self._stub, ctypes.c_void_p).value)
-        llvm.add_symbol(self.job.name, ctypes.addressof(self._cell))
+    Attributes:
+        py_func: as it is written.
+        targetoptions: what the compiler is told of it.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.targetoptions = function, options
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._for_python(*arguments, **named)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__  # pickled by its name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """Module and function."""
+        return f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of the package's."""
+        return self.py_func.__module__.startswith("dynenvs.")
+
+    @cached_property
+    def _for_python(self) -> Callable[..., Any]:
+        """What Python calls: with the library, the package's own kernels run as they are written.
+
+        Those that matter to Python are entries.
+        """
+        if self.is_ours and core() == LIBRARY:
+            return self.py_func
+        from dynenvs.jit.compiler import dispatcher_of
+
+        return dispatcher_of(self)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes it for, in code that calls it."""
+        from dynenvs.jit.compiler import type_of
+
+        return type_of(self)
+
+
+class Unit(Kernel):
+    """A kernel with machine code of its own.
+
+    Attributes:
+        group: who needs it.
+        seconds: that compiling it takes, about.
+        cell: where compiled code finds its address.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], group: str, seconds: float, **options: Any
+    ) -> None:
+        super().__init__(function, **options)
+        self.group, self.seconds = group, seconds
+        address = library.address_of(self.name) if self.is_ours and core() == LIBRARY else 0
+        self.is_linked = address != 0
+        self.cell = ctypes.c_void_p(address or self._stub())
+        units[self.name] = self
+
+    @cached_property
+    def _declared(self) -> tuple[dict[str, Kind], Kind | None]:
+        return kinds_of(self.py_func)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What it takes."""
+        return tuple(self._declared[0].values())
+
+    @property
+    def result(self) -> Kind | None:
+        """What it returns, if it returns something."""
+        return self._declared[1]
+
+    @cached_property
+    def _made(self) -> Any:
+        """What the compiler makes of it."""
+        from dynenvs.jit.compiler import Made
+
+        return Made(self)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a call compiles nothing: it is linked, or its machine code is on disk."""
+        return self.is_linked or bool(self._made.is_ready)
+
+    def compile(self) -> None:
+        """Make its machine code, or load it from the cache."""
+        if not self.is_linked:
+            self._made.compile()
 
     def link(self) -> None:
-        """Compile or load it, and let callers reach it."""
-        job = self.job
-        wait_for_helper(job.name)
-        compile_jobs(f"{job.kernel.py_func.__name__}, needed now", [job])
-        job.kernel.compile(job.arguments)
-        made = job.kernel.overloads[job.arguments]
-        symbol = made.fndesc.llvm_func_name
-        self._cell.value = made.library.get_pointer_to_function(symbol)
+        """Let callers reach it: it is compiled if it must be."""
+        if self.is_linked:
+            return
+        from dynenvs.jit.compiling import compile_now
+
+        compile_now(self)
+        self.cell.value = self._made.address
+        self.is_linked = True
+
+    def _stub(self) -> int:
+        """The address of what stands for it until it is linked."""
+        return 0
+
+
+class Apart(Unit):
+    """A kernel that compiled code finds by its address."""
+
+    def __init__(self, function: Callable[..., Any], group: str, seconds: float) -> None:
+        super().__init__(function, group, seconds)
+        for name, kind in self._declared[0].items():
+            if isinstance(kind, TupleKind) or getattr(kind, "dimensions", 1) != 1:
+                raise TypeError(
+                    f"{function.__name__}({name}): kernels compiled apart take handles, int, "
+                    "float, and arrays of one dimension"
+                )
+
+    def _stub(self) -> int:
+        from dynenvs.jit.interrupts import uninterrupted
+
+        self._prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *_native(self.kinds))
+        self._first = self._prototype(uninterrupted(self._first_call))
+        return ctypes.cast(self._first, ctypes.c_void_p).value or 0
 
     def _first_call(self, *values: Any) -> int:
         """Stands for the kernel until it is linked; values[0] is where the result belongs."""
         ctypes.c_int64.from_address(values[0]).value = -1
         self.link()
-        return int(self._prototype(self._cell.value or 0)(*values))
+        return int(self._prototype(self.cell.value or 0)(*values))
 
 
-def prepare(what: str, calls: Calls, groups: Sequence[str] | None) -> None:
+class Entry(Unit):
+    """A kernel that Python calls: its machine code takes the address of a row of words.
+
+    The words: one for what machine code says of errors, and one for the end of that; then those of
+    the arguments; then those of what it returns.
+    """
+
+    _CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if named:
+            arguments = inspect.signature(self.py_func).bind(*arguments, **named).args
+        return Call(self, arguments)()
+
+    def bind(self, *arguments: Any) -> Call:
+        """A call with these arguments that can be repeated, by one thread at a time."""
+        return Call(self, arguments)
+
+    @cached_property
+    def function(self) -> Callable[[int, int, int], int]:
+        """Its machine code."""
+        self.link()
+        return self._CALL(self.cell.value or 0)
+
+    @cached_property
+    def layout(self) -> tuple[struct.Struct, struct.Struct, int]:
+        """How arguments and results are packed, and where the results begin [bytes]."""
+        arguments = struct.Struct(format_of(self.kinds))
+        results = struct.Struct(format_of([self.result] if self.result else []))
+        return arguments, results, _HEAD + arguments.size
+
+
+_HEAD = 16  # bytes before the arguments
+
+
+class Call:
+    """A call of an entry, which can be repeated: its arguments are packed once.
+
+    What is packed are addresses of arrays and handles, which it keeps alive, and numbers as they
+    are now.
+    """
+
+    __slots__ = ("_address", "_arguments", "_buffer", "_entry", "_function", "_result")
+
+    def __init__(self, entry: Entry, arguments: tuple[Any, ...]) -> None:
+        packer, results, begin = entry.layout
+        words: list[Any] = []
+        if len(arguments) != len(entry.kinds):
+            raise TypeError(
+                f"{entry.name} takes {len(entry.kinds)} arguments, not {len(arguments)}"
+            )
+        try:
+            for kind, argument in zip(entry.kinds, arguments, strict=True):
+                words += kind.words(argument)
+            self._buffer = ctypes.create_string_buffer(begin + results.size)
+            packer.pack_into(self._buffer, _HEAD, *words)
+        except (TypeError, struct.error) as error:
+            raise TypeError(f"{entry.name}: {error}") from None
+        self._entry, self._arguments = entry, arguments
+        self._address = ctypes.addressof(self._buffer)
+        self._function = entry.function
+        kind = entry.result
+        self._result = None if kind is None else partial(_unpack, kind, results, begin)
+
+    def __call__(self) -> Any:
+        address = self._address
+        status = self._function(address, address + 8, address + _HEAD)
+        if status:
+            raise RuntimeError(f"{self._entry.name} failed with status {status}")
+        return None if self._result is None else self._result(self._buffer)
+
+
+def _unpack(kind: Kind, results: struct.Struct, begin: int, buffer: Any) -> Any:
+    """What an entry has returned."""
+    values = results.unpack_from(buffer, begin)
+    return _value(kind, iter(values))
+
+
+def _value(kind: Kind, values: Any) -> Any:
+    if isinstance(kind, TupleKind):
+        parts = [_value(part, values) for part in kind.entries]
+        return tuple(parts) if kind.names is None else kind.names(*parts)
+    value = next(values)
+    return bool(value) if kind == Number("?") else value
+
+
+def prepare(what: str, entries: Sequence[Any], groups: Sequence[str] | None) -> None:
     """Compile what is about to run, or load it from the cache, before it runs.
 
     A message on stderr tells how long it takes.  Ctrl-C stops it, and nothing is lost.
 
     Args:
         what: is about to run, in the message.
-        calls: kernels that Python will call, each with its arguments.
+        entries: that Python will call.
         groups: of kernels compiled apart that those need; all that there are if None.
     """
-    if config.DISABLE_JIT:
-        return
-    units = _units_of(groups)
-    jobs = _jobs(calls, units)
-    compile_jobs(what, jobs)
-    for unit in units:
-        unit.link()
+    waiting = _waiting(entries, groups)
+    if waiting:
+        from dynenvs.jit.compiling import compile_units
+
+        compile_units(what, waiting)
+        for unit in waiting:
+            unit.link()
 
 
-def prepare_once(
-    what: str, function: Any, arguments: Sequence[Any], groups: Sequence[str] = ()
-) -> None:
-    """`prepare` a kernel that a library function calls, unless this process has it already."""
-    if not config.DISABLE_JIT and not function.overloads:
-        prepare(what, [(function, arguments)], groups)
-
-
-def expect(calls: Calls, groups: Sequence[str]) -> None:
+def expect(entries: Sequence[Any], groups: Sequence[str]) -> None:
     """Name what will be prepared later: a helper process that runs by then has done its part."""
-    if not config.DISABLE_JIT:
-        compiling.expect(_jobs(calls, _units_of(groups)))
+    waiting = _waiting(entries, groups)
+    if waiting:
+        from dynenvs.jit import compiling
+
+        compiling.expect(waiting)
 
 
-def _units_of(groups: Sequence[str] | None) -> list[_Unit]:
-    return [unit for unit in _units.values() if groups is None or unit.group in groups]
+def _waiting(entries: Sequence[Any], groups: Sequence[str] | None) -> list[Unit]:
+    """Those that are not linked: entries first, then units apart from quick to slow.
+
+    A helper process begins at the end.
+    """
+    if core() == PYTHON:
+        return []
+    others = (u for u in units.values() if isinstance(u, Apart))
+    behind = [u for u in others if groups is None or u.group in groups]
+    found = [*entries, *sorted(behind, key=lambda unit: unit.seconds)]
+    return [unit for unit in found if not unit.is_linked]
 
 
-def _jobs(calls: Calls, units: Sequence[_Unit]) -> list[Job]:
-    """What Python calls first, then units from quick to slow: a helper begins at the end."""
-    jobs = [Job(k, tuple(typeof(a) for a in arguments), k.seconds) for k, arguments in calls]
-    return jobs + sorted((unit.job for unit in units), key=lambda job: job.seconds)
-
-
-def compile_for_another() -> None:
-    """What a helper process does: say which kernel it begins, and compile it into the cache."""
-    jobs = jobs_from_parent()
-    help_another()
-    for name, arguments in jobs:
-        module, _, own = name.rpartition(".")
-        home = import_module(module)
-        function: Any = _units[name].job.kernel if name in _units else getattr(home, own)
-        if not function.is_compiled_for(arguments):
-            print(name, flush=True)
-            function.compile(arguments)
-
-
-def _signature(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """Numba's types of a function's arguments, by its annotations."""
-    hints = get_type_hints(function)
-    hints.pop("return")
-    known = _TYPES | {kind: handle_type(kind) for kind in handle_kinds()}
-    for name, hint in hints.items():
-        if hint not in known:
-            raise TypeError(
-                f"{function.__name__}({name}: {hint}): kernels compiled apart take handles, int, "
-                "float, and vectors of float64, int64 or uint8"
-            )
-    return tuple(known[hint] for hint in hints.values())
-
-
-def _native(arguments: tuple[Any, ...]) -> list[Any]:
+def _native(kinds: Sequence[Kind]) -> list[Any]:
     """What numba's calling convention passes: result, exception, then each argument's parts."""
     pointer, word = ctypes.c_void_p, ctypes.c_ssize_t
     parts: list[Any] = [pointer, pointer]
-    for kind in arguments:
-        if isinstance(kind, types.Array):  # owner, parent, items, item size, data, shape, strides
+    for kind in kinds:
+        if isinstance(kind, HandleKind):
+            parts += [word] * len(kind.handle.buffers)
+        elif isinstance(kind, Number):
+            parts.append(ctypes.c_double if kind.letter == "d" else ctypes.c_int64)
+        else:  # an array: owner, parent, items, item size, data, shape, strides
             parts += [pointer, pointer, word, word, pointer, word, word]
-        elif isinstance(kind, HandleType):
-            parts += [word] * len(kind.kind.buffers)
-        else:
-            parts.append({types.int64: ctypes.c_int64, types.float64: ctypes.c_double}[kind])
     return parts
-
-
-def _caller(name: str, result: Any, arguments: tuple[Any, ...]) -> Any:
-    """What compiled code calls: load the address from the cell, and go there."""
-
-    @intrinsic
-    def call(typing_context: Any, *given: Any) -> Any:
-        for kind, wanted in zip(given, arguments, strict=True):
-            if not _fits(kind, wanted):
-                raise TypeError(f"{name} takes {wanted}, not {kind}")
-        packed = types.StarArgTuple.from_types(given)
-
-        def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-            module = builder.module
-            cell = module.globals.get(name) or ir.GlobalVariable(module, ir.IntType(64), name)
-            kind = context.call_conv.get_function_type(result, arguments)
-            address = builder.inttoptr(builder.load(cell), kind.as_pointer())
-            words = [
-                _as_wanted(context, builder, builder.extract_value(values[0], i), given[i], wanted)
-                for i, wanted in enumerate(arguments)
-            ]
-            _, value = context.call_conv.call_function(builder, address, result, arguments, words)
-            return value
-
-        return result(packed), generate
-
-    return call
-
-
-def _fits(given: Any, wanted: Any) -> bool:
-    """Whether an argument of one type can be given where another is wanted."""
-    if isinstance(wanted, types.Array):
-        array = isinstance(given, types.Array)
-        return array and (given.dtype, given.ndim, given.layout) == (wanted.dtype, 1, "C")
-    if isinstance(wanted, HandleType):
-        return isinstance(given, HandleType) and {*given.kind.buffers} >= {*wanted.kind.buffers}
-    return True
-
-
-def _as_wanted(context: Any, builder: Any, value: Any, given: Any, wanted: Any) -> Any:
-    """LLVM code for an argument of the type that a kernel takes."""
-    if isinstance(wanted, types.Array):
-        return value
-    if isinstance(wanted, HandleType):
-        return narrow(context, builder, value, given, wanted)
-    return context.cast(builder, value, given, wanted)

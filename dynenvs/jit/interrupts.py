@@ -17,14 +17,9 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from llvmlite.binding import ExecutionEngine
-
 AGAIN = 0.02  # seconds after which an interrupt that was kept back is sent again
 
-_codes: set[CodeType] = {  # of the functions that compiled code calls; LLVM calls these two
-    ExecutionEngine._raw_object_cache_notify.__code__,
-    ExecutionEngine._raw_object_cache_getbuffer.__code__,
-}
+_codes: set[CodeType] = set()  # of the functions that compiled code calls
 _before: list[Any] = []  # the handler of SIGINT whose place `_keep_back` has taken
 _kept_back: list[bool] = []  # not empty while an interrupt waits
 
@@ -36,8 +31,13 @@ def uninterrupted(function: Callable[..., int]) -> Callable[..., int]:
         with interrupts_kept():
             return function(*values)
 
-    _codes.add(call.__code__)
+    is_called_by_compiled_code(call)
     return call
+
+
+def is_called_by_compiled_code(function: Any) -> None:
+    """Note that compiled code calls this function."""
+    _codes.add(function.__code__)
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def _let_go() -> None:
 
 def _keep_back(number: int, frame: FrameType | None) -> None:
     """Send the interrupt again a little later, or to the handler that is meant for it."""
-    if _is_called_by_compiled_code(frame):
+    if _came_from_compiled_code(frame):
         _kept_back[:] = [True]
         again = threading.Timer(AGAIN, interrupt_main_thread)
         again.daemon = True
@@ -91,7 +91,7 @@ def interrupt_main_thread() -> None:
         _thread.interrupt_main()
 
 
-def _is_called_by_compiled_code(frame: FrameType | None) -> bool:
+def _came_from_compiled_code(frame: FrameType | None) -> bool:
     """Whether a frame, or one that called it, is that of a function for compiled code."""
     while frame is not None:
         if frame.f_code in _codes:

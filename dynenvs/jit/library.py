@@ -1,76 +1,91 @@
-"""Where machine code comes from: parts, lowered once, and units, which link and optimise them once.
+"""The compiled core: one shared library of all kernels, made when the package is built.
 
-Numba compiles each function to machine code of its own before another may call it: a helper is
-optimised alone, then within its caller, then within the caller's caller, and all but the last are
-never run.  Here a function that only compiled code calls is a `Part`: it stays LLVM's intermediate
-code.  What Python or an address calls is a `Unit`: it links every part that it needs, directly or
-not, and LLVM optimises the whole and makes machine code of it, once.
+`build.py` makes it of the same Python sources.  It needs neither numba nor Python, holds its own
+mathematical functions, and carries a table of what is in it: which sources it was made of, for
+which processors, and the address of each kernel.  A library that does not belong to the sources
+beside it is not used.
 """
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
+import json
+import platform
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from llvmlite import binding as llvm
-from numba.core.codegen import JITCodeLibrary
-from numba.core.environment import lookup_environment
+_PACKAGE = Path(__file__).parents[1]
+SUFFIXES = {"Darwin": "dylib", "Windows": "dll"}
+BUILD = "python -m dynenvs.jit.build"  # what makes it
 
 
-class Part(JITCodeLibrary):
-    """A function for units to link: no machine code, no wrappers."""
-
-    def finalize(self) -> None:
-        """Let units drop their copies of what they have inlined or do not need."""
-        self._raise_if_finalized()
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == llvm.Linkage.external:
-                function.linkage = "linkonce_odr"
-        self._finalized = True
-
-    def _get_module_for_linking(self) -> Any:
-        """It with all that it needs: for functions that numba compiles in its own way."""
-        self._ensure_finalized()
-        if self._shared_module is None:
-            whole = self._final_module.clone()
-            for library in _with_theirs(self._linking_libraries):
-                whole.link_in(library._get_module_for_linking(), preserve=True)
-            self._shared_module = whole
-        return self._shared_module
+def place() -> Path:
+    """Where it lies, if there is one."""
+    return _PACKAGE / "lib" / f"dynenvs.{SUFFIXES.get(platform.system(), 'so')}"
 
 
-class _Alone:
-    """A part without what it needs, to be linked."""
-
-    def __init__(self, part: Part) -> None:
-        self._reload_init = part._reload_init
-        self._get_module_for_linking = lambda: part._final_module
-
-
-class Unit(JITCodeLibrary):
-    """A function with all parts that it needs: machine code that can run."""
-
-    def finalize(self) -> None:
-        """Link, optimise, and make machine code."""
-        self._linking_libraries = _with_theirs(self._linking_libraries)
-        super().finalize()
-
-    def set_environments(self) -> None:
-        """Tell the parts' code where the Python objects are that it may name."""
-        for variable in self._final_module.global_variables:
-            if variable.name.startswith("_ZN08NumbaEnv"):
-                environment = lookup_environment(variable.name)
-                if environment is not None:
-                    self.codegen.set_env(variable.name, environment)
+@cache
+def fault() -> str:
+    """Why it cannot be used, in a line; empty if it can."""
+    if not place().is_file():
+        return f"there is no compiled core at {place()} ({BUILD} makes one)"
+    try:
+        library = ctypes.CDLL(str(place()))
+        if not library.dynenvs_runs_here():
+            return f"{place()} is for processors with {_text(library, 'dynenvs_processor')}"
+        made_of = _text(library, "dynenvs_sources")
+    except (OSError, AttributeError) as error:
+        return f"{place()} cannot be loaded ({error})"
+    if made_of != digest_of_sources():
+        return f"{place()} was made of other sources ({BUILD} makes it of these)"
+    return ""
 
 
-def _with_theirs(libraries: list[Any]) -> list[Any]:
-    """These libraries, and those that the parts among them link in turn, each once and alone."""
-    found: dict[Any, None] = {}
-    waiting = list(reversed(libraries))
-    while waiting:
-        library = waiting.pop()
-        if library not in found:
-            found[library] = None
-            if isinstance(library, Part):
-                waiting += reversed(library._linking_libraries)
-    return [_Alone(library) if isinstance(library, Part) else library for library in found]
+@cache
+def _loaded() -> ctypes.CDLL:
+    return ctypes.CDLL(str(place()))
+
+
+@cache
+def table() -> dict[str, str]:
+    """The symbol of each kernel that is in it, by module and name."""
+    found: dict[str, str] = json.loads(_text(_loaded(), "dynenvs_kernels"))
+    return found
+
+
+def address_of(name: str) -> int:
+    """Where the machine code of a kernel begins; 0 if it is not in the library."""
+    symbol = table().get(name)
+    if symbol is None:
+        return 0
+    function: Any = getattr(_loaded(), symbol)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@cache
+def digest_of_sources() -> str:
+    """A hash of every source file of which the library is made."""
+    digest = hashlib.sha256()
+    for path in sources():
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def sources() -> list[Path]:
+    """All files of the package that can hold kernels, in order."""
+    folders = ("contact", "dynamics", "jit", "kinematics", "lcp", "memory", "simd", "simulation")
+    found: list[Path] = []
+    for folder in (*folders, "envs", "agents", "studies"):
+        real = (_PACKAGE / folder).resolve()  # `envs` and `agents` are links in a checkout
+        found += [_PACKAGE / folder / path.relative_to(real) for path in real.rglob("*.py")]
+    return sorted(found)
+
+
+def _text(library: ctypes.CDLL, symbol: str) -> str:
+    """A text that the library holds."""
+    function = library[symbol]
+    function.restype = ctypes.c_char_p
+    text: bytes = function()
+    return text.decode()

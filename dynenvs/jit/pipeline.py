@@ -1,6 +1,6 @@
 """Numba's compiler, with two of its habits changed, so that a first start takes half as long.
 
-* A function that compiled code calls becomes no machine code of its own (`library.Part`).
+* A function that compiled code calls becomes no machine code of its own (`linking.Part`).
 * It is not compiled again for each literal number with which it is called.
 """
 
@@ -18,7 +18,7 @@ from numba.core.typed_passes import NativeLowering
 from dynenvs.jit.cache import is_trusted
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.kernel_cache import KernelCache
-from dynenvs.jit.library import Part, Unit
+from dynenvs.jit.linking import Part, Unit
 from dynenvs.jit.turns import turn_to_compile
 
 
@@ -107,7 +107,7 @@ class Parts(CPUDispatcher):
 
 
 class Kernel(CPUDispatcher):
-    """A function as Python sees it; in compiled code its name stands for `Parts` of it.
+    """A function as Python, or an address, calls it: machine code of its own.
 
     Numba pickles it as a function with `locals` (types of its variables; none here) and options.
     """
@@ -115,11 +115,6 @@ class Kernel(CPUDispatcher):
     def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
         super().__init__(function, locals, options, UnitCompiler)
         self._compiler._customize_flags = _Flags
-        self._parts = Parts(function, locals, options)
-
-    @property
-    def _numba_type_(self) -> Any:
-        return types.Dispatcher(self._parts)
 
     def enable_caching(self) -> None:
         """Keep machine code on disk, where nobody else can have put any."""

@@ -15,7 +15,6 @@ from typing import Any
 
 import numba
 from numba.core import config
-from numba.extending import register_jitable
 
 from dynenvs.jit.cache import folder_of, is_writable, mark
 
@@ -63,16 +62,6 @@ def _private_folder(function: Callable[..., Any]) -> Path | None:
     except OSError:
         return None
     return folder
-
-
-def plain_helper(function: Callable[..., Any]) -> Any:
-    """What kernels call: Python runs it as it is written, LLVM may write it into its callers."""
-    return register_jitable(no_cfunc_wrapper=True, **OPTIONS)(function)
-
-
-def plain_merged(function: Callable[..., Any]) -> Any:
-    """A helper that numba writes into its caller's lines before it infers types."""
-    return numba.njit(inline="always", **OPTIONS)(function)
 
 
 def _is_compiled_for(made: Any, folder: Path | None, arguments: tuple[Any, ...]) -> bool:

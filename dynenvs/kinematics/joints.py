@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.jit.compiled import entry, inlined, kernel, merged
 from dynenvs.kinematics.rotation import (
     rotate,
     rotate_quaternion,
@@ -164,7 +164,7 @@ def joint_axes(body: Any, pose: Any, origin: Floats, S: Floats) -> None:
             _turning_axis(pose.R[0, k], pose.R[1, k], pose.R[2, k], rx, ry, rz, S[at + k])
 
 
-@kernel
+@entry
 def integrate(w: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> None:
     """out = q (+) v dt, joint by joint; quaternions by the exponential map."""
     for i in range(1, w.header[0].nb):
@@ -200,7 +200,7 @@ def difference(w: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
             rotation_vector(q0[at : at + 4], q1[at : at + 4], out[vat : vat + 3])
 
 
-@kernel
+@entry
 def normalise(w: ModelView, q: Floats) -> None:
     """Bring the quaternions of `q` to unit length in place."""
     for i in range(1, w.header[0].nb):

@@ -7,17 +7,19 @@ Each kernel fills its part of the workspace from what the previous ones left the
 
 from __future__ import annotations
 
-from dynenvs.jit.compiled import inlined, kernel
+from typing import Annotated
+
+from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.kinematics.joints import joint_axes, place_body, place_in_plane, turn_joints
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import add_cross_motion
 from dynenvs.memory.layout import Floats, ModelView, Records, WorkView, WorldView
-from dynenvs.memory.records import FIXED, FREE
+from dynenvs.memory.records import FIXED, FREE, POSE
 from dynenvs.memory.views import copy_words, raw
 
 
-@kernel
-def update_poses(w: ModelView, q: Floats, poses: Records) -> None:
+@entry
+def update_poses(w: ModelView, q: Floats, poses: Annotated[Records, POSE]) -> None:
     """Rotation and position of every body for the configuration `q`, base to tips."""
     world = poses[0]
     world.angle, world.sine, world.cosine = 0.0, 0.0, 1.0
@@ -126,7 +128,7 @@ def _rotate_inertia(R: Floats, inertia: Floats, scale: float, half: Floats, out:
             out[i, j] = scale * (half[i, 0] * R[j, 0] + half[i, 1] * R[j, 1] + half[i, 2] * R[j, 2])
 
 
-@kernel
+@entry
 def update_kinematics(w: WorldView) -> None:
     """Poses, axes, velocities and inertias of all bodies for the state of `w`."""
     update_poses(w, w.q, w.pose)
@@ -145,6 +147,7 @@ def last_dof(w: ModelView, body: int) -> int:
     return -1
 
 
+@entry
 @inlined
 def add_point_row(
     w: WorkView, body: int, point: Floats, d: Floats, scale: float, row: Floats

@@ -10,6 +10,7 @@ from typing import Any
 
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
+from dynenvs.simd.elementary import atan2, cos, sin
 
 
 @inlined
@@ -84,9 +85,9 @@ def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: 
     """out = quaternion * exp(r / 2): turn by the body-fixed rotation vector r [rad]."""
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
     half = 0.5 * angle
-    c = math.cos(half)
+    c = cos(half)
     # sin(half) / angle, by its series where the quotient loses digits
-    k = math.sin(half) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+    k = sin(half) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
     x, y, z = k * rx, k * ry, k * rz
     a, b, d, e = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     w1 = a * c - b * x - d * y - e * z
@@ -110,7 +111,7 @@ def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     sine = math.sqrt(x * x + y * y + z * z)
-    k = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
+    k = 2.0 * atan2(sine, w) / sine if sine > 1e-12 else 2.0
     out[0] = k * x
     out[1] = k * y
     out[2] = k * z
@@ -122,8 +123,8 @@ def _turn(
 ) -> tuple[float, float, float]:
     """The rotation vector t [rad] with q0 = exp(r / 2) * exp(t / 2), nearest: |t| <= pi."""
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
-    c = math.cos(0.5 * angle)
-    k = math.sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+    c = cos(0.5 * angle)
+    k = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
     b, d, e = -k * rx, -k * ry, -k * rz
     w = c * w0 - b * x0 - d * y0 - e * z0
     x = c * x0 + b * w0 + d * z0 - e * y0
@@ -132,7 +133,7 @@ def _turn(
     if nearest and w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     sine = math.sqrt(x * x + y * y + z * z)
-    k = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 * abs(w) else 2.0 / w
+    k = 2.0 * atan2(sine, w) / sine if sine > 1e-12 * abs(w) else 2.0 / w
     return k * x, k * y, k * z
 
 

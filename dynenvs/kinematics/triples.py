@@ -9,6 +9,7 @@ import math
 
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
+from dynenvs.simd.elementary import sin
 
 Three = tuple[float, float, float]
 
@@ -123,8 +124,8 @@ def turned_back(x: Three, r: Three) -> Three:
     # sin(a) / a and (1 - cos(a)) / a^2, by their series where the quotients lose digits
     a, b = 1.0 - angle * angle / 6.0, 0.5 - angle * angle / 24.0
     if angle > 1e-4:
-        sine = math.sin(0.5 * angle)
-        a, b = math.sin(angle) / angle, 2.0 * sine * sine / (angle * angle)
+        sine = sin(0.5 * angle)
+        a, b = sin(angle) / angle, 2.0 * sine * sine / (angle * angle)
     return plus(plus(x, -a, once), b, cross(r, once))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.jit.compiled import prepare_once
+from dynenvs.jit.compiled import prepare
 from dynenvs.lcp import solve as kernels
 from dynenvs.lcp.proof import careful_w, proven_residual
 from dynenvs.lcp.workspace import workspace
@@ -123,14 +123,14 @@ def solve_lcp(
     block, z, work, rung = _labels(blocks, n), np.zeros(n), workspace(n), None
     if method == CASCADE:
         cascade = matrix, vector, n, float(scale), active, guess is not None, block, z, work
-        prepare_once("the solvers of complementarity problems", kernels.solve, cascade)
+        prepare("the solvers of complementarity problems", [kernels.solve], ())
         status, residual, used, found = kernels.solve(*cascade)
         rung = max(known for known in LcpRung if known <= found)
     else:
         code, most, each = METHODS[method]
         most = most + each * n if limit is None else _limit(limit)
         alone = matrix, vector, float(scale), code, most, active, block, z, work
-        prepare_once("the solvers of complementarity problems", kernels.solve_by, alone)
+        prepare("the solvers of complementarity problems", [kernels.solve_by], ())
         status, residual, used = kernels.solve_by(*alone)
     if status == kernels.CERTIFIED:
         residual = proven_residual(matrix, vector, n, z, kernels.CERTIFIED_RESIDUAL, False, work)

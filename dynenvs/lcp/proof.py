@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.lcp.dense import add_product
 from dynenvs.lcp.workspace import DEFECT, RIGHT, W_SCALE, Z_SCALE, Matrix, Vector, Workspace
 
@@ -17,7 +17,7 @@ ROUNDOFF = 2.0**-53
 UNDERFLOW = 1e-320  # what a product may lose to numbers too small to be normal, generously
 
 
-@kernel
+@entry
 def proven_residual(
     A: Matrix, b: Vector, n: int, z: Vector, tolerance: float, quick: bool, work: Workspace
 ) -> float:
@@ -114,7 +114,7 @@ def _careful_sum(A: Matrix, b: Vector, n: int, z: Vector, i: int) -> float:
     return float(total + low)
 
 
-@kernel
+@entry
 def careful_w(A: Matrix, b: Vector, n: int, z: Vector, w: Vector) -> None:
     """w = A z + b, each sum as if in twice the working precision.
 

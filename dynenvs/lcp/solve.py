@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.lcp.active_set import solve_active_set
 from dynenvs.lcp.gauss_seidel import gauss_seidel
 from dynenvs.lcp.interior_point import interior_point
@@ -103,14 +103,17 @@ def _prepare(A: Matrix, n: int, rung: int, work: Workspace) -> None:
     cover = work.vectors[COVER]
     shift = 0.0
     if REGULARISED <= rung < GAUSS_SEIDEL:
-        shift = FIRST_SHIFT * 10.0 ** (rung - REGULARISED)
+        shift = FIRST_SHIFT
+        for _ in range(rung - REGULARISED):
+            shift *= 10.0
     for i in range(n):
         if A[i, i] > 0.0:
             matrix[i, i] = unit[i] * A[i, i] * unit[i] + shift
         # Another covering vector, or start, takes another path, often to another of many solutions
         cover[i] = 1.0
         if CAREFUL_LEMKE < rung < PRINCIPAL_PIVOTING and rung != INTERIOR_POINT:
-            cover[i] += (rung * (i + 1) * 0.6180339887498949) % 1.0
+            share = rung * (i + 1) * 0.6180339887498949
+            cover[i] += share - math.floor(share)
 
 
 @kernel
@@ -172,7 +175,7 @@ def _judge(
     return best
 
 
-@kernel(seconds=11)
+@entry(seconds=11)
 def solve(
     A: Matrix,
     b: Vector,
@@ -263,7 +266,7 @@ def solve_by_lemke(
     return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots
 
 
-@kernel(seconds=11)
+@entry(seconds=11)
 def solve_by(
     A: Matrix,
     b: Vector,

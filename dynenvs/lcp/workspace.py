@@ -6,7 +6,7 @@ rows of one array and all scratch matrices are slabs of another; the constants b
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dynenvs.jit.compiled import inlined, kernel
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+Matrix = Annotated[NDArray[np.float64], 2]
 Integers = NDArray[np.int64]
 
 # Slabs of `matrices`.
@@ -51,9 +51,9 @@ class Workspace(NamedTuple):
     integers: int64, shape (INTEGERS, capacity + 1)
     """
 
-    matrices: NDArray[np.float64]
-    vectors: NDArray[np.float64]
-    integers: NDArray[np.int64]
+    matrices: Annotated[NDArray[np.float64], 3]
+    vectors: Matrix
+    integers: Annotated[Integers, 2]
 
 
 @kernel

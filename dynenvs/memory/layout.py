@@ -30,7 +30,7 @@ only while it is near: a block out of a pool of nblocks, all of the same length
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,8 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Records = NDArray[Any]
+Matrix = Annotated[Floats, 2]  # of two dimensions, for kernels that Python calls
+Matrices = Annotated[Floats, 3]
 
 Handle.header_type = HEADER
 _model, _state, _work = partial(array, "model"), partial(array, "state"), partial(array, "work")

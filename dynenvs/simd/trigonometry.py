@@ -7,21 +7,18 @@ that are made of them.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
-
-from dynenvs.jit.compiled import inlined
-from dynenvs.simd.vectors import WIDTH
+from dynenvs.jit.compiled import inlined, kernel
 
 Eight = tuple[float, float, float, float, float, float, float, float]
 
 REACH = 1e5  # quarter turns up to which the reduction of the argument is exact enough
 TURNS = 0.6366197723675814  # 2 / pi
 HIGH, LOW = 1.57079632673412561417, 6.07710050650619224932e-11  # pi / 2 in two parts
+FAR = 1e12  # up to which an angle says well where it points [rad]
+QUARTER, REST = 1.5707963267948966, 6.123233995736766e-17  # pi / 2 in two parts of 53 bits
+UPPER = 1.5707963407039642  # the upper half of QUARTER's bits
+SPLIT = 134217729.0  # 2^27 + 1
 SINE = (  # fdlibm's __kernel_sin, highest power first
     1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
     -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01,
@@ -43,12 +40,34 @@ def sine_cosine(x: float) -> tuple[float, float]:
     """(sin x, cos x), to 2e-16 and the same bits on every machine; x in rad.
 
     Argument reduction to [-pi/4, pi/4] by Cody and Waite, in two parts, then the polynomials of
-    fdlibm's `__kernel_sin` and `__kernel_cos`; the C library beyond its reach.
+    fdlibm's `__kernel_sin` and `__kernel_cos`.  Beyond 1e12 rad, where neighbouring numbers are
+    1e-4 apart, they are not numbers.
     """
     if not within_reach(x):
-        return math.sin(x), math.cos(x)
+        return _far_sine_cosine(x)
     k = math.floor(x * TURNS + 0.5)
-    r = (x - k * HIGH) - k * LOW
+    return _on_quarter((x - k * HIGH) - k * LOW, k)
+
+
+@kernel
+def _far_sine_cosine(x: float) -> tuple[float, float]:
+    """The same of a large angle: the product of quarter turns is taken with all its bits."""
+    if not -FAR < x < FAR:
+        return math.nan, math.nan
+    k = math.floor(x * TURNS + 0.5)
+    product = k * QUARTER
+    upper = k * SPLIT - (k * SPLIT - k)
+    lower = k - upper
+    error = upper * UPPER - product  # in this order, none of the sums is rounded
+    error += upper * (QUARTER - UPPER)
+    error += lower * UPPER
+    error += lower * (QUARTER - UPPER)
+    return _on_quarter(((x - product) - error) - k * REST, k)
+
+
+@inlined
+def _on_quarter(r: float, k: int) -> tuple[float, float]:
+    """Sine and cosine of r + k pi / 2, r in [-pi / 4, pi / 4]."""
     z = r * r
     s, c = SINE[0], COSINE[0]
     for i in range(1, 6):
@@ -69,57 +88,3 @@ def sines_cosines(x0: float, x1: float, x2: float, x3: float) -> Eight:
     found = [sine_cosine(x) for x in (x0, x1, x2, x3)]
     (s0, c0), (s1, c1), (s2, c2), (s3, c3) = found
     return s0, s1, s2, s3, c0, c1, c2, c3
-
-
-def _on_four_lanes(typing_context: Any, x0: Any, x1: Any, x2: Any, x3: Any) -> Any:
-    """`sine_cosine`, operation by operation, in LLVM's terms."""
-    block = ir.VectorType(ir.DoubleType(), WIDTH)
-    lanes = [ir.Constant(ir.IntType(64), lane) for lane in range(WIDTH)]
-
-    def every(value: float) -> Any:
-        return ir.Constant(block, [value] * WIDTH)
-
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        b = builder
-        x = ir.Constant(block, ir.Undefined)
-        for lane, value in zip(lanes, values, strict=True):
-            x = b.insert_element(x, value, lane)
-        floors = ir.FunctionType(block, [block])
-        floor = cgutils.get_or_insert_function(b.module, floors, "llvm.floor.v4f64")
-        k = b.call(floor, [b.fadd(b.fmul(x, every(TURNS)), every(0.5))])
-        r = b.fsub(b.fsub(x, b.fmul(k, every(HIGH))), b.fmul(k, every(LOW)))
-        z = b.fmul(r, r)
-        s, c = every(SINE[0]), every(COSINE[0])
-        for i in range(1, 6):
-            s = b.fadd(b.fmul(s, z), every(SINE[i]))
-            c = b.fadd(b.fmul(c, z), every(COSINE[i]))
-        s = b.fadd(r, b.fmul(b.fmul(r, z), s))
-        half = b.fmul(every(0.5), z)
-        w = b.fsub(every(1.0), half)
-        rest = b.fadd(b.fsub(b.fsub(every(1.0), w), half), b.fmul(b.fmul(z, z), c))
-        c = b.fadd(w, rest)
-        integers = ir.VectorType(ir.IntType(32), WIDTH)
-        quarter = b.fptosi(k, integers)
-
-        def has(bit: int) -> Any:
-            masked = b.and_(quarter, ir.Constant(integers, [bit] * WIDTH))
-            return b.icmp_signed("!=", masked, ir.Constant(integers, [0] * WIDTH))
-
-        odd, back = has(1), has(2)
-        s, c = b.select(odd, c, s), b.select(odd, b.fneg(s), c)
-        s, c = b.select(back, b.fneg(s), s), b.select(back, b.fneg(c), c)
-        found = [b.extract_element(v, lane) for v in (s, c) for lane in lanes]
-        return cgutils.pack_array(builder, found)
-
-    real: Any = types.float64
-    eight: Any = types.UniTuple
-    return eight(real, 2 * WIDTH)(real, real, real, real), generate
-
-
-_four_at_once: Any = intrinsic(_on_four_lanes)
-
-
-# Numba compares the signatures of the two functions, annotations included.
-@overload(sines_cosines, jit_options={"forceinline": True})
-def _sines_cosines(x0, x1, x2, x3):  # type: ignore[no-untyped-def]
-    return lambda x0, x1, x2, x3: _four_at_once(x0, x1, x2, x3)

@@ -3,17 +3,13 @@
 LLVM vectorises a loop only where it can show that no index wraps around and no two arrays overlap,
 and then prepares for long rows; those of a contact problem have 4 to 24 entries.  Here the four
 additions of a block are one instruction by construction.  Each entry is rounded as it would be
-alone: the same bits as the plain loop's.
+alone: the same bits as the plain loop's (`vectors_lowered.py`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 WIDTH = 4  # entries of a block
@@ -33,73 +29,3 @@ def add_outer(
     """X[r : r + WIDTH, low:high] += factor * Z[k, r : r + WIDTH] times Z[k, low:high]"""
     for i in range(r, r + WIDTH):
         add_multiple(X, i, Z, k, low, high, factor * Z[k, i])
-
-
-def _make(rows: int) -> Any:
-    """Code for so many rows of X at once."""
-
-    @intrinsic
-    def add(
-        typing_context: Any, X: Any, r: Any, Z: Any, k: Any, low: Any, high: Any, factor: Any
-    ) -> Any:
-        def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-            word, block = ir.IntType(64), ir.VectorType(ir.DoubleType(), WIDTH)
-            first, columns = _row(context, builder, sig.args[0], values[0], values[1])
-            z_row, _ = _row(context, builder, sig.args[2], values[2], values[3])
-            targets, factors = [first], [values[6]]
-            for _ in range(1, rows):
-                targets.append(builder.gep(targets[-1], [columns]))
-            if rows > 1:
-                for i in range(rows):
-                    at = builder.gep(z_row, [builder.add(values[1], ir.Constant(word, i))])
-                    factors.append(builder.fmul(values[6], builder.load(at)))
-                factors = factors[1:]
-            factors = [_repeat(builder, block, factor) for factor in factors]
-            step = ir.Constant(word, WIDTH)
-            with cgutils.for_range_slice(builder, values[4], values[5], step, word) as (c, _):
-                z = builder.load(_at(builder, block, z_row, c), align=8)
-                for target, factor in zip(targets, factors, strict=True):
-                    at = _at(builder, block, target, c)
-                    x = builder.load(at, align=8)
-                    builder.store(builder.fadd(x, builder.fmul(factor, z)), at, align=8)
-            return context.get_dummy_value()
-
-        word = types.int64
-        return types.void(X, word, Z, word, word, word, types.float64), generate
-
-    return add
-
-
-def _row(context: Any, builder: Any, kind: Any, value: Any, row: Any) -> tuple[Any, Any]:
-    """Address of the first entry of an array's row, and the number of its columns."""
-    array = context.make_array(kind)(context, builder, value)
-    columns = builder.extract_value(array.shape, 1)
-    return builder.gep(array.data, [builder.mul(row, columns)]), columns
-
-
-def _at(builder: Any, block: Any, row: Any, c: Any) -> Any:
-    """Address of the block at entry c of a row."""
-    return builder.bitcast(builder.gep(row, [c]), block.as_pointer())
-
-
-def _repeat(builder: Any, block: Any, value: Any) -> Any:
-    """A vector of equal entries."""
-    repeated = ir.Constant(block, ir.Undefined)
-    for lane in range(block.count):
-        repeated = builder.insert_element(repeated, value, ir.Constant(ir.IntType(64), lane))
-    return repeated
-
-
-_one_row: Any = _make(1)
-_four_rows: Any = _make(WIDTH)
-
-
-# Numba compares the signatures of the two functions, annotations included.
-@overload(add_multiple, jit_options={"forceinline": True})
-def _add_multiple(X, r, Z, k, low, high, factor):  # type: ignore[no-untyped-def]
-    return lambda X, r, Z, k, low, high, factor: _one_row(X, r, Z, k, low, high, factor)
-
-
-@overload(add_outer, jit_options={"forceinline": True})
-def _add_outer(X, r, Z, k, low, high, factor):  # type: ignore[no-untyped-def]
-    return lambda X, r, Z, k, low, high, factor: _four_rows(X, r, Z, k, low, high, factor)

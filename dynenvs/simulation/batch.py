@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from dynenvs.contact.detection.detect import measure_own_gaps, place
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import apart, entry, inlined, kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import cross, entries
@@ -13,6 +15,8 @@ from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
+    Matrices,
+    Matrix,
     WorkView,
     WorldView,
     open_model,
@@ -56,14 +60,14 @@ def take_controls(w: WorkView, controls: Floats, i: int) -> int:
     return DONE
 
 
-@kernel(seconds=2.0)
+@entry(seconds=2.0)
 def step_worlds(
     packed: Bytes,
     rows: Bytes,
     buffers: Bytes,
-    tau: Floats,
+    tau: Matrix,
     controls: Floats,
-    outcomes: Ints,
+    outcomes: Annotated[Ints, 2],
     timestep: float,
     steps: int,
     progress: Ints,
@@ -103,8 +107,8 @@ def step_worlds(
     leave(progress, thread)
 
 
-@kernel
-def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Floats) -> None:
+@entry
+def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Matrices) -> None:
     """Contact impulses of the last call on each body, shape (count, nb, 3), world axes [N s].
 
     sources: the contact feature of each point and of each slot of pairs that have their own; those
@@ -130,8 +134,8 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Floats) -
                 impulses[k, feature.body_b, r] -= total[r]
 
 
-@kernel
-def read_wrenches(packed: Bytes, rows: Bytes, buffer: Bytes, wrenches: Floats) -> None:
+@entry
+def read_wrenches(packed: Bytes, rows: Bytes, buffer: Bytes, wrenches: Matrices) -> None:
     """Angular and linear impulses of contacts in the last time step on each body.
 
     wrenches: zeros, shape (count, nb, 6), at centres of mass, world axes [N m s, N s]

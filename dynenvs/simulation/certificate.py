@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynenvs.contact.assembly.closing import closure
 from dynenvs.contact.detection.overlaps import measure_overlaps
-from dynenvs.jit.compiled import prepare_once
+from dynenvs.jit.compiled import prepare
 from dynenvs.memory.layout import Floats, WorldView, open_work
 from dynenvs.memory.records import SWING
 from dynenvs.model.model import Model
@@ -52,7 +52,7 @@ def depths_of(w: WorldView) -> Floats:
     By distances of solids, which know nothing of the contacts' slots.
     """
     depths = np.zeros(int(w.header[0].npoints) + len(w.pairs))
-    prepare_once("the certificate of worlds", measure_overlaps, (w, depths))
+    prepare("the certificate of worlds", [measure_overlaps], ())
     measure_overlaps(w, depths)
     return depths
 

@@ -28,7 +28,8 @@ from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.springs import add_stretch
-from dynenvs.jit.compiled import apart, inlined, kernel, prepare_once
+from dynenvs.jit.compiled import apart, entry, inlined
+from dynenvs.jit.compiled import prepare as compile_for
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
@@ -196,7 +197,7 @@ def _finish(w: WorldView) -> bool:
     return True
 
 
-@kernel
+@entry
 def inverse(
     w: WorldView,
     v_des: Floats,
@@ -276,7 +277,7 @@ def inverse_dynamics(
         call = (
             w, desired, float(period), float(lookahead), cost, tau, v_new
         )  # fmt: skip
-        prepare_once("inverse dynamics", inverse, call, ("inverse", *model.kernel_groups))
+        compile_for("inverse dynamics", [inverse], ("inverse", *model.kernel_groups))
         status, violation = inverse(*call)
         answer = w.answer[0]
         wanted, blocks = int(answer["wanted"]), int(answer["blocks"])

@@ -2,19 +2,14 @@
 
 Each thread begins with a range of its own, the same one every time, so that its worlds stay in
 its core's cache, and then helps the others with theirs.  One array says what is taken and who has
-ended; compiled, each access is one atomic instruction.
+ended; compiled, each access is one atomic instruction (`progress_lowered.py`).
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core.typing.templates import Signature
-from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
 
 from dynenvs.memory.layout import Ints
 
@@ -64,68 +59,3 @@ def leave(progress: Ints, thread: int) -> None:
 def has_left(progress: Ints, thread: int) -> bool:
     """Whether `thread` has ended."""
     return bool(progress[LINE * (thread + 1) + ENDED])
-
-
-def _atomic(operation: str) -> Any:
-    @intrinsic
-    def change(typing_context: Any, words: Any, at: Any, value: Any) -> tuple[Signature, Any]:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            array = make_array(signature.args[0])(context, builder, args[0])
-            place = builder.gep(array.data, [args[1]])
-            return builder.atomic_rmw(operation, place, args[2], "acq_rel")
-
-        return types.int64(words, types.int64, types.int64), generate
-
-    return change
-
-
-@intrinsic
-def _read(typing_context: Any, words: Any, at: Any) -> tuple[Signature, Any]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = make_array(signature.args[0])(context, builder, args[0])
-        return builder.load_atomic(builder.gep(array.data, [args[1]]), "acquire", 8)
-
-    return types.int64(words, types.int64), generate
-
-
-_add, _exchange = _atomic("add"), _atomic("xchg")
-_load: Any = _read  # mypy takes an intrinsic for the Python function that makes it
-
-
-# Numba compares the signatures of the two functions, annotations included.
-@overload(claim)
-def _claim(progress, thread, count):  # type: ignore[no-untyped-def]
-    def claim_compiled(progress, thread, count):  # type: ignore[no-untyped-def]
-        threads = progress[0]
-        for k in range(threads):
-            owner = (thread + k) % threads
-            at = LINE * (owner + 1) + TAKEN
-            last = (owner + 1) * count // threads
-            first = owner * count // threads
-            if first + _load(progress, at) < last:
-                number = first + _add(progress, at, 1)
-                if number < last:
-                    return number
-        return count
-
-    return claim_compiled
-
-
-@overload(leave)
-def _leave(progress, thread):  # type: ignore[no-untyped-def]
-    def leave_and_linger(progress, thread):  # type: ignore[no-untyped-def]
-        mine, callers = LINE * (thread + 1) + ENDED, LINE + TAKEN
-        _exchange(progress, mine, 1)
-        looks = 0
-        # A round begins when the caller has wiped the array and, without the lock, claimed
-        while (
-            thread > 0 and looks < SPINS and (_load(progress, mine) or not _load(progress, callers))
-        ):
-            looks += 1
-
-    return leave_and_linger
-
-
-@overload(has_left, jit_options={"forceinline": True})
-def _has_left(progress, thread):  # type: ignore[no-untyped-def]
-    return lambda progress, thread: _load(progress, LINE * (thread + 1) + ENDED) != 0

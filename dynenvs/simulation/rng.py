@@ -12,6 +12,7 @@ import numpy as np
 
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
+from dynenvs.simd.elementary import cos, log
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -39,8 +40,8 @@ def uniform(generator: Floats, low: float, high: float) -> float:
 @kernel
 def normal(generator: Floats) -> float:
     """A number from the standard normal distribution, by Box and Muller's first formula (1958)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(generator, 0.0, 1.0)))
-    return radius * math.cos(2.0 * math.pi * uniform(generator, 0.0, 1.0))
+    radius = math.sqrt(-2.0 * log(1.0 - uniform(generator, 0.0, 1.0)))
+    return radius * cos(2.0 * math.pi * uniform(generator, 0.0, 1.0))
 
 
 @inlined

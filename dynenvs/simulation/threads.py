@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.memory.layout import Ints
 from dynenvs.simulation.progress import SPINS, begin_round, has_left, leave, new_progress
 
@@ -25,7 +25,7 @@ Work = Callable[[int, Ints], Any]
 NAP = 5e-5  # between looks at threads that take longer [s]
 
 
-@kernel
+@entry
 def _all_left(progress: Ints, threads: int, spins: int) -> bool:
     """Whether all helpers (threads 1, 2, ...) end within so many looks."""
     thread = 1

@@ -35,7 +35,7 @@ from dynenvs.dynamics.refine import REFINED, refine_free
 from dynenvs.dynamics.servos import DRIVEN, SETTLED, drive, settle
 from dynenvs.dynamics.spinning import add_spins, spin_on
 from dynenvs.dynamics.springs import add_stretch
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import apart, entry, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
@@ -251,7 +251,7 @@ def _correct(w: WorldView, dt: float, anyway: bool) -> int:
     return PLACED
 
 
-@kernel(seconds=0.2)
+@entry(seconds=0.2)
 def step(w: WorldView, tau: Floats, dt: float) -> int:
     """Advance one world by dt under the generalized forces tau, shape (nv,).
 

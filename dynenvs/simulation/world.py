@@ -381,7 +381,7 @@ class World(Guarded):
         limit = model.effort_limit[model.actuated]
         self._tau[model.actuated] = np.clip(forces, -limit, limit)
         if not self._prepared:
-            prepare("the dynamics", [(step, self._call())], model.kernel_groups)
+            prepare("the dynamics", [step], model.kernel_groups)
             self._prepared = True
         start_totals(self._rows, model)
         call = self._call()

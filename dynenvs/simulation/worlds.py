@@ -404,8 +404,7 @@ class Worlds(GuardedBatch):
         call = (self.model.packed, _bytes(self._rows), self._buffers, *arguments)
         progress = new_progress(self.threads)
         if kernel not in self._prepared:
-            first = (*call, progress, 0)
-            prepare(what, [(kernel, first)], self.model.kernel_groups)
+            prepare(what, [kernel], self.model.kernel_groups)
             self._prepared.add(kernel)
         if self.threads == 1:
             begin_round(progress, 1)

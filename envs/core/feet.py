@@ -16,6 +16,7 @@ from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Records, StateView, WorldView
 from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
+from dynenvs.simd.elementary import hypot, sin
 
 SLIP_SCALE = 0.1  # speed of a standing foot over the ground that leaves exp(-1) [m/s]
 
@@ -88,7 +89,7 @@ def rhythm(w: StateView, feet: Records, phase: float) -> float:
                 wrong += w.memory[f].impulse[2]
     if load <= 0.0:
         return 0.0
-    return 1.0 - abs(math.sin(2.0 * math.pi * phase)) * wrong / load
+    return 1.0 - abs(sin(2.0 * math.pi * phase)) * wrong / load
 
 
 @inlined
@@ -109,5 +110,5 @@ def slip_speed(w: WorldView, feet: Records) -> float:
             x, y, z = rotate(pose.R, sole.center)
             at[0], at[1], at[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2] - sole.radius
             point_velocity(w, sole.body, at, velocity)
-            fastest = max(fastest, math.hypot(velocity[0], velocity[1]))
+            fastest = max(fastest, hypot(velocity[0], velocity[1]))
     return fastest

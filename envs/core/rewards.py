@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
+from dynenvs.simd.elementary import exp
 
 # Change of torques from one control step to the next that leaves exp(-1): root mean square, over
 # their limits
@@ -15,7 +14,7 @@ CHANGE_SCALE = 0.2
 @inlined
 def closeness(error: float, scale: float) -> float:
     """1 where the error is zero, exp(-1) at one scale, soon nothing beyond: exp(-(e/s)^2)."""
-    return math.exp(-((error / scale) ** 2))
+    return exp(-((error / scale) ** 2))
 
 
 @inlined
@@ -34,4 +33,4 @@ def smoothness(action: Floats, before: Floats) -> float:
     for i in range(action.shape[0]):
         change = action[i] - before[i]
         total += change * change
-    return math.exp(-total / (action.shape[0] * CHANGE_SCALE * CHANGE_SCALE))
+    return exp(-total / (action.shape[0] * CHANGE_SCALE * CHANGE_SCALE))

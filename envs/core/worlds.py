@@ -19,9 +19,9 @@ from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
-from dynenvs.jit.compiled import kernel, prepare
+from dynenvs.jit.compiled import entry, prepare
 from dynenvs.memory.bounds import check_finite, check_states
-from dynenvs.memory.layout import Floats
+from dynenvs.memory.layout import Matrix
 from dynenvs.model.validation import mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE
 from dynenvs.simulation.guard import GuardedBatch, alone, in_use
@@ -42,8 +42,8 @@ _WORDS = [word if has_word else None for word, has_word in zip(END_WORDS, _HAS_W
 _END_WORDS = np.array(_WORDS, dtype=object)
 
 
-@kernel
-def _all_finite(values: Floats) -> bool:
+@entry
+def _all_finite(values: Matrix) -> bool:
     """Whether every one of `values`, shape (n, m), is finite; NumPy's way takes 1.4 us for six."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
@@ -193,10 +193,9 @@ class Worlds(GuardedBatch):
         """Have all compiled that the first call needs."""
         if self._prepared:
             return
-        model = self.task.model
-        call = (model.packed, *self._constants, self._table, self._progress, 0, BEGIN)
         name = type(self.task).__name__.removesuffix("Task")
-        prepare(f"the dynamics of {name}", [(self._run, call)], model.kernel_groups)
+        groups = self.task.model.kernel_groups
+        prepare(f"the dynamics of {name}", [self._run], groups)
         self._prepared = True
 
     # Episodes

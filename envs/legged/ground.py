@@ -19,6 +19,7 @@ from dynenvs.envs.robots.terrain import (
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, Ints, ModelView, StateView, WorldView
+from dynenvs.simd.elementary import atan2, cos, sin
 from dynenvs.simulation.rng import uniform
 
 FLAT, SLOPE, ROUGH, STAIRS = (NUMBERS[name] for name in ("flat", "slope", "rough", "stairs"))
@@ -52,7 +53,7 @@ def _at(w: StateView, o: Any, c: float, d: float, x: float, y: float) -> float:
 def heading_of(w: StateView) -> float:
     """Direction of the base's x axis over ground [rad]."""
     e, x, y, z = w.q[3], w.q[4], w.q[5], w.q[6]
-    return math.atan2(2.0 * (x * y + e * z), 1.0 - 2.0 * (y * y + z * z))
+    return atan2(2.0 * (x * y + e * z), 1.0 - 2.0 * (y * y + z * z))
 
 
 @inlined
@@ -61,7 +62,7 @@ def local_ground(w: StateView, o: Any) -> float:
     if o.terrain == FLAT:
         return 0.0
     angle = heading_of(w)
-    c, d = math.cos(angle), math.sin(angle)
+    c, d = cos(angle), sin(angle)
     x, y = o.footprint[0], o.footprint[1]
     total = _at(w, o, c, d, x, y) + _at(w, o, c, d, x, -y)
     total += _at(w, o, c, d, -x, y) + _at(w, o, c, d, -x, -y)
@@ -72,7 +73,7 @@ def local_ground(w: StateView, o: Any) -> float:
 def scan(w: StateView, o: Any, out: Floats, at: int) -> None:
     """Heights of the ground below the base's, on the grid about it in its heading, from out[at]."""
     angle = heading_of(w)
-    c, d = math.cos(angle), math.sin(angle)
+    c, d = cos(angle), sin(angle)
     for i in range(o.scan_x):
         x = (i - 0.5 * (o.scan_x - 1.0)) * o.scan_spacing
         for j in range(o.scan_y):
@@ -99,7 +100,7 @@ def place_on_terrain(w: WorldView, o: Any, generator: Floats, feet: Ints) -> Non
         x = tile * (across - START_TILES // 2) + uniform(generator, -START_NOISE, START_NOISE)
         y = tile * (along - START_TILES // 2) + uniform(generator, -START_NOISE, START_NOISE)
     angle = uniform(generator, -math.pi, math.pi)
-    c, d = math.cos(angle), math.sin(angle)
+    c, d = cos(angle), sin(angle)
     w.q[0], w.q[1] = x, y
     _tilt(w, o, angle, c, d)
     w.q[2] += local_ground(w, o) + 0.2  # clear of the ground, to be let down
@@ -121,13 +122,13 @@ def _tilt(w: StateView, o: Any, angle: float, c: float, d: float) -> None:
     x, y = o.footprint[0], o.footprint[1]
     fl, fr = _at(w, o, c, d, x, y), _at(w, o, c, d, x, -y)
     rl, rr = _at(w, o, c, d, -x, y), _at(w, o, c, d, -x, -y)
-    pitch = -math.atan2(0.5 * (fl + fr - rl - rr), max(2.0 * x, 0.1))
-    roll = math.atan2(0.5 * (fl + rl - fr - rr), max(2.0 * y, 0.1))
+    pitch = -atan2(0.5 * (fl + fr - rl - rr), max(2.0 * x, 0.1))
+    roll = atan2(0.5 * (fl + rl - fr - rr), max(2.0 * y, 0.1))
     if o.legs <= UPRIGHT_LEGS:  # tilted, it would stand beside its feet
         pitch = roll = 0.0
-    a, e = math.cos(0.5 * angle), math.sin(0.5 * angle)
-    b, f = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
-    g, h = math.cos(0.5 * roll), math.sin(0.5 * roll)
+    a, e = cos(0.5 * angle), sin(0.5 * angle)
+    b, f = cos(0.5 * pitch), sin(0.5 * pitch)
+    g, h = cos(0.5 * roll), sin(0.5 * roll)
     w.q[3] = a * b * g + e * f * h
     w.q[4] = a * b * h - e * f * g
     w.q[5] = a * f * g + e * b * h

@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
-from dynenvs.envs.core.feet import reward_gait
+from dynenvs.envs.core.feet import SOLE, reward_gait
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.records import (
     RHYTHM,
@@ -42,13 +42,13 @@ from dynenvs.envs.legged.kernel import (
     start_step,
 )
 from dynenvs.envs.legged.legged import LeggedTask
-from dynenvs.envs.legged.object_records import add_objects
+from dynenvs.envs.legged.object_records import OBJECT, add_objects
 from dynenvs.envs.legged.outputs import describe, observe, upright
 from dynenvs.envs.legged.records import INFO_FIELDS, OPTION_FIELDS, TASK_FIELDS
 from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
 from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
 from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
@@ -82,12 +82,12 @@ INFO_BYTES = INFO.itemsize
 # The compiled part: one control step, or the start of an episode, of one world
 
 
-@kernel(seconds=28)
+@entry(seconds=28)
 def run(
     packed: Bytes,
-    options: Records,
-    constants: Any,
-    table: Ints,
+    options: Annotated[Records, OPTIONS],
+    constants: tuple[Floats, Ints, Annotated[Records, OBJECT], Annotated[Records, SOLE]],
+    table: Annotated[Ints, 2],
     progress: Ints,
     thread: int,
     order: int,

@@ -23,6 +23,7 @@ from dynenvs.envs.legged.records import BODY, PLACE, ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, StateView
+from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
 
 
@@ -148,8 +149,8 @@ def _push(w: TaskWorld) -> None:
     if o.push_steps > 0 and task[0].steps % o.push_steps == o.push_steps - 1:
         angle = uniform(task["generator"], 0.0, 2.0 * math.pi)
         force = o.push_impulse / (o.timestep * o.frame_skip)
-        world.wrench[1, 3] = force * math.cos(angle)
-        world.wrench[1, 4] = force * math.sin(angle)
+        world.wrench[1, 3] = force * cos(angle)
+        world.wrench[1, 4] = force * sin(angle)
 
 
 @inlined
@@ -159,7 +160,7 @@ def _travel(w: StateView, t: Any, period: float) -> None:
     turned = now - t.heading
     turned -= 2.0 * math.pi * math.floor(turned / (2.0 * math.pi) + 0.5)
     mean = t.heading + 0.5 * turned
-    c, si = math.cos(mean), math.sin(mean)
+    c, si = cos(mean), sin(mean)
     t.x_speed, t.y_speed = (w.q[0] - t.x) / period, (w.q[1] - t.y) / period
     t.forward_speed = c * t.x_speed + si * t.y_speed
     t.sideways_speed = c * t.y_speed - si * t.x_speed

@@ -9,6 +9,7 @@ from dynenvs.envs.legged.object_records import FREE_Q, FREE_V
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records, StateView
 from dynenvs.memory.records import BOX
+from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
 
 TRIES = 100  # of a drawn place, to find one that is free
@@ -47,9 +48,9 @@ def _draw_pose(w: StateView, generator: Floats, one: Any, at: int) -> None:
     roll = 0.5 * uniform(generator, one.low_turn[0], one.high_turn[0])
     pitch = 0.5 * uniform(generator, one.low_turn[1], one.high_turn[1])
     yaw = 0.5 * uniform(generator, one.low_turn[2], one.high_turn[2])
-    a, e = math.cos(yaw), math.sin(yaw)
-    b, f = math.cos(pitch), math.sin(pitch)
-    g, h = math.cos(roll), math.sin(roll)
+    a, e = cos(yaw), sin(yaw)
+    b, f = cos(pitch), sin(pitch)
+    g, h = cos(roll), sin(roll)
     w.q[at + 3] = a * b * g + e * f * h
     w.q[at + 4] = a * b * h - e * f * g
     w.q[at + 5] = a * f * g + e * b * h

@@ -15,6 +15,7 @@ from dynenvs.envs.legged.records import PLACE, ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Bytes, Floats, StateView
 from dynenvs.memory.views import matrix, vector
+from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
@@ -47,8 +48,8 @@ def observe(w: TaskWorld, observation: Floats) -> None:
         observation[10 + nu + i] = speed
     at = 10 + 2 * nu
     angle = 2.0 * math.pi * t.phase
-    observation[at] = math.sin(angle)
-    observation[at + 1] = math.cos(angle)
+    observation[at] = sin(angle)
+    observation[at + 1] = cos(angle)
     observation[at + 2], observation[at + 3], observation[at + 4] = t.forward, t.sideways, t.turning
     for leg in range(o.legs):
         observation[at + 5 + leg] = 0.0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import center_from_origin, update_poses, update_velocities
 from dynenvs.kinematics.triples import (
     Three,
@@ -22,7 +22,16 @@ from dynenvs.kinematics.triples import (
     scaled,
     subtract,
 )
-from dynenvs.memory.layout import Bytes, Floats, Ints, WorkView, open_model, open_world
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    Matrices,
+    Matrix,
+    WorkView,
+    open_model,
+    open_world,
+)
 from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.batch import add_wrenches
 from dynenvs.simulation.progress import APART, claim, leave
@@ -31,13 +40,13 @@ from dynenvs.simulation.progress import APART, claim, leave
 class Bodies(NamedTuple):
     """Of each world, then of each of n bodies of the file; world axes."""
 
-    origins: Floats  # of all nb bodies of the model [m], shape (count, nb, 3)
-    centers: Floats  # centre of mass of the robot [m], shape (count, 3)
-    offsets: Floats  # from there to each body's own [m], shape (count, n, 3)
-    inertias: Floats  # (xx, yy, zz, xy, xz, yz), mass times place, mass; shape (count, n, 10)
-    velocities: Floats  # angular and linear velocity, shape (count, n, 6)
-    forces: Floats  # moment and force of contacts, shape (count, n, 6)
-    wrenches: Floats  # scratch, shape (count, nb, 6)
+    origins: Matrices  # of all nb bodies of the model [m], shape (count, nb, 3)
+    centers: Matrix  # centre of mass of the robot [m], shape (count, 3)
+    offsets: Matrices  # from there to each body's own [m], shape (count, n, 3)
+    inertias: Matrices  # (xx, yy, zz, xy, xz, yz), mass times place, mass; shape (count, n, 10)
+    velocities: Matrices  # angular and linear velocity, shape (count, n, 6)
+    forces: Matrices  # moment and force of contacts, shape (count, n, 6)
+    wrenches: Matrices  # scratch, shape (count, nb, 6)
 
 
 def new_bodies(count: int, nb: int, n: int) -> Bodies:
@@ -46,7 +55,7 @@ def new_bodies(count: int, nb: int, n: int) -> Bodies:
     return Bodies(*(np.zeros((count, *shape)) for shape in shapes))
 
 
-@kernel(seconds=3.0)
+@entry(seconds=3.0)
 def read_bodies(
     packed: Bytes,
     rows: Bytes,

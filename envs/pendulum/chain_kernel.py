@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques, write_torques
 from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
 from dynenvs.envs.core.rewards import closeness, ease
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView
 from dynenvs.memory.views import vector
+from dynenvs.simd.elementary import cos, hypot, sin
 from dynenvs.simulation.rng import uniform
 
 TERMS = (
@@ -75,12 +76,12 @@ INFO = info_record(
 INFO_BYTES = INFO.itemsize
 
 
-@kernel(seconds=10)
+@entry(seconds=10)
 def run(
     packed: Bytes,
-    options: Records,
-    constants: Any,
-    table: Ints,
+    options: Annotated[Records, OPTIONS],
+    constants: tuple[()],
+    table: Annotated[Ints, 2],
     progress: Ints,
     thread: int,
     order: int,
@@ -130,7 +131,7 @@ def tip_state(q: Floats, v: Floats, o: Any) -> tuple[float, float, float, float]
     for i in range(o.links):
         angle += q[i]
         rate += v[i]
-        along, down = o.spacing * math.sin(angle), o.spacing * math.cos(angle)
+        along, down = o.spacing * sin(angle), o.spacing * cos(angle)
         x += along
         z -= down
         vx += rate * down
@@ -189,7 +190,7 @@ def _describe(w: TaskWorld, info: Bytes) -> None:
     torques = vector(info, INFO_BYTES + 48, w.action.shape[0], np.float64)
     status = world.status[0]
     x, z, _, _ = tip_state(world.q, world.v, o)
-    r.tip_distance = math.hypot(x - t.target_x, z - t.target_z)
+    r.tip_distance = hypot(x - t.target_x, z - t.target_z)
     r.pressure = _pressure(world, t, o)
     r.reward_approach, r.reward_reach = t.reward_approach, t.reward_reach
     r.reward_press = t.reward_press
@@ -208,13 +209,13 @@ def _reward(w: TaskWorld) -> float:
     """The terms into the task; their sum."""
     world, o, t = w.world, w.options[0], w.task[0]
     x, z, vx, vz = tip_state(world.q, world.v, o)
-    distance = math.hypot(x - t.target_x, z - t.target_z)
+    distance = hypot(x - t.target_x, z - t.target_z)
     near = closeness(distance, REACH_SCALE)
     press = min(_pressure(world, t, o) / (PRESSED * o.weight), 1.0)
     t.reward_approach = o.weight_approach * closeness(distance, APPROACH_SCALE)
     t.reward_reach = o.weight_reach * near
     t.reward_press = o.weight_press * near * press
-    t.reward_still = o.weight_still * near * closeness(math.hypot(vx, vz), STILL_SCALE)
+    t.reward_still = o.weight_still * near * closeness(hypot(vx, vz), STILL_SCALE)
     t.reward_ease = o.weight_ease * near * ease(w.action)
     total = t.reward_approach + t.reward_reach + t.reward_press
     return total + t.reward_still + t.reward_ease

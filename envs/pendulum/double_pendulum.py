@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -24,10 +24,11 @@ from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.robots import pendulum as robot
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
 from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
+from dynenvs.simd.elementary import cos, hypot, sin
 from dynenvs.simulation.rng import uniform
 
 ACTUATED = {"both": robot.JOINTS, "shoulder": ("shoulder",), "elbow": ("elbow",)}
@@ -55,12 +56,12 @@ INFO_BYTES = INFO.itemsize  # the torques, shape (nu,), follow
 # The compiled part: one control step, or the start of an episode, of one world
 
 
-@kernel(seconds=9)
+@entry(seconds=9)
 def run(
     packed: Bytes,
-    options: Records,
-    constants: Any,
-    table: Ints,
+    options: Annotated[Records, OPTIONS],
+    constants: tuple[()],
+    table: Annotated[Ints, 2],
     progress: Ints,
     thread: int,
     order: int,
@@ -94,9 +95,9 @@ def _reward(w: TaskWorld) -> float:
     """The terms into the task; their sum."""
     q, v, o, t = w.world.q, w.world.v, w.options[0], w.task[0]
     # Of either link 0 hanging, 1 upright; the product leaves nothing to one that hangs.
-    up = 0.25 * (1.0 - math.cos(q[0])) * (1.0 - math.cos(q[0] + q[1]))
+    up = 0.25 * (1.0 - cos(q[0])) * (1.0 - cos(q[0] + q[1]))
     t.reward_upright = o.weight_upright * up
-    t.reward_still = o.weight_still * up * closeness(math.hypot(v[0], v[1]), STILL_SCALE)
+    t.reward_still = o.weight_still * up * closeness(hypot(v[0], v[1]), STILL_SCALE)
     t.reward_ease = o.weight_ease * up * ease(w.action)
     return t.reward_upright + t.reward_still + t.reward_ease
 
@@ -116,13 +117,11 @@ def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
     world, o, t = w.world, w.options[0], w.task[0]
     nv = world.header[0].nv
     for i in range(nv):
-        observation[2 * i] = math.cos(world.q[i])
-        observation[2 * i + 1] = math.sin(world.q[i])
+        observation[2 * i] = cos(world.q[i])
+        observation[2 * i + 1] = sin(world.q[i])
         observation[2 * nv + i] = min(max(world.v[i], -o.velocity_bound), o.velocity_bound)
     r, status = vector(info, 0, 1, INFO)[0], world.status[0]
-    r.tip_height = -o.upper_length * math.cos(world.q[0]) - o.lower_length * math.cos(
-        world.q[0] + world.q[1]
-    )
+    r.tip_height = -o.upper_length * cos(world.q[0]) - o.lower_length * cos(world.q[0] + world.q[1])
     r.reward_upright, r.reward_still = t.reward_upright, t.reward_still
     r.reward_ease = t.reward_ease
     r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed

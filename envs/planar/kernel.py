@@ -8,21 +8,22 @@ episodes, for many worlds (`loop.py`).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
-from dynenvs.envs.core.feet import reward_gait
+from dynenvs.envs.core.feet import SOLE, reward_gait
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.core.rewards import closeness, ease
-from dynenvs.envs.planar.records import INFO, ROOT, TASK
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.envs.planar.records import INFO, OPTIONS, ROOT, TASK
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
 from dynenvs.memory.views import matrix, vector
+from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
 
 # Error of the speed, relative to the command, that leaves exp(-1): wide enough for a hip that
@@ -36,12 +37,12 @@ FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
 INFO_BYTES = INFO.itemsize
 
 
-@kernel(seconds=18)
+@entry(seconds=18)
 def run(
     packed: Bytes,
-    options: Records,
-    constants: Any,
-    table: Ints,
+    options: Annotated[Records, OPTIONS],
+    constants: tuple[Floats, Ints, Annotated[Records, SOLE]],
+    table: Annotated[Ints, 2],
     progress: Ints,
     thread: int,
     order: int,
@@ -134,8 +135,8 @@ def _observe(w: TaskWorld, observation: Floats) -> None:
         observation[at + i] = min(max(world.v[i], -o.velocity_bound), o.velocity_bound)
     at += nv
     angle = 2.0 * math.pi * t.phase
-    observation[at] = math.sin(angle)
-    observation[at + 1] = math.cos(angle)
+    observation[at] = sin(angle)
+    observation[at + 1] = cos(angle)
     observation[at + 2] = t.command
     if o.root > ROOT:
         turns = math.floor(world.q[ROOT] / (2.0 * math.pi) + 0.5)

@@ -10,15 +10,29 @@ polygons, on which the inverse of the depth is linear in the picture; so are the
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.render.lens import Lens, Vector, cut, dot, linear, open_lens, ray, seen_at, vector
+from dynenvs.envs.render.lens import (
+    Codes,
+    Depths,
+    Lens,
+    Vector,
+    cut,
+    dot,
+    linear,
+    open_lens,
+    ray,
+    seen_at,
+    vector,
+)
 from dynenvs.envs.render.mesh import draw_triangles, into_axes, triangle_normal
+from dynenvs.envs.render.orbit import Camera
 from dynenvs.envs.render.pieces import BLOCK, MESH, ROD, Pieces
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel
+from dynenvs.memory.layout import Ints
 
 Array = NDArray[Any]
 
@@ -27,8 +41,10 @@ NEAR = 0.02  # [m]
 SAME = 2e-4  # of two surfaces no further apart than this, the first piece's is seen [m]
 
 
-@kernel
-def cast(camera: Any, pieces: Pieces, depth: Array, code: Array, spans: Array) -> tuple[int, int]:
+@entry
+def cast(
+    camera: Camera, pieces: Pieces, depth: Depths, code: Codes, spans: Annotated[Ints, 2]
+) -> tuple[int, int]:
     """Fill depth and code, shape (2 h, 2 w), with what each sample sees of the pieces.
 
     spans: scratch, shape (n, 4).  Returns the first row [px] in which anything can be seen, and the

@@ -10,11 +10,23 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.cast import NOTHING, normal_at
-from dynenvs.envs.render.lens import Lens, Vector, dot, open_lens, ray
+from dynenvs.envs.render.lens import (
+    Canvas,
+    Codes,
+    Depths,
+    Directions,
+    Lens,
+    Vector,
+    dot,
+    open_lens,
+    ray,
+)
 from dynenvs.envs.render.mesh import alike
+from dynenvs.envs.render.orbit import Camera
 from dynenvs.envs.render.pieces import MESH, Pieces
 from dynenvs.envs.render.shadow import SUN, Beams, Light, open_light, visibility
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel
+from dynenvs.memory.layout import Matrix
 
 Array = NDArray[Any]
 Color = tuple[float, float, float]
@@ -23,8 +35,8 @@ Color = tuple[float, float, float]
 class Ground(NamedTuple):
     """What there is of the ground in a picture of h by w pixels."""
 
-    depth: Array  # along each ray, shape (h, w): the terrain's, then the floor's too
-    normal: Array  # the terrain's, shape (h, w, 3)
+    depth: Depths  # along each ray, shape (h, w): the terrain's, then the floor's too
+    normal: Directions  # the terrain's, shape (h, w, 3)
     terrain: bool  # whether there is any
     floor: float  # height of the level floor; NaN if there is none
     tile: float  # side of a tile
@@ -33,8 +45,8 @@ class Ground(NamedTuple):
 class Samples(NamedTuple):
     """What `cast` found of the pieces: four samples a pixel, in rows first..last-1 of pixels."""
 
-    depth: Array  # shape (2 h, 2 w)
-    code: Array  # which face it is, shape (2 h, 2 w)
+    depth: Depths  # shape (2 h, 2 w)
+    code: Codes  # which face it is, shape (2 h, 2 w)
     first: int
     last: int
 
@@ -189,16 +201,16 @@ def _hidden(samples: Array, row: int, column: int, t: float) -> bool:
     return bool(max(one, max(samples[i + 1, j], samples[i + 1, j + 1])) < t)
 
 
-@kernel
+@entry
 def paint_background(
-    camera: Any,
-    canvas: Array,
+    camera: Camera,
+    canvas: Canvas,
     ground: Ground,
     samples: Samples,
     haze: float,
     sun: Light,
     sky: Light,
-    coarse: Array,
+    coarse: Matrix,
 ) -> None:
     """Sky, floor and terrain, shape (h, w, 3), but for what the samples of pieces hide.
 
@@ -298,10 +310,10 @@ def _one_surface(pieces: Pieces, depth: Array, code: Array, i: int, j: int) -> b
     return bool(alike_ and farthest - nearest < THIN * nearest)
 
 
-@kernel
+@entry
 def paint_pieces(
-    camera: Any,
-    canvas: Array,
+    camera: Camera,
+    canvas: Canvas,
     ground: Ground,
     pieces: Pieces,
     samples: Samples,

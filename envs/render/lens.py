@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined
 
 Vector = tuple[float, float, float]
+
+# Pictures, as kernels take them
+Canvas = Annotated[NDArray[np.uint8], 3]  # (h, w, 3)
+Depths = Annotated[NDArray[np.float32], 2]
+Codes = Annotated[NDArray[np.int32], 2]
+Directions = Annotated[NDArray[np.float32], 3]  # (h, w, 3)
 
 
 class Lens(NamedTuple):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.render.camera import Projected
+from dynenvs.jit.kinds import Record
 from dynenvs.memory.records import record_type
 
 Array = NDArray[np.float64]
@@ -29,6 +31,7 @@ CAMERA = record_type(
         ("row", "f8"),
     ]
 )
+Camera = Annotated[Any, Record(CAMERA)]  # as kernels take it
 
 
 class OrbitCamera:

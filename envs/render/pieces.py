@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dynenvs.envs.render import palette
 from dynenvs.envs.render.mesh import Mesh, hull_mesh, surface_mesh
 from dynenvs.envs.render.scene import POINT_RADIUS, boxed, color_of, drawn_bodies
+from dynenvs.memory.layout import Ints, Matrices, Matrix
 from dynenvs.memory.records import REVOLUTE, record_type
 from dynenvs.model.hulls import outline
 from dynenvs.model.model import Model
@@ -49,11 +50,11 @@ class Pieces(NamedTuple):
     """All pieces.  Samples know them by their faces: one of a round piece, a block's six, a mesh's
     triangles."""
 
-    records: Array  # PIECE, shape (n,)
-    owners: Array  # of each face, the number of its piece
-    corners: Array  # of all triangles, in their pieces' axes, shape (t, 3, 3)
-    normals: Array  # at these, unit, shape (t, 3, 3)
-    hulls: Array  # points of the hulls around meshes, in their pieces' axes, shape (k, 3)
+    records: Annotated[Array, PIECE]  # shape (n,)
+    owners: Ints  # of each face, the number of its piece
+    corners: Matrices  # of all triangles, in their pieces' axes, shape (t, 3, 3)
+    normals: Matrices  # at these, unit, shape (t, 3, 3)
+    hulls: Matrix  # points of the hulls around meshes, in their pieces' axes, shape (k, 3)
 
 
 def collected(records: Array, meshes: Sequence[Mesh] = ()) -> Pieces:

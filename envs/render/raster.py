@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.envs.render.lens import Canvas, Depths
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Floats, Matrix
+from dynenvs.simd.elementary import exp
 
 Array = NDArray[Any]
 Pixels = NDArray[np.uint8]
@@ -27,7 +30,7 @@ HALO_WIDTH = 4.0  # of the soft rim around a solid, in widths of a line
 class Style(NamedTuple):
     """How a hull is drawn besides the colours of its surface."""
 
-    rim_color: Array  # of the outline, shape (3,)
+    rim_color: Floats  # of the outline, shape (3,)
     outline: float  # share of that colour at the rim
     halo: float  # how much what lies around is darkened
     opacity: float
@@ -69,12 +72,12 @@ def _from_hull(core: Array, turning: float, x: float, y: float) -> tuple[float, 
     return best_x, best_y
 
 
-@kernel
+@entry
 def paint_hull(
-    canvas: Pixels,
-    core: Array,
+    canvas: Canvas,
+    core: Matrix,
     radius: float,
-    table: Array,
+    table: Depths,
     facing: float,
     style: Style,
 ) -> None:
@@ -115,9 +118,9 @@ def paint_hull(
                 canvas[row, column, k] = np.uint8(under + cover * (color - under) + 0.5)
 
 
-@kernel
+@entry
 def darken(
-    canvas: Pixels, top: int, left: int, down: Array, across: Array, shade: Array, most: float
+    canvas: Canvas, top: int, left: int, down: Matrix, across: Matrix, shade: Floats, most: float
 ) -> None:
     """Soft spots that fade towards the colour `shade`; see `Painter.shadow`."""
     blocked = np.zeros(across.shape[1])
@@ -131,7 +134,7 @@ def darken(
             if blocked[column] < FAINT:
                 continue
             # Light that is let through multiplies, so that many spots do not add up to black.
-            dark = most * (1.0 - math.exp(-blocked[column] / most))
+            dark = most * (1.0 - exp(-blocked[column] / most))
             for k in range(3):
                 under = canvas[top + row, left + column, k] * 1.0
                 darker = under + dark * (shade[k] - under) + 0.5

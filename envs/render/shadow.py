@@ -9,7 +9,7 @@ that may darken it.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from scipy.spatial import ConvexHull
 from dynenvs.envs.render.lens import Vector, dot, vector
 from dynenvs.envs.render.pieces import BLOCK, MESH, ROD, Pieces
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.memory.layout import Floats, Ints, Matrix
 from dynenvs.memory.records import record_type
 
 Array = NDArray[Any]
@@ -54,14 +55,14 @@ CASTER = record_type(
 class Light(NamedTuple):
     """A light, and the outlines of all that stands in it."""
 
-    axes: Array  # two axes across the light and the one towards it, rows, shape (3, 3)
+    axes: Matrix  # two axes across the light and the one towards it, rows, shape (3, 3)
     blur: float
-    casters: Array  # CASTER, shape (n,), in the order of the pieces
-    corner: Array  # of the cells, across the light [m], shape (2,)
+    casters: Annotated[Array, CASTER]  # shape (n,), in the order of the pieces
+    corner: Floats  # of the cells, across the light [m], shape (2,)
     cell: float  # side of a cell [m]
     # HEADS places in what follows, where a cell's list starts and the next one's; then the lists of
     # the casters that may darken each cell
-    table: Array
+    table: Ints
 
 
 def light(towards: Array, blur: float, pieces: Pieces) -> Light:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.render.lens import open_lens, seen_at, vector
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.envs.render.lens import Depths, Directions, open_lens, seen_at, vector
+from dynenvs.envs.render.orbit import Camera
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Matrices
 from dynenvs.model.parts import Geom
 
 Array = NDArray[Any]
@@ -155,9 +157,14 @@ def _face(normals: Array, axis: int, z: Array, wall: Array, k: int) -> None:
     normals[there, k] = np.sign(step[there])
 
 
-@kernel
+@entry
 def draw_surface(
-    camera: Any, points: Array, normals: Array, corners: Array, depth: Array, normal: Array
+    camera: Camera,
+    points: Matrices,
+    normals: Matrices,
+    corners: Matrices,
+    depth: Depths,
+    normal: Directions,
 ) -> None:
     """Draw all triangles into depth (h, w) and normal (h, w, 3); nearer ones win.
 

@@ -116,15 +116,10 @@ class BatchController(ABC):
         """Let a helper process that compiles for the worlds go on with what this calls."""
         expect(*self._needs())
 
-    def _needs(self) -> tuple[Any, tuple[str, ...]]:
-        """The kernel that Python calls, with arguments, and the groups of kernels that it needs."""
-        batch = (
-            np.zeros((1, self._size + self.carried)),
-            np.zeros((1, self.model.nu + self.carried)),
-        )
-        call = (self._memory, self.constants, self.table, *batch, self._progress, 0)
+    def _needs(self) -> tuple[list[Any], tuple[str, ...]]:
+        """The kernel that Python calls, and the groups of kernels that it needs."""
         groups = ("inverse", *self.model.kernel_groups) if self.inverse else ()
-        return [(self.act, call)], groups
+        return [self.act], groups
 
     def predict(
         self,

@@ -12,6 +12,7 @@ from typing import Any
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, StateView, WorkView, WorldView
+from dynenvs.simd.elementary import atan2, cos, sin
 
 BASE = 1  # the body
 
@@ -24,14 +25,14 @@ def read_state(w: StateView, o: Floats, p: Any) -> None:
     """
     nu = w.header[0].nv - ROOT
     x, y, z = o[1], o[2], o[3]  # upward: the rotation matrix's last row
-    pitch, roll = math.atan2(-x, math.sqrt(y * y + z * z)), math.atan2(y, z)
-    c, d = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
-    e, f = math.cos(0.5 * roll), math.sin(0.5 * roll)
+    pitch, roll = atan2(-x, math.sqrt(y * y + z * z)), atan2(y, z)
+    c, d = cos(0.5 * pitch), sin(0.5 * pitch)
+    e, f = cos(0.5 * roll), sin(0.5 * roll)
     w.q[0] = w.q[1] = 0.0
     w.q[2] = o[0]
     w.q[3], w.q[4], w.q[5], w.q[6] = c * e, c * f, d * e, -d * f
-    c, d = math.cos(pitch), math.sin(pitch)
-    e, f = math.cos(roll), math.sin(roll)
+    c, d = cos(pitch), sin(pitch)
+    e, f = cos(roll), sin(roll)
     vx, vy, vz = o[4 + nu], o[5 + nu], o[6 + nu]
     up = f * vy + e * vz
     w.v[0], w.v[1], w.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
@@ -44,7 +45,7 @@ def read_state(w: StateView, o: Floats, p: Any) -> None:
         w.memory[k].mode = 0  # a cold start: the answer depends on the observation alone
     w.status[0].limits_active = 0
     at = 10 + 2 * nu
-    turn = math.atan2(o[at], o[at + 1]) / (2.0 * math.pi)
+    turn = atan2(o[at], o[at + 1]) / (2.0 * math.pi)
     p.phase = turn - math.floor(turn)
     for k in range(3):
         p.command[k] = o[at + 2 + k]

@@ -12,6 +12,7 @@ from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkView, WorldView
+from dynenvs.simd.elementary import atan2
 
 STRAIGHT = 1e-6  # least pivot
 KNEE = 3  # of a leg's joints
@@ -43,7 +44,7 @@ def find_soles(w: WorldView, g: Any, p: Any, legs: Records) -> None:
         x, y, z = rotate(R, g.sole)
         x, y, z = x + pose.p[0], y + pose.p[1], z + pose.p[2]
         one.point[0], one.point[1], one.point[2] = x, y, z
-        one.yaw = math.atan2(R[1, 0], R[0, 0])
+        one.yaw = atan2(R[1, 0], R[0, 0])
         for k in range(3):
             one.up[k] = R[k, 2]
         find_tilt(one)

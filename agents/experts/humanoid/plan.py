@@ -24,6 +24,7 @@ from dynenvs.agents.experts.humanoid.terrain import height_at
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
+from dynenvs.simd.elementary import cos, exp, sin
 
 WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 LEAST_DUTY = 0.52  # the feet hand over the load while both are down
@@ -85,7 +86,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
     p.capture[0] = p.center[0] + p.momentum[0] / p.omega
     p.capture[1] = p.center[1] + p.momentum[1] / p.omega
-    growth = math.exp(p.omega * p.step)
+    growth = exp(p.omega * p.step)
     way = g.pace * p.step
     x, y = way * p.command[0], way * p.command[1]
     width = g.width + g.width_slope * abs(y)
@@ -95,11 +96,11 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     side = p.side * width / (growth + 1.0)
     _turned(x / (growth - 1.0), y / (growth - 1.0) + side, turn * (p.left + 0.5 * p.step), p.offset)
     # The error of the capture point, in the stance foot's axes, and what will be left of it
-    shrink = math.exp(-p.omega * p.left)
+    shrink = exp(-p.omega * p.left)
     seat = legs[p.main].seat
     ex = p.capture[0] - stance[0] - seat[0] - shrink * (p.ahead[0] + p.offset[0])
     ey = p.capture[1] - stance[1] - seat[1] - shrink * (p.ahead[1] + p.offset[1])
-    c, s = math.cos(legs[p.main].yaw), math.sin(legs[p.main].yaw)
+    c, s = cos(legs[p.main].yaw), sin(legs[p.main].yaw)
     room = legs[p.main].room
     fx = _remains(g, p, c * ex + s * ey, room[0])
     fy = _remains(g, p, c * ey - s * ex, room[1])
@@ -114,7 +115,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
 
 @inlined
 def _turned(x: float, y: float, angle: float, out: Floats) -> None:
-    c, s = math.cos(angle), math.sin(angle)
+    c, s = cos(angle), sin(angle)
     out[0], out[1] = c * x - s * y, s * x + c * y
 
 
@@ -125,8 +126,8 @@ def _remains(g: Any, p: Any, error: float, room: float) -> float:
     It shrinks at the rate of the balance, or grows by what the sole is too short for.
     """
     size = abs(error)
-    shrinks = size * math.exp(-g.balance_rate * p.left)
-    grows = room + (size - room) * math.exp(p.omega * p.left)
+    shrinks = size * exp(-g.balance_rate * p.left)
+    grows = room + (size - room) * exp(p.omega * p.left)
     return math.copysign(max(shrinks, grows), error)
 
 
@@ -143,7 +144,7 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
         part, lag = _passage(g, p)
         x, y = part * ox, part * oy
         u, v = lag * ox, lag * oy
-    shrink = math.exp(-p.omega * p.left)
+    shrink = exp(-p.omega * p.left)
     gain = 1.0 + g.balance_rate / p.omega
     fx, fy = main.point[0] + main.seat[0], main.point[1] + main.seat[1]
     ex = p.capture[0] - fx - u - shrink * (p.ahead[0] + p.offset[0])
@@ -169,7 +170,7 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
         yaw += other.share * (other.yaw - main.yaw)
     elif main.stands == 0 and other.stands != 0:
         main.share, other.share = 0.0, 1.0
-    c, s = math.cos(yaw), math.sin(yaw)
+    c, s = cos(yaw), sin(yaw)
     length, width = main.room[0], main.room[1]
     if other.share > 0.0:
         length, width = min(length, other.room[0]), min(width, other.room[1])
@@ -204,9 +205,9 @@ def _passage(g: Any, p: Any) -> tuple[float, float]:
     part = 0.5 * (1.0 - near / d)
     lead = g.early * abs(p.command[0]) * part * (1.0 - part)  # of the newer foot
     if p.since < p.left:
-        lag = 0.5 / d * (math.exp(-w * (d - near)) / w - 1.0 / w + (d - near))
+        lag = 0.5 / d * (exp(-w * (d - near)) / w - 1.0 / w + (d - near))
         return part - lead, lag
-    lag = 0.5 / d * ((d - near) + 1.0 / w - math.exp(w * (d - near)) / w)
+    lag = 0.5 / d * ((d - near) + 1.0 / w - exp(w * (d - near)) / w)
     return part + lead, lag
 
 
@@ -239,7 +240,7 @@ def desired_accelerations(
     up = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
     p.a[0] = p.a[1] = 0.0
     p.a[2] = min(max(up, -CLIMB), CLIMB)
-    p.lean = math.sin(min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2]))
+    p.lean = sin(min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2]))
     k = g.tilt_rate
     p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
     p.alpha[1] = k * k * (p.lean - R[0, 2]) - 2.0 * k * p.turning[1]

@@ -24,6 +24,7 @@ from dynenvs.agents.experts.humanoid.records import LEGS, TWIST
 from dynenvs.agents.experts.humanoid.terrain import aim, rise_over
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
+from dynenvs.simd.elementary import cos, sin
 
 HANGING = 0.8  # part of the swing in which the toe hangs
 LAST = 0.15  # about the least part of the way that is divided by
@@ -91,7 +92,7 @@ def _swing(g: Any, o: Floats, p: Any, one: Any) -> None:
     pitch = most * hop(since / part, RAMP)
     turn = most * hop_rate(since / part, RAMP) / part
     bend = (most * hop_rate((since + h) / part, RAMP) / part - turn) / h
-    x, y = -math.sin(one.yaw), math.cos(one.yaw)
+    x, y = -sin(one.yaw), cos(one.yaw)
     c = g.foot_rate
     one.goal[0] = x * bend + c * (c * (one.tilt[0] + x * pitch) + 2.0 * (x * turn - v[0]))
     one.goal[1] = y * bend + c * (c * (one.tilt[1] + y * pitch) + 2.0 * (y * turn - v[1]))

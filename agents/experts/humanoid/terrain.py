@@ -16,6 +16,7 @@ from dynenvs.agents.experts.humanoid.records import LEGS
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Records, WorkView
+from dynenvs.simd.elementary import atan2, cos, sin
 
 ALONG, ACROSS = 5, 3  # points of a sole below which the ground is looked at
 UNEVEN = 0.025  # range of heights about the plane under a sole from which on there is an edge [m]
@@ -38,7 +39,7 @@ def fit_sole(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: 
 
     At an edge a sole lies level on what is higher.
     """
-    c, s = math.cos(yaw), math.sin(yaw)
+    c, s = cos(yaw), sin(yaw)
     mean = along = across = xx = yy = 0.0
     top = -math.inf
     for k in range(ALONG * ACROSS):
@@ -83,7 +84,7 @@ def feel_ground(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
         x, y, z = rotate(R, g.sole)
         x, y = x + pose.p[0], y + pose.p[1]
         n = one.normal
-        yaw = math.atan2(R[1, 0], R[0, 0])
+        yaw = atan2(R[1, 0], R[0, 0])
         one.ground = fit_sole(g, o, p, x, y, yaw, n)
         _take_seat(g, o, p, one, x, y, z + pose.p[2], yaw)
         skew = (R[0, 2] - n[0]) ** 2 + (R[1, 2] - n[1]) ** 2 + (R[2, 2] - n[2]) ** 2
@@ -99,7 +100,7 @@ def _take_seat(
     How far a point is carried passes evenly over the height of a step: the scan leaves open where
     between two of its points an edge is.
     """
-    c, s = math.cos(yaw), math.sin(yaw)
+    c, s = cos(yaw), sin(yaw)
     level = min(one.ground, z)
     total = a1 = b1 = a2 = b2 = full_a = full_b = 0.0
     for k in range(SEATS * ACROSS):
@@ -131,7 +132,7 @@ def _carried(height: float, level: float, one: Any) -> float:
 @kernel
 def carried_share(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float) -> float:
     """Share of a sole with its middle at (x, y), and a margin about it, that the ground carries."""
-    c, s = math.cos(yaw), math.sin(yaw)
+    c, s = cos(yaw), sin(yaw)
     top, mean = -math.inf, 0.0
     for turn in range(2):
         for k in range(SEATS * ACROSS):
@@ -180,7 +181,7 @@ def _toward(way: float, speed: float, last: float, time: float, most: float) -> 
 def highest(g: Any, o: Floats, p: Any, one: Any, x1: float, y1: float) -> float:
     """The highest ground that a sole meets from where it is to (x1, y1) [m]."""
     x, y = one.point[0], one.point[1]
-    c, s = math.cos(one.yaw), math.sin(one.yaw)
+    c, s = cos(one.yaw), sin(one.yaw)
     top = -math.inf
     for k in range(4 * ALONG):
         part = (k // ALONG) / 3.0

@@ -16,7 +16,7 @@ without that, the controller takes what it sees as it is, and the ground for dry
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
@@ -44,6 +44,7 @@ from dynenvs.agents.experts.humanoid.plan import (
     plan_step,
 )
 from dynenvs.agents.experts.humanoid.records import (
+    BIPED,
     CARRIED,
     JOINTS,
     LEG,
@@ -58,24 +59,25 @@ from dynenvs.agents.experts.humanoid.terrain import choose_foothold, feel_ground
 from dynenvs.agents.experts.humanoid.torso import hold_torso
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT, TURN
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView, WorldView
+from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, StateView, WorldView
 from dynenvs.memory.views import raw, vector
+from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.progress import claim, leave
 
 LEGS_AT = PLAN.itemsize
 ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
 
 
-@kernel(seconds=18)
+@entry(seconds=18)
 def act(
-    memory: Bytes,
-    constants: Records,
+    memory: Annotated[Bytes, 2],
+    constants: Annotated[Records, BIPED],
     leg_of_corner: Ints,
-    observations: Floats,
-    actions: Floats,
+    observations: Matrix,
+    actions: Matrix,
     progress: Ints,
     thread: int,
 ) -> int:
@@ -204,7 +206,7 @@ def _swing_arms(w: StateView, g: Any, p: Any, acc: Floats) -> None:
     angle = 2.0 * math.pi * p.phase
     rate = 2.0 * math.pi * p.frequency
     k = g.posture_rate
-    c, d = math.cos(angle), math.sin(angle)
+    c, d = cos(angle), sin(angle)
     for i in range(TORSO, UPPER):
         j = ROOT + JOINTS * LEGS + i
         size = g.swing[i] * p.command[0]

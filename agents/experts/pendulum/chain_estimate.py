@@ -6,12 +6,12 @@ filter learns of by what it sees.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, StateView, WorldView
+from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.timestep import free_motion
 
 
@@ -21,8 +21,8 @@ def tip(w: StateView, p: Any) -> tuple[float, float]:
     angle, x, z = 0.0, 0.0, p.pivot
     for j in range(w.header[0].nv):
         angle += w.q[j]
-        x += p.spacing * math.sin(angle)
-        z -= p.spacing * math.cos(angle)
+        x += p.spacing * sin(angle)
+        z -= p.spacing * cos(angle)
     return x, z
 
 
@@ -35,8 +35,8 @@ def push(w: StateView, tau: Floats, p: Any, fx: float, fz: float) -> None:
     for j in range(w.header[0].nv):  # ... and from each hinge
         tau[j] += x * fz - z * fx
         angle += w.q[j]
-        x -= p.spacing * math.sin(angle)
-        z += p.spacing * math.cos(angle)
+        x -= p.spacing * sin(angle)
+        z += p.spacing * cos(angle)
 
 
 @inlined

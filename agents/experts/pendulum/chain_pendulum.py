@@ -20,7 +20,7 @@ It remembers what it foresees (`chain_estimate.py`), no more.  From an estimate:
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -36,12 +36,13 @@ from dynenvs.agents.experts.pendulum.estimate import (
 )
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView, WorldView
+from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, StateView, WorldView
 from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
+from dynenvs.simd.elementary import asin, atan2, cos, hypot, sin
 from dynenvs.simulation.progress import claim, leave
 
 BANDWIDTH = 12.0  # of the approach to the reference [rad/s]
@@ -71,13 +72,13 @@ SETTINGS = record_type(
 )
 
 
-@kernel(seconds=2)
+@entry(seconds=2)
 def act(
-    memory: Bytes,
-    constants: Records,
+    memory: Annotated[Bytes, 2],
+    constants: Annotated[Records, SETTINGS],
     table: Floats,
-    observations: Floats,
-    actions: Floats,
+    observations: Matrix,
+    actions: Matrix,
     progress: Ints,
     thread: int,
 ) -> int:
@@ -153,14 +154,14 @@ def _plan(w: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]
     off = min(max(RISE * (aside - ASIDE), 0.0), CLEARANCE)
     goal_x = target_x - off if on_wall else target_x
     goal_z = target_z if on_wall else target_z + off
-    turn = math.atan2(goal_x, p.pivot - goal_z)
+    turn = atan2(goal_x, p.pivot - goal_z)
     # The last link points at the surface: down, or to the right
     if on_wall:
-        side = 1.0 if math.atan2(target_x, p.pivot - target_z) < 0.5 * math.pi else -1.0
+        side = 1.0 if atan2(target_x, p.pivot - target_z) < 0.5 * math.pi else -1.0
     else:
         side = -1.0
-    now, out = math.atan2(x, p.pivot - z), math.hypot(x, p.pivot - z)
-    reach = math.hypot(goal_x, p.pivot - goal_z)
+    now, out = atan2(x, p.pivot - z), hypot(x, p.pivot - z)
+    reach = hypot(goal_x, p.pivot - goal_z)
     if abs(turn - now) > LEAD:
         lead = LEAD if turn > now else -LEAD
         reach = _room(p, n, now + lead)
@@ -178,7 +179,7 @@ def _plan(w: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]
 def _room(p: Any, n: int, turn: float) -> float:
     """How far from the pivot the tip may be in a direction, clear of floor and wall [m]."""
     room = STRETCH * n * p.spacing
-    down, right = math.cos(turn), math.sin(turn)
+    down, right = cos(turn), sin(turn)
     if down > 0.0:
         room = min(room, (p.pivot - p.radius - CLEARANCE) / down)
     if right > 0.0:
@@ -203,7 +204,7 @@ def bend_arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) 
         t += step
         if step <= BENT * t:
             break
-    bend = side * 4.0 * math.asin(math.sqrt(0.5 * t))
+    bend = side * 4.0 * asin(math.sqrt(0.5 * t))
     q[0] = turn - 0.5 * (n - 1) * bend
     for j in range(1, n):
         q[j] = bend

@@ -14,7 +14,7 @@ It remembers what it foresees (`estimate.py`), no more.  From an estimate, the f
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +37,12 @@ from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import update_kinematics
-from dynenvs.memory.layout import Bytes, Floats, Ints, Records, WorkView, WorldView
+from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorkView, WorldView
 from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
+from dynenvs.simd.elementary import atan2, tanh
 from dynenvs.simulation.progress import claim, leave
 
 CAPTURE = {"both": 200.0, "shoulder": 50.0, "elbow": 50.0}  # cost-to-go where the regulator begins
@@ -68,13 +69,13 @@ SETTINGS = record_type(
 )
 
 
-@kernel(seconds=3)
+@entry(seconds=3)
 def act(
-    memory: Bytes,
-    constants: Records,
-    points: Records,
-    observations: Floats,
-    actions: Floats,
+    memory: Annotated[Bytes, 2],
+    constants: Annotated[Records, SETTINGS],
+    points: Annotated[Records, POINT],
+    observations: Matrix,
+    actions: Matrix,
     progress: Ints,
     thread: int,
 ) -> int:
@@ -113,7 +114,7 @@ def act(
 def _read(observation: Floats, x: Floats) -> None:
     """State from an observation, angles in [-pi, pi]."""
     for j in range(2):
-        x[j] = math.atan2(observation[2 * j + 1], observation[2 * j])
+        x[j] = atan2(observation[2 * j + 1], observation[2 * j])
         x[2 + j] = observation[4 + j]
 
 
@@ -175,9 +176,9 @@ def _pump(w: WorldView, p: Any, x: Floats) -> None:
     for j in range(2):
         missing -= 0.5 * w.dofs[j].armature * w.v[j] * w.v[j]
     limit = w.dofs[0].effort
-    push = PUMP * missing * math.tanh(w.v[0] / PUMP_SPEED)
+    push = PUMP * missing * tanh(w.v[0] / PUMP_SPEED)
     w.tau[0] = min(max(push, -limit), limit)
-    bend = BEND * math.tanh(w.v[0] / BEND_SPEED) * min(max(missing / BEND_ENERGY, -1.0), 1.0)
+    bend = BEND * tanh(w.v[0] / BEND_SPEED) * min(max(missing / BEND_ENERGY, -1.0), 1.0)
     elbow = ELBOW_STIFFNESS * (bend - x[1]) - ELBOW_DAMPING * w.v[1]
     shoulder = (w.tau[0] - w.bias[0] - w.M[1, 0] * elbow) / w.M[0, 0]
     w.tau[1] = w.M[1, 0] * shoulder + w.M[1, 1] * elbow + w.bias[1]

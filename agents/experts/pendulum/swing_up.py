@@ -14,9 +14,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry, kernel
 from dynenvs.kinematics.poses import update_kinematics
-from dynenvs.memory.layout import Floats, WorldView, open_world
+from dynenvs.memory.layout import Floats, Matrix, WorldView, open_world
 from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
 from dynenvs.simulation.timestep import free_motion
@@ -62,7 +62,7 @@ def _coast(w: WorldView, x: Floats, tau: Floats, change: float, at: int, steps: 
             w.q[j] += STEP * w.v[j]
 
 
-@kernel
+@entry
 def advance(w: WorldView, x: Floats, tau: Floats, steps: int, out: Floats) -> None:
     """State after `steps` physics steps into `out`."""
     _coast(w, x, tau, 0.0, -1, steps)
@@ -70,8 +70,8 @@ def advance(w: WorldView, x: Floats, tau: Floats, steps: int, out: Floats) -> No
         out[j], out[2 + j] = w.q[j], w.v[j]
 
 
-@kernel
-def differentiate(w: WorldView, x: Floats, tau: Floats, steps: int, out: Floats) -> None:
+@entry
+def differentiate(w: WorldView, x: Floats, tau: Floats, steps: int, out: Matrix) -> None:
     """Derivatives of `advance` by (x, tau) into `out`, shape (4, 6): central differences."""
     for at in range(6):
         _coast(w, x, tau, DIFFERENCE, at, steps)

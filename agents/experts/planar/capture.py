@@ -22,6 +22,7 @@ from dynenvs.agents.experts.common.state import mass_entry
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Records, WorldView
+from dynenvs.simd.elementary import cosh, exp, sinh
 
 GRAVITY = 9.81  # [m/s^2]
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
@@ -56,14 +57,14 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     if legs[main].stands == 0 and legs[1 - main].stands != 0:  # late: the old one carries on
         main, since = 1 - main, step
     w, one, other = p.omega, legs[main], legs[1 - main]
-    growth = math.exp(w * step)
+    growth = exp(w * step)
     # The first steps from standing are shorter: mean speed of the pendulum that moves as fast now
     half = 0.5 * w * step
-    mean = p.drift * math.sinh(half) / (half * math.cosh(w * since - half))
+    mean = p.drift * sinh(half) / (half * cosh(w * since - half))
     length = min(p.command, max(mean, 0.0) + GATHERING) * step
     sweep = g.sweep
     here = g.middle + sweep * (since / step - 0.5)  # reference centre of pressure
-    steady = here + sweep / (w * step) + (length - sweep) / (growth - 1.0) * math.exp(w * since)
+    steady = here + sweep / (w * step) + (length - sweep) / (growth - 1.0) * exp(w * since)
     # Both carry for a while, the one more and more: so does the pressure pass, and what it does
     near = min(since, step - since)
     if one.stands and other.stands and near < span:
@@ -71,16 +72,16 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
         way -= sweep if since >= step - since else -sweep
         here += 0.5 * (1.0 - near / span) * way
         rest = span - near
-        lag = rest - (1.0 - math.exp(-w * rest)) / w
+        lag = rest - (1.0 - exp(-w * rest)) / w
         if since >= step - since:
-            lag = rest + (1.0 - math.exp(w * rest)) / w
+            lag = rest + (1.0 - exp(w * rest)) / w
         steady += 0.5 / span * lag * way
     error = p.capture - one.ankle - steady
     p.pressure = one.ankle + here + (1.0 + g.balance_rate / w) * error
     left = step - since
     size = abs(error)
-    shrinks = size * math.exp(-g.balance_rate * left)
-    grows = g.room + (size - g.room) * math.exp(w * left)
+    shrinks = size * exp(-g.balance_rate * left)
+    grows = g.room + (size - g.room) * exp(w * left)
     move = length + math.copysign(max(shrinks, grows), error)
     p.foothold = one.ankle + min(max(move, -g.longest_step), g.longest_step)
     p.way = max(abs(length), abs(p.foothold - one.ankle))

@@ -14,6 +14,7 @@ from dynenvs.agents.experts.planar.limb import lowest, move_leg, place_leg
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records, StateView
+from dynenvs.simd.elementary import atan2
 
 # Standard deviations of observations
 JOINT, HEIGHT = 0.006, 0.01  # [rad], [m]
@@ -37,7 +38,7 @@ def read_observation(w: StateView, g: Any, p: Any, legs: Records, row: Floats) -
     for i in range(root, nv):
         w.v[i] = row[at + i]
     at += nv
-    turn = math.atan2(row[at], row[at + 1]) / (2.0 * math.pi)
+    turn = atan2(row[at], row[at + 1]) / (2.0 * math.pi)
     p.phase, p.command = turn - math.floor(turn), row[at + 2]
     at += 3
     if root > ROOT:

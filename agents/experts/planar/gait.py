@@ -13,6 +13,7 @@ from typing import Any
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Records
+from dynenvs.simd.elementary import cos, sin
 
 EARLY = 0.6  # part of the swing from which a foot that touches has landed
 SINKING = 0.85  # part of the swing from which a foot goes below the ground
@@ -85,7 +86,7 @@ def stride(s: float) -> tuple[float, float, float]:
     """A cycloid from 0 to 1 and its first two derivatives: at rest at both ends."""
     s = min(max(s, 0.0), 1.0)
     a = 2.0 * math.pi * s
-    return s - math.sin(a) / (2.0 * math.pi), 1.0 - math.cos(a), 2.0 * math.pi * math.sin(a)
+    return s - sin(a) / (2.0 * math.pi), 1.0 - cos(a), 2.0 * math.pi * sin(a)
 
 
 @inlined

@@ -6,11 +6,11 @@ Links are followed by their rates in the plane, sums of the joints' rates and th
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import StateView
+from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
@@ -20,10 +20,10 @@ def place_leg(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
     q1 = p.pitch + w.q[at]
     q2 = q1 + w.q[at + 1]
     q3 = q2 + w.q[at + 2]
-    one.hip[0], one.hip[1] = g.hips[leg] * math.cos(p.pitch), -g.hips[leg] * math.sin(p.pitch)
-    one.thigh[0], one.thigh[1] = -g.thigh * math.sin(q1), -g.thigh * math.cos(q1)
-    one.shank[0], one.shank[1] = -g.shank * math.sin(q2), -g.shank * math.cos(q2)
-    c, d = math.cos(q3), math.sin(q3)
+    one.hip[0], one.hip[1] = g.hips[leg] * cos(p.pitch), -g.hips[leg] * sin(p.pitch)
+    one.thigh[0], one.thigh[1] = -g.thigh * sin(q1), -g.thigh * cos(q1)
+    one.shank[0], one.shank[1] = -g.shank * sin(q2), -g.shank * cos(q2)
+    c, d = cos(q3), sin(q3)
     one.foot[0] = one.point * c + g.sole * d
     one.foot[1] = g.sole * c - one.point * d - g.radius
     one.tilt = q3 - g.flat_pitch
@@ -39,8 +39,8 @@ def lowest(w: StateView, g: Any, p: Any, leg: int) -> float:
     q1 = p.pitch + w.q[at]
     q2 = q1 + w.q[at + 1]
     q3 = q2 + w.q[at + 2]
-    c, d = math.cos(q3), math.sin(q3)
-    ankle = -g.hips[leg] * math.sin(p.pitch) - g.thigh * math.cos(q1) - g.shank * math.cos(q2)
+    c, d = cos(q3), sin(q3)
+    ankle = -g.hips[leg] * sin(p.pitch) - g.thigh * cos(q1) - g.shank * cos(q2)
     return ankle + min(g.sole * c - g.heel * d, g.sole * c - g.toe * d) - g.radius
 
 

@@ -13,7 +13,7 @@ the hip then accelerates forward as the ground's push there makes it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.memory import open_memory
@@ -28,17 +28,18 @@ from dynenvs.agents.experts.planar.limb import (
     move_leg,
     place_leg,
 )
-from dynenvs.agents.experts.planar.records import JOINTS, LEG, LEGS, PLAN
+from dynenvs.agents.experts.planar.records import JOINTS, LEG, LEGS, PLAN, WALKER
 from dynenvs.agents.experts.planar.sharing import level_force, share_force
 from dynenvs.agents.experts.planar.swing import move_foot
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.planar.records import ROOT
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import (
     Bytes,
     Floats,
     Ints,
+    Matrix,
     ModelView,
     Records,
     StateView,
@@ -63,13 +64,13 @@ LEGS_AT = PLAN.itemsize
 ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
 
 
-@kernel(seconds=8)
+@entry(seconds=8)
 def act(
-    memory: Bytes,
-    constants: Records,
+    memory: Annotated[Bytes, 2],
+    constants: Annotated[Records, WALKER],
     table: Ints,
-    observations: Floats,
-    actions: Floats,
+    observations: Matrix,
+    actions: Matrix,
     progress: Ints,
     thread: int,
 ) -> int:

@@ -25,6 +25,7 @@ from dynenvs.agents.experts.quadruped.records import GROUPS, JOINTS, LEGS
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records, StateView
+from dynenvs.simd.elementary import cos, sin
 
 FADE = 0.998  # what a call leaves of the sums
 DOUBT = 6.0  # changes of velocity that are needed to believe in a delay [rad^2/s^2]
@@ -79,7 +80,7 @@ def recall(g: Any, w: StateView, o: Floats, p: Any, old: Any, new: Any, flags: F
         new.square[i], new.product[i] = FADE * old.square[i], FADE * old.product[i]
         new.count[i] = FADE * old.count[i]
     turn = h * (o[1] * w.v[3] + o[2] * w.v[4] + o[3] * w.v[5])
-    c, d = math.cos(turn), math.sin(turn)
+    c, d = cos(turn), sin(turn)
     for j in range(new.seen.shape[0]):
         first, second = h * old.asked[0, j], h * old.asked[1, j]
         change = first + p.delay * (second - first)

@@ -16,6 +16,7 @@ from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.quadruped.records import PAIRS
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
+from dynenvs.simd.elementary import cos, cosh, exp, sin, sinh
 
 WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 
@@ -31,8 +32,8 @@ def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
     half = 0.5 / p.frequency
     p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
     swing = 0.5 * p.omega * half
-    mean = swing / math.sinh(swing)
-    p.last = mean * math.cosh(swing)
+    mean = swing / sinh(swing)
+    p.last = mean * cosh(swing)
     p.last_along = 1.0 + g.sway * (p.last - 1.0)
     turning = p.command[2]
     most = _most(g, p)
@@ -42,8 +43,8 @@ def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
         time = p.since
         if pair != p.main:
             time += half if p.since < p.left else -half
-        p.factor[pair] = 1.0 + g.sway * (mean * math.cosh(p.omega * (time - 0.5 * half)) - 1.0)
-        growth = g.sway * mean * p.omega * math.sinh(p.omega * (time - 0.5 * half))
+        p.factor[pair] = 1.0 + g.sway * (mean * cosh(p.omega * (time - 0.5 * half)) - 1.0)
+        growth = g.sway * mean * p.omega * sinh(p.omega * (time - 0.5 * half))
         x = g.speed_rate * (p.command[0] * p.factor[pair] - p.speed[0])
         y = g.speed_rate * (p.command[1] * p.factor[pair] - p.speed[1])
         shrink = most / max(math.sqrt(x * x + y * y), most)
@@ -116,9 +117,9 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     across = -uy * p.momentum[0] + ux * p.momentum[1]
     along = ux * p.speed[0] + uy * p.speed[1]
     w, left = p.omega, p.left
-    c, s = math.cosh(w * left), math.sinh(w * left)
+    c, s = cosh(w * left), sinh(w * left)
     lack = (ux * p.command[0] + uy * p.command[1]) * p.factor[p.main] - along
-    change = min(abs(lack) * (1.0 - math.exp(-g.speed_rate * left)), _most(g, p) * left)
+    change = min(abs(lack) * (1.0 - exp(-g.speed_rate * left)), _most(g, p) * left)
     then = along / p.factor[p.main] * p.last_along + math.copysign(change, lack)
     swept = 0.5 * (along + then) * left
     fallen = distance * (c - 1.0) + across / w * s
@@ -128,10 +129,10 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
     vx, vy = ux * then - uy * falling, uy * then + ux * falling
     half = 0.5 / p.frequency
     turn = p.command[2] * (left + 0.5 * half + g.lead)
-    ct, st = math.cos(turn), math.sin(turn)
+    ct, st = cos(turn), sin(turn)
     wx = _change(g, ct * p.command[0] - st * p.command[1], vx / p.last)
     wy = _change(g, st * p.command[0] + ct * p.command[1], vy / p.last)
-    c, s = math.cosh(w * half), w * math.sinh(w * half)
+    c, s = cosh(w * half), w * sinh(w * half)
     x, y = (vx * c - vx - wx * p.last) / s, (vy * c - vy - wy * p.last) / s
     shrink = g.reach / max(math.sqrt(x * x + y * y), g.reach)
     p.offset[0], p.offset[1] = shrink * x, shrink * y

@@ -21,6 +21,7 @@ from dynenvs.agents.experts.quadruped.records import LEGS
 from dynenvs.agents.experts.quadruped.terrain import swing_over
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
+from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
@@ -92,7 +93,7 @@ def _swing(g: Any, p: Any, one: Any, leg: int) -> None:
 @inlined
 def _turned(place: Any, angle: float) -> tuple[float, float]:
     """A place over ground, turned about the origin."""
-    c, s = math.cos(angle), math.sin(angle)
+    c, s = cos(angle), sin(angle)
     return c * place[0] - s * place[1], s * place[0] + c * place[1]
 
 

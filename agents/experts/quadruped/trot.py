@@ -16,7 +16,7 @@ the observation are in the order of `envs/legged/quadruped.py`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from dynenvs.agents.experts.quadruped.records import (
     MEMO,
     PAIRS,
     PLAN,
+    TROT,
 )
 from dynenvs.agents.experts.quadruped.swing import set_goals, set_places
 from dynenvs.agents.experts.quadruped.terrain import (
@@ -53,11 +54,11 @@ from dynenvs.agents.experts.quadruped.terrain import (
 )
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Bytes, Floats, Ints, Records, WorldView
+from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorldView
 from dynenvs.memory.views import raw, vector
 from dynenvs.simulation.progress import claim, leave
 
@@ -68,13 +69,13 @@ COSTS = 2 * MOVES * MOVES  # numbers that `choose_footholds` computes with
 ROOM = COSTS_AT + 8 * COSTS  # bytes that plan, legs and these take
 
 
-@kernel(seconds=14)
+@entry(seconds=14)
 def act(
-    memory: Bytes,
-    constants: Records,
+    memory: Annotated[Bytes, 2],
+    constants: Annotated[Records, TROT],
     leg_of_feature: Ints,
-    observations: Floats,
-    actions: Floats,
+    observations: Matrix,
+    actions: Matrix,
     progress: Ints,
     thread: int,
 ) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dynenvs.contact.assembly.loop_rows import fill_rows, loop_errors
 from dynenvs.contact.assembly.loops import couple_loops, factor_loops, push, substitute
-from dynenvs.jit.compiled import apart, kernel
+from dynenvs.jit.compiled import apart, entry, kernel
 from dynenvs.kinematics.joints import integrate, joint_axes
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
@@ -209,7 +209,7 @@ def bend_velocity(w: WorkView) -> None:
         w.v_new[j] += closure.curve[j]
 
 
-@kernel
+@entry
 def _open_by(w: WorkView, q: Floats, openings: Floats, errors: Floats) -> None:
     """The largest error of each loop, and the errors of all rows, at q."""
     closure = w.closure

@@ -7,12 +7,12 @@ Coupled joints have one row of their own: the position of A's joint less the pol
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, LoopView, ModelView, Records
 from dynenvs.memory.records import COUPLED, FIXED, PRISMATIC, SPHERICAL
+from dynenvs.simd.elementary import acos
 
 
 @inlined
@@ -111,7 +111,7 @@ def _turned_over(loop: Any, a: Any, b: Any) -> float:
         u, t = _column(a.R, loop.rotation_a, k), _column(b.R, loop.rotation_b, k)
         trace += u[0] * t[0] + u[1] * t[1] + u[2] * t[2]
     cosine = 0.5 * (trace - 1.0)
-    return math.acos(max(cosine, -1.0)) if cosine < 0.0 else 0.0
+    return acos(max(cosine, -1.0)) if cosine < 0.0 else 0.0
 
 
 @kernel

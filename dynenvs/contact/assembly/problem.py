@@ -9,10 +9,11 @@ Velocities of all rows are u = G p + bias, with the Delassus matrix G = J M^-1 J
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Ints, Records, WorkView, WorldView, open_lcp
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Floats, Ints, Matrix, Records, WorkView, WorldView, open_lcp
+from dynenvs.memory.records import BLOCK, ELIMINATED, POLYGON, UNKNOWN
 from dynenvs.memory.views import words
 
 # Coupling over the normal one, up to which an impulse along a direction does nothing
@@ -23,10 +24,12 @@ WORDS = 12  # of `Scratch.laws` for each block
 class ContactProblem(NamedTuple):
     """Contacts and limits as rows: velocities u = G p + bias, and the law of each block."""
 
-    polygon: Records  # POLYGON: the base of the friction pyramids; exact cones do not look at it
-    blocks: Records  # BLOCK: rows, friction and reserve of each, its mode, and its slip
+    polygon: Annotated[
+        Records, POLYGON
+    ]  # the base of the friction pyramids; exact cones do not look at it
+    blocks: Annotated[Records, BLOCK]  # rows, friction and reserve of each, its mode, and its slip
     n: int  # how many blocks there are
-    G: Floats  # Delassus matrix J M^-1 J^T [1/kg], shape (>= rows, >= rows)
+    G: Matrix  # Delassus matrix J M^-1 J^T [1/kg], shape (>= rows, >= rows)
     bias: Floats  # velocities without impulses [m/s]
     rows: int
     scale: float  # the certificate's velocity scale [m/s]
@@ -44,11 +47,11 @@ class ContactAnswer(NamedTuple):
 class Scratch(NamedTuple):
     """Working memory of the solvers."""
 
-    vectors: Floats  # shape (>= 8, >= the LCP's variables)
+    vectors: Matrix  # shape (>= 8, >= the LCP's variables)
     laws: Floats  # shape (WORDS n,)
-    unknowns: Records  # UNKNOWN, shape (>= rows,)
-    eliminated: Records  # ELIMINATED, shape (>= n,)
-    K: Floats  # shape (>= rows, >= rows)
+    unknowns: Annotated[Records, UNKNOWN]  # shape (>= rows,)
+    eliminated: Annotated[Records, ELIMINATED]  # shape (>= n,)
+    K: Matrix  # shape (>= rows, >= rows)
     order: Ints  # shape (>= rows,)
     right: Floats  # shape (>= rows,)
     x: Floats  # shape (>= rows,)
@@ -95,9 +98,15 @@ def least_speed(header: Records, dt: float) -> float:
     return dt * math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
 
 
+@entry
 @inlined
 def velocity_scale(
-    polygon: Records, blocks: Records, count: int, G: Floats, bias: Floats, floor: float
+    polygon: Annotated[Records, POLYGON],
+    blocks: Annotated[Records, BLOCK],
+    count: int,
+    G: Matrix,
+    bias: Floats,
+    floor: float,
 ) -> float:
     """The certificate's velocity scale: largest right-hand side of an LCP variable, or `floor`."""
     scale = floor

@@ -38,6 +38,7 @@ from dynenvs.kinematics.triples import (
     solved,
 )
 from dynenvs.memory.layout import Floats, WorkView, WorldView
+from dynenvs.simd.elementary import cos, sin, tan
 
 LEAST_TURN = 1e-9  # of a ball, from which there is an axis [rad]
 BEYOND = 1e-9  # its limit, where an answer is looked for again [rad]
@@ -70,7 +71,7 @@ def _pulled_back(x: Three, n: Three) -> Three:
     b, c = 0.5 - square / 24.0, (1.0 - square / 20.0) / 6.0
     if square > 1e-4:
         a = math.sqrt(square)
-        b, c = (1.0 - math.cos(a)) / square, (a - math.sin(a)) / (a * square)
+        b, c = (1.0 - cos(a)) / square, (a - sin(a)) / (a * square)
     once = cross(x, n)
     return plus(plus(n, b, once), c, cross(x, once))
 
@@ -142,7 +143,7 @@ def _stiffened(dof: Any, q: Floats, mass: Matrix, n: Three, x: Three, weight: fl
     As seen from there it is cot(angle / 2) / 2 across the axis, and none along it.
     """
     t = turned_on(q, dof.q_at, x[0], x[1], x[2])
-    bend = weight * max(0.0, 0.5 / math.tan(0.5 * math.sqrt(dot(t, t))))
+    bend = weight * max(0.0, 0.5 / tan(0.5 * math.sqrt(dot(t, t))))
     a = _pulled_back(x, (1.0, 0.0, 0.0))
     b = _pulled_back(x, (0.0, 1.0, 0.0))
     c = _pulled_back(x, (0.0, 0.0, 1.0))

@@ -23,6 +23,7 @@ from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.triples import dot, entries, put_entries
 from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import SWING
+from dynenvs.simd.elementary import cos, sin
 
 TURNED_BACK = 1e-3  # from which an answer counts as degraded [rad]
 
@@ -96,10 +97,10 @@ def end_at_limits(w: WorldView) -> int:
             continue
         found, most, at = found + 1, max(most, -angle_left(dof, q)), dof.q_at
         sine = math.sqrt(q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
-        scale = math.sin(0.5 * dof.upper) / sine
+        scale = sin(0.5 * dof.upper) / sine
         for k in range(at + 1, at + 4):
             q[k] *= scale
-        q[at] = math.copysign(math.cos(0.5 * dof.upper), q[at])
+        q[at] = math.copysign(cos(0.5 * dof.upper), q[at])
     if found > 0:
         update_poses(w, q, w.pose_new)
         w.status[0].degraded += 1 if most > TURNED_BACK else 0

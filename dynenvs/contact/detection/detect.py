@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from dynenvs.contact.detection.broad_phase import keep_blocks
 from dynenvs.contact.detection.manifold import FOUND, find_spots, place_spot
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.kinds import Record
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkView, WorldView
-from dynenvs.memory.records import FAR, HALF_SPACE, SEEN
+from dynenvs.memory.records import CONTACT, FAR, FEATURE, HALF_SPACE, POSE, SEEN, SPOT
 
 # Features this close are always part of the problem, so that a neighbour's push needs no second
 # solve [m].
@@ -174,9 +175,15 @@ def measure_group(features: Records, poses: Records, gaps: Floats, f: int) -> No
         k += 1
 
 
+@entry
 @inlined
 def place(
-    features: Records, spots: Records, poses: Records, f: int, slot: int, contact: Any
+    features: Annotated[Records, FEATURE],
+    spots: Annotated[Records, SPOT],
+    poses: Annotated[Records, POSE],
+    f: int,
+    slot: int,
+    contact: Annotated[Any, Record(CONTACT)],
 ) -> None:
     """`locate` for any candidate, at the start of the step (`pose`, for which spots are known).
 
@@ -188,7 +195,7 @@ def place(
         place_spot(spots[slot], poses[features[f].body_a], contact)
 
 
-@kernel
+@entry
 def measure_gaps(w: WorkView) -> None:
     """`w.gaps` of every candidate [m] at `w.pose`, shape (nk,), and `w.near`, `w.spots`.
 
@@ -204,7 +211,7 @@ def measure_gaps(w: WorkView) -> None:
     _measure_all(w)
 
 
-@kernel
+@entry
 def measure_own_gaps(w: WorldView) -> None:
     """`measure_gaps`, where pairs have the slots that they have in a world's state."""
     w.answer[0].near = w.answer[0].blocks = 0

@@ -15,13 +15,13 @@ from dynenvs.contact.detection.geometry.box_blocks import stand
 from dynenvs.contact.detection.geometry.overlap import overlap
 from dynenvs.contact.detection.geometry.smooth_solids import above
 from dynenvs.contact.detection.geometry.spot import into, point
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, WorkView, WorldView
 from dynenvs.memory.records import BLOCK_FIELD, FAR, HALF_SPACE, HEIGHT_FIELD
 
 
-@kernel(seconds=10)
+@entry(seconds=10)
 def measure_overlaps(w: WorldView, depths: Floats) -> None:
     """Depths at the state of a world [m], of what is apart less than zero, -FAR if far apart.
 

@@ -22,7 +22,7 @@ from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scra
 from dynenvs.contact.solvers.cone_law import judge, yielding
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
 from dynenvs.contact.solvers.multipliers import multiply
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.layout import Floats, Records
@@ -38,7 +38,7 @@ EXACT = 1e-13  # residual, in the certificate's units, below which nothing is le
 GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
 
 
-@kernel
+@entry
 def solve_cones(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch
 ) -> tuple[float, int]:

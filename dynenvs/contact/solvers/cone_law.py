@@ -21,11 +21,12 @@ Source: De Saxce and Feng, The bipotential method (1998).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, row_velocities
-from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import Floats, Records
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Floats, Matrix, Records
+from dynenvs.memory.records import BLOCK
 
 
 @inlined
@@ -36,9 +37,9 @@ def yielding(block: Any, G: Floats) -> float:
     return g if g > 0.0 else float(G[t - 1, t - 1])
 
 
-@kernel
+@entry
 def certify_cones(
-    blocks: Records, count: int, G: Floats, scale: float, p: Floats, u: Floats
+    blocks: Annotated[Records, BLOCK], count: int, G: Matrix, scale: float, p: Floats, u: Floats
 ) -> float:
     """Natural residual of Coulomb's law on all cones, in units of `scale`; infinite for NaN.
 

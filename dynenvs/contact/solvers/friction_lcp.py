@@ -13,7 +13,7 @@ LCP.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from dynenvs.contact.assembly.problem import (
     NIL,
@@ -27,11 +27,11 @@ from dynenvs.contact.assembly.problem import (
 )
 from dynenvs.contact.solvers.modes import OPEN, nearest_mode
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import apart, entry, inlined, kernel
 from dynenvs.lcp.solve import solve_by_lemke
 from dynenvs.lcp.workspace import Workspace, integer
 from dynenvs.memory.layout import Floats, Records, WorldView, open_lcp, polygon_of
-from dynenvs.memory.records import DIRECTION, NORMAL, SLACK
+from dynenvs.memory.records import DIRECTION, NORMAL, SLACK, VARIABLE
 
 
 @apart("contact", seconds=12)
@@ -49,12 +49,12 @@ def solve_lcp_of_rows(w: WorldView, count: int, rows: int, scale: float) -> int:
     return int(status)
 
 
-@kernel
+@entry
 def pivot(
     problem: ContactProblem,
     answer: ContactAnswer,
     scratch: Scratch,
-    variables: Records,
+    variables: Annotated[Records, VARIABLE],
     work: Workspace,
 ) -> tuple[int, float, int]:
     """Write the LCP out and solve it by Lemke's method.
@@ -165,7 +165,7 @@ def _collect(
     certify_pyramids(problem, answer)
 
 
-@kernel
+@entry
 def choose_modes(problem: ContactProblem, answer: ContactAnswer) -> None:
     """Modes of all blocks that suit impulses p and their velocities u."""
     p, u = answer.p, answer.u

@@ -22,7 +22,7 @@ from dynenvs.contact.assembly.problem import (
 from dynenvs.contact.solvers.central_path import follow
 from dynenvs.contact.solvers.newton import settle
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
-from dynenvs.jit.compiled import apart, kernel
+from dynenvs.jit.compiled import apart, entry
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import Ints, WorldView, open_lcp, polygon_of
 
@@ -45,7 +45,7 @@ def solve_from_inside(w: WorldView, count: int, rows: int, scale: float) -> int:
     return CERTIFIED if report.residual <= CERTIFIED_RESIDUAL else FAILED
 
 
-@kernel
+@entry
 def from_inside(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, modes: Ints
 ) -> tuple[float, int]:

@@ -24,7 +24,7 @@ from dynenvs.contact.solvers.modes import SLACK, list_unknowns, update_modes
 from dynenvs.contact.solvers.patches import any_sole, hold_soles
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
-from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.jit.compiled import entry, inlined, kernel, merged
 from dynenvs.lcp.dense import (
     factorise,
     factorise_symmetric,
@@ -47,7 +47,7 @@ COARSE = 1e-6  # by which an inequality must fail after one solve, in the certif
 EXACT = 3e-14  # defect of the equations, in the certificate's units, that needs no refinement
 
 
-@kernel
+@entry
 def newton(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, mixed: bool
 ) -> tuple[float, int]:

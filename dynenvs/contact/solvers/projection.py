@@ -21,6 +21,7 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.triples import Three
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE
+from dynenvs.simd.elementary import cos, sin
 
 Two = tuple[float, float]
 
@@ -241,7 +242,7 @@ def _project_pyramid(
     k = sector(polygon, x, y)
     after = k + 1 if k + 1 < polygon[0].directions else 0
     half = math.pi / polygon[0].directions
-    cosine, sine = math.cos(half), math.sin(half)
+    cosine, sine = cos(half), sin(half)
     # Across and along the polygon's edge between directions k and after
     nx, ny = cosines[k] + cosines[after], sines[k] + sines[after]
     nx, ny = nx / (2.0 * cosine), ny / (2.0 * cosine)

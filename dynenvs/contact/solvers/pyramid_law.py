@@ -11,10 +11,11 @@ from typing import Any
 
 from dynenvs.contact.assembly.problem import NIL, ContactAnswer, ContactProblem
 from dynenvs.contact.solvers.modes import OPEN, sector, split, strongest
-from dynenvs.jit.compiled import inlined
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Floats, Records
 
 
+@entry
 @inlined
 def certify_pyramids(problem: ContactProblem, answer: ContactAnswer) -> float:
     """Natural residual of all blocks; infinite for NaN.  Writes their slips."""

@@ -6,14 +6,14 @@ Before anything is timed, both must give the same accelerations.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from dynenvs.dynamics.aba import aba, aba_passes
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.kinematics.poses import update_kinematics, update_poses
-from dynenvs.memory.layout import Bytes, Floats, open_world
+from dynenvs.memory.layout import Bytes, Floats, Matrix, open_world
 from dynenvs.model.model import Model
 from dynenvs.simulation.timestep import free_motion
 from dynenvs.studies.bench.mirrors import (
@@ -103,8 +103,10 @@ def _linear(rows: list[Row]) -> list[str]:
     return [" ".join(sentences)]
 
 
-@kernel
-def _run_aba(packed: Bytes, rows: Bytes, buffer: Bytes, tau: Floats, a: Floats, count: int) -> None:
+@entry
+def _run_aba(
+    packed: Bytes, rows: Annotated[Bytes, 2], buffer: Bytes, tau: Matrix, a: Matrix, count: int
+) -> None:
     """Forward dynamics by the articulated-body algorithm, state after state."""
     for k in range(count):
         i = k % tau.shape[0]
@@ -113,9 +115,9 @@ def _run_aba(packed: Bytes, rows: Bytes, buffer: Bytes, tau: Floats, a: Floats, 
         aba_passes(w, tau[i], 0.0, a[i])
 
 
-@kernel
+@entry
 def _run_free(
-    packed: Bytes, rows: Bytes, buffer: Bytes, tau: Floats, a: Floats, count: int
+    packed: Bytes, rows: Annotated[Bytes, 2], buffer: Bytes, tau: Matrix, a: Matrix, count: int
 ) -> None:
     """The same by mass matrix and sparse factors, as the time step does it."""
     for k in range(count):

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numba
 import numpy as np
 
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.lcp.solve import solve
 from dynenvs.lcp.workspace import unpack_workspace, workspace_size
-from dynenvs.memory.layout import Floats, Ints
+from dynenvs.memory.layout import Floats, Ints, Matrices, Matrix
 from dynenvs.memory.views import matrix, raw, vector
 from dynenvs.studies.bench.peers import peer
 from dynenvs.studies.bench.race import Case, Maker, Race, Settings, System
@@ -145,15 +145,15 @@ def _facts(contacts: int, solver: str, solved: int) -> dict[str, Any]:
     }
 
 
-@kernel
+@entry
 def _run_cascade(
-    A: Floats,
-    b: Floats,
-    guesses: Ints,
+    A: Matrices,
+    b: Matrix,
+    guesses: Annotated[Ints, 2],
     warm: bool,
     block: Ints,
-    z: Floats,
-    active: Ints,
+    z: Matrix,
+    active: Annotated[Ints, 2],
     memory: Floats,
     count: int,
 ) -> None:

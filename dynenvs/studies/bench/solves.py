@@ -20,7 +20,7 @@ from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.solve import solve_contacts
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry, kernel
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, WorldView, open_work, open_world
 from dynenvs.memory.records import PATH
@@ -95,7 +95,7 @@ class Solves:
         return Result(self.family, self.title, "solve", rows, [], notes, unit="us")
 
 
-@kernel
+@entry
 def _pose(w: WorldView, tau: Floats, dt: float) -> int:
     """State and solve the contact problem of a step; the workspace then holds both."""
     update_poses(w, w.q, w.pose)

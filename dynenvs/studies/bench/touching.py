@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.contact.detection.detect import measure_own_gaps, place
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, Ints, Records, WorldView, open_model
 from dynenvs.memory.records import CONTACT
@@ -71,8 +71,8 @@ class Detector:
         self._keys = np.zeros((count, 2), np.int64)
 
 
-@kernel
-def gather(w: WorldView, reach: float, keys: Ints, found: Records) -> int:
+@entry
+def gather(w: WorldView, reach: float, keys: Annotated[Ints, 2], found: Records) -> int:
     """Candidates nearer than `reach` [m] after `measure_own_gaps`, as far as there is room.
 
     keys: (feature, slot) of each, shape (n, 2)

@@ -19,11 +19,13 @@ millions of evaluations of the source's chapter 5.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry, kernel
 from dynenvs.memory.layout import Floats
+from dynenvs.simd.elementary import cos, sin
 
 ABM, CRBM, BAD_ABM, CRBM_FROM_BASE, CRBM_BY_HINGES, CRBM_BY_HINGES_FROM_BASE = range(6)
 GRAVITY = 9.8  # [m/s^2], Cloutier 1995
@@ -57,7 +59,7 @@ def _bias(l: Floats, m: Floats, w: Floats, q: Floats, v: Floats, g: float, b: Fl
     turned = 0.0
     a[2] = g
     for k in range(n):
-        s, c = math.sin(q[k]), math.cos(q[k])
+        s, c = sin(q[k]), cos(q[k])
         length = l[k - 1] if k else 0.0
         if k:
             a[1] -= length * turned * turned  # of the hinge: towards the parent's own hinge
@@ -70,7 +72,7 @@ def _bias(l: Floats, m: Floats, w: Floats, q: Floats, v: Floats, g: float, b: Fl
     for k in range(n - 1, -1, -1):
         b[k] = f[k, 0]
         if k:
-            _shift_up(f[k], l[k - 1], math.sin(q[k]), math.cos(q[k]), f[k - 1])
+            _shift_up(f[k], l[k - 1], sin(q[k]), cos(q[k]), f[k - 1])
 
 
 @kernel
@@ -110,7 +112,7 @@ def _articulated(
     for k in range(n - 1, -1, -1):
         _link_inertia(l[k], m[k], w[k], IA[k])
         if k < n - 1:
-            s, c = math.sin(q[k + 1]), math.cos(q[k + 1])
+            s, c = sin(q[k + 1]), cos(q[k + 1])
             for i in range(3):
                 p[k + 1, i] += U[k + 1, i] * e[k + 1] / D[k + 1]
                 for j in range(3):
@@ -133,20 +135,20 @@ def _articulated(
         e[k] = u[k] - p[k, 0]
     a = np.zeros(3)
     for k in range(n):
-        _to_child(a, l[k - 1] if k else 0.0, math.sin(q[k]), math.cos(q[k]), a)
+        _to_child(a, l[k - 1] if k else 0.0, sin(q[k]), cos(q[k]), a)
         qdd[k] = (e[k] - U[k, 0] * a[0] - U[k, 1] * a[1] - U[k, 2] * a[2]) / D[k]
         a[0] += qdd[k]
 
 
-@kernel
-def inertia_by_centers(l: Floats, m: Floats, w: Floats, q: Floats, H: Floats) -> None:
+@entry
+def inertia_by_centers(l: Floats, m: Floats, w: Floats, q: Floats, H: Annotated[Floats, 2]) -> None:
     """H, shape (n, n), by what each joint carries: mass, centre, and moment about the centre."""
     n = q.shape[0]
     mass, x, y, moment = 0.0, 0.0, 0.0, 0.0
     for k in range(n - 1, -1, -1):
         half = l[k] / 2
         if k < n - 1:
-            s, c = math.sin(q[k + 1]), math.cos(q[k + 1])
+            s, c = sin(q[k + 1]), cos(q[k + 1])
             x, y = l[k] + c * x - s * y, s * x + c * y  # now from this hinge
         total = mass + m[k]
         x_all, y_all = (mass * x + m[k] * half) / total, mass * y / total
@@ -167,7 +169,7 @@ def _inertia_by_hinges(l: Floats, m: Floats, w: Floats, q: Floats, H: Floats) ->
     mass, x, y, moment = 0.0, 0.0, 0.0, 0.0
     for k in range(n - 1, -1, -1):
         if k < n - 1:
-            s, c = math.sin(q[k + 1]), math.cos(q[k + 1])
+            s, c = sin(q[k + 1]), cos(q[k + 1])
             moment -= mass * (x * x + y * y)
             x, y = l[k] + c * x - s * y, s * x + c * y
             moment += mass * (x * x + y * y)
@@ -188,7 +190,7 @@ def _carry_up(
     H[k, k] = moment
     for j in range(k, 0, -1):
         above[:] = 0.0
-        _shift_up(f, l[j - 1], math.sin(q[j]), math.cos(q[j]), above)
+        _shift_up(f, l[j - 1], sin(q[j]), cos(q[j]), above)
         f[:] = above
         H[k, j - 1] = H[j - 1, k] = f[0]
 
@@ -238,7 +240,7 @@ def _solve_from_tip(H: Floats, x: Floats) -> bool:
     return True
 
 
-@kernel
+@entry
 def accelerate(
     l: Floats,
     m: Floats,
@@ -270,7 +272,7 @@ def accelerate(
     return done
 
 
-@kernel
+@entry
 def accelerate_often(
     l: Floats, m: Floats, w: Floats, q: Floats, method: int, times: int, qdd: Floats
 ) -> float:

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from dynenvs.agents.console import working
-from dynenvs.jit.compiled import kernel
+from dynenvs.jit.compiled import entry
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, solve, solve_by
 from dynenvs.lcp.workspace import Workspace, workspace
-from dynenvs.memory.layout import Floats, Ints
+from dynenvs.memory.layout import Floats, Ints, Matrix
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.report import draft
 from dynenvs.studies.verify.lcp_problems import Problem, families, games, unsolvable
@@ -159,9 +159,9 @@ def _score(
 Room = tuple[Ints, Ints, Floats, Workspace]  # active, block, z, work
 
 
-@kernel
+@entry
 def _repeat(
-    A: Floats, b: Floats, floor: float, method: int, limit: int, room: Room, count: int
+    A: Matrix, b: Floats, floor: float, method: int, limit: int, room: Room, count: int
 ) -> tuple[int, int]:
     """Solve a problem many times; method -1: the cascade.  Returns status and iterations."""
     status, used = 0, 0

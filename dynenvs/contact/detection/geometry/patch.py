@@ -31,6 +31,7 @@ from dynenvs.memory.records import (
     CYLINDER,
     ELLIPSOID,
 )
+from dynenvs.simd.elementary import cos, sin
 
 RIM = 8  # as `dynenvs.model.pairs.RIM`
 # Sine or cosine below which a disc or a line lies flat on what it faces: its outermost point is
@@ -161,8 +162,8 @@ def _write_rim(corners: Floats, center: Point, radius: float, radial: Point, up:
     other = cross(up, radial)
     for k in range(RIM):
         turn = 2.0 * math.pi * k / RIM
-        p = along(center, radius * math.cos(turn), radial)
-        _write(corners, k, along(p, radius * math.sin(turn), other))
+        p = along(center, radius * cos(turn), radial)
+        _write(corners, k, along(p, radius * sin(turn), other))
 
 
 @inlined

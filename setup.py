@@ -1,0 +1,53 @@
+"""The wheel: for one kind of processor, since it holds the compiled core; for every Python.
+
+`DYNENVS_WITHOUT_CORE=1` leaves it out: kernels are then compiled when they are needed.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+WITHOUT = os.environ.get("DYNENVS_WITHOUT_CORE") == "1"
+
+
+class BuildWithCore(build_py):
+    """Modules, and the core compiled from them."""
+
+    def run(self) -> None:
+        """Copy the modules, then compile these copies: the core belongs to exactly them."""
+        super().run()
+        if self.editable_mode or WITHOUT:
+            return
+        root = Path(self.build_lib).absolute()
+        subprocess.run(
+            [sys.executable, "-m", "dynenvs.jit.build"],
+            env={**os.environ, "PYTHONPATH": str(root), "DYNENVS_CACHE_DIR": str(root.parent)},
+            check=True,
+        )
+
+
+class WheelOfPlatform(bdist_wheel):
+    """A wheel for this kind of machine and every Python: nothing in it is linked with Python."""
+
+    def finalize_options(self) -> None:
+        """Not pure, unless it is without the core."""
+        super().finalize_options()
+        self.root_is_pure = WITHOUT
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Linked for an old C library, which the tag says."""
+        if WITHOUT:
+            return super().get_tag()
+        machine = super().get_tag()[2]
+        if platform.system() == "Linux":
+            machine = f"manylinux_2_28_{platform.machine()}"
+        return "py3", "none", machine
+
+
+setup(cmdclass={"build_py": BuildWithCore, "bdist_wheel": WheelOfPlatform})
