@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 EXTRAS = {
     "minari": "data",
     "h5py": "data",
+    "safetensors": "train",
     "stable_baselines3": "train",
     "torch": "train",
     "yaml": "train",

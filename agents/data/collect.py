@@ -18,11 +18,12 @@ from dynenvs.agents.data.dataset import dataset_id, refuse_existing, write_datas
 from dynenvs.agents.data.journal import Journal
 from dynenvs.agents.data.origin import code_permalink
 from dynenvs.agents.data.teaching import EVERY, is_plain, shares, standard_noise
-from dynenvs.agents.evaluation.actors import actor, shipped_file
+from dynenvs.agents.evaluation.actors import actor
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.evaluate import evaluate, reference_agents
 from dynenvs.agents.evaluation.options import plain_options, spec_with, spoken
 from dynenvs.agents.evaluation.rollout import Run, make_batch, rollout
+from dynenvs.agents.files import shipped_file
 from dynenvs.files import folders_above
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
