@@ -25,6 +25,7 @@ from dynenvs.agents.evaluation.options import plain_options, spec_with, spoken
 from dynenvs.agents.evaluation.rollout import Run, make_batch, rollout
 from dynenvs.agents.files import shipped_file
 from dynenvs.files import folders_above
+from dynenvs.memory.origin import this
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
 LONGEST_WORD = 40  # letters of an option's value in a dataset's name
@@ -132,7 +133,8 @@ class Plan(NamedTuple):
             if path.is_file():
                 agent = f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
                 break
-        return {**self._asdict(), "agent": agent, "version": dynenvs.__version__}
+        made = this()
+        return {**self._asdict(), "agent": agent, "version": made.version, "layout": made.layout}
 
     def name(self) -> str:
         """A dataset's name: "expert-v0", "expert-clean-terrain-rough-v0"."""

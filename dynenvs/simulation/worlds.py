@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.dynamics.jacobians import Frames, read_frames
 from dynenvs.jit.compiled import prepare
-from dynenvs.memory.bounds import check_states
+from dynenvs.memory.bounds import check_size, check_states
 from dynenvs.memory.layout import Bytes, Floats, open_work, open_world
+from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
@@ -122,11 +123,15 @@ class Worlds(GuardedBatch):
         made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_limit"}
         made |= {"_turn"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
-        return kept | {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
+        states = {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
+        return marked(kept | states)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
+        kept = unmarked(kept, "pickled Worlds")
         states, start = kept.pop("states"), kept.pop("start")
         vars(self).update(kept)
+        check_size(states, self.model.states(self.count), "pickled Worlds")
+        check_size(start, self.model.states(1), "pickled Worlds")
         self._guard()
         self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
         self._controls = self._controls.copy()
