@@ -201,4 +201,7 @@ def extract(path: Path, name: str, target: Path) -> bool:
                 shutil.copyfileobj(source, file)
     except BROKEN:
         raise ValueError(f"{str(path)!r} is no zip file of a policy, or a broken one") from None
+    except OSError as error:
+        words = error.strerror or error
+        raise OSError(f"cannot unpack {name!r} of {str(path)!r} to {target}: {words}") from error
     return True

@@ -60,10 +60,13 @@ def save_checkpoint(
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".checkpoint-", dir=path.parent) as folder:
         members = {STATE: Path(folder) / STATE}
-        members[STATE].write_bytes(pickle.dumps(marked(state)))
-        if isinstance(model, OffPolicyAlgorithm):
-            members[BUFFER] = Path(folder) / BUFFER
-            model.save_replay_buffer(members[BUFFER])
+        try:
+            members[STATE].write_bytes(pickle.dumps(marked(state)))
+            if isinstance(model, OffPolicyAlgorithm):
+                members[BUFFER] = Path(folder) / BUFFER
+                model.save_replay_buffer(members[BUFFER])
+        except OSError as error:
+            raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
         save_model(model, path, env_id, note, members)
 
 
