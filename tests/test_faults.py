@@ -21,6 +21,7 @@ from learning import PENDULUM, SMALL, content
 
 import dynenvs
 from dynenvs import ModelBuilder, free
+from dynenvs.agents.errors import UserError, told_plainly
 
 resource = pytest.importorskip("resource")  # Windows has no such limits
 pytestmark = pytest.mark.faults
@@ -205,6 +206,17 @@ def test_collect_whose_reader_has_gone(place: Path) -> None:
     os.close(write)
     assert "Traceback" not in err
     assert is_whole(place)
+
+
+@pytest.mark.parametrize("words", ["", "Unable to allocate 8.00 EiB"])
+def test_no_memory_is_told_in_a_line(words: str) -> None:
+    """Where Python or NumPy is refused it; what a library of C does then is its own matter."""
+
+    def command() -> None:
+        raise MemoryError(words)
+
+    with pytest.raises(UserError, match=f"not enough memory: {words or 'none is left'}"):
+        told_plainly(command)()
 
 
 # A home that takes no files
