@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "as_sb3": "dynenvs.agents.sb3",
     "make_sb3_vec_env": "dynenvs.agents.sb3",
+    "load_policy": "dynenvs.agents.policy_file",
     "reference_controller": "dynenvs.agents.experts.reference",
 }
 
@@ -20,7 +21,7 @@ _HOMES = {
 # otherwise, and beside any other work on the cores training takes up to thirty times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-__all__ = ["as_sb3", "make_sb3_vec_env", "reference_controller"]
+__all__ = ["as_sb3", "load_policy", "make_sb3_vec_env", "reference_controller"]
 
 
 def __getattr__(name: str) -> Any:

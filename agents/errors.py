@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 EXTRAS = {
     "minari": "data",
     "h5py": "data",
+    "safetensors": "train",
     "stable_baselines3": "train",
     "torch": "train",
     "yaml": "train",
@@ -87,6 +88,10 @@ def told_plainly(command: Callable[..., Result]) -> Callable[..., Result]:
                 raise
             wanted = extra or "data"
             raise UserError(f"{error}: `{install_hint(wanted)}` brings it") from error
+        except MemoryError as error:
+            raise UserError(
+                f"there is not enough memory: {str(error) or 'none is left'}"
+            ) from error
         except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
             raise UserError(str(error)) from error
 

@@ -21,6 +21,7 @@ except ImportError:  # Windows: whoever runs two at once must name them differen
     fcntl = None  # type: ignore[assignment]
 
 SHIPPED = Path(__file__).parent / "policies"  # with the package
+SUFFIX = ".safetensors"  # of policies that open without running code
 
 
 def open_locked(path: Path) -> FileIO:
@@ -92,12 +93,12 @@ def write_json(path: Path, content: Any) -> None:
 
 @cache
 def warn_of_code(path: Path) -> None:
-    """Say once of a policy's file, unless it ships, that opening it may do anything; before it is.
+    """Say once of a policy's zip that opening it may do anything, before it is opened.
 
     Args:
-        path: a zip of stable-baselines3.
+        path: a zip of stable-baselines3; nothing is said of a file that runs no code.
     """
-    if path.parent == SHIPPED:
+    if path.suffix == SUFFIX:
         return
     print(
         f"dynenvs: stable-baselines3 unpickles parts of {str(path)!r}, and so runs whatever code "
@@ -105,3 +106,19 @@ def warn_of_code(path: Path) -> None:
         file=sys.stderr,
         flush=True,
     )
+
+
+def shipped(env_id: str) -> list[str]:
+    """Names of the trained policies that ship with the package for an environment."""
+    stem = f"{_stem(env_id)}_"
+    files = sorted(SHIPPED.glob(f"{stem}*{SUFFIX}"))
+    return [file.stem.removeprefix(stem) for file in files]
+
+
+def shipped_file(env_id: str, name: str) -> Path:
+    """Where the policy of that name stands, if there is one."""
+    return SHIPPED / f"{_stem(env_id)}_{name}{SUFFIX}"
+
+
+def _stem(env_id: str) -> str:
+    return env_id.removeprefix("dynenvs/")

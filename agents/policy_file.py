@@ -1,42 +1,34 @@
-"""Policies as zip files of stable-baselines3, with a note that says where they belong.
+"""Policies in files: zips of stable-baselines3 with a note, and safetensors files with a card.
 
-`PPO.load` and its like read them as they are.  Beside stable-baselines3's own members a zip holds
-`dynenvs.json`: the environment's id, how the policy was made, the version.
+What learns writes zips, which `PPO.load` and its like read as they are.  Beside stable-baselines3's
+own members a zip holds `dynenvs.json`: the environment's id, how the policy was made, the version.
+What ships, and what is handed on, are safetensors files (`policy_card.py`), which run no code.
 """
 
 from __future__ import annotations
 
-import importlib
-import io
 import json
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import stable_baselines3
-import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
-from dynenvs.agents.files import warn_of_code
+from dynenvs.agents.files import SUFFIX, shipped_file, warn_of_code
+from dynenvs.agents.policy_card import load_card, read_card
+from dynenvs.agents.policy_network import algorithm_class
 from dynenvs.files import written_whole
 
 if TYPE_CHECKING:
     from dynenvs.envs.core.task import Task
     from dynenvs.envs.mujoco.task import MujocoTask
 
-# Classes, and the packages that they come from
-ALGORITHMS = {
-    "ppo": ("dynenvs.agents.learn.ppo", "PPO"),  # which loads stable-baselines3's zips, too
-    "sac": ("stable_baselines3", "SAC"),
-}
 NOTE = "dynenvs.json"
-# Of stable-baselines3's own data: where the worlds of its training stood
-LAST = ("_last_obs", "_last_original_obs", "_last_episode_starts", "ep_info_buffer")
 # What a spoilt zip, or words in it that are not what they should be, may raise
 BROKEN = (
     zipfile.BadZipFile,
@@ -48,19 +40,6 @@ BROKEN = (
     TypeError,
     ValueError,
 )
-
-
-def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """stable-baselines3's class, or one of our own.
-
-    Raises:
-        ValueError: neither of the two.
-    """
-    if name not in ALGORITHMS:
-        raise ValueError(f"unknown algorithm {name!r}; choose from: {', '.join(ALGORITHMS)}")
-    package, kind = ALGORITHMS[name]
-    found: type[BaseAlgorithm] = getattr(importlib.import_module(package), kind)
-    return found
 
 
 def save_model(
@@ -99,12 +78,14 @@ def save_model(
 
 
 def read_note(path: Path) -> dict[str, Any]:
-    """What `save_model` noted; of a zip that stable-baselines3 wrote by itself the algorithm.
+    """What `save_model` noted, or the card; of a zip without a note the algorithm.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: no policy is in it.
     """
+    if path.suffix == SUFFIX:
+        return read_card(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     try:
@@ -124,10 +105,10 @@ def read_note(path: Path) -> dict[str, Any]:
 def load_model(
     path: Path, env_id: str, *, task: Task | MujocoTask | None = None, **options: Any
 ) -> BaseAlgorithm:
-    """The model of a zip; loading runs code that the zip names, which is said of a foreign one.
+    """The model of a file; a zip runs code that it names, which is said before it is opened.
 
     Args:
-        path: the zip.
+        path: a zip, or a .safetensors file.
         env_id: where it is to act.
         task: the environment's with its options; the default one, or that of `env`, if None.
         options: what `load` of the algorithm takes.
@@ -141,14 +122,8 @@ def load_model(
     if made_for != env_id:
         raise ValueError(f"{str(path)!r} is a policy for {made_for}, not for {env_id}")
     options.setdefault("device", "cpu")
-    warn_of_code(path)
-    try:
-        model: Any = algorithm_class(note["algorithm"]).load(path, **options)
-    except Exception as error:  # whatever the pickled code of a broken or foreign zip may raise
-        raise ValueError(
-            f"stable-baselines3 {stable_baselines3.__version__} cannot load {str(path)!r}: "
-            f"{str(error).partition('. ')[0] or type(error).__name__}"
-        ) from error
+    read = load_card if path.suffix == SUFFIX else _load_zip
+    model: Any = read(path, **options)
     place = task or options.get("env") or gym.make(env_id)
     wanted = (place.observation_space.shape, place.action_space.shape)
     found = (model.observation_space.shape, model.action_space.shape)
@@ -159,6 +134,51 @@ def load_model(
         )
     loaded: BaseAlgorithm = model
     return loaded
+
+
+def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
+    """A policy as an object of stable-baselines3, from a file that runs no code.
+
+    `load_policy("ppo", "dynenvs/Humanoid-v0").predict(observation)` acts as the policy does that
+    ships; so does `load_policy("best.safetensors")` by a file of `dynenvs export-policy`.
+
+    Args:
+        what: a .safetensors file; with `env_id`, or the name of a policy that ships for it.
+        env_id: where it is to act; what its card says if None.
+
+    Returns:
+        PPO or SAC on the processor, to act: PPO's value function is zero, critics of SAC are new.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a zip; a file that is damaged, of another algorithm or environment, or whose
+            tensors do not fit its card: the line says which, and what would be right.
+    """
+    ships = None if env_id is None else shipped_file(env_id, str(what))
+    path = ships if ships is not None and ships.is_file() else Path(what)
+    if path.suffix != SUFFIX:
+        raise ValueError(
+            f"{str(what)!r} is no {SUFFIX} file, nor a policy that ships for {env_id}; zips run "
+            "code: `dynenvs export-policy --safetensors` makes such a file of one that you trust"
+        )
+    return load_model(path, env_id or read_card(path)["env_id"])
+
+
+def _load_zip(path: Path, **options: Any) -> BaseAlgorithm:
+    """What stable-baselines3 loads, by code that the zip names.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    name = read_note(path)["algorithm"]
+    warn_of_code(path)
+    try:
+        return algorithm_class(name).load(path, **options)
+    except Exception as error:  # whatever the pickled code of a broken or foreign zip may raise
+        raise ValueError(
+            f"stable-baselines3 {stable_baselines3.__version__} cannot load {str(path)!r}: "
+            f"{str(error).partition('. ')[0] or type(error).__name__}"
+        ) from error
 
 
 def _algorithm(data: dict[str, Any]) -> str:
@@ -181,55 +201,7 @@ def extract(path: Path, name: str, target: Path) -> bool:
                 shutil.copyfileobj(source, file)
     except BROKEN:
         raise ValueError(f"{str(path)!r} is no zip file of a policy, or a broken one") from None
+    except OSError as error:
+        words = error.strerror or error
+        raise OSError(f"cannot unpack {name!r} of {str(path)!r} to {target}: {words}") from error
     return True
-
-
-def slim(path: Path, target: Path) -> None:
-    """Copy what is needed to act, compressed: for policies that ship with the package.
-
-    Optimizers and worlds are forgotten, critics and value functions are zeroed, and the weights
-    keep 16 of their 24 significant bits: four of five bytes are saved.  `train` learns a value
-    function anew.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    wanted = ("data", "pytorch_variables.pth", "_stable_baselines3_version", NOTE)
-    with (
-        written_whole(target) as draft,
-        zipfile.ZipFile(path) as archive,
-        zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as small,
-    ):
-        for name in archive.namelist():
-            content = archive.read(name)
-            if name.endswith("optimizer.pth"):
-                small.writestr(name, _changed(content, lambda state: {**state, "state": {}}))
-            elif name == "policy.pth":
-                small.writestr(name, _changed(content, _rounded))
-            elif name == "data":
-                words = {**json.loads(content), **dict.fromkeys(LAST)}
-                small.writestr(name, json.dumps(words))
-            elif name in wanted or name.endswith(".pth"):
-                small.writestr(name, content)
-
-
-def _changed(content: bytes, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
-    """What torch saved, changed."""
-    state = torch.load(io.BytesIO(content), weights_only=True)
-    file = io.BytesIO()
-    torch.save(change(state), file)
-    return file.getvalue()
-
-
-def _rounded(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Weights of a policy with 16 significant bits, critics zero."""
-    result = {}
-    for name, value in state.items():
-        if "value_net" in name or "critic" in name:
-            result[name] = torch.zeros_like(value)
-        elif "running_" in name or not value.is_floating_point():
-            result[name] = value
-        else:
-            bits = value.contiguous().view(torch.int32)
-            result[name] = ((bits + 0x80) & ~0xFF).view(torch.float32)
-    return result

@@ -11,8 +11,7 @@ import importlib
 from typing import Any
 
 from dynenvs.registration import register_environments
-
-__version__ = "0.2.0"
+from dynenvs.version import __version__
 
 _HOMES = {
     "Model": "dynenvs.model.model",
@@ -48,7 +47,7 @@ _HOMES = {
     "view": "dynenvs.viewer.view",
     "Recorder": "dynenvs.viewer.recording",
 }
-__all__ = [*_HOMES]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

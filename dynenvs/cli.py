@@ -106,7 +106,7 @@ def demo(
     agent: Annotated[
         str | None,
         typer.Option(
-            help="expert, random, standing, a shipped policy as ppo, or a zip file; the expert if "
+            help="expert, random, standing, a shipped policy as ppo, or a file; the expert if "
             "absent, random where there is none."
         ),
     ] = None,

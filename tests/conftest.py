@@ -26,6 +26,7 @@ settings.register_profile(
 settings.load_profile("fixed")
 
 TREES = 30
+USUAL = "not slow and not faults"  # as pyproject.toml says
 CASES = 3  # of one test that the quick run takes
 LIBRARIES = (
     "matplotlib",
@@ -40,6 +41,7 @@ LIBRARIES = (
 NOT_QUICK = {  # files of which the quick run takes nothing, and why
     "test_browser_live.py": "a browser, or a server that others reach",
     "test_browser_playing.py": "a browser",
+    "test_faults.py": "processes that are killed",
     "test_ray.py": "a cluster",
 }
 
@@ -55,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.whole = config.workerinput["whole"]
         return
     chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-    chosen = chosen or config.option.keyword != "" or config.option.markexpr != "not slow"
+    chosen = chosen or config.option.keyword != "" or config.option.markexpr != USUAL
     config.option.whole = config.option.whole or chosen
 
 
@@ -99,7 +101,7 @@ def _quick(items: list[pytest.Item]) -> list[pytest.Item]:
     """In their order: of each test its cases, or `CASES` of them from the first to the last."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if not any(item.get_closest_marker(name) for name in ("slow", "thorough")):
+        if not any(item.get_closest_marker(name) for name in ("slow", "thorough", "faults")):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     return [
         cases[k]

@@ -283,7 +283,7 @@ def test_tasks_without_an_expert_say_so(
     for command in ("demo", "view", "evaluate"):
         assert run(monkeypatch, command, "mujoco-reacher", "--agent", "expert") == 2
         told = capsys.readouterr().err
-        assert "mujoco-reacher has no agent 'expert'; choose from: random, or a zip file" in told
+        assert "mujoco-reacher has no agent 'expert'; choose from: random, or a file" in told
 
 
 def test_what_reads_their_robots_is_named_where_it_is_missing(

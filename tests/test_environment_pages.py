@@ -57,7 +57,7 @@ def section(env_id: str) -> str:
 def test_what_ships_has_the_figures_of_its_own_file(env_id: str) -> None:
     """Each policy in the package has a row, of an evaluation that knows its bytes."""
     ships, _ = tables(section(env_id))
-    files = sorted(POLICIES.glob(f"{env_id.removeprefix('dynenvs/')}_*.zip"))
+    files = sorted(POLICIES.glob(f"{env_id.removeprefix('dynenvs/')}_*.safetensors"))
     assert [row[0] for row in ships] == ["expert", *(file.stem.partition("_")[2] for file in files)]
     measured = evaluation(env_id)
     between = measured["references"]
@@ -108,7 +108,7 @@ def test_a_page_is_not_made_for_a_policy_that_was_not_evaluated(tmp_path: Path) 
     measured["agents"]["ppo"]["sha256"] = "0" * 64
     file = tmp_path / "Humanoid_evaluation.json"
     file.write_text(json.dumps(measured))
-    wanted = r"not about Humanoid-v0_ppo\.zip: run `dynenvs evaluate humanoid --json results/Hum"
+    wanted = r"not about Humanoid-v0_ppo\.safetensors: run `dynenvs evaluate humanoid --json res"
     with pytest.raises(ValueError, match=wanted):
         scores.ships("dynenvs/Humanoid-v0", file)
 

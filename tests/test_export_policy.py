@@ -21,8 +21,8 @@ import torch  # noqa: E402
 from stable_baselines3 import PPO, SAC  # noqa: E402
 
 from dynenvs.agents import make_sb3_vec_env  # noqa: E402
-from dynenvs.agents.evaluation.actors import shipped_file  # noqa: E402
 from dynenvs.agents.evaluation.rollout import make_batch  # noqa: E402
+from dynenvs.agents.files import shipped_file  # noqa: E402
 from dynenvs.agents.learn import export_policy as module  # noqa: E402
 from dynenvs.agents.learn.export_policy import export_policy  # noqa: E402
 from dynenvs.agents.learn.network import policy_options, set_moments  # noqa: E402

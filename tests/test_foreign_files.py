@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dynenvs.agents.evaluation.actors import actor, shipped_file
-from dynenvs.agents.files import warn_of_code
+from dynenvs.agents.evaluation.actors import actor
+from dynenvs.agents.files import shipped_file, warn_of_code
 
 PENDULUM = "dynenvs/DoublePendulum-v0"
 
@@ -65,7 +65,7 @@ def test_a_policy_that_travels_is_told_of(
 def test_who_opens_a_policy_is_told_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Once a file, before anything of it is loaded; and of none that ships with the package."""
+    """Once a file, before anything of it is loaded."""
     pytest.importorskip("stable_baselines3")
     from dynenvs.agents import policy_file
 
@@ -81,10 +81,17 @@ def test_who_opens_a_policy_is_told_before(
     monkeypatch.setattr(policy_file, "algorithm_class", lambda _: SimpleNamespace(load=load))
     file = tmp_path / "best.zip"
     file.write_bytes(b"a policy")
-    assert shipped_file(PENDULUM, "ppo").is_file()
     env: Any = SimpleNamespace(task=spaces)
-    for what in ("ppo", str(file), str(file)):
+    for what in (str(file), str(file)):
         assert actor(what, env, PENDULUM) is spaces
-    assert [text.count("open only what you trust") for text in told] == [0, 1, 0]
-    assert str(file) in told[1]
-    assert told[1].count("\n") == 1
+    assert [text.count("open only what you trust") for text in told] == [1, 0]
+    assert str(file) in told[0]
+    assert told[0].count("\n") == 1
+
+
+def test_nobody_is_warned_of_what_runs_no_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """What ships is such a file, wherever it lies."""
+    assert shipped_file(PENDULUM, "ppo").is_file()
+    warn_of_code(shipped_file(PENDULUM, "ppo"))
+    warn_of_code(Path("elsewhere") / shipped_file(PENDULUM, "ppo").name)
+    assert capsys.readouterr().err == ""

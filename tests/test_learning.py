@@ -31,7 +31,6 @@ from dynenvs.agents.learn.clone import (
     Settings,
     clone,
     fit_value,
-    lacks_value,
 )
 from dynenvs.agents.learn.dagger import dagger
 from dynenvs.agents.learn.network import Moments, Standardize, set_moments
@@ -39,7 +38,7 @@ from dynenvs.agents.learn.settings import (
     load_settings,
 )
 from dynenvs.agents.learn.train import train
-from dynenvs.agents.policy_file import load_model, read_note, save_model, slim
+from dynenvs.agents.policy_file import load_model, read_note, save_model
 from dynenvs.memory.layout import Floats
 
 pytestmark = pytest.mark.usefixtures("short_runs")
@@ -309,23 +308,6 @@ def test_noise_shakes_the_expert_in_dagger(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.thorough
-def test_a_slim_policy_learns_its_value_anew(tmp_path: Path) -> None:
-    """`slim` leaves the value function zero, from where no gradient leads away."""
-    whole, small = tmp_path / "whole.zip", tmp_path / "small.zip"
-    model = PPO(
-        "MlpPolicy",
-        gym.make(PENDULUM),
-        policy_kwargs={"features_extractor_class": Standardize, "net_arch": [8]},
-    )
-    save_model(model, whole, PENDULUM)
-    slim(whole, small)
-    assert not lacks_value(model)
-    assert lacks_value(load_model(small, PENDULUM))
-    train("ppo", PENDULUM, settings(learning_rate=0.0), tmp_path / "run", begin_from=small)
-    assert not lacks_value(load_model(tmp_path / "run" / "best.zip", PENDULUM))
-
-
-@pytest.mark.thorough
 def test_who_goes_on_from_a_precise_policy_widens_it(tmp_path: Path) -> None:
     """Each joint's spread is the least one or its own; the value is that of the wider policy."""
     zip_, run_ = tmp_path / "precise.zip", tmp_path / "run"
@@ -357,12 +339,6 @@ def test_a_cloned_zip_is_self_contained(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         PPO.load(path, device="cpu").predict(observations, deterministic=True)[0], expected
     )
-    small = tmp_path / "small.zip"
-    slim(path, small)
-    found, _ = PPO.load(small, device="cpu").predict(observations, deterministic=True)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert read_note(small) == read_note(path)
-    assert small.stat().st_size < 0.5 * path.stat().st_size
 
 
 def test_moments_are_those_of_all_batches() -> None:

@@ -116,7 +116,7 @@ gym.make("dynenvs/DoublePendulum-v0")
 print(*sys.modules)
 """
     imported, made = (line.split() for line in python(code, tmp_path).splitlines())
-    assert imported == ["dynenvs", "dynenvs.registration"]
+    assert imported == ["dynenvs", "dynenvs.registration", "dynenvs.version"]
     foreign = {"PIL", "minari", "mujoco", "pygame", "rich", "stable_baselines3", "torch", "typer"}
     assert foreign & {name.partition(".")[0] for name in made} == set()
     rooms = {name.split(".")[1] for name in made if name.startswith("dynenvs.")}

@@ -29,7 +29,7 @@ def test_needs_it(): pytest.importorskip("unheard_of")
 """
 SETTINGS = """[pytest]
 testpaths = tests
-addopts = -m "not slow"
+addopts = -m "not slow and not faults"
 markers =
     thorough: t
     slow: s

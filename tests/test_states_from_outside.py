@@ -112,7 +112,7 @@ def test_a_spoilt_environment_state_and_starts_are_refused(tmp_path: Path) -> No
     file = tmp_path / "starts.npz"
     envs.save_starts(file)
     with np.load(file) as kept:
-        parts = {name: kept[name].copy() for name in ("mark", "world", "record")}
+        parts = {name: kept[name].copy() for name in kept.files}
     rows = parts["world"].view(envs.task.model.state_dtype).reshape(-1)
     rows["status"]["touched"], rows["touched"] = 4, 10**6
     np.savez(file, **parts)

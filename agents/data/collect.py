@@ -18,12 +18,14 @@ from dynenvs.agents.data.dataset import dataset_id, refuse_existing, write_datas
 from dynenvs.agents.data.journal import Journal
 from dynenvs.agents.data.origin import code_permalink
 from dynenvs.agents.data.teaching import EVERY, is_plain, shares, standard_noise
-from dynenvs.agents.evaluation.actors import actor, shipped_file
+from dynenvs.agents.evaluation.actors import actor
 from dynenvs.agents.evaluation.episode import step_limit
 from dynenvs.agents.evaluation.evaluate import evaluate, reference_agents
 from dynenvs.agents.evaluation.options import plain_options, spec_with, spoken
 from dynenvs.agents.evaluation.rollout import Run, make_batch, rollout
+from dynenvs.agents.files import shipped_file
 from dynenvs.files import folders_above
+from dynenvs.memory.origin import this
 
 WORLDS = 250  # side by side: a round thousand takes whole batches
 LONGEST_WORD = 40  # letters of an option's value in a dataset's name
@@ -131,7 +133,8 @@ class Plan(NamedTuple):
             if path.is_file():
                 agent = f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
                 break
-        return {**self._asdict(), "agent": agent, "version": dynenvs.__version__}
+        made = this()
+        return {**self._asdict(), "agent": agent, "version": made.version, "layout": made.layout}
 
     def name(self) -> str:
         """A dataset's name: "expert-v0", "expert-clean-terrain-rough-v0"."""

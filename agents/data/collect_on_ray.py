@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from dynenvs.agents.cluster import File, arrived, carried, cluster, spread
 from dynenvs.agents.data.collect import Plan, batched, episodes_here
-from dynenvs.agents.evaluation.actors import shipped_file
 from dynenvs.agents.evaluation.rollout import Run
+from dynenvs.agents.files import shipped_file
 
 EPISODES = 25  # of a task: what a node that dies has to do again, and what travels at once
 

@@ -43,7 +43,7 @@ def collect(
     env: Env,
     episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     agent: Annotated[
-        str, typer.Option(help="expert, random, standing, a shipped policy, or a zip file.")
+        str, typer.Option(help="expert, random, standing, a shipped policy, or a file.")
     ] = "expert",
     noise: Annotated[
         float | None,

@@ -30,9 +30,11 @@ from dynenvs.agents.data.card import FILE
 from dynenvs.agents.evaluation.rollout import Run
 from dynenvs.agents.files import check_space
 from dynenvs.agents.names import own_environment, short_name
+from dynenvs.memory.origin import check_origin, this
 
 LARGEST = 32_000  # bytes of a state that is stored as it is
 PACKED = ".zlib"
+ORIGIN = "dynenvs_origin"  # in Minari's metadata
 
 
 class Start(NamedTuple):
@@ -117,7 +119,8 @@ def _fill(
 ) -> None:
     """A storage of Minari's with all episodes."""
     storage = MinariStorage.new(folder, env_spec=spec)
-    storage.update_metadata({**metadata, "minari_version": minari.__version__})
+    made = {ORIGIN: this().text(), "minari_version": minari.__version__}
+    storage.update_metadata({**metadata, **made})
     starts: list[dict[str, Any]] = []
 
     def buffers() -> Iterator[EpisodeBuffer]:
@@ -203,9 +206,13 @@ def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
     """Each episode with how it began.
 
     Raises:
-        ValueError: an episode without a state: not a dataset that `dynenvs collect` made.
+        ValueError: an episode without a state: not a dataset that `dynenvs collect` made; one that
+            was made with another layout.
     """
     storage = dataset.storage
+    if ORIGIN in storage.metadata:  # a dataset that Minari has put together tells none
+        told = storage.metadata[ORIGIN]
+        check_origin(told, f"the dataset {dataset.id!r}", any_version=True)
     for data in recorded(dataset):
         with _naming_dataset(dataset.id):
             (metadata,) = storage.get_episode_metadata([data.id])

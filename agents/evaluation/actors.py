@@ -11,7 +11,7 @@ import numpy as np
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
-from dynenvs.agents.files import SHIPPED
+from dynenvs.agents.files import SUFFIX, shipped, shipped_file
 from dynenvs.agents.names import did_you_mean
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
@@ -25,8 +25,8 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
 
     Args:
         what: "expert", "random", "standing", the name of a policy that ships with the package
-            (`shipped`), or a stable-baselines3 zip: that unpickles parts of it, and so runs
-            whatever code stands there.
+            (`shipped`), a .safetensors file, or a stable-baselines3 zip: that unpickles parts of
+            it, and so runs whatever code stands there.
         env: where it will act.
         env_id: the environment's id.
 
@@ -42,12 +42,12 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
         return StandingController(env)
     path = policy_file(env_id, what)
     if path is None:
-        if what.endswith(".zip"):
+        if what.endswith((".zip", SUFFIX)):
             raise FileNotFoundError(f"there is no file {what!r}")
         known = (*NAMES, *shipped(env_id))
         raise ValueError(
-            f"unknown agent {what!r}; choose from: {', '.join(known)}, or a zip file"
-            f"{did_you_mean(what, known)}"
+            f"unknown agent {what!r}; choose from: {', '.join(known)}, or a file (zip, "
+            f"safetensors){did_you_mean(what, known)}"
         )
     from dynenvs.agents.policy_file import load_model
 
@@ -81,7 +81,7 @@ class Chance:
 
 
 def policy_file(env_id: str, what: str) -> Path | None:
-    """The file of an agent: one that ships, or a zip; None if it has none."""
+    """The file of an agent: one that ships, or a path; None if it has none."""
     if what in NAMES:
         return None
     return next(filter(Path.is_file, (shipped_file(env_id, what), Path(what))), None)
@@ -90,19 +90,3 @@ def policy_file(env_id: str, what: str) -> Path | None:
 def digest(file: Path) -> str:
     """SHA-256 of a file, in hexadecimal: what a figure is kept with, to tell whose it is."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def shipped(env_id: str) -> list[str]:
-    """Names of the trained policies that ship with the package for an environment."""
-    stem = f"{_stem(env_id)}_"
-    files = sorted(SHIPPED.glob(f"{stem}*.zip"))
-    return [file.stem.removeprefix(stem) for file in files]
-
-
-def shipped_file(env_id: str, name: str) -> Path:
-    """Where the policy of that name stands, if there is one."""
-    return SHIPPED / f"{_stem(env_id)}_{name}.zip"
-
-
-def _stem(env_id: str) -> str:
-    return env_id.removeprefix("dynenvs/")

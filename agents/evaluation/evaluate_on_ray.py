@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dynenvs.agents.cluster import File, arrived, carried, cluster, spread
-from dynenvs.agents.evaluation.actors import shipped_file
 from dynenvs.agents.evaluation.evaluate import Evaluation, evaluate
 from dynenvs.agents.experts.common.controller import Policy
+from dynenvs.agents.files import shipped_file
 
 EPISODES = 10  # of a task
 

@@ -16,6 +16,7 @@ from dynenvs.agents.evaluation.evaluate import Evaluation, torque_change
 from dynenvs.agents.evaluation.film import Film
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.experts.common.controller import Action, Policy
+from dynenvs.agents.files import SUFFIX
 from dynenvs.agents.names import short_name
 from dynenvs.envs.checks import whole
 from dynenvs.envs.core.limit import MOST_STEPS
@@ -50,7 +51,7 @@ class Chance:
 
 
 def policy_for(agent: str, env: MujocoEnv | MujocoVectorEnv, env_id: str, seeds: range) -> Policy:
-    """What acts: "random", or a stable-baselines3 zip.
+    """What acts: "random", a stable-baselines3 zip, or a .safetensors file.
 
     Raises:
         ValueError: no such agent, or a policy of another environment.
@@ -60,11 +61,11 @@ def policy_for(agent: str, env: MujocoEnv | MujocoVectorEnv, env_id: str, seeds:
         return Chance(env.task.action_space, seeds)
     path = Path(agent)
     if not path.is_file():
-        if path.suffix == ".zip":
+        if path.suffix in (".zip", SUFFIX):
             raise FileNotFoundError(f"there is no file {agent!r}")
         raise ValueError(
-            f"{short_name(env_id)} has no agent {agent!r}; choose from: random, or a zip file of "
-            "stable-baselines3"
+            f"{short_name(env_id)} has no agent {agent!r}; choose from: random, or a file "
+            "(stable-baselines3's zip, safetensors)"
         )
     from dynenvs.agents.policy_file import load_model
 

@@ -22,6 +22,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecMonitor
 from dynenvs.agents.learn.curriculum import curriculum_of
 from dynenvs.agents.policy_file import extract, save_model
 from dynenvs.agents.sb3 import WorldsVecEnv
+from dynenvs.memory.origin import marked, unmarked
 
 STATE, BUFFER = "run.pkl", "replay_buffer.pkl"
 
@@ -59,10 +60,13 @@ def save_checkpoint(
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".checkpoint-", dir=path.parent) as folder:
         members = {STATE: Path(folder) / STATE}
-        members[STATE].write_bytes(pickle.dumps(state))
-        if isinstance(model, OffPolicyAlgorithm):
-            members[BUFFER] = Path(folder) / BUFFER
-            model.save_replay_buffer(members[BUFFER])
+        try:
+            members[STATE].write_bytes(pickle.dumps(marked(state)))
+            if isinstance(model, OffPolicyAlgorithm):
+                members[BUFFER] = Path(folder) / BUFFER
+                model.save_replay_buffer(members[BUFFER])
+        except OSError as error:
+            raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
         save_model(model, path, env_id, note, members)
 
 
@@ -85,7 +89,7 @@ def restore_checkpoint(model: BaseAlgorithm, path: Path) -> dict[str, Any]:
         file = Path(folder) / "member"
         if not extract(path, STATE, file):
             raise ValueError(f"{str(path)!r} holds a policy, not a run: start with --from instead")
-        state = pickle.loads(file.read_bytes())
+        state = unmarked(pickle.loads(file.read_bytes()), f"the run in {str(path)!r}")
         if isinstance(model, OffPolicyAlgorithm) and extract(path, BUFFER, file):
             model.load_replay_buffer(file)
     assert model.env is not None

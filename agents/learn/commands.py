@@ -29,9 +29,7 @@ def evaluate(
     env: Env,
     agent: Annotated[
         list[str] | None,
-        typer.Option(
-            help="expert, random, standing, a shipped policy, a zip file; may be several."
-        ),
+        typer.Option(help="expert, random, standing, a shipped policy, a file; may be several."),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Of fixed seeds.")] = 100,
     json: Annotated[Path | None, typer.Option(help="File for all figures.")] = None,
@@ -82,7 +80,7 @@ def evaluate(
 
 def _shipped(env_id: str, console: Console) -> list[str]:
     """Shipped policies, or none and what to install for them: without it the others still act."""
-    from dynenvs.agents.evaluation.actors import shipped
+    from dynenvs.agents.files import shipped
 
     names = shipped(env_id)
     if not names or importlib.util.find_spec("stable_baselines3") is not None:
@@ -338,16 +336,23 @@ def export_policy(
     env: Annotated[
         str | None, typer.Option(help="Where it acts; as its zip says if absent.")
     ] = None,
-    onnx: Annotated[bool, typer.Option("--onnx", help="As an ONNX file: the one format.")] = True,
+    onnx: Annotated[
+        bool,
+        typer.Option("--onnx/--safetensors", help="To run anywhere, or to load without pickle."),
+    ] = True,
     out: Annotated[
         Path | None, typer.Option(help="The file; in this folder, by the zip's name, if absent.")
     ] = None,
     options: Options = None,
 ) -> None:
-    """Write a policy as an ONNX file.
+    """Write a policy as an ONNX or a safetensors file.
 
-    It runs without torch and dynenvs; a card beside it says what each number is.
+    ONNX runs without torch and dynenvs; a card beside it says what each number is. Safetensors are
+    loaded by dynenvs.agents.load_policy, which runs no code of the file, and go wherever zips go.
     """
+    if not onnx:
+        _export_tensors(policy, env, out, options)
+        return
     env_id = None
     if env is not None:
         env_id = own_environment(
@@ -363,6 +368,23 @@ def export_policy(
         check_writable(out)
     path, difference = export_policy(policy, out, env_id, **chosen)
     print(f"{path}: the policy's actions to {difference:.0e}; {path.with_suffix('.md')} tells more")
+
+
+def _export_tensors(
+    policy: str, env: str | None, out: Path | None, options: list[str] | None
+) -> None:
+    """`export-policy --safetensors`, whose arguments these are."""
+    from dynenvs.agents.files import check_writable
+    from dynenvs.agents.learn.export_tensors import export_tensors
+
+    env_id = None if env is None else environment_id(env)
+    if options and env_id is None:
+        raise ValueError("--option needs --env, whose options they are")
+    chosen = {} if env_id is None else parse_options(env_id, options)
+    if out is not None:
+        check_writable(out)
+    path = export_tensors(policy, out, env_id, **chosen)
+    print(f"{path}: the policy's actions to the bit; dynenvs.agents.load_policy loads it")
 
 
 @told_plainly

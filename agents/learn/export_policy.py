@@ -28,9 +28,9 @@ from dynenvs.agents.columns import (
     observation_columns,
     observation_lines,
 )
-from dynenvs.agents.evaluation.actors import shipped_file
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.files import shipped_file
 from dynenvs.agents.policy_file import load_model, read_note
 from dynenvs.envs.core.task import Task
 from dynenvs.files import written_whole

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.evaluation.options import spoken
+from dynenvs.agents.files import SUFFIX
 from dynenvs.agents.learn.aggregate import middle
 from dynenvs.agents.learn.starts import FILE_KIND
 from dynenvs.files import written_whole
@@ -158,7 +159,7 @@ def _table(logs: Logs) -> str:
         agents = log.get("agents", {})
         when = log.get("machine", {}).get("date", "")[:10]
         for name in sorted(agents, key=lambda name: REFERENCES.get(name, len(REFERENCES))):
-            ships = "sha256" in agents[name] and not name.endswith(".zip")
+            ships = "sha256" in agents[name] and not name.endswith((".zip", SUFFIX))
             rows.append(
                 _row(f"`{name}`, as it ships" if ships else name, [agents[name]], when=when)
             )

@@ -22,7 +22,7 @@ import yaml
 from stable_baselines3.common.utils import LinearSchedule
 
 from dynenvs.agents.learn.network import policy_options
-from dynenvs.agents.policy_file import algorithm_class
+from dynenvs.agents.policy_network import algorithm_class
 
 FILE = Path(__file__).with_name("settings.yml")
 OWN = (

@@ -32,7 +32,8 @@ from dynenvs.agents.learn.settings import constructor_options
 from dynenvs.agents.learn.starts import kept_starts
 from dynenvs.agents.learn.stop import stop_when_whole
 from dynenvs.agents.learn.watch import Beside, End, Watch
-from dynenvs.agents.policy_file import algorithm_class, load_model, read_note
+from dynenvs.agents.policy_file import load_model, read_note
+from dynenvs.agents.policy_network import algorithm_class
 from dynenvs.agents.sb3 import make_sb3_vec_env
 from dynenvs.envs.core.mirror import mirror_of
 from dynenvs.files import folders_above

@@ -7,13 +7,15 @@ the digest of each policy, and a page is not made for another file.
 from __future__ import annotations
 
 import json
-import zipfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from dynenvs.agents.evaluation.actors import digest, shipped, shipped_file
+from safetensors import safe_open
+
+from dynenvs.agents.evaluation.actors import digest
 from dynenvs.agents.evaluation.options import spoken
+from dynenvs.agents.files import shipped, shipped_file
 from dynenvs.agents.learn.results import NAMES, read_log, run_name
 from dynenvs.agents.names import short_name
 
@@ -63,8 +65,8 @@ def ships(env_id: str, evaluation: Path) -> str:
 
 def origin(file: Path) -> str:
     """How a policy was made, as its file says."""
-    with zipfile.ZipFile(file) as archive:
-        note = json.loads(archive.read("dynenvs.json"))
+    with safe_open(file, "np") as opened:
+        note = json.loads(opened.metadata()["dynenvs"])
     words = [NAMES[note.get("kind", note["algorithm"])], f"seed {note['seed']}"]
     if note["steps"]:
         words.append(f"{note['steps']:,} steps")

@@ -70,6 +70,22 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
             )
 
 
+def check_size(found: Any, rows: NDArray[Any], name: str) -> None:
+    """Refuse bytes that are not of the size of states.
+
+    Args:
+        found: bytes, or an array of them.
+        rows: states of the size that they should have.
+        name: what they are, for the message.
+
+    Raises:
+        ValueError: they are not.
+    """
+    size = len(found) if isinstance(found, bytes) else getattr(found, "nbytes", None)
+    if size != rows.nbytes:
+        raise ValueError(f"{name}: its states must have {rows.nbytes} bytes, got {size}")
+
+
 def check_finite(rows: NDArray[Any], name: str) -> None:
     """Refuse records with a number that is not finite.
 

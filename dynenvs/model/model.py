@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynenvs.jit.handles import arrays_of
 from dynenvs.memory.layout import Bytes, Floats, StateView, open_model
+from dynenvs.memory.origin import marked, unmarked
 from dynenvs.memory.records import (
     ALONE,
     BUDGET,
@@ -201,16 +203,21 @@ class Model:
         derived = {"lower", "upper", "velocity_limit", "effort_limit"}
         derived |= {"damping", "armature", "stiffness"}
         made = {"state_dtype", "at_rest", "_workspace_bytes"}
-        return {k: v for k, v in vars(self).items() if k not in views | derived | made}
+        kept = {k: v for k, v in vars(self).items() if k not in views | derived | made}
+        return marked({**kept, "digest": _digest(self.packed)})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        kept = unmarked(state, "pickled Model")
+        packed, digest = kept.get("packed"), kept.pop("digest", None)
+        if not isinstance(packed, np.ndarray) or digest != _digest(packed):
+            raise ValueError("pickled Model: its bytes are damaged: make it anew")
+        self.__dict__.update(kept)
         self._freeze()
 
     def repacked(self, packed: Bytes) -> Model:
         """The same model over another buffer: one with more room (`dynenvs.simulation.room`)."""
         other = object.__new__(type(self))
-        other.__setstate__({**self.__getstate__(), "packed": packed})
+        other.__setstate__({**self.__getstate__(), "packed": packed, "digest": _digest(packed)})
         return other
 
     @property
@@ -384,3 +391,8 @@ class Model:
             f"Model({len(self.body_names) - 1} bodies, nq={self.nq}, nv={self.nv}, nu={self.nu}, "
             f"{len(self.features)} contact features)"
         )
+
+
+def _digest(packed: Bytes) -> str:
+    """By which damage to a pickled model is seen; no signature."""
+    return hashlib.sha256(packed.tobytes()).hexdigest()

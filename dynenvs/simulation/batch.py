@@ -30,7 +30,9 @@ from dynenvs.simulation.totals import clear_totals
 from dynenvs.simulation.undo import keep_state, may_fill, restore_state
 
 LEAST_SHARE = 16  # worlds that are worth waking up another thread
-WAITING = -1  # outcome of a world that is to be stepped; others are left alone
+# Outcomes of worlds that are to be stepped, from the beginning of a call or from within it; all
+# others are left alone
+WAITING, GOING_ON = -1, -2
 
 
 @inlined
@@ -73,7 +75,7 @@ def step_worlds(
     progress: Ints,
     thread: int,
 ) -> None:
-    """Step the worlds whose outcome is WAITING and that no other thread has taken.
+    """Step the worlds that wait or go on, and that no other thread has taken.
 
     rows: of all worlds, one after the other; tau: generalized forces, shape (count, nv)
     controls: of models with servos; of each world 1 where they act, else 0, then its controls
@@ -89,12 +91,13 @@ def step_worlds(
     i = claim(progress, thread, n)
     while i < n:
         outcome = outcomes[i]
-        if outcome[0] == WAITING:
+        if outcome[0] < DONE:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
             w = open_world(packed, row, buffer)
             if filling:
                 keep_state(w)
-            clear_totals(w)
+            if outcome[0] == WAITING:
+                clear_totals(w)
             for j in range(h.nv):
                 w.tau[j] = tau[i, j]
             if h.nservos > 0:

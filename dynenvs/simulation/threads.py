@@ -92,14 +92,22 @@ def share(work: Work, threads: int) -> None:
         work(0, progress)
     except BaseException as error:
         errors.append(error)
-    while not _all_left(progress, threads, SPINS):
-        try:
-            time.sleep(NAP)
-        except KeyboardInterrupt as interrupt:  # it waits until all worlds are whole
-            errors.append(interrupt)
+    while not _wait(progress, threads, errors):
+        pass
     _idle.extend(reversed(helpers))  # the next round gives each the number it had
     if errors:
         raise errors[0]
+
+
+def _wait(progress: Ints, threads: int, errors: list[BaseException]) -> bool:
+    """Wait until all helpers have ended; False if a signal's handler raised, which is kept."""
+    try:
+        while not _all_left(progress, threads, SPINS):
+            time.sleep(NAP)
+    except BaseException as error:  # Ctrl-C, for example: it waits until all worlds are whole
+        errors.append(error)
+        return False
+    return True
 
 
 def _part(work: Work, number: int, progress: Ints, errors: list[BaseException]) -> None:

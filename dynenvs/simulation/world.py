@@ -12,8 +12,9 @@ from dynenvs.contact.assembly.closing import closure, widest
 from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, place
 from dynenvs.jit.compiled import prepare
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.bounds import check_states
+from dynenvs.memory.bounds import check_size, check_states
 from dynenvs.memory.layout import Floats, open_model, open_work, open_world
+from dynenvs.memory.origin import marked, unmarked
 from dynenvs.memory.records import BUDGET, CONTACT, FAR
 from dynenvs.model.contact_options import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.model.model import Model
@@ -135,13 +136,15 @@ class World(Guarded):
             "_turn",
         }
         kept = {key: value for key, value in vars(self).items() if key not in made}
-        return kept | {"state": self._row.tobytes(), "tau": self._tau.copy()}
+        return marked(kept | {"state": self._row.tobytes(), "tau": self._tau.copy()})
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
+        kept = unmarked(kept, "pickled World")
         state, tau = kept.pop("state"), kept.pop("tau")
         vars(self).update(kept)  # of a subclass, too
         self._guard()
         rows = self.model.states(1)
+        check_size(state, rows, "pickled World")
         rows.view(np.uint8)[:] = np.frombuffer(state, np.uint8)
         check_states(self.model.header, rows, "pickled state")
         self._hold(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import time
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.dynamics.jacobians import Frames, read_frames
 from dynenvs.jit.compiled import prepare
-from dynenvs.memory.bounds import check_states
+from dynenvs.memory.bounds import check_size, check_states
 from dynenvs.memory.layout import Bytes, Floats, open_work, open_world
+from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.model import Model
 from dynenvs.model.parts import positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
 from dynenvs.simulation.audit import Audit, Scratch, audit_interval
-from dynenvs.simulation.batch import LEAST_SHARE, WAITING, read_impulses, read_wrenches, step_worlds
+from dynenvs.simulation.batch import (
+    GOING_ON,
+    LEAST_SHARE,
+    WAITING,
+    read_impulses,
+    read_wrenches,
+    step_worlds,
+)
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import check_alone, idle, take
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
@@ -29,6 +38,9 @@ from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
 from dynenvs.simulation.world import SimulationError, World, refuse_count
 
 Flags = NDArray[np.bool_]
+
+PART = 0.2  # of a long call, between two moments in which Ctrl-C acts, about [s]
+GUESS = 1e-3  # what a world's step takes, before one has been measured [s]
 
 
 class WorldsError(SimulationError):
@@ -93,6 +105,7 @@ class Worlds(GuardedBatch):
         self._outcomes = np.zeros((count, 3), np.int64)
         self._written = False  # whether parameters may have been written from outside
         self._prepared: set[Any] = set()  # kernels that are compiled
+        self._pace = GUESS  # what a step of one world takes, all threads together [s]
         self._every = audit_interval(audit_every)
         self._audits: list[Audit] = []
         self._begin_audits(np.ones(count, np.bool_))
@@ -120,20 +133,24 @@ class Worlds(GuardedBatch):
 
     def __getstate__(self) -> dict[str, Any]:
         made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_limit"}
-        made |= {"_turn"}
+        made |= {"_turn", "_pace"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
-        return kept | {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
+        states = {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
+        return marked(kept | states)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
+        kept = unmarked(kept, "pickled Worlds")
         states, start = kept.pop("states"), kept.pop("start")
         vars(self).update(kept)
+        check_size(states, self.model.states(self.count), "pickled Worlds")
+        check_size(start, self.model.states(1), "pickled Worlds")
         self._guard()
         self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
         self._controls = self._controls.copy()
         self._fresh = start.copy().view(self.model.state_dtype)
         check_states(self.model.header, states.view(self.model.state_dtype), "pickled states")
         self._hold(states.copy().view(self.model.state_dtype))
-        self._written, self._prepared = True, set()
+        self._written, self._prepared, self._pace = True, set(), GUESS
 
     def __len__(self) -> int:
         return self.count
@@ -306,6 +323,9 @@ class Worlds(GuardedBatch):
             WorldsError: steps of some worlds have no solution, or need more contacts than the
                 model allows; all others have been stepped.
             RuntimeError: another thread is using these worlds.
+            KeyboardInterrupt: Ctrl-C, which acts within a second.  Each world has made a whole
+                number of the steps, as its `time` tells: all the same number, or, where one step of
+                all takes longer than that, some of them one more.
         """
         steps = _number(steps, "steps", 0)
         refuse_count(tau)
@@ -359,22 +379,55 @@ class Worlds(GuardedBatch):
             raise failed
 
     def _step_all(self, steps: int) -> None:
-        """Step who is waiting; make room where that is wanted, and ask again."""
+        """Step who is waiting, in parts if it takes long: compiled code hears of no Ctrl-C."""
+        if steps * self.count * self._pace <= 2.0 * PART:
+            self._step_part(WAITING, steps)
+        else:
+            self._step_in_parts(steps)
+        if self._outcomes.any():
+            self._tell_failed()
+
+    def _step_in_parts(self, steps: int) -> None:
+        """Step who is waiting, some steps at a time and, if need be, some worlds at a time."""
+        outcomes, kind = self._outcomes, WAITING
+        going = np.flatnonzero(outcomes[:, 0] == WAITING)
+        outcomes[going, 0] = DONE
+        while steps and going.size:
+            part = min(steps, max(1, int(PART / (going.size * self._pace))))
+            left = going
+            while left.size:
+                # Twice as many as fit, so that worlds are split where steps alone do not help
+                size = max(self.threads, int(2.0 * PART / (part * self._pace)))
+                group, left = left[:size], left[size:]
+                outcomes[group, 0] = kind
+                begin = time.perf_counter()
+                self._step_part(kind, part)
+                self._pace = max((time.perf_counter() - begin) / (part * group.size), 1e-9)
+            going = going[outcomes[going, 0] == DONE]
+            steps, kind = steps - part, GOING_ON
+
+    def _step_part(self, kind: int, steps: int) -> None:
+        """Step whose outcome is `kind`; make room where that is wanted, and ask again."""
         outcomes = self._outcomes
         self._run(steps)
-        if not outcomes.any():
-            return  # all is done
-        most = most_contacts(self.model)
-        while True:
-            full = outcomes[:, 0] == STEP_FULL
+        most = most_contacts(self.model) if outcomes.any() else 0
+        while (full := outcomes[:, 0] == STEP_FULL).any():
             beyond = full & (outcomes[:, 1] > most)
             outcomes[beyond, 0] = STEP_FAILED
             full &= ~beyond
             if not full.any():
                 break
             self._make_room(*outcomes[full, 1:].max(axis=0).tolist())
-            outcomes[full, 0] = WAITING
+            outcomes[full, 0] = kind
             self._run(steps)
+
+    def _tell_failed(self) -> None:
+        """Raise what there is to say of worlds that could not be stepped.
+
+        Raises:
+            WorldsError: there are some.
+        """
+        outcomes, most = self._outcomes, most_contacts(self.model)
         which = np.flatnonzero(outcomes[:, 0] == STEP_FAILED)
         if which.size:
             loops = "closed loops that cannot be closed, " if self.model.header.nloops else ""

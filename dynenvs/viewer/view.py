@@ -40,7 +40,7 @@ def view(
             same, without its wrappers.  A dataset's name ("humanoid/expert-v0"): one of its
             episodes.  A `Recorder`: what it recorded.  A `World`: as it is now.
         agent: what acts: "expert", "random", "standing", a policy that ships with the package, or
-            a stable-baselines3 zip file; the expert if None, random where there is none.
+            a file (zip, safetensors); the expert if None, random where there is none.
         seed: of the start and the drawn command.
         steps: control steps; one whole episode if None.
         episode: which one of a dataset.

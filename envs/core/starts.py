@@ -23,6 +23,7 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.jit.handles import place_number
 from dynenvs.memory.bounds import check_finite, check_states
 from dynenvs.memory.layout import Bytes, Floats, ModelView, StateView
+from dynenvs.memory.origin import check_origin, this
 from dynenvs.memory.records import STATUS, record_type
 from dynenvs.memory.views import copy_words, vector
 from dynenvs.model.model import Model
@@ -52,7 +53,7 @@ def write_starts(path: Path, task: Any, world: Bytes, record: Bytes) -> None:
     """
     own = record[:, : task.own_record.itemsize]  # what disturbs follows
     with written_whole(path) as draft, draft.open("wb") as file:
-        np.savez_compressed(file, mark=mark(task), world=world, record=own)
+        np.savez_compressed(file, made=this().text(), mark=mark(task), world=world, record=own)
 
 
 def read_starts(path: Any, share: float, task: Any) -> Bytes:
@@ -72,6 +73,7 @@ def read_starts(path: Any, share: float, task: Any) -> Bytes:
         raise ValueError(f"starts must be the name of a file, got {path!r}")
     try:
         with np.load(path, allow_pickle=False) as file:
+            made = str(file["made"]) if "made" in file else None
             found, world, record = str(file["mark"]), file["world"], file["record"]
     except FileNotFoundError:
         raise ValueError(
@@ -79,6 +81,7 @@ def read_starts(path: Any, share: float, task: Any) -> Bytes:
         ) from None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"starts: {str(path)!r} is no file of starts: {error}") from None
+    check_origin(made, f"starts: {str(path)!r}")
     if found != mark(task):
         raise ValueError(
             f"starts: {str(path)!r} is of another environment, robot, ground or version; "

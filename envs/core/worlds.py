@@ -22,6 +22,7 @@ from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import entry, prepare
 from dynenvs.memory.bounds import check_finite, check_states
 from dynenvs.memory.layout import Matrix
+from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.validation import mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE
 from dynenvs.simulation.guard import GuardedBatch, alone, in_use
@@ -315,10 +316,12 @@ class Worlds(GuardedBatch):
         # The kernel's arguments are views: a pickled one would no longer share memory
         views = {"_constants", "_table", "_arrays", "_packed_info", "_run", "_unpack"}
         views |= {"_buffers", "_observations_out", "_info_out", "_mask", "_full", "_turn"}
-        return {name: value for name, value in vars(self).items() if name not in views}
+        return marked({name: value for name, value in vars(self).items() if name not in views})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(unmarked(state, "pickled environment"))
+        check_states(self.task.model.header, self.states, "pickled environment")
+        check_finite(self.task_states, "pickled environment")
         self._guard()
         self._buffers = self._workspaces()
         self._connect()

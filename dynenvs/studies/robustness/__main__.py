@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dynenvs.agents.console import open_console
-from dynenvs.agents.evaluation.actors import shipped
 from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.files import shipped
 from dynenvs.agents.names import environment_id, short_name
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.studies.bench.peers import MissingPeer, peer
