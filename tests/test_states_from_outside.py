@@ -72,7 +72,7 @@ def test_every_number_that_a_task_remembers_has_bounds(name: str) -> None:
     [("polygon", 7), ("polygon", -1), ("cone", 3), ("end", 5), ("steps", -1), ("held", 2)],
 )
 def test_what_a_task_remembers_is_looked_at(field: str, value: int, tmp_path: Path) -> None:
-    """A kernel looks up the pyramid that the next episode is to have: 7 of 3 was another's memory."""
+    """The next episode looks up its pyramid by number: that of 7, of 3, lay beyond the array."""
     envs = make_batch("dynenvs/Quadruped-v0", 2)
     envs.reset(seed=0)
     state = envs.get_state()
