@@ -267,12 +267,12 @@ class World(Guarded):
 
     @budget.setter
     def budget(self, count: int) -> None:
-        whole = isinstance(count, numbers.Integral) and not isinstance(count, bool)
-        if not (whole and 1 <= count <= MOST_COUNT):
+        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1:
             raise ValueError(
-                "budget counts factorisations: a whole number from 1 to "
-                f"{MOST_COUNT}, got {count!r:.60}"
+                f"budget counts factorisations: a whole number from 1 on, got {count!r:.60}"
             )
+        if count > MOST_COUNT:
+            raise ValueError(f"budget must be at most {MOST_COUNT}, got {count!r:.60}")
         self._rows["status"]["budget"] = count
 
     @property
