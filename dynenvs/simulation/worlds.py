@@ -510,9 +510,10 @@ def _check_memory(model: Model, count: int) -> None:
 def _number(value: Any, name: str, least: int) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r:.60}")
-    if value > MOST_COUNT:
+    count = int(value)
+    if count > MOST_COUNT:
         raise ValueError(f"{name} must be at most {MOST_COUNT}, got {value!r:.60}")
-    return int(value)
+    return count
 
 
 def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
