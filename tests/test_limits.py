@@ -357,7 +357,7 @@ def test_memory_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         builder.box(f"skin {i}", f"b{i}", half_size=(0.1, 0.1, 0.1))
     builder.close("pin", "b0", "b1")
     model = builder.build()
-    monkeypatch.setattr("dynenvs.model.model._available", lambda: 500_000_000)
+    monkeypatch.setattr("dynenvs.model.model.available_bytes", lambda: 500_000_000)
     with pytest.raises(MemoryError, match=r"room for 400 contacts at once needs .* GB.*0.5 GB"):
         World(model)
 

@@ -9,6 +9,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from batches import make_batch
+from rollouts import every_env
 
 from dynenvs import ModelBuilder, World, Worlds, free
 from dynenvs.memory.bounds import WHOLE, fields_of
@@ -55,6 +57,36 @@ def test_every_number_of_a_state_has_bounds() -> None:
     kind = world().get_state().dtype
     whole = {field for field, path in fields_of(kind) if _kind(kind, path) == "i"}
     assert whole <= set(WHOLE)
+
+
+@every_env
+def test_every_number_that_a_task_remembers_has_bounds(name: str) -> None:
+    """Likewise; those of the generators are bits, any of which are right."""
+    kind = make_batch(name, 1, action_delay=(1, 2), observation_noise=0.1).worlds.task_states.dtype
+    whole = {field for field, path in fields_of(kind) if _kind(kind, path) == "i"}
+    assert whole <= set(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("polygon", 7), ("polygon", -1), ("cone", 3), ("end", 5), ("steps", -1), ("held", 2)],
+)
+def test_what_a_task_remembers_is_looked_at(field: str, value: int, tmp_path: Path) -> None:
+    """The next episode looks up its pyramid by number: that of 7, of 3, lay beyond the array."""
+    envs = make_batch("dynenvs/Quadruped-v0", 2)
+    envs.reset(seed=0)
+    state = envs.get_state()
+    state["task"][field][1] = value
+    with pytest.raises(ValueError, match=rf"{field} of world 1 is {value}; it must be from 0 to"):
+        envs.set_state(state)
+    file = tmp_path / "starts.npz"
+    envs.save_starts(file)
+    with np.load(file) as kept:
+        parts = {name: kept[name].copy() for name in ("mark", "world", "record")}
+    parts["record"].reshape(-1).view(envs.task.own_record)[field][1] = value
+    np.savez(file, **parts)
+    with pytest.raises(ValueError, match=rf"{field} of world 1 is {value}; it must be from 0 to"):
+        make_batch("dynenvs/Quadruped-v0", 2, starts=file)
 
 
 def _kind(kind: Any, path: tuple[str, ...]) -> str:

@@ -35,7 +35,17 @@ WHOLE: dict[str, tuple[str, str]] = {
     "coefficients.excluded": ("0", "1"),
     "owners": ("-1", "np - 1"),
     "saturated": ("-1", "1"),
+    # Of what tasks remember of a world (dynenvs.envs)
+    "steps": COUNTED,
+    "end": ("0", "4"),
+    "commanded": ("0", "1"),
+    "held": ("0", "1"),
+    "on_wall": ("0", "1"),
+    "cone": ("0", "2"),
+    "polygon": ("0", "npolygons"),
+    "delay": ("0", "8"),
 }  # fmt: skip
+ANY = -(2**63), 2**63 - 1  # of a number that a task of the user's own remembers
 COUNTS = "nk", "np", "npolygons", "directions"  # that stand there
 # Numbers that need not be finite: unknown velocities, worst figures so far
 OPEN = {"last", "status.residual", "status.opened", "status.overrun", "status.deepest",
@@ -43,11 +53,11 @@ OPEN = {"last", "status.residual", "status.opened", "status.overrun", "status.de
 
 
 def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
-    """Refuse states with a number that no step of this model can have left.
+    """Refuse states, or what tasks remember, with a number that no step can have left.
 
     Args:
         header: the model's.
-        rows: states, shape (n,), of the model's `state_dtype`.
+        rows: shape (n,), of the model's `state_dtype`, or records of a task.
         name: what they are, for the message.
 
     Raises:
@@ -57,11 +67,11 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
     for field, path in fields_of(rows.dtype):
         values = rows[path[0]] if len(path) == 1 else rows[path[0]][path[1]]
         if values.dtype.kind == "i":
-            low, high = bounds[field]
+            low, high = bounds.get(field, ANY)
             right = not values.size or (values.min() >= low and values.max() <= high)
             wanted = f"from {low} to {high}"
         else:
-            right, wanted = field in OPEN or bool(np.isfinite(values).all()), "finite"
+            right, wanted = field in OPEN or bool(np.isfinite(values).all()), "finite"  # or bits
         if not right:
             wrong = ~np.isfinite(values) if wanted == "finite" else (values < low) | (values > high)
             at = np.argwhere(wrong)[0].tolist()
@@ -84,25 +94,6 @@ def check_size(found: Any, rows: NDArray[Any], name: str) -> None:
     size = len(found) if isinstance(found, bytes) else getattr(found, "nbytes", None)
     if size != rows.nbytes:
         raise ValueError(f"{name}: its states must have {rows.nbytes} bytes, got {size}")
-
-
-def check_finite(rows: NDArray[Any], name: str) -> None:
-    """Refuse records with a number that is not finite.
-
-    Args:
-        rows: shape (n,), of any record type.
-        name: what they are, for the message.
-
-    Raises:
-        ValueError: there is one.
-    """
-    for field, path in fields_of(rows.dtype):
-        values = rows[path[0]] if len(path) == 1 else rows[path[0]][path[1]]
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            at = np.argwhere(~np.isfinite(values))[0].tolist()
-            raise ValueError(
-                f"{name}: {_told(field, at)} is {values[tuple(at)]}; it must be finite"
-            )
 
 
 def _told(field: str, at: list[int]) -> str:

@@ -14,7 +14,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.model.parts import ModelError, Vector, number, rotation3, vector3
+from dynenvs.model.parts import (
+    ModelError,
+    Vector,
+    check_size,
+    number,
+    real_numbers,
+    rotation3,
+    vector3,
+)
 
 Floats = NDArray[np.float64]
 NO_END = (-math.inf, math.inf)
@@ -155,12 +163,10 @@ def _new(name: str, known: Mapping[str, Any], what: str) -> None:
 
 def _vector(value: ArrayLike, what: str) -> Floats:
     """A copy of `value` as finite numbers, shape (n,)."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.full((0, 0), np.nan)
+    array = real_numbers(value)
     if array.ndim != 1 or not np.all(np.isfinite(array)):
-        raise ModelError(f"{what} must be a list of finite numbers, got {value!r}")
+        raise ModelError(f"{what} must be a list of finite numbers, got {value!r:.200}")
+    check_size(array, what)
     return array
 
 

@@ -42,6 +42,9 @@ from dynenvs.model.visuals import VisualBuilder
 class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
     """Collects the parts of a model in any order; `build()` checks them and makes the Model.
 
+    All numbers are in SI units and at most 1e12 in size (limits may be infinite); sizes, masses and
+    times that are above zero are at least 1e-15.
+
     Args:
         gravity: acceleration [m/s^2], world axes, z up.
         directions: friction directions of each contact's pyramid: 2 for models that move in the

@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.memory.records import COUPLED
-from dynenvs.model.parts import JOINT_TYPES, WORLD, Body, ModelError, Vector, rotation3, vector3
+from dynenvs.model.parts import (
+    JOINT_TYPES,
+    WORLD,
+    Body,
+    ModelError,
+    Vector,
+    check_size,
+    real_numbers,
+    rotation3,
+    vector3,
+)
 
 ROWS = {"spherical": 3, "revolute": 5, "prismatic": 5, "fixed": 6}  # that a loop's joint holds
 COUPLING = "coupled"  # of a loop that holds two joints' positions together, by one row
@@ -143,7 +153,7 @@ class LoopBuilder:
                 raise ModelError(f"coupling {name!r}: unknown joint {wanted!r}; known: {known}")
         ends = homes[joint], WORLD if other is None else homes[other]
         zero, none = np.zeros(3), np.eye(3)
-        numbers = tuple(float(c) for c in coefficients)
+        numbers = tuple(real_numbers(coefficients).ravel().tolist())
         loop = Loop(name, COUPLING, *ends, zero, zero, none, none, numbers)
         return self._add_loop(loop)
 
@@ -162,6 +172,7 @@ class LoopBuilder:
                 f"coupling {name!r}: coefficients must be one to {DEGREE + 1} finite numbers, got "
                 f"{numbers}"
             )
+        check_size(numbers, f"coupling {name!r}: coefficients")
         if loop.body_a == loop.body_b:
             raise ModelError(f"coupling {name!r} joins {loop.body_a!r} with itself")
         self._loops[name] = loop

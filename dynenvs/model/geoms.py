@@ -14,10 +14,13 @@ from dynenvs.model.parts import (
     Geom,
     ModelError,
     Vector,
+    check_size,
     coefficient,
     positive,
+    real_numbers,
     rotation3,
     rotation_to,
+    truth,
     unit3,
     vector3,
 )
@@ -211,7 +214,7 @@ class GeomBuilder:
         Raises:
             ModelError: the points are fewer than four, or lie in a plane.
         """
-        corners = hull_corners(_grid(points), f"geom {name!r}")
+        corners = hull_corners(real_numbers(points), f"geom {name!r}")
         size = (float(np.linalg.norm(corners, axis=1).max()), 0.0, 0.0)
         return self._geom(
             name, body, "convex", size, position, rotation, corners=corners, **options
@@ -294,12 +297,13 @@ class GeomBuilder:
 
     @staticmethod
     def _checked_heights(name: str, heights: Any) -> NDArray[np.float64]:
-        grid = _grid(heights)
+        grid = real_numbers(heights)
         if grid.ndim != 2 or min(grid.shape) < 2 or not np.all(np.isfinite(grid)):
             raise ModelError(
                 f"geom {name!r}: heights must be finite, of shape (nx, ny), both at least 2; got "
                 f"shape {grid.shape}"
             )
+        check_size(grid, f"geom {name!r}: heights")
         return grid
 
     def _geom(
@@ -333,7 +337,7 @@ class GeomBuilder:
             vector3(size, f"size of {name!r}"),
             vector3(position, f"position of {name!r}"),
             rotation3(rotation, f"rotation of {name!r}"),
-            collide=options.get("collide", True),
+            collide=truth(options.get("collide", True), f"geom {name!r}: collide"),
             color=_color(options.get("color"), name),
             heights=heights,
             corners=corners,
@@ -364,8 +368,9 @@ class GeomBuilder:
             return self.convex(
                 name, body, points=points, position=position, rotation=rotation, **options
             )
+        size = vector3(size, f"{what}: size")
         for i in range(SIZES.get(kind, 0)):
-            positive(np.ravel(size)[i], f"{what}: size[{i}]")
+            positive(size[i], f"{what}: size[{i}]")
         if (kind in FIELDS) != (geom.heights is not None):
             raise ModelError(f"{what}: heights are for {' and '.join(FIELDS)}, and needed there")
         if kind in FIELDS:
@@ -389,14 +394,6 @@ class GeomBuilder:
                 raise ModelError(f"geom {name!r}: a {kind} has no {what}; {choices}")
         if mass is not None and density is not None:
             raise ModelError(f"geom {name!r}: give its mass or its density, not both")
-
-
-def _grid(heights: Any) -> NDArray[np.float64]:
-    """Heights as an array of their own, empty if they are no numbers."""
-    try:
-        return np.array(heights, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.empty(0)
 
 
 def _color(color: Any, name: str) -> tuple[int, int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.model.parts import Geom, ModelError
+from dynenvs.model.parts import Geom, ModelError, check_size
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +29,7 @@ def hull_corners(points: Floats, what: str) -> Floats:
 
     if points.ndim != 2 or points.shape[1:] != (3,) or not np.all(np.isfinite(points)):
         raise ModelError(f"{what}: points must be finite, of shape (n, 3), got {points.shape}")
+    check_size(points, f"{what}: points")
     try:
         corners: Floats = points[np.sort(ConvexHull(points).vertices)]
     except (QhullError, ValueError):

@@ -45,7 +45,7 @@ from dynenvs.model.visuals import Visual
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
 
 
-def _available() -> int:
+def available_bytes() -> int:
     """Bytes of memory that can be had now; no end of them where the system does not say."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -376,7 +376,7 @@ class Model:
         Raises:
             MemoryError: it needs more than there is; it grows with the square of `max_contacts`.
         """
-        free = _available() if self._workspace_bytes > LARGE else self._workspace_bytes
+        free = available_bytes() if self._workspace_bytes > LARGE else self._workspace_bytes
         if self._workspace_bytes > free:
             raise MemoryError(
                 f"room for {self.header.nc} contacts at once needs "

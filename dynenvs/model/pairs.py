@@ -43,6 +43,8 @@ MOST_BLOCKS = 8  # side by side, of those
 MOST_POINTS = 4  # along an edge of a box over a height field
 RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
 MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
+MOST_CROSSED = 200  # lines between blocks, along x (and y): each step looks at their square
+MOST_BALLS = 1000  # of which a capsule over a height field is made
 RIM = 8  # points of a smooth solid's rim that may touch at once (`geometry.patch`) ...
 OVER_HILLS = RIM + 1  # ... and above a height field
 MOST_SIDES = 8  # of the polygon in which two hulls meet, to begin with
@@ -269,6 +271,11 @@ def _slots(a: Geom, b: Geom, parts: tuple[int, ...]) -> tuple[int, int]:
     if a.kind == CAPSULE:  # balls as close to each other as the heights
         spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
         count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
+        if count > MOST_BALLS:
+            raise ModelError(
+                f"capsule {a.name!r} is {count} times as long as the heights of {b.name!r} are "
+                f"apart, {spacing:g} m, more than {MOST_BALLS}; make the grid coarser or it shorter"
+            )
         return count, count
     return 1, 1
 
@@ -292,6 +299,11 @@ def _lines_in_reach(a: Geom, b: Geom) -> tuple[int, int]:
     assert b.heights is not None
     least = float((2 * b.size[:2] / np.array(b.heights.shape)).min())
     count = math.ceil(2 * (a.bounding_radius + RIMS_BESIDE) / least) + 1
+    if count > MOST_CROSSED:
+        raise ModelError(
+            f"capsule {a.name!r} can reach {count} blocks of {b.name!r} side by side, of a breadth "
+            f"of {least:g} m, more than {MOST_CROSSED}; make the blocks broader or it shorter"
+        )
     return min(count, MOST_LINES), min(count, MOST_NODES)
 
 

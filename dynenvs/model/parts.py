@@ -55,33 +55,54 @@ GEOM_TYPES = {
 }
 
 
+# Of what a model is described with, in SI units: squares, cubes and quotients of such numbers are
+# far from where floats end, and what follows from them can be counted
+MOST = 1e12  # in size
+LEAST = 1e-15  # of sizes, masses and times that are above zero
+MOST_COUNT = 2**31 - 1
+
+
 class ModelError(ValueError):
     """A model that cannot be; the message names the culprit and what would be right."""
 
 
 def vector3(value: Vector, what: str) -> NDArray[np.float64]:
     """`value` as three finite numbers, or a ModelError that names `what`."""
-    array = _numbers(value)
+    array = real_numbers(value)
     if array.shape != (3,) or not np.all(np.isfinite(array)):
-        raise ModelError(f"{what} must be three finite numbers, got {value!r}")
+        raise ModelError(f"{what} must be three finite numbers, got {value!r:.200}")
+    check_size(array, what)
     return array
 
 
-def _numbers(value: Any) -> NDArray[np.float64]:
-    """`value` as an array, empty if it is not made of numbers (texts and truth values are none)."""
+def real_numbers(value: Any) -> NDArray[np.float64]:
+    """`value` as an array; of shape (0, 0) if it is not made of numbers.
+
+    Texts and truth values are none.
+    """
     try:
         if np.asarray(value).dtype.kind not in "fiuO":
-            return np.empty(0)
+            return np.empty((0, 0))
         return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.empty(0)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return np.empty((0, 0))
+
+
+def check_size(array: Any, what: str) -> None:
+    """Raise a ModelError that names `what` if a finite number is larger than any of a model."""
+    sizes = np.abs(array)
+    wrong = (sizes > MOST) & (sizes < math.inf)
+    if np.any(wrong):
+        found = np.ravel(array)[np.ravel(wrong)][0]
+        raise ModelError(f"{what} must be at most {MOST:g} in size, got {found:g}")
 
 
 def number(value: Any, what: str) -> float:
     """`value` as a number, or a ModelError that names `what`."""
-    array = _numbers(value)
+    array = real_numbers(value)
     if array.shape != ():
-        raise ModelError(f"{what} must be a number, got {value!r}")
+        raise ModelError(f"{what} must be a number, got {value!r:.200}")
+    check_size(array, what)
     return float(array)
 
 
@@ -98,17 +119,22 @@ def positive(value: Any, what: str) -> float:
     found = number(value, what)
     if not (found > 0.0 and math.isfinite(found)):
         raise ModelError(f"{what} must be positive and finite, got {value!r}")
+    if found < LEAST:
+        raise ModelError(f"{what} must be at least {LEAST:g}, got {found:g}")
     return found
 
 
 def whole(value: Any, what: str) -> int:
     """`value` as a whole number, or a ModelError that names `what`."""
     try:
-        if not isinstance(value, bool | np.bool_):
-            return operator.index(value)
+        count = None if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
-        pass
-    raise ModelError(f"{what} must be a whole number, got {value!r}")
+        count = None
+    if count is None:
+        raise ModelError(f"{what} must be a whole number, got {value!r:.200}")
+    if abs(count) > MOST_COUNT:
+        raise ModelError(f"{what} must be at most {MOST_COUNT} in size, got {count!s:.60}")
+    return count
 
 
 def truth(value: Any, what: str) -> bool:
@@ -120,7 +146,7 @@ def truth(value: Any, what: str) -> bool:
 
 def inertia_matrix(value: Any, body: str) -> NDArray[np.float64]:
     """Principal moments, shape (3,), or a matrix, shape (3, 3), as a matrix [kg m^2]."""
-    array = _numbers(value)
+    array = real_numbers(value)
     if array.shape not in ((3,), (3, 3)):
         raise ModelError(
             f"body {body!r}: inertia must be 3 or 3 x 3 numbers [kg m^2], got {value!r}"
@@ -140,8 +166,9 @@ def unit3(value: Vector, what: str) -> NDArray[np.float64]:
 
 def rotation3(value: Any, what: str) -> NDArray[np.float64]:
     """A proper rotation matrix, shape (3, 3), or a ModelError that names `what`."""
-    array = np.eye(3) if value is None else _numbers(value)
-    proper = array.shape == (3, 3) and np.allclose(array @ array.T, np.eye(3), atol=1e-9)
+    array = np.eye(3) if value is None else real_numbers(value)
+    proper = array.shape == (3, 3) and np.abs(array).max() <= 2.0  # NaN is not, either
+    proper = proper and np.allclose(array @ array.T, np.eye(3), atol=1e-9)
     if not proper or np.linalg.det(array) < 0:
         raise ModelError(f"{what} must be a 3 x 3 rotation matrix (R R^T = 1, det R = 1)")
     return array
@@ -191,11 +218,12 @@ class Joint:
             choices = ", ".join(JOINT_TYPES)
             raise ModelError(f"{name}: unknown joint type {self.type!r}; choose from: {choices}")
         try:
-            lower, upper = (number(limit, f"{name}: a limit") for limit in self.limits)
+            lower, upper = self.limits
         except (TypeError, ValueError):
             raise ModelError(
                 f"{name}: limits must be two numbers [rad or m], got {self.limits!r}"
             ) from None
+        lower, upper = (number(limit, f"{name}: each of limits") for limit in (lower, upper))
         if not lower < upper:
             raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
         self._check_ball_limits(name, lower, upper)
@@ -204,13 +232,14 @@ class Joint:
         coefficient(self.stiffness, f"{name}: stiffness")
         coefficient(self.friction, f"{name}: friction")
         size = {"spherical": 3, "free": 6}.get(self.type)
-        given = _numbers(self.reference)
+        given = real_numbers(self.reference)
         if given.shape not in ((), (size,)):
             right = "a number" if size is None else f"0.0 or {size} numbers"
             raise ModelError(f"{name}: reference must be {right}, got {self.reference!r}")
         if not np.isfinite(given).all() or (size and not given.ndim and given != 0.0):
             right = "finite" if size is None or given.ndim else f"0.0 or {size} numbers"
             raise ModelError(f"{name}: reference must be {right}, got {self.reference}")
+        check_size(given, f"{name}: reference")
         if self.stiffness and self.type == "fixed":
             raise ModelError(f"{name}: a fixed joint has no stiffness")
         for what, value in (("velocity", self.velocity), ("effort", self.effort)):
@@ -337,8 +366,14 @@ def check_mass(name: str, mass: float, inertia: NDArray[np.float64]) -> None:
     """Raise a ModelError unless mass and inertia belong to some rigid body."""
     if not (math.isfinite(mass) and mass >= 0.0):
         raise ModelError(f"body {name!r}: mass must be finite and not negative, got {mass}")
+    if mass > MOST or 0.0 < mass < LEAST:
+        raise ModelError(
+            f"body {name!r}: mass must be zero or from {LEAST:g} to {MOST:g} kg, got {mass:g}"
+        )
     if inertia.shape != (3, 3) or not np.all(np.isfinite(inertia)):
         raise ModelError(f"body {name!r}: inertia must be 3 or 3 x 3 finite numbers [kg m^2]")
+    if np.abs(inertia).max() > MOST**3:
+        raise ModelError(f"body {name!r}: inertia must be at most {MOST**3:g} kg m^2 in size")
     if not np.allclose(inertia, inertia.T, atol=1e-12 + 1e-9 * np.abs(inertia).max()):
         raise ModelError(f"body {name!r}: inertia is not symmetric")
     moments = np.linalg.eigvalsh(inertia)

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.memory.layout import Bytes, Floats, WorldView, open_world
 from dynenvs.model.model import Model
-
-MOST = 1e12  # of a coefficient of friction, or of a factor on a mass
+from dynenvs.model.parts import MOST
 
 
 def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:

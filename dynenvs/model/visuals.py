@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.model.parts import ModelError
+from dynenvs.model.parts import ModelError, check_size, real_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -73,19 +73,17 @@ class VisualBuilder:
 
 def _matrix(value: ArrayLike, what: str) -> Floats:
     """A copy of `value` as rows of three finite numbers."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    array = real_numbers(value)
     if array.ndim != 2 or array.shape[1] != 3 or not len(array) or not np.isfinite(array).all():
         raise ModelError(f"{what} must be finite numbers of shape (n, 3), n above zero")
+    check_size(array, what)
     return array
 
 
 def _color(value: Any, what: str) -> Color:
     try:
         r, g, b = (int(channel) for channel in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         r = g = b = -1
     if not all(0 <= channel <= 255 for channel in (r, g, b)):
         raise ModelError(f"{what}: color must be three numbers from 0 to 255, got {value!r}")

@@ -18,7 +18,7 @@ from dynenvs.memory.origin import marked, unmarked
 from dynenvs.memory.records import BUDGET, CONTACT, FAR
 from dynenvs.model.contact_options import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.model.model import Model
-from dynenvs.model.parts import positive
+from dynenvs.model.parts import MOST_COUNT, positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
 from dynenvs.simulation.audit import Audit, Scratch, audit_interval
 from dynenvs.simulation.certificate import Certificate, certify
@@ -272,8 +272,10 @@ class World(Guarded):
     def budget(self, count: int) -> None:
         if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1:
             raise ValueError(
-                f"budget counts factorisations: a whole number from 1 on, got {count!r}"
+                f"budget counts factorisations: a whole number from 1 on, got {count!r:.60}"
             )
+        if count > MOST_COUNT:
+            raise ValueError(f"budget must be at most {MOST_COUNT}, got {count!r:.60}")
         self._rows["status"]["budget"] = count
 
     @property
@@ -407,7 +409,8 @@ class World(Guarded):
     def _failure(self) -> str:
         """Why the last step has no solution, and what would be right."""
         number, opening = widest(open_work(self._handle, self._handle))
-        state = f"(timestep {self.timestep} s, q = {self.q}, v = {self.v})"
+        q, v = (np.array2string(x, max_line_width=10**6, threshold=50) for x in (self.q, self.v))
+        state = f"(timestep {self.timestep} s, q = {q}, v = {v})"
         if number >= 0:
             loop = self.model.closures.loops[number].name
             return (

@@ -14,8 +14,8 @@ from dynenvs.jit.compiled import prepare
 from dynenvs.memory.bounds import check_size, check_states
 from dynenvs.memory.layout import Bytes, Floats, open_work, open_world
 from dynenvs.memory.origin import marked, unmarked
-from dynenvs.model.model import Model
-from dynenvs.model.parts import positive
+from dynenvs.model.model import LARGE, Model, available_bytes
+from dynenvs.model.parts import MOST_COUNT, positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
 from dynenvs.simulation.audit import Audit, Scratch, audit_interval
 from dynenvs.simulation.batch import (
@@ -72,7 +72,7 @@ class Worlds(GuardedBatch):
         options: `cone`, `directions`, `integrator` and `budget`, as of `World`.
 
     Raises:
-        ValueError: no such number, step or option.
+        ValueError: no such number, step or option, or more worlds than there is memory for.
 
     Example::
 
@@ -97,6 +97,7 @@ class Worlds(GuardedBatch):
         self._count = _number(count, "count", 1)
         self._threads = max(1, min(_number(threads, "threads", 1), count // LEAST_SHARE))
         first = World(model, timestep=timestep, **options)  # whose checks are these worlds'
+        _check_memory(first.model, count)
         self._model, self.timestep = first.model, first.timestep
         self._fresh: Any = first._rows.copy()
         self._hold(np.repeat(self._fresh, count))
@@ -547,10 +548,24 @@ class Worlds(GuardedBatch):
         return array
 
 
+def _check_memory(model: Model, count: int) -> None:
+    """Raise a ValueError if so many worlds need more memory than there is."""
+    size = count * model.state_dtype.itemsize
+    free = available_bytes() if size > LARGE else size
+    if size > free:
+        raise ValueError(
+            f"{count} worlds of this model need {size / 1e9:.1f} GB, more than the "
+            f"{free / 1e9:.1f} GB that are free"
+        )
+
+
 def _number(value: Any, name: str, least: int) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    return int(value)
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r:.60}")
+    count = int(value)
+    if count > MOST_COUNT:
+        raise ValueError(f"{name} must be at most {MOST_COUNT}, got {value!r:.60}")
+    return count
 
 
 def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:

@@ -21,7 +21,7 @@ from dynenvs.envs.core.table import BatchView
 from dynenvs.files import written_whole
 from dynenvs.jit.compiled import inlined
 from dynenvs.jit.handles import place_number
-from dynenvs.memory.bounds import check_finite, check_states
+from dynenvs.memory.bounds import check_states
 from dynenvs.memory.layout import Bytes, Floats, ModelView, StateView
 from dynenvs.memory.origin import check_origin, this
 from dynenvs.memory.records import STATUS, record_type
@@ -121,7 +121,7 @@ def _checked(path: str | Path, task: Any, world: Bytes, record: Bytes) -> Bytes:
         raise ValueError(f"starts: {str(path)!r} holds no state")
     check_states(task.model.header, states, f"starts: {str(path)!r}")
     records = np.array(record).view(task.own_record).reshape(-1)
-    check_finite(records, f"starts: {str(path)!r}")
+    check_states(task.model.header, records, f"starts: {str(path)!r}")
     mend_lists(states)
     mended: Bytes = states.view(np.uint8).reshape(world.shape)
     return mended

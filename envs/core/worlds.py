@@ -20,7 +20,7 @@ from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIM
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import entry, prepare
-from dynenvs.memory.bounds import check_finite, check_states
+from dynenvs.memory.bounds import check_states
 from dynenvs.memory.layout import Matrix
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.validation import mend_lists
@@ -284,7 +284,7 @@ class Worlds(GuardedBatch):
         for name, records in mine.items():
             check_records(state[name], records, f"state[{name!r}]", whose)
         check_states(self.task.model.header, state["world"], "state['world']")
-        check_finite(state["task"], "state['task']")
+        check_states(self.task.model.header, state["task"], "state['task']")
         for name, records in mine.items():
             records[:] = state[name]
         mend_lists(self.states)

@@ -110,8 +110,16 @@ def _numbers(value: Any, where: str) -> Any:
         return [_numbers(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
     found = _scalar(float, value, where)
     if not math.isfinite(found):
-        raise ModelError(f"{where} must be finite, got {value!r}")
+        raise ModelError(f"{where} must be finite, got {value!r:.60}")
     return found
+
+
+def _float(value: float) -> float:
+    """A number as a float; infinite where it is larger than all of these."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _scalar(kind: Any, value: Any, where: str) -> Any:
@@ -120,7 +128,7 @@ def _scalar(kind: Any, value: Any, where: str) -> Any:
         if isinstance(value, str) and value in INFINITIES:
             return INFINITIES[value]
         if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
-            return float(value)
+            return _float(value)
         raise ModelError(f"{where} must be a number, got {value!r:.60}")
     if type(value) is not kind:
         names = {str: "a text", bool: "true or false", int: "a whole number"}

@@ -14,8 +14,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dynenvs.files import written_whole
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.description import Description
@@ -75,10 +73,14 @@ def read(path: Path) -> Model:
         raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except ValueError as error:
         raise ModelError(f"{path}: broken JSON: {error}") from None
+    except RecursionError:
+        raise ModelError(f"{path}: no {FORMAT}: its lists are nested too deeply") from None
     try:
         return ModelBuilder.of(_description(content)).build()
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
+    except RecursionError:
+        raise ModelError(f"{path}: no {FORMAT}: its lists are nested too deeply") from None
 
 
 def _description(content: Any) -> Description:
@@ -105,6 +107,5 @@ def _options(given: Any) -> dict[str, Any]:
     for name in given.keys() - known.keys():
         raise ModelError(f"options: {name!r} is unknown; known: {', '.join(known)}")
     return {
-        name: tuple(np.ravel(value).tolist()) if name == "gravity" else value
-        for name, value in given.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
     }
