@@ -133,7 +133,9 @@ def _folder_of(source: Path, compiler: str) -> Path:
     import numba
 
     digest = hashlib.sha256(
-        repr((compiler, numba.__version__, sys.version, llvm.get_host_cpu_name())).encode()
+        repr(
+            (compiler, numba.__version__, sys.version, llvm.get_host_cpu_name(), *_settings())
+        ).encode()
     )
     # What modules are lowered to is found by its name, not imported (`compiler.py`)
     for path in sorted(_imported_files(source) | set(_PACKAGE.glob("*/*_lowered.py"))):
@@ -142,6 +144,13 @@ def _folder_of(source: Path, compiler: str) -> Path:
     with suppress(OSError):  # there is none yet, or it is another's
         os.utime(folder)
     return folder
+
+
+def _settings() -> tuple[Any, ...]:
+    """What numba's own settings change of machine code."""
+    from numba.core import config
+
+    return config.CPU_NAME, config.CPU_FEATURES, config.OPT, config.BOUNDSCHECK
 
 
 @cache

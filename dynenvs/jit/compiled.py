@@ -148,7 +148,8 @@ class Kernel:
             return self.py_func
         from dynenvs.jit.compiler import dispatcher_of
 
-        return dispatcher_of(self)
+        found: Callable[..., Any] = dispatcher_of(self)
+        return found
 
     @property
     def _numba_type_(self) -> Any:
@@ -310,8 +311,7 @@ class Call:
         self._entry, self._arguments = entry, arguments
         self._address = ctypes.addressof(self._buffer)
         self._function = entry.function
-        kind = entry.result
-        self._result = None if kind is None else partial(_unpack, kind, results, begin)
+        self._result = entry.result and partial(_unpack, entry.result, results, begin)
 
     def __call__(self) -> Any:
         address = self._address

@@ -17,7 +17,7 @@ import numba
 from llvmlite import ir
 from llvmlite.binding import ExecutionEngine
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.core.typing.templates import make_intrinsic_template
 from numba.extending import intrinsic
 
@@ -280,7 +280,12 @@ def _caller(unit: compiled.Apart) -> Any:
                 _as_wanted(context, builder, builder.extract_value(values[0], i), given[i], wanted)
                 for i, wanted in enumerate(arguments)
             ]
-            _, value = context.call_conv.call_function(builder, address, result, arguments, words)
+            status, value = context.call_conv.call_function(
+                builder, address, result, arguments, words
+            )
+            if config.BOUNDSCHECK:  # else no kernel raises
+                with builder.if_then(status.is_error):
+                    context.call_conv.return_status_propagate(builder, status)
             return value
 
         return result(packed), generate

@@ -321,7 +321,7 @@ class Worlds(GuardedBatch):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(unmarked(state, "pickled environment"))
         check_states(self.task.model.header, self.states, "pickled environment")
-        check_finite(self.task_states, "pickled environment")
+        check_states(self.task.model.header, self.task_states, "pickled environment")
         self._guard()
         self._buffers = self._workspaces()
         self._connect()
