@@ -112,7 +112,7 @@ def test_what_a_kernel_apart_cannot_take_is_told() -> None:
     def takes_text(w: ModelView, name: str) -> int:
         return 0
 
-    with pytest.raises(TypeError, match=r"takes_text.name: .*take handles, int, float"):
+    with pytest.raises(TypeError, match=r"takes_text\(name\): .*take handles, int, float"):
         apart()(takes_text)
 
 

@@ -311,7 +311,8 @@ class Call:
         self._entry, self._arguments = entry, arguments
         self._address = ctypes.addressof(self._buffer)
         self._function = entry.function
-        self._result = entry.result and partial(_unpack, entry.result, results, begin)
+        result = entry.result
+        self._result = partial(_unpack, result, results, begin) if result else None
 
     def __call__(self) -> Any:
         address = self._address
@@ -333,6 +334,13 @@ def _value(kind: Kind, values: Any) -> Any:
         return tuple(parts) if kind.names is None else kind.names(*parts)
     value = next(values)
     return bool(value) if kind == Number("?") else value
+
+
+def bind(function: Any, *arguments: Any) -> Callable[[], Any]:
+    """A call of an entry that can be repeated, by one thread at a time (see `Call`)."""
+    return (
+        function.bind(*arguments) if isinstance(function, Entry) else partial(function, *arguments)
+    )
 
 
 def prepare(what: str, entries: Sequence[Any], groups: Sequence[str] | None) -> None:

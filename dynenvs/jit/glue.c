@@ -24,7 +24,46 @@ EXPORT int dynenvs_runs_here(void) {
 EXPORT int dynenvs_runs_here(void) { return 1; }
 #endif
 
-/* Numba counts references of arrays that own their memory.  Kernels own none. */
-void NRT_incref(void *memory) { (void)memory; }
-void NRT_decref(void *memory) { (void)memory; }
-void NRT_MemInfo_call_dtor(void *memory) { (void)memory; }
+/* What numba's compiled code asks for: memory that counts its owners, for the few kernels that make
+   arrays (none of the step's), and other shapes of contiguous arrays. */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef struct { /* laid out as numba's */
+  size_t owners;
+  void *on_end, *argument, *data;
+  size_t size;
+} Memory;
+
+void *NRT_Allocate(size_t size) { return malloc(size); }
+void NRT_Free(void *memory) { free(memory); }
+
+void *NRT_MemInfo_alloc_aligned(size_t size, unsigned alignment) {
+  Memory *memory = malloc(sizeof(Memory) + size + 2 * alignment);
+  if (!memory) return NULL;
+  uintptr_t first = (uintptr_t)(memory + 1) + alignment;
+  *memory = (Memory){1, NULL, NULL, (void *)(first - first % alignment), size};
+  return memory;
+}
+
+void NRT_MemInfo_call_dtor(Memory *memory) { free(memory); }
+
+void NRT_incref(Memory *memory) {
+  if (memory) __atomic_add_fetch(&memory->owners, 1, __ATOMIC_RELAXED);
+}
+
+void NRT_decref(Memory *memory) {
+  if (memory && !__atomic_sub_fetch(&memory->owners, 1, __ATOMIC_ACQ_REL)) free(memory);
+}
+
+/* Kernels reshape contiguous arrays only: their strides follow from the new shape. */
+int numba_attempt_nocopy_reshape(ptrdiff_t dimensions, const ptrdiff_t *shape,
+                                 const ptrdiff_t *strides, ptrdiff_t new_dimensions,
+                                 const ptrdiff_t *new_shape, ptrdiff_t *new_strides,
+                                 ptrdiff_t item_size, int fortran) {
+  (void)dimensions, (void)shape, (void)strides, (void)fortran;
+  for (ptrdiff_t i = new_dimensions; i-- > 0; item_size *= new_shape[i]) new_strides[i] = item_size;
+  return 1;
+}

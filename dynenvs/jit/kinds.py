@@ -23,6 +23,7 @@ are); more dimensions, and records, are told by `Annotated`, or by `ArrayKind` i
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,13 @@ import numpy as np
 
 from dynenvs.jit.handles import Handle
 
+# How a number's word is made, and what it is called
+_NUMBERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "q": (operator.index, "a whole number"),
+    "Q": (operator.index, "a whole number"),
+    "d": (float, "a number"),
+    "?": (bool, "True or False"),
+}
 _DTYPES = {kind: np.dtype(kind) for kind in (np.float64, np.float32, np.int64, np.int32, np.uint8)}
 
 
@@ -65,7 +73,11 @@ class Number(Kind):
         return "q" if self.letter == "?" else self.letter
 
     def words(self, value: Any) -> Iterator[Any]:
-        yield value
+        make, name = _NUMBERS[self.letter]
+        try:
+            yield make(value)
+        except TypeError:
+            raise TypeError(f"{name} is wanted, not {value!r}") from None
 
 
 @dataclass(frozen=True)
@@ -81,9 +93,10 @@ class ArrayKind(Kind):
         return "q" * (1 + self.dimensions)
 
     def words(self, value: Any) -> Iterator[Any]:
-        found = getattr(value, "dtype", None)
+        found = value.dtype if isinstance(value, np.ndarray) else None
         if (
-            not (found is self.dtype or found == self.dtype)
+            found is None
+            or not (found is self.dtype or found == self.dtype)
             or value.ndim != self.dimensions
             or not value.flags.c_contiguous
         ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.contact.assembly.closing import closure, widest
 from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, place
-from dynenvs.jit.compiled import prepare
+from dynenvs.jit.compiled import bind, prepare
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.bounds import check_size, check_states
 from dynenvs.memory.layout import Floats, open_model, open_work, open_world
@@ -118,6 +119,7 @@ class World(Guarded):
         self._servos = bool(self.model.header.nservos)  # asked in each step
         self._written = False  # whether parameters may have been written from outside
         self._prepared = False  # whether all that a step calls has been compiled
+        self._bound: Callable[[], Any] | None = None  # the step's kernel with its arguments
 
     # Copies: by `copy.copy`, `copy.deepcopy` and `pickle` alike, worlds of their own with the same
     # future, bit for bit.  The frozen model may be shared, the state never is.
@@ -133,6 +135,7 @@ class World(Guarded):
             "_servos",
             "_written",
             "_prepared",
+            "_bound",
             "_turn",
         }
         kept = {key: value for key, value in vars(self).items() if key not in made}
@@ -159,6 +162,7 @@ class World(Guarded):
     @timestep.setter
     def timestep(self, value: float) -> None:
         self._timestep = positive(value, "timestep [s]")
+        self._bound = None
 
     @property
     def q(self) -> Floats:
@@ -393,11 +397,11 @@ class World(Guarded):
         audit = self._audit
         for _ in range(steps):
             before = None if audit is None else audit.begin(self.model, self._row)
-            done = step(*call)
+            done = call()
             while done == STEP_FULL:
                 self._make_room()
                 call = self._call()
-                done = step(*call)
+                done = call()
             if done != DONE:
                 raise SimulationError(self._failure())
             if audit is not None and before is not None:
@@ -420,11 +424,13 @@ class World(Guarded):
             )
         return f"no solution of the step at t = {self.time:.6g} s {state}; try a shorter timestep"
 
-    def _call(self) -> tuple[Any, ...]:
-        """Arguments of the step's kernel."""
+    def _call(self) -> Callable[[], Any]:
+        """The step's kernel with its arguments."""
         if self._servos:
             put(self.model, self._buffer, self._controls[0])
-        return self._handle, self._tau, self._timestep
+        if self._bound is None:
+            self._bound = bind(step, self._handle, self._tau, self._timestep)
+        return self._bound
 
     def _make_room(self) -> None:
         """Room for what the step has found, which has left the state as it was.
@@ -449,7 +455,7 @@ class World(Guarded):
         same = rows.dtype == model.state_dtype
         self._model = model
         self._hold(rows if same else move_rows(rows, model))
-        self._tau, self._controls = tau, controls
+        self._tau, self._controls, self._bound = tau, controls, None
         self._written, self._prepared = written, prepared
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
-from dynenvs.jit.compiled import entry, prepare
+from dynenvs.jit.compiled import bind, entry, prepare
 from dynenvs.memory.bounds import check_states
 from dynenvs.memory.layout import Matrix
 from dynenvs.memory.origin import marked, unmarked
@@ -112,6 +112,8 @@ class Worlds(GuardedBatch):
         self._step_limit = int(self.task.options["max_steps"][0])
         self._run, self._kind = self.task.run, self.task.observation_space.dtype
         self._prepared = False
+        self._calls: dict[int, Callable[[], Any]] = {}  # of the kernel on one thread, by order
+        self._is_finite = bind(_all_finite, self._actions)
         task = self.task
         self._constants = (task.options, task.constants())
         # What the last call gave, for the caller: new arrays each time, written by the threads.
@@ -170,6 +172,7 @@ class Worlds(GuardedBatch):
         self._model = model
         self._buffers = self._workspaces()
         point(self._table, buffers=self._buffers)
+        self._calls.clear()
 
     def _run_all(self, order: int, who: NDArray[np.uint8]) -> None:
         table, arguments = self._table, (self._model.packed, *self._constants, self._table)
@@ -183,7 +186,9 @@ class Worlds(GuardedBatch):
         self._full[0] = 0
         if self._threads == 1:
             begin_round(self._progress, 1)
-            self._run(*arguments, self._progress, 0, order)
+            if order not in self._calls:
+                self._calls[order] = bind(self._run, *arguments, self._progress, 0, order)
+            self._calls[order]()
         else:
             share(
                 lambda thread, progress: self._run(*arguments, progress, thread, order),
@@ -257,7 +262,7 @@ class Worlds(GuardedBatch):
             self._actions[...] = actions
         else:
             self._actions[...] = real_numbers(actions, shape, name)
-        if not _all_finite(self._actions):
+        if not self._is_finite():
             bad = np.argwhere(~np.isfinite(self._actions.reshape(shape)))
             places = bad.ravel().tolist() if len(shape) == 1 else bad.tolist()
             raise ValueError(f"{name} must be finite; entries {places[:8]} are not")
@@ -315,7 +320,16 @@ class Worlds(GuardedBatch):
     def __getstate__(self) -> dict[str, Any]:
         # The kernel's arguments are views: a pickled one would no longer share memory
         views = {"_constants", "_table", "_arrays", "_packed_info", "_run", "_unpack"}
-        views |= {"_buffers", "_observations_out", "_info_out", "_mask", "_full", "_turn"}
+        views |= {
+            "_buffers",
+            "_calls",
+            "_is_finite",
+            "_observations_out",
+            "_info_out",
+            "_mask",
+            "_full",
+            "_turn",
+        }
         return marked({name: value for name, value in vars(self).items() if name not in views})
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, WorldView
+from dynenvs.simd.elementary import LOG2_E, log
 from dynenvs.simulation.timestep import free_motion
 
 MOTOR = 0.025  # of what a motor does, over its limit, to which the gains are made
@@ -97,7 +98,7 @@ def blend(p: Any, row: Floats, tail: Floats, q: Floats, v: Floats) -> None:
     if old[0] < 0.5:
         return
     tail[1] = _felt(p, old, q, v)
-    level = math.log2(max(tail[1], LEAST * LEAST) / (LOUDEST * LOUDEST)) + (LEVELS - 1)
+    level = LOG2_E * log(max(tail[1], LEAST * LEAST) / (LOUDEST * LOUDEST)) + (LEVELS - 1)
     gain = p.trust[int(min(max(round(level), 0), LEVELS - 1))]
     for j in range(n):
         angle, rate = old[HEAD + j], old[HEAD + n + j]

@@ -72,7 +72,9 @@ class Detector:
 
 
 @entry
-def gather(w: WorldView, reach: float, keys: Annotated[Ints, 2], found: Records) -> int:
+def gather(
+    w: WorldView, reach: float, keys: Annotated[Ints, 2], found: Annotated[Records, CONTACT]
+) -> int:
     """Candidates nearer than `reach` [m] after `measure_own_gaps`, as far as there is room.
 
     keys: (feature, slot) of each, shape (n, 2)
