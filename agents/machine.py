@@ -11,6 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import dynenvs
+from dynenvs.jit import library
+from dynenvs.jit.cache import cache_root
+from dynenvs.jit.core import core
 from dynenvs.simulation.threads import available_threads
 
 PACKAGES = (
@@ -45,6 +49,22 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             found[name] = "absent"
     return found
+
+
+def diagnosis() -> dict[str, str]:
+    """What a person needs who asks why something does not start, or starts slowly."""
+    try:
+        chosen, why = core(), library.fault()
+    except (ImportError, ValueError) as error:
+        chosen, why = "none", str(error)
+    places = {"library": str(library.place()), "jit": f"compiled here, kept in {cache_root()}"}
+    return {
+        "core": f"{chosen}: {places.get(chosen, 'kernels run as Python')}",
+        "because": why or os.environ.get("DYNENVS_CORE") or "the library belongs to the sources",
+        "processor": processor(),
+        "package": str(Path(dynenvs.__file__).parent),
+        **versions(),
+    }
 
 
 def load() -> float | None:

@@ -29,7 +29,7 @@ from dynenvs.agents.names import (
     speeds_of,
 )
 from dynenvs.agents.streams import print_anything
-from dynenvs.registration import ENVIRONMENTS, MUJOCO
+from dynenvs.registration import MUJOCO
 
 # What `demo` tells the robots that may also be told to stand; others draw theirs.
 PACES = {
@@ -224,24 +224,32 @@ def list_environments() -> None:
 @app.command("compile")
 @told_plainly
 def compile_command(
-    envs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Environments; all if absent, or by that name, but for the MuJoCo tasks.",
-            show_default=False,
-        ),
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes that compile; one a core if absent.")
     ] = None,
 ) -> None:
-    """Compile ahead what environments and experts call.
+    """Compile the core of a checkout, once for all starts.
 
-    For images and clusters.  What is kept serves this version of dynenvs, numba and Python on
-    processors of this kind.
+    Wheels hold it already.  It belongs to the sources as they are: after an edit, kernels are
+    compiled when they are needed, until this command runs again.
     """
-    names = envs or ["all"]
-    ids = [*ENVIRONMENTS] if "all" in names else [environment_id(name) for name in names]
-    from dynenvs.agents.compile import compile_all
+    from dynenvs.jit import build, library
 
-    compile_all(ids, open_console())
+    build.build(library.place(), jobs or os.cpu_count() or 1)
+
+
+@app.command()
+@told_plainly
+def doctor() -> None:
+    """Say where the compiled core comes from.
+
+    And which versions take part.
+    """
+    from dynenvs.agents.machine import diagnosis
+
+    console = open_console()
+    for name, value in diagnosis().items():
+        console.print(f"{name:<16}{value}", highlight=False, soft_wrap=True, markup=False)
 
 
 @app.command("bench")

@@ -14,9 +14,14 @@ import pytest
 from hypothesis import settings
 from trees import Tree, random_tree
 
+from dynenvs.jit.compiled import Kernel
+
 # A shell that starts the tests in the background has them ignore SIGINT, and all their children too
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests call kernels that are nobody's entry: they are compiled beside the library
+Kernel.always_compiled = True
 
 # Examples: the same ones in every run, or random ones by `pytest --hypothesis-profile=random`
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)

@@ -16,14 +16,13 @@ from dynenvs.jit import ahead
 from dynenvs.jit.ahead import Helper, start_helper
 
 UNIT = "dynenvs.contact.assembly.loops.hold_loops"  # small
-JOB = (UNIT, ())
 CODE = f"""
 from dynenvs.jit import ahead
 from dynenvs.jit import cache
 from dynenvs.jit import compiled
 import dynenvs.contact.assembly.loops
-job = compiled._units[{UNIT!r}].job
-jobs = [(job.name, job.arguments)]
+unit = compiled.units[{UNIT!r}]
+names = [unit.name]
 """
 
 
@@ -31,7 +30,7 @@ def python(code: str, cache: Path, **environment: str) -> subprocess.CompletedPr
     """A fresh interpreter with an empty cache, after `CODE`."""
     done = subprocess.run(
         [sys.executable, "-c", CODE + code],
-        env={**os.environ, "DYNENVS_CACHE_DIR": str(cache), **environment},
+        env={**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(cache), **environment},
         capture_output=True,
         text=True,
         timeout=1800,
@@ -45,13 +44,13 @@ def python(code: str, cache: Path, **environment: str) -> subprocess.CompletedPr
 def test_a_helper_fills_the_cache(tmp_path: Path) -> None:
     """This process then loads what the helper compiled."""
     code = """
-helper = ahead.Helper(jobs)
-assert not job.is_ready
+helper = ahead.Helper(names)
+assert not unit.is_ready
 helper._process.wait(1800)
-assert helper._process.returncode == 0 and job.is_ready
-helper.wait_for(job.name)  # it is no longer at it: no waiting
-job.kernel.compile(job.arguments)
-assert not job.kernel.stats.cache_misses
+assert helper._process.returncode == 0 and unit.is_ready
+helper.wait_for(unit.name)  # it is no longer at it: no waiting
+unit.compile()
+assert not unit._made.dispatcher.stats.cache_misses
 """
     python(code, tmp_path)
 
@@ -61,14 +60,14 @@ def test_a_killed_helper_leaves_nothing_broken(tmp_path: Path) -> None:
     """Killed in the middle of a kernel: this process compiles it itself."""
     code = """
 import time
-helper = ahead.Helper(jobs)
-while not helper.is_at(job.name):
+helper = ahead.Helper(names)
+while not helper.is_at(unit.name):
     time.sleep(0.001)
 helper._process.kill()
-helper.wait_for(job.name)
-assert helper._process.wait() != 0 and not job.is_ready
-job.kernel.compile(job.arguments)
-assert job.is_ready and job.kernel.stats.cache_misses
+helper.wait_for(unit.name)
+assert helper._process.wait() != 0 and not unit.is_ready
+unit.compile()
+assert unit.is_ready and unit._made.dispatcher.stats.cache_misses
 """
     python(code, tmp_path)
 
@@ -97,18 +96,18 @@ def test_where_no_helper_can_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert start_helper([]) is None
     for executable in ("", "/somewhere/blender", "/nowhere/python3"):
         monkeypatch.setattr(sys, "executable", executable)
-        assert start_helper([JOB]) is None
+        assert start_helper([UNIT]) is None
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(sys, "executable", str(broken))
     monkeypatch.setenv("DYNENVS_COMPILERS", "1")
-    assert start_helper([JOB]) is None
+    assert start_helper([UNIT]) is None
     monkeypatch.setenv("DYNENVS_COMPILERS", "2")
     monkeypatch.setattr(ahead, "_cores", lambda: 1)
-    assert start_helper([JOB]) is None
+    assert start_helper([UNIT]) is None
     monkeypatch.setattr(ahead, "_cores", lambda: 2)
-    helper = start_helper([JOB])
+    helper = start_helper([UNIT])
     assert helper is not None
     assert helper._process.wait(1800) == 1
     assert not helper.is_at(UNIT)
@@ -119,8 +118,8 @@ def test_a_helper_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     """Even where that one is killed and can say nothing."""
     code = """
 import os
-helper = ahead.Helper(jobs * 1000)
-while not helper.is_at(job.name):
+helper = ahead.Helper(names * 1000)
+while not helper.is_at(unit.name):
     pass
 print(helper._process.pid, flush=True)
 os._exit(0)

@@ -39,7 +39,12 @@ def start(code: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=sys.prefix,
-        env={**os.environ, "DYNENVS_CACHE_DIR": str(folder), "DYNENVS_COMPILERS": "1"},
+        env={
+            **os.environ,
+            "DYNENVS_CORE": "jit",
+            "DYNENVS_CACHE_DIR": str(folder),
+            "DYNENVS_COMPILERS": "1",
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

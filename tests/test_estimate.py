@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -23,16 +21,17 @@ NEVER = 1e9
 class Part:
     """A kernel of a machine that is played."""
 
-    def __init__(self, machine: Machine, name: str, cost: float) -> None:
-        self.machine, self.name, self.cost = machine, name, cost
-        self.py_func = SimpleNamespace(__module__="a", __name__=name)
+    def __init__(self, machine: Machine, name: str, declared: float, cost: float) -> None:
+        self.machine, self.name, self.cost = machine, f"a.{name}", cost
+        self.seconds = declared
         self.done = NEVER  # when it is compiled
 
-    def is_compiled_for(self, _: Any) -> bool:
+    @property
+    def is_ready(self) -> bool:
         self.machine.catch_up()
         return self.done <= self.machine.now
 
-    def compile(self, _: Any) -> None:
+    def compile(self) -> None:
         self.machine.now += self.machine.slow * self.cost
         self.done = min(self.done, self.machine.now)
 
@@ -50,11 +49,7 @@ class Machine:
         self.slow, self.dies = slow, dies
         self.now = 0.0
         pairs = enumerate(zip(DECLARED, OFF, strict=True))
-        self.parts = [Part(self, f"part {i}", d * off) for i, (d, off) in pairs]
-        self.jobs = [
-            compiling.Job(part, (), declared)
-            for part, declared in zip(self.parts, DECLARED, strict=True)
-        ]
+        self.parts = [Part(self, f"part {i}", d, d * off) for i, (d, off) in pairs]
         self._theirs = self.parts[:0:-1]
         self._part: Part | None = None  # at which the helper is
         self._begin, self._end = 0.0, begins
@@ -73,7 +68,7 @@ class Machine:
         self.catch_up()
         if self._part is None or self.now > self.dies:
             return None
-        return f"a.{self._part.name}", self.now - self._begin
+        return self._part.name, self.now - self._begin
 
     def is_at(self, name: str) -> bool:
         found = self.at()
@@ -118,7 +113,7 @@ def test_what_is_told_comes_true(
     machine = Machine(*options)
     play(machine, monkeypatch, Speed())
     monkeypatch.setattr(compiling, "start_helper", lambda _: machine if helped else None)
-    compiling.compile_jobs("a test", machine.jobs)
+    compiling.compile_units("a test", machine.parts)
     first, *lines, last = capsys.readouterr().err.splitlines()
     assert last == f"dynenvs: compiled in {machine.now:.0f} s"
     assert re.search(r": 8 parts, about \d+ to \d+ s on (one core|two cores); kept", first)
@@ -140,7 +135,7 @@ def test_a_second_message_knows_the_machine(
     speed, machine = Speed(), Machine(slow, NEVER)
     speed.measure(10.0, 10.0 * slow)
     play(machine, monkeypatch, speed)
-    compiling.compile_jobs("a test", machine.jobs[2:3])
+    compiling.compile_units("a test", machine.parts[2:3])
     first = capsys.readouterr().err.partition("\n")[0]
     assert told in first
     assert bool(told) == bool(first)

@@ -224,7 +224,7 @@ def test_no_memory_is_told_in_a_line(words: str) -> None:
 
 def test_a_home_that_cannot_be_written(place: Path) -> None:
     """Commands that need a place say so in a line, others do without."""
-    env = {**os.environ, "HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE}
+    env = {**os.environ, "DYNENVS_CORE": "jit", "HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE}
     env.pop("MINARI_DATASETS_PATH")
     _, err = end(collect(env=env), 2)
     assert "Traceback" not in err
@@ -244,7 +244,7 @@ WANTED = "0.5\n"
 
 def test_compiling_killed_again_and_again(place: Path) -> None:
     """Whatever it has left, the next start has the answer, and the one after finds it all made."""
-    env = {**os.environ, "DYNENVS_CACHE_DIR": str(place / "cache")}
+    env = {**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(place / "cache")}
     for seconds in (1.0, 2.0, 4.0, 6.0):
         process = begin("-c", SOLVE, env=env)
         try:
@@ -259,7 +259,7 @@ def test_compiling_killed_again_and_again(place: Path) -> None:
 @pytest.mark.parametrize("size", [0, 20_000])
 def test_compiling_on_a_full_disk(place: Path, size: int) -> None:
     """It is told, the answer comes, and what is there is no half file."""
-    env = {**os.environ, "DYNENVS_CACHE_DIR": str(place / "cache")}
+    env = {**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(place / "cache")}
     out, err = end(begin("-c", SOLVE, env=env, limit=("RLIMIT_FSIZE", size)))
     assert out == WANTED
     assert "Traceback" not in err

@@ -31,10 +31,11 @@ import sys
 from dynenvs.jit import compiled
 from dynenvs.jit import compiling
 import dynenvs.contact.assembly.loops
-unit = compiled._units[{UNIT!r}]
-compiling.compile_jobs("a test", [unit.job._replace(seconds=60.0)])
+unit = compiled.units[{UNIT!r}]
+unit.seconds = 60.0
+compiling.compile_units("a test", [unit])
 unit.link()
-print(sum(unit.job.kernel.stats.cache_misses.values()))
+print(sum(unit._made.dispatcher.stats.cache_misses.values()))
 """
 
 
@@ -43,7 +44,7 @@ def start(code: str, cache: Path | str, **environment: str) -> subprocess.Popen[
     return subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=sys.prefix,  # not in the checkout, which would come first on the path
-        env={**os.environ, "DYNENVS_CACHE_DIR": str(cache), **environment},
+        env={**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(cache), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -312,7 +313,7 @@ def test_of_sixteen_processes_one_compiles(tmp_path: Path) -> None:
     script.write_text(WORKERS)
     process = subprocess.Popen(
         [sys.executable, str(script)],
-        env={**os.environ, "DYNENVS_CACHE_DIR": str(tmp_path / "cache")},
+        env={**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -22,7 +22,7 @@ from dynenvs.jit import compiled
 from dynenvs.lcp import solve_lcp
 A = np.array([[2.0, -1.0], [0.5, 3.0]])
 print(solve_lcp(A, np.array([-1.0, -0.3])).z.tobytes().hex())
-private = {f"dynenvs.jit.{name}" for name in ("pipeline", "library", "kernel_cache")}
+private = {f"dynenvs.jit.{name}" for name in ("pipeline", "linking", "kernel_cache")}
 print(sorted(private & set(sys.modules)))
 """
 
@@ -31,7 +31,12 @@ def run(cache: Path, compiler: str) -> subprocess.CompletedProcess[str]:
     """A fresh interpreter that keeps machine code in `cache`."""
     return subprocess.run(
         [sys.executable, "-c", START],
-        env={**os.environ, "DYNENVS_CACHE_DIR": str(cache), "DYNENVS_COMPILER": compiler},
+        env={
+            **os.environ,
+            "DYNENVS_CACHE_DIR": str(cache),
+            "DYNENVS_COMPILER": compiler,
+            "DYNENVS_CORE": "jit",
+        },
         capture_output=True,
         text=True,
         timeout=1800,
@@ -75,14 +80,11 @@ def test_a_numba_that_the_accelerator_does_not_know_is_told(
     assert not plain.is_known()
 
     class Part:
-        py_func = run
+        name, seconds, is_ready = "a part", 60.0, False
 
-        def is_compiled_for(self, _: object) -> bool:
-            return False
-
-        def compile(self, _: object) -> None: ...
+        def compile(self) -> None: ...
 
     monkeypatch.setattr(compiling, "start_helper", lambda _: None)
-    compiling._compile("a test", [compiling.Job(Part(), (), 60.0)])
+    compiling._compile("a test", [Part()])
     told = capsys.readouterr().err.splitlines()
     assert told[1] == "dynenvs: numba 0.99.1 compiles in its own way, slower than 0.68 here"

@@ -23,7 +23,7 @@ import inspect
 import struct
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial, update_wrapper
-from typing import Any, TypeVar, cast, overload
+from typing import Any, ClassVar, TypeVar, cast, overload
 
 from dynenvs.jit import library
 from dynenvs.jit.core import LIBRARY, PYTHON, core, runs_as_python
@@ -113,7 +113,10 @@ class Kernel:
     Attributes:
         py_func: as it is written.
         targetoptions: what the compiler is told of it.
+        always_compiled: whether it is compiled for Python beside the library, too: tests want it.
     """
+
+    always_compiled: ClassVar[bool] = False
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         update_wrapper(self, function)
@@ -144,7 +147,7 @@ class Kernel:
 
         Those that matter to Python are entries.
         """
-        if self.is_ours and core() == LIBRARY:
+        if self.is_ours and core() == LIBRARY and not self.always_compiled:
             return self.py_func
         from dynenvs.jit.compiler import dispatcher_of
 

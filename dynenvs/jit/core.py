@@ -12,6 +12,7 @@ import os
 from functools import cache
 
 from dynenvs.jit import library
+from dynenvs.jit.cache import say
 
 LIBRARY, COMPILER, PYTHON = "library", "jit", "python"
 
@@ -36,6 +37,8 @@ def core() -> str:
         return LIBRARY
     if chosen == LIBRARY:
         raise ImportError(f"DYNENVS_CORE=library: {fault}")
+    if library.place().exists():
+        say(f"{fault}: kernels are compiled when they are needed")
     return _compiler(fault)
 
 

@@ -74,12 +74,12 @@ def digest_of_sources() -> str:
 
 
 def sources() -> list[Path]:
-    """All files of the package that can hold kernels, in order."""
-    folders = ("contact", "dynamics", "jit", "kinematics", "lcp", "memory", "simd", "simulation")
-    found: list[Path] = []
-    for folder in (*folders, "envs", "agents", "studies"):
-        real = (_PACKAGE / folder).resolve()  # `envs` and `agents` are links in a checkout
-        found += [_PACKAGE / folder / path.relative_to(real) for path in real.rglob("*.py")]
+    """All files of the package of which code is made, in order."""
+    found = [*_PACKAGE.glob("*.py")]
+    for folder in _PACKAGE.iterdir():
+        real = folder.resolve()  # `envs` and `agents` are links in a checkout
+        for pattern in ("*.py", "*.c"):
+            found += [folder / path.relative_to(real) for path in real.rglob(pattern)]
     return sorted(found)
 
 
