@@ -20,7 +20,7 @@ import pytest
 from dynenvs.envs.core import worlds
 from dynenvs.jit import compiled, compiling, interrupts
 from dynenvs.jit.cache import OWN
-from dynenvs.jit.compiled import apart, kernel
+from dynenvs.jit.compiled import apart, entry, kernel
 from dynenvs.jit.estimate import Speed
 from dynenvs.memory.layout import Floats
 
@@ -135,13 +135,13 @@ def fail(self, name, data):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 _Files._save_data = fail
 """
-    more = "compiled._units['dynenvs.contact.assembly.loops.respect_loops'].link()"
+    more = "compiled.units['dynenvs.contact.assembly.loops.respect_loops'].link()"
     _, err = end(start(full + COMPILE + more, tmp_path, DYNENVS_COMPILERS="1"))
     assert err.count("No space left on device") == 1
     assert err.count("cannot keep machine code in") == 1
 
 
-@kernel(seconds=60)
+@entry(seconds=60)
 def _called_by_a_function(x: float) -> float:
     return 3.0 * x
 
@@ -152,12 +152,12 @@ def test_what_a_function_calls_is_told_the_first_time(
     """No silent wait: as `solve_lcp`, `aba` and `inverse_dynamics` do."""
     monkeypatch.setattr(compiling, "compiles_elsewhere", lambda _: False)
     monkeypatch.setattr(compiling, "_speed", Speed())
-    compiled.prepare_once("a test", _called_by_a_function, (2.0,))
+    compiled.prepare("a test", [_called_by_a_function], ())
     first = capsys.readouterr().err
     assert first.startswith(
         "dynenvs: compiling a test: one part, about 60 to 180 s on one core; kept"
     )
-    compiled.prepare_once("a test", _called_by_a_function, (2.0,))
+    compiled.prepare("a test", [_called_by_a_function], ())
     assert capsys.readouterr().err == ""
 
 
@@ -179,7 +179,7 @@ def _calls_it(x: Any) -> int:
 
 def test_an_interrupt_waits_for_the_kernel_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a kernel's call of another one nobody would hear of it: it comes right afterwards."""
-    unit = compiled._units[f"{__name__}._slow_to_compile"]
+    unit = compiled.units[f"{__name__}._slow_to_compile"]
     compile_it = unit.link
 
     def interrupted() -> None:
@@ -212,7 +212,7 @@ def test_an_interrupt_while_llvm_makes_machine_code_is_not_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """LLVM, which takes seconds for a large kernel, calls Python at the end: Ctrl-C acts there."""
-    engine = _compiled_late.targetctx.codegen()._engine._ee  # type: ignore[attr-defined]
+    engine = _compiled_late._for_python.targetctx.codegen()._engine._ee  # type: ignore[attr-defined]
     plain, called = engine._object_cache_notify, []
 
     def interrupted(module: Any, code: bytes) -> None:
