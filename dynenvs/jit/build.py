@@ -48,8 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     build(given.out, given.jobs)
 
 
-def build(out: Path, jobs: int) -> None:
+def build(out: Path, jobs: int, only: Sequence[str] = ()) -> None:
     """Compile and link.
+
+    Args:
+        out: the file to write.
+        jobs: how many processes compile.
+        only: these kernels, by module and name; all if empty.
 
     Raises:
         RuntimeError: no C compiler, or something in a kernel asks for what the library has not.
@@ -59,7 +64,7 @@ def build(out: Path, jobs: int) -> None:
     from dynenvs.jit.compiled import units
 
     # The slow ones first, so that none is left over at the end
-    names = sorted(units, key=lambda name: (-units[name].seconds, name))
+    names = sorted(only or units, key=lambda name: (-units[name].seconds, name))
     with tempfile.TemporaryDirectory() as folder:
         with ProcessPoolExecutor(jobs, get_context("spawn"), _choose_processor) as pool:
             running = [pool.submit(make_object, name, folder) for name in names]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from functools import cache
 
 from dynenvs.jit import library
@@ -48,6 +49,10 @@ def runs_as_python() -> bool:
 
 
 def _compiler(why: str) -> str:
-    if importlib.util.find_spec("numba") is None:
+    if "numba" in sys.modules:
+        missing = sys.modules["numba"] is None
+    else:
+        missing = importlib.util.find_spec("numba") is None
+    if missing:
         raise ImportError(f'{why}, and numba is not installed: pip install "dynenvs[jit]"')
     return COMPILER
