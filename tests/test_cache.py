@@ -235,7 +235,8 @@ def test_a_cache_of_others_is_not_used(tmp_path: Path, way: str) -> None:
         "from dynenvs.jit.cache import is_writable, is_trusted\n"
         "from dynenvs.lcp.gauss_seidel import gauss_seidel as k\n"
         "assert not is_trusted() and not is_writable()\n"
-        "assert type(k._cache).__name__ == 'NullCache'",
+        "from dynenvs.jit.compiler import dispatcher_of\n"
+        "assert type(dispatcher_of(k)._cache).__name__ == 'NullCache'",
         tmp_path,
     )
     _, err = end(process)

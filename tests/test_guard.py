@@ -13,7 +13,6 @@ import pytest
 from scenes import ball
 
 from dynenvs import World, Worlds
-from dynenvs.simulation import world as world_module
 from dynenvs.simulation import worlds as worlds_module
 
 
@@ -55,7 +54,7 @@ def of_world(monkeypatch: pytest.MonkeyPatch, held: Held) -> tuple[Any, list[Any
     world = World(ball().model)
     state = world.get_state()
     world.step()  # compiled by now
-    monkeypatch.setattr(world_module, "step", held)
+    monkeypatch.setattr(world, "_bound", held)
     acts = [world.step, world.reset, world.certificate, lambda: world.set_state(state)]
     return world.step, [*acts, lambda: world.contacts, lambda: world.closure]
 

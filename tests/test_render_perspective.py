@@ -155,7 +155,7 @@ def pieces(*rows: tuple[int, tuple[float, ...], tuple[float, ...], Array]) -> Pi
 def sampled(camera: OrbitCamera, made: Pieces) -> tuple[Array, Array]:
     width, height = camera.size
     depth = np.full((2 * height, 2 * width), np.inf, np.float32)
-    code = np.full((2 * height, 2 * width), NOTHING, np.int16)
+    code = np.full((2 * height, 2 * width), NOTHING, np.int32)
     cast(camera.record[0], made, depth, code, np.empty((len(made.records), 4), np.int64))
     return depth, code
 

@@ -82,7 +82,7 @@ def test_what_a_task_remembers_is_looked_at(field: str, value: int, tmp_path: Pa
     file = tmp_path / "starts.npz"
     envs.save_starts(file)
     with np.load(file) as kept:
-        parts = {name: kept[name].copy() for name in ("mark", "world", "record")}
+        parts = {name: kept[name].copy() for name in kept.files}
     parts["record"].reshape(-1).view(envs.task.own_record)[field][1] = value
     np.savez(file, **parts)
     with pytest.raises(ValueError, match=rf"{field} of world 1 is {value}; it must be from 0 to"):

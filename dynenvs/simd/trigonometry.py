@@ -15,7 +15,7 @@ Eight = tuple[float, float, float, float, float, float, float, float]
 REACH = 1e5  # quarter turns up to which the reduction of the argument is exact enough
 TURNS = 0.6366197723675814  # 2 / pi
 HIGH, LOW = 1.57079632673412561417, 6.07710050650619224932e-11  # pi / 2 in two parts
-FAR = 1e12  # up to which an angle says well where it points [rad]
+FAR = 2.0**53  # beyond, neighbouring numbers are more than 1 apart [rad]
 QUARTER, REST = 1.5707963267948966, 6.123233995736766e-17  # pi / 2 in two parts of 53 bits
 UPPER = 1.5707963407039642  # the upper half of QUARTER's bits
 SPLIT = 134217729.0  # 2^27 + 1
@@ -40,8 +40,8 @@ def sine_cosine(x: float) -> tuple[float, float]:
     """(sin x, cos x), to 2e-16 and the same bits on every machine; x in rad.
 
     Argument reduction to [-pi/4, pi/4] by Cody and Waite, in two parts, then the polynomials of
-    fdlibm's `__kernel_sin` and `__kernel_cos`.  Beyond 1e12 rad, where neighbouring numbers are
-    1e-4 apart, they are not numbers.
+    fdlibm's `__kernel_sin` and `__kernel_cos`.  Beyond 2^53 rad, where a number no longer says
+    where it points, of some other angle.
     """
     if not within_reach(x):
         return _far_sine_cosine(x)
@@ -52,8 +52,10 @@ def sine_cosine(x: float) -> tuple[float, float]:
 @kernel
 def _far_sine_cosine(x: float) -> tuple[float, float]:
     """The same of a large angle: the product of quarter turns is taken with all its bits."""
-    if not -FAR < x < FAR:
+    if math.isnan(x) or math.isinf(x):
         return math.nan, math.nan
+    while abs(x) > FAR:
+        x *= 0.5
     k = math.floor(x * TURNS + 0.5)
     product = k * QUARTER
     upper = k * SPLIT - (k * SPLIT - k)
@@ -62,7 +64,9 @@ def _far_sine_cosine(x: float) -> tuple[float, float]:
     error += upper * (QUARTER - UPPER)
     error += lower * UPPER
     error += lower * (QUARTER - UPPER)
-    return _on_quarter(((x - product) - error) - k * REST, k)
+    r = ((x - product) - error) - k * REST
+    more = math.floor(r * TURNS + 0.5)  # the count of quarter turns was rounded
+    return _on_quarter((r - more * HIGH) - more * LOW, k + more)
 
 
 @inlined
