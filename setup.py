@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
@@ -35,11 +35,6 @@ class BuildWithCore(build_py):
 class WheelOfPlatform(bdist_wheel):
     """A wheel for this kind of machine and every Python: nothing in it is linked with Python."""
 
-    def finalize_options(self) -> None:
-        """Not pure, unless it is without the core."""
-        super().finalize_options()
-        self.root_is_pure = WITHOUT
-
     def get_tag(self) -> tuple[str, str, str]:
         """Linked for an old C library, which the tag says."""
         if WITHOUT:
@@ -50,4 +45,15 @@ class WheelOfPlatform(bdist_wheel):
         return "py3", "none", machine
 
 
-setup(cmdclass={"build_py": BuildWithCore, "bdist_wheel": WheelOfPlatform})
+class PlatformDistribution(Distribution):
+    """Files for one kind of machine, unless the core is left out."""
+
+    def has_ext_modules(self) -> bool:
+        """The core counts as one."""
+        return not WITHOUT
+
+
+setup(
+    distclass=PlatformDistribution,
+    cmdclass={"build_py": BuildWithCore, "bdist_wheel": WheelOfPlatform},
+)

@@ -24,12 +24,12 @@ are); more dimensions, and records, are told by `Annotated`, or by `ArrayKind` i
 from __future__ import annotations
 
 import operator
-import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynenvs.jit.handles import Handle
 
@@ -40,7 +40,13 @@ _NUMBERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "d": (float, "a number"),
     "?": (bool, "True or False"),
 }
-_DTYPES = {kind: np.dtype(kind) for kind in (np.float64, np.float32, np.int64, np.int32, np.uint8)}
+_ARRAYS: list[tuple[Any, np.dtype[Any]]] = [
+    (NDArray[np.float64], np.dtype(np.float64)),
+    (NDArray[np.float32], np.dtype(np.float32)),
+    (NDArray[np.int64], np.dtype(np.int64)),
+    (NDArray[np.int32], np.dtype(np.int32)),
+    (NDArray[np.uint8], np.dtype(np.uint8)),
+]
 
 
 class Kind:
@@ -212,11 +218,8 @@ def _annotated(hint: Any, where: str) -> Kind:
 
 def _dtype(hint: Any) -> np.dtype[Any] | None:
     """Entries of `NDArray[...]`, if that says which."""
-    if get_origin(hint) is not np.ndarray and not isinstance(hint, types.GenericAlias):
-        return None
-    arguments = get_args(hint)
-    kinds = get_args(arguments[-1]) if arguments else ()
-    return _DTYPES.get(kinds[0]) if kinds else None
+    known = (dtype for alias, dtype in _ARRAYS if alias == hint)
+    return next(known, None)
 
 
 def format_of(kinds: Sequence[Kind]) -> str:
