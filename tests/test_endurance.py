@@ -175,7 +175,7 @@ def test_endures_other_time_steps(
 ) -> None:
     """Shorter and longer control periods and physics steps."""
     both = {**options, **variant}
-    _check(endure(name, uniform(2), STEPS // 6, **both), name, f"uniform {both}")
+    _check(endure(name, uniform(4), STEPS // 6, **both), name, f"uniform {both}")
 
 
 @pytest.mark.slow

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 from dynenvs import ModelBuilder, World, free
+from dynenvs.simulation.diagnostics import Diagnostics
 
 BOXES = 24
+HEAPS = 4  # in one alone shares vary by a tenth
 # Of what is asked, answered at least; measured with a pyramid 0.58, 0.86, 0.76 and 0.95, with the
 # exact cone 0.63, 0.85, 0.89 and 0.80
 LEAST = {"kept": 0.5, "modes": 0.75, "sweeps": 0.65, "path": 0.7}
 
 
-@pytest.mark.parametrize("cone", ["pyramid", "exact"])
-def test_every_rung_does_its_work_in_a_falling_heap(cone: str) -> None:
-    builder, rng = ModelBuilder(cone=cone), np.random.default_rng(0)
+def fallen(cone: str, seed: int) -> Diagnostics:
+    """What was counted while a heap of boxes fell."""
+    builder, rng = ModelBuilder(cone=cone), np.random.default_rng(seed)
     builder.half_space("floor")
     for i in range(BOXES):
         builder.body(f"b{i}", joint=free(), density=500.0)
@@ -31,11 +33,18 @@ def test_every_rung_does_its_work_in_a_falling_heap(cone: str) -> None:
         quaternion /= np.linalg.norm(quaternion)
         world.q[7 * i : 7 * i + 7] = x, y, 0.2 + 0.15 * i, *quaternion
     world.step(steps=500)
-    found = world.diagnostics
-    assert found.failed == found.degraded == 0
+    return world.diagnostics
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "exact"])
+def test_every_rung_does_its_work_in_falling_heaps(cone: str) -> None:
+    found = [fallen(cone, seed) for seed in range(HEAPS)]
+    assert all(heap.failed == 0 for heap in found)
+    assert found[0].degraded == 0
     for name, least in LEAST.items():
-        rung = getattr(found.rungs, name)
-        assert rung.asked > 50
-        assert rung.answered >= least * rung.asked, name
+        rungs = [getattr(heap.rungs, name) for heap in found]
+        asked, answered = sum(r.asked for r in rungs), sum(r.answered for r in rungs)
+        assert asked > 50 * HEAPS
+        assert answered >= least * asked, name
     if cone == "exact":
-        assert found.rungs.cones.answered >= 0.99 * found.rungs.cones.asked > 0
+        assert all(h.rungs.cones.answered >= 0.99 * h.rungs.cones.asked > 0 for h in found)
