@@ -13,7 +13,7 @@ INPUTS = {
     "states": 100,
     "starts": 50,
     "options": 30,
-    "commands": 15,
+    "commands": 30,
 }
 
 
