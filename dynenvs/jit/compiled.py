@@ -272,7 +272,7 @@ class Entry(Unit):
         return Call(self, arguments)
 
     @cached_property
-    def function(self) -> Callable[[int, int, int], int]:
+    def function(self) -> Callable[..., int]:
         """Its machine code."""
         self.link()
         return self._CALL(self.cell.value or 0)
@@ -295,7 +295,7 @@ class Call:
     are now.
     """
 
-    __slots__ = ("_address", "_arguments", "_buffer", "_entry", "_function", "_result")
+    __slots__ = ("_arguments", "_buffer", "_entry", "_read", "_run")
 
     def __init__(self, entry: Entry, arguments: tuple[Any, ...]) -> None:
         packer, results, begin = entry.layout
@@ -312,26 +312,32 @@ class Call:
         except (TypeError, struct.error) as error:
             raise TypeError(f"{entry.name}: {error}") from None
         self._entry, self._arguments = entry, arguments
-        self._address = ctypes.addressof(self._buffer)
-        self._function = entry.function
-        result = entry.result
-        self._result = partial(_unpack, result, results, begin) if result else None
+        first = ctypes.addressof(self._buffer)
+        places = ctypes.c_void_p(first), ctypes.c_void_p(first + 8), ctypes.c_int64(first + _HEAD)
+        self._run = partial(entry.function, *places)
+        self._read = _reader(entry.result, results, begin)
 
     def __call__(self) -> Any:
-        address = self._address
-        status = self._function(address, address + 8, address + _HEAD)
+        status = self._run()
         if status:
             raise RuntimeError(f"{self._entry.name} failed with status {status}")
-        return None if self._result is None else self._result(self._buffer)
+        return self._read(self._buffer)
 
 
-def _unpack(kind: Kind, results: struct.Struct, begin: int, buffer: Any) -> Any:
-    """What an entry has returned."""
-    values = results.unpack_from(buffer, begin)
-    return _value(kind, iter(values))
+def _reader(kind: Kind | None, results: struct.Struct, begin: int) -> Callable[[Any], Any]:
+    """What reads the result of an entry from its words."""
+    unpack = results.unpack_from
+    if kind is None:
+        return lambda buffer: None
+    if kind == Number("?"):
+        return lambda buffer: unpack(buffer, begin)[0] != 0
+    if isinstance(kind, Number):
+        return lambda buffer: unpack(buffer, begin)[0]
+    return lambda buffer: _value(kind, iter(unpack(buffer, begin)))
 
 
 def _value(kind: Kind, values: Any) -> Any:
+    """A number, or a tuple of numbers, of the words that follow."""
     if isinstance(kind, TupleKind):
         parts = [_value(part, values) for part in kind.entries]
         return tuple(parts) if kind.names is None else kind.names(*parts)
