@@ -35,6 +35,11 @@ PROCESSORS = {
     "arm64": ("generic", "NEON (any arm64)"),
 }
 NAMES = {"AMD64": "x86_64", "aarch64": "arm64"}  # what systems call them besides
+OPTIONS = {  # of linkers: nothing is left out, nothing is there in vain
+    "Linux": ["-Wl,--no-undefined", "-Wl,--gc-sections", "-s"],
+    "Darwin": ["-Wl,-undefined,error", "-Wl,-dead_strip", "-Wl,-x"],
+    "Windows": ["-Wl,--export-all-symbols", "-s"],
+}
 GLIBC = "2.28"  # the oldest that it runs with
 _GLUE = Path(__file__).with_name("glue.c")
 
@@ -121,8 +126,8 @@ def _link(names: Sequence[str], folder: Path, out: Path) -> None:
     table = {name: f"{name}.code" for name in names}
     lines = [f'#include "{_GLUE.name}"']
     for number, name in enumerate(names):
-        lines.append(f'extern char code_{number} __asm__("{name}.code");')
-        lines.append(f'void *cell_{number} __asm__("{name}") = &code_{number};')
+        lines.append(f'extern char code_{number} __asm__(SYMBOL("{name}.code"));')
+        lines.append(f'void *cell_{number} __asm__(SYMBOL("{name}")) = &code_{number};')
     for function, text in (
         ("dynenvs_sources", library.digest_of_sources()),
         ("dynenvs_processor", _processor()[1]),
@@ -132,7 +137,7 @@ def _link(names: Sequence[str], folder: Path, out: Path) -> None:
     source = folder / "table.c"
     source.write_text("\n".join(lines) + "\n")
     objects = [str(folder / f"{name}.o") for name in names]
-    options = ["-shared", "-fPIC", "-O2", "-Wl,--no-undefined", "-Wl,--gc-sections", "-s"]
+    options = ["-O2", "-fPIC", "-shared", *OPTIONS.get(platform.system(), [])]
     out.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(out) as draft:
         command = [*_compiler(), *options, f"-I{_GLUE.parent}", "-o", str(draft), str(source)]

@@ -6,6 +6,11 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+/* The name of a symbol as the linker knows it: some systems put an underscore before it. */
+#define TEXT(words) #words
+#define QUOTED(words) TEXT(words)
+#define SYMBOL(name) QUOTED(__USER_LABEL_PREFIX__) name
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 
