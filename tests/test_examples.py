@@ -35,6 +35,11 @@ def test_own_controller() -> None:
     assert example("own_controller").main() > 0.02
 
 
+def test_compiled_loop() -> None:
+    """A push of at most a metre a second leads a fifth of a metre in a fifth of a second."""
+    assert 0.15 < example("compiled_loop").main() < 0.25
+
+
 def test_custom_environment() -> None:
     """Gymnasium accepts it, its controller stops the box at the mark, and it is short."""
     from gymnasium.utils.env_checker import check_env

@@ -163,3 +163,41 @@ def test_kernels_are_what_they_were() -> None:
     assert solve.__doc__ == solve.py_func.__doc__
     assert pickle.loads(pickle.dumps(solve)) is solve
     assert repr(solve) == "<entry dynenvs.lcp.solve.solve>"
+
+
+OWN = """
+import numpy as np
+from dynenvs import World
+from dynenvs.envs.robots import planar_humanoid
+from dynenvs.jit.compiled import entry, units
+from dynenvs.memory.layout import Floats, WorldView
+from dynenvs.simulation.timestep import step_apart
+
+@entry
+def fall(w: WorldView, dt: float, heights: Floats) -> int:
+    for k in range(heights.shape[0]):
+        if step_apart(w, w.tau, dt) != 0:
+            return k
+        heights[k] = w.q[1]
+    return heights.shape[0]
+
+worlds = [World(planar_humanoid.build(), timestep=0.005) for _ in range(2)]
+for world in worlds:
+    world.q[1] = 1.2
+heights, expected = np.zeros(60), []
+print(fall(worlds[0]._handle, 0.005, heights))
+for _ in heights:
+    worlds[1].step()
+    expected.append(worlds[1].q[1])
+print((heights == expected).all(), units["dynenvs.simulation.timestep.step_apart"].is_linked)
+"""
+
+
+@pytest.mark.thorough
+def test_a_kernel_of_ones_own_reaches_the_librarys(tmp_path: Path) -> None:
+    """It alone is compiled: the cache holds nothing, and the bits are those of `World.step`."""
+    if library.fault():
+        pytest.skip(library.fault())
+    out, err = run(OWN, DYNENVS_CORE="library", DYNENVS_CACHE_DIR=str(tmp_path))
+    assert (out, err) == (["60", "True True"], "")
+    assert not list(tmp_path.rglob("*.nbc"))
