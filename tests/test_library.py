@@ -44,6 +44,7 @@ def run(code: str, package: Path | None = None, **environment: str) -> tuple[lis
         given["PYTHONPATH"] = str(package.parent)
     done = subprocess.run(
         [sys.executable, "-c", code],
+        cwd=sys.prefix,  # not in the checkout, which would come first on the path
         env=given, capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     return done.stdout.splitlines(), done.stderr
@@ -95,7 +96,7 @@ def test_one_that_does_not_belong_to_the_sources_is_told_and_left_alone(package:
         found, err = run(SOLVE, package)
         assert "was made of other sources (python -m dynenvs.jit.build makes it of these)" in err
         assert found[0] != ""
-        _, err = run("import dynenvs", package, DYNENVS_CORE="library")
+        _, err = run("import dynenvs.lcp", package, DYNENVS_CORE="library")
         assert "was made of other sources" in err.splitlines()[-1]
     finally:
         file.write_text(before)
@@ -108,8 +109,8 @@ def test_one_that_is_no_library_is_told(package: Path) -> None:
     try:
         for content in (b"", b"not a library", kept[: len(kept) // 2]):
             path.write_bytes(content)
-            _, err = run("import dynenvs", package, DYNENVS_CORE="library")
-            assert "cannot be loaded" in err.splitlines()[-1]
+            _, err = run("import dynenvs.lcp", package, DYNENVS_CORE="library")
+            assert "is damaged" in err.splitlines()[-1]
     finally:
         path.write_bytes(kept)
 
@@ -119,11 +120,11 @@ def test_a_core_that_cannot_be_is_one_line(tmp_path: Path) -> None:
     shutil.copytree(
         Path(library.__file__).parents[1], copy, ignore=shutil.ignore_patterns("lib", "__pycache__")
     )
-    _, err = run("import dynenvs", copy, DYNENVS_CORE="fast")
+    _, err = run("import dynenvs.lcp", copy, DYNENVS_CORE="fast")
     assert "DYNENVS_CORE is 'fast': it may be 'library', 'jit', or not be set" in err
-    _, err = run("import dynenvs", copy, DYNENVS_CORE="library")
+    _, err = run("import dynenvs.lcp", copy, DYNENVS_CORE="library")
     assert "there is no compiled core at" in err.splitlines()[-1]
-    blocked = "import sys; sys.modules['numba'] = None\nimport dynenvs"
+    blocked = "import sys; sys.modules['numba'] = None\nimport dynenvs.lcp"
     _, err = run(blocked, copy)
     assert 'and numba is not installed: pip install "dynenvs[jit]"' in err.splitlines()[-1]
 

@@ -144,6 +144,8 @@ def _link(names: Sequence[str], folder: Path, out: Path) -> None:
         done = subprocess.run([*command, *objects], capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
+    with written_whole(out.with_suffix(".sha256")) as draft:
+        draft.write_text(library.digest_of(out) + "\n")
     print(f"{out} has {out.stat().st_size / 1e6:.1f} MB, {len(names)} kernels", file=sys.stderr)
 
 

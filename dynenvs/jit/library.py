@@ -32,6 +32,9 @@ def fault() -> str:
     if not place().is_file():
         return f"there is no compiled core at {place()} ({BUILD} makes one)"
     try:
+        # A file that has lost its end would crash whoever loads it
+        if digest_of(place()) != place().with_suffix(".sha256").read_text().strip():
+            return f"{place()} is damaged ({BUILD} makes it anew)"
         library = ctypes.CDLL(str(place()))
         if not library.dynenvs_runs_here():
             return f"{place()} is for processors with {_text(library, 'dynenvs_processor')}"
@@ -62,6 +65,12 @@ def address_of(name: str) -> int:
         return 0
     function: Any = getattr(_loaded(), symbol)
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def digest_of(path: Path) -> str:
+    """A hash of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @cache
