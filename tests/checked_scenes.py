@@ -2,7 +2,7 @@
 
 To be run in a process of its own, by `test_checked_bounds.py`, with NUMBA_BOUNDSCHECK=1 and
 NUMBA_FULL_TRACEBACKS=1: what is out of bounds is then printed, as "debug: IndexError", where it
-happens.  (A kernel that is compiled apart drops the exception itself.)
+happens, and the entry that Python called fails.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import config
 
 import dynenvs
 from dynenvs import Model, ModelBuilder, World
-from dynenvs.jit.compiled import apart, kernel, prepare
+from dynenvs.jit.compiled import apart, entry, prepare
 from dynenvs.memory.layout import Floats
 
 STEPS = 150
@@ -26,7 +26,7 @@ def beyond(values: Floats, k: int) -> int:
     return int(values[k])
 
 
-@kernel
+@entry
 def wrong(values: Floats, k: int) -> int:
     """The same by way of a kernel compiled apart."""
     return int(beyond(values, k))
@@ -85,8 +85,13 @@ def main() -> None:
     """Prove that an index out of bounds is seen; then the scenes."""
     assert config.BOUNDSCHECK
     assert config.FULL_TRACEBACKS
-    prepare("a wrong kernel", [(wrong, (np.zeros(3), 3))], ["wrong"])
-    wrong(np.zeros(3), 3)
+    prepare("a wrong kernel", [wrong], ["wrong"])
+    try:
+        wrong(np.zeros(3), 3)
+    except RuntimeError as error:
+        assert "wrong failed with status" in str(error)
+    else:
+        raise AssertionError("an index out of bounds was not seen")
     print("seen so far is meant", flush=True)
     scenes: tuple[Callable[[], Model], ...] = (ball, loop, heap, hulls)
     for make in scenes:

@@ -20,6 +20,7 @@ def test_no_index_is_out_of_bounds(tmp_path: Path) -> None:
     """Compiled anew, with checks and without optimisation, which takes most of the time."""
     script = Path(__file__).with_name("checked_scenes.py")
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_FULL_TRACEBACKS": "1", "NUMBA_OPT": "0"}
+    checked |= {"DYNENVS_CORE": "jit"}
     own = {"DYNENVS_CACHE_DIR": str(tmp_path), "DYNENVS_COMPILERS": "1"}
     run = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)],
