@@ -39,7 +39,8 @@ print(sorted({"numba", "llvmlite"} & set(sys.modules)))
 
 def run(code: str, package: Path | None = None, **environment: str) -> tuple[list[str], str]:
     """What a fresh interpreter prints, and says on stderr; of another package if one is named."""
-    given = {**os.environ, **environment}
+    given = {name: value for name, value in os.environ.items() if name != "DYNENVS_CORE"}
+    given |= environment
     if package is not None:
         given["PYTHONPATH"] = str(package.parent)
     done = subprocess.run(
