@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from trees import Array
 
 from dynenvs.contact.assembly.problem import ContactProblem
-from dynenvs.contact.solvers.cone import solve_cones
+from dynenvs.contact.solvers.cone import COLD, solve_cones
 from dynenvs.contact.solvers.cone_law import certify_cones
 from dynenvs.memory.records import BLOCK, CONE, POLYGON, PYRAMID
 from dynenvs.model.builder import ModelBuilder
@@ -43,7 +43,7 @@ def solve(blocks: Array, matrix: Array, bias: Array) -> tuple[float, int, Array,
     problem = ContactProblem(
         np.zeros(1, POLYGON), blocks, len(blocks), matrix, bias, rows, scale=1.0
     )
-    residual, used = solve_cones(problem, empty_answer(p, u), scratch(problem))
+    residual, used, _ = solve_cones(problem, empty_answer(p, u), scratch(problem), COLD)
     return residual, used, p, u
 
 

@@ -153,13 +153,39 @@ def test_frictionloss_and_urdf_friction_are_carried_over(tmp_path) -> None:
     assert dynenvs.load(urdf).dofs["friction"].tolist() == [0.25]
 
 
-def test_what_does_not_go_with_it_is_refused() -> None:
-    builder = ModelBuilder()
-    builder.half_space("floor", restitution=0.5)
-    builder.body("arm", joint=revolute(friction=1.0), mass=1.0, inertia=(1, 1, 1))
-    builder.body("ball", joint=free(), mass=1.0, inertia=(1, 1, 1))
-    builder.sphere("skin", "ball", radius=0.1)
-    with pytest.raises(ModelError, match="restitution and dry friction of joints are not"):
-        builder.build()
+def test_friction_is_not_negative() -> None:
     with pytest.raises(ModelError, match="friction"):
         ModelBuilder().body("arm", joint=revolute(friction=-1.0), mass=1.0)
+
+
+@pytest.mark.parametrize("law", ["newton", "poisson"])
+def test_it_goes_with_restitution(law: str) -> None:
+    """A ball that bounces beside a cart that rubs: each does what it does alone."""
+    builder = ModelBuilder(restitution=law, gravity=(0.0, 0.0, -10.0))
+    builder.half_space("floor", restitution=0.5)
+    builder.body("cart", joint=prismatic(axis=(1, 0, 0), friction=4.0), mass=2.0)
+    builder.body("ball", joint=free(), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    builder.sphere("skin", "ball", radius=0.1, restitution=0.5)
+    world = World(builder.build(), timestep=DT)
+    q, v = np.zeros(8), np.zeros(7)
+    q[1:5], v[0], v[3] = (0.0, 1.0, 0.1, 1.0), 3.0, -2.0
+    world.reset(q, v)
+    world.step()
+    assert world.v[0] == pytest.approx(3.0 - 2.0 * DT, rel=1e-12)
+    assert world.v[3] == pytest.approx(1.0 - 10.0 * DT, rel=1e-9)
+
+
+def test_it_goes_with_closed_loops() -> None:
+    """Of two wheels that turn alike the friction of one holds a torque at the other."""
+    builder = ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    wheel = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
+    builder.body("one", joint=revolute("one", axis=(0, 1, 0), friction=5.0), **wheel)
+    builder.body("other", joint=revolute("other", axis=(0, 1, 0)), **wheel)
+    builder.couple("belt", "one", "other")
+    world = World(builder.build(), timestep=DT)
+    world.step([0.0, 4.9], steps=200)
+    np.testing.assert_allclose(world.q, 0.0, atol=1e-9)
+    np.testing.assert_allclose(world.dry_impulses, (-4.9 * DT, 0.0), atol=1e-9)
+    world.step([0.0, 7.0], steps=50)
+    np.testing.assert_allclose(world.v, 50 * DT * (7.0 - 5.0) / 0.2, rtol=1e-9)
+    assert world.diagnostics.degraded == world.diagnostics.failed == 0

@@ -263,28 +263,58 @@ def test_what_is_not_available_is_refused() -> None:
     builder = ModelBuilder()
     with pytest.raises(ModelError, match="geom 'floor': rolling_friction must be finite and not"):
         builder.half_space("floor", rolling_friction=-0.1)
-    with pytest.raises(ModelError, match="restitution and torsional or rolling friction"):
-        _bouncing()
-    with pytest.raises(ModelError, match="closed loops and torsional or rolling friction"):
-        _looped()
     model = on_floor(torsional=SPIN).model
     with pytest.raises(ValueError, match="inverse dynamics with torsional or rolling friction"):
         inverse_dynamics(model, model.neutral(), np.zeros(6), [], 0.01)
 
 
-def _bouncing() -> None:
-    builder = ModelBuilder()
-    builder.half_space("floor", restitution=0.5, torsional_friction=0.1)
-    builder.body("ball", joint=free(), mass=1.0, inertia=(1, 1, 1))
-    builder.sphere("skin", "ball", radius=0.1, torsional_friction=0.1)
-    builder.build()
+@pytest.mark.parametrize("law", ["newton", "poisson"])
+@pytest.mark.parametrize("balls", [1, 2])
+def test_an_impact_twists_by_its_own_normal_impulse(law: str, balls: int) -> None:
+    """A ball that falls and spins loses spin m (1 + e) v / I of its spin in the impact."""
+    bounce, fall, start = 0.6, 2.0, 20.0
+    known = {"torsional_friction": SPIN, "restitution": bounce}
+    builder = ModelBuilder(gravity=(0.0, 0.0, 0.0), restitution=law)
+    builder.half_space("floor", **known)
+    for k in range(balls):
+        builder.body(f"ball{k}", joint=free(), mass=MASS, inertia=np.full(3, INERTIA))
+        builder.sphere(f"skin{k}", f"ball{k}", radius=RADIUS, **known)
+    world = World(builder.build(), timestep=DT)
+    q, v = (
+        np.tile([0.0, 0, RADIUS, 1, 0, 0, 0], balls),
+        np.tile([0.0, 0, -fall, 0, 0, start], balls),
+    )
+    q[0::7] = np.arange(balls)
+    world.reset(q, v)
+    world.step()
+    np.testing.assert_allclose(world.v[2::6], bounce * fall, rtol=1e-9)
+    lost = SPIN * MASS * (1 + bounce) * fall / INERTIA
+    np.testing.assert_allclose(world.v[5::6], start - lost, rtol=1e-9)
 
 
-def _looped() -> None:
-    builder = ModelBuilder()
-    builder.half_space("floor", torsional_friction=0.1)
-    for k in range(2):
-        builder.body(f"ball{k}", joint=free(), mass=1.0, inertia=(1, 1, 1))
-        builder.sphere(f"skin{k}", f"ball{k}", radius=0.1, torsional_friction=0.1)
-    builder.close("pin", "ball0", "ball1")
-    builder.build()
+def test_they_go_with_closed_loops_and_dry_joints() -> None:
+    """A ball rolls to rest as it does alone, beside wheels that are geared and rub."""
+    alone = on_floor(rolling=ROLL, torsional=SPIN)
+    known = {"torsional_friction": SPIN, "rolling_friction": ROLL, "friction": 0.5}
+    builder = ModelBuilder(gravity=(0.0, 0.0, -G))
+    builder.half_space("floor", **known)
+    builder.body("ball0", joint=free(), mass=MASS, inertia=np.full(3, INERTIA))
+    builder.sphere("skin0", "ball0", radius=RADIUS, **known)
+    for name in ("one", "other"):
+        joint = revolute(name, axis=(0, 1, 0), friction=0.3, position=(3, 0, 3))
+        builder.body(name, joint=joint, mass=1.0, inertia=(0.1, 0.1, 0.1))
+    builder.couple("gear", "one", "other", coefficients=(0.0, -2.0))
+    together = World(builder.build(), timestep=DT)
+    v = [0.2, 0.0, 0.0, 0.0, 0.2 / RADIUS, 15.0]
+    alone.reset(alone.q, v)
+    together.reset([0.0, 0.0, RADIUS, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [*v, 2.0, -1.0])
+    for _ in range(600):
+        alone.step()
+        together.step()
+        np.testing.assert_allclose(together.v[:6], alone.v, atol=1e-8)
+    # The gear holds, and both frictions, 0.3 of the one and half of that of the other, stop it
+    rate = (0.3 + 0.3 / 2) / (0.1 + 0.1 / 4)
+    assert together.q[7] == pytest.approx(0.5 * 2.0**2 / rate, abs=2 * DT)
+    np.testing.assert_allclose(together.v[6:], 0.0, atol=1e-9)
+    np.testing.assert_allclose(together.q[7], -2.0 * together.q[8], atol=1e-9)
+    assert certified(together)

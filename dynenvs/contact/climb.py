@@ -17,7 +17,7 @@ from dynenvs.contact.assembly.problem import (
     ContactProblem,
     Scratch,
 )
-from dynenvs.contact.solvers.cone import solve_cones
+from dynenvs.contact.solvers.cone import COLD, solve_cones
 from dynenvs.contact.solvers.cone_law import certify_cones
 from dynenvs.contact.solvers.friction_lcp import choose_modes, pivot
 from dynenvs.contact.solvers.interior_point import from_inside
@@ -112,7 +112,7 @@ class Climb:
 
     def cones(self) -> None:
         """The exact cone's own method, from the last answer."""
-        _, used = _call(solve_cones, self.problem, self.answer, self.scratch)
+        _, used, _ = _call(solve_cones, self.problem, self.answer, self.scratch, COLD)
         self.iterations += used
         self._keep(CONES)
 

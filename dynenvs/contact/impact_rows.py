@@ -11,6 +11,7 @@ import math
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, respect_loops
 from dynenvs.contact.assembly.memory import remember_impulses
+from dynenvs.contact.assembly.more_rows import add_moment_rows, scale_moments
 from dynenvs.contact.assembly.problem import least_speed, velocity_scale
 from dynenvs.contact.assembly.rows import (
     contact_rows,
@@ -24,7 +25,7 @@ from dynenvs.contact.solve import solve_contacts, solve_with_reserves
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.jit.compiled import kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import Floats, WorldView, polygon_of
+from dynenvs.memory.layout import Floats, WorldView, cone_of, polygon_of
 from dynenvs.memory.records import POISSON
 
 # Rows of `w.H`, which an impact has no other use for
@@ -34,10 +35,14 @@ BEFORE, COMPRESSED = range(2)
 @kernel
 def _rows(w: WorldView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met; below 0: none."""
-    rows = contact_rows(moving_tree(w), w.contacts, count, w.v, 0.0, rows_to_fill(w))
+    turns = w.header[0].moments != 0
+    rows = contact_rows(moving_tree(w), w.contacts, count, w.v, 0.0, rows_to_fill(w), turns)
+    if turns and add_moment_rows(w, count, w.v) < 0:
+        return -1
     rows = limit_rows(w.dofs, w.q, rows, w.v, w.v, 0.0, w.active, w.block, w.J, w.bias_row)
     if w.header[0].nswings > 0:
         rows = swing_rows(w, rows, 0.0)
+    w.answer[0].dry = rows  # in no time dry friction gives no impulse
     return int(rows)
 
 
@@ -51,6 +56,8 @@ def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: flo
     if w.answer[0].recursive == 0:
         couple(w.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
     elif couple_by_recursion(w, rows) != PASSED:
+        return FAILED
+    if w.header[0].moments != 0 and scale_moments(w, count, rows) < 0:
         return FAILED
     if w.header[0].ne > 0 and rows > 0 and respect_loops(w, rows) != HELD:
         return FAILED
@@ -99,7 +106,7 @@ def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: flo
 @kernel
 def _solve(w: WorldView, count: int, rows: int, dt: float) -> int:
     """The contact problem of the rows on the world's own cone."""
-    return solve_contacts(w, count, rows, w.status[0].cone, dt)
+    return solve_contacts(w, count, rows, cone_of(w), dt)
 
 
 @kernel
@@ -117,9 +124,11 @@ def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) ->
             w.bias_row[r] += w.G[r, c] * p[c]
     n = rows
     for i in range(count):
-        n -= w.contacts[i].tangents  # a block for each contact and for each limit
+        n -= (
+            w.contacts[i].tangents + w.contacts[i].moments
+        )  # a block for each contact and for each limit
         w.blocks[i].reserve = w.contacts[i].target
-    polygon, cone = polygon_of(w), w.status[0].cone
+    polygon, cone = polygon_of(w), cone_of(w)
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(w.header, dt))
     status = solve_with_reserves(w, n, rows, cone, scale)
     for r in range(rows):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.implied import leave_out_implied
 from dynenvs.contact.assembly.impulses import apply_impulses
-from dynenvs.contact.assembly.rows import first_limited, limited_coordinate
+from dynenvs.contact.assembly.rows import after_contacts, first_limited, limited_coordinate
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import (
     feature_gap,
@@ -81,7 +81,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
     before, pulls = math.inf, True
     for attempt in range(ATTEMPTS if rows > 0 else 0):
         # The LCP is done: its storage is free.
-        errors = RowErrors(rows, w.J, w.G, w.v_row, w.bias_row, w.active)
+        errors = RowErrors(w.answer[0].dry, w.J, w.G, w.v_row, w.bias_row, w.active)
         worst, marked = _contact_errors(
             w.features, w.spots, w.contacts, count, ends, dt, errors, before, pulls
         )
@@ -225,19 +225,10 @@ def sound(w: WorldView, count: int) -> tuple[float, bool]:
     return lowest, buries
 
 
-@inlined
-def after_contacts(contacts: Records, count: int) -> int:
-    """The first row that is none of the contacts'."""
-    if count == 0:
-        return 0
-    last = contacts[count - 1]
-    return int(last.row + 1 + last.tangents)
-
-
 class RowErrors(NamedTuple):
     """The rows of the contact problem, and by how much their positions miss what they should be."""
 
-    rows: int
+    rows: int  # but for those of dry joints, which have no position to keep
     J: Floats
     G: Floats
     speeds: Floats  # velocities of the rows

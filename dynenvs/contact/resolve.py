@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, hold_loops, respect_loops
+from dynenvs.contact.assembly.more_rows import (
+    add_moment_rows,
+    dry_rows,
+    keep_moments,
+    scale_moments,
+)
+from dynenvs.contact.assembly.problem import least_speed
 from dynenvs.contact.assembly.rows import (
+    after_contacts,
     contact_rows,
     couple,
     first_limited,
@@ -16,6 +24,7 @@ from dynenvs.contact.assembly.rows import (
     stop_ahead,
 )
 from dynenvs.contact.assembly.swing_rows import add_missed_swings, expect_swings, swing_rows
+from dynenvs.contact.assembly.working_set import add_sinking, choose_contacts, has_many
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import (
     add_contact,
@@ -41,8 +50,7 @@ from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.lcp.workspace import integer
-from dynenvs.memory.layout import WorldView
+from dynenvs.memory.layout import WorldView, cone_of
 from dynenvs.memory.records import PYRAMID, STOPS, SWING
 
 ROUNDS = 5  # of adding candidates that the answer reached unforeseen
@@ -82,12 +90,25 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     # Solve, look where that leads, and once more with what was missed there
     worst, pivots = 0.0, 0
     status = CERTIFIED
+    forward = unactuated == 0 and ahead == 0.0
+    listed = count
+    if forward and has_many(w, count):
+        count = choose_contacts(w, count, dt)
+        if count < 0:
+            return FAILED
     for _ in range(ROUNDS):
-        forward = unactuated == 0 and ahead == 0.0
-        if forward and w.header[0].sparse != 0:
-            status = solve_sparse(w, count, dt)
-        else:
-            status = _solve_densely(w, count, dt, unactuated == 0)
+        while True:
+            if forward and w.header[0].sparse != 0:
+                status = solve_sparse(w, count, dt)
+            else:
+                status = _solve_densely(w, count, dt, unactuated == 0)
+            chosen = count
+            if status != FAILED and listed > count:
+                chosen = add_sinking(w, count, listed, least_speed(w.header, dt), dt)
+            if chosen <= count:
+                break
+            count = chosen
+        listed = 0
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
         w.status[0].solves += 1
@@ -117,7 +138,11 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool) -> int:
     w.answer[0].sparse = 0
     if count > w.header[0].nd:  # prescribed motion among many bodies
         return FAILED
-    rows = contact_rows(moving_tree(w), w.contacts, count, w.v_free, dt, rows_to_fill(w))
+    turns = forward and w.header[0].moments != 0
+    tree = moving_tree(w)
+    rows = contact_rows(tree, w.contacts, count, w.v_free, dt, rows_to_fill(w), turns)
+    if turns and add_moment_rows(w, count, w.v_free) < 0:
+        return FAILED
     rows = limit_rows(
         w.dofs, w.q, rows, w.v_free, w.expected, dt, w.active, w.block, w.J, w.bias_row
     )
@@ -125,10 +150,17 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool) -> int:
         rows = swing_rows(w, rows, dt)
         if rows < 0:
             return FAILED
+    w.answer[0].dry = rows
+    if forward and w.header[0].ndry > 0:
+        rows = dry_rows(w, rows)
+        if rows < 0:
+            return FAILED
     w.answer[0].rows = rows
     if w.answer[0].recursive == 0:
         couple(w.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
     elif couple_by_recursion(w, rows) != PASSED:
+        return FAILED
+    if turns and scale_moments(w, count, rows) < 0:
         return FAILED
     if closed and rows > 0 and respect_loops(w, rows) != HELD:
         return FAILED
@@ -148,26 +180,39 @@ def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool) -> i
     for _ in range(2 if refined else 1):
         for j in range(w.header[0].nv):
             w.v_new[j] = w.v_free[j]
-        law = w.status[0].cone if forward else PYRAMID
+        law = cone_of(w) if forward else PYRAMID
         status = solve_contacts(w, count, rows, law, dt)
         if rows > 0:
             apply_impulses(w.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
         if refined and refine_response(w, count, rows, dt) != REFINED:
             return FAILED
     if w.header[0].nlimited:
-        _remember_stops(w, count, rows)
+        _remember_stops(w, count, w.answer[0].dry)
+    if forward and w.header[0].ndry > 0:
+        _remember_dry(w, rows)
+    if forward and w.header[0].moments != 0 and keep_moments(w, count) < 0:
+        return FAILED
     return int(status)
 
 
 @inlined
+def _remember_dry(w: WorldView, rows: int) -> None:
+    """Keep what dry friction gave each coordinate; its rows follow all others."""
+    r, last = w.answer[0].dry, w.dry
+    for j in range(w.header[0].nv):
+        last[j] = 0.0
+        if w.dofs[j].friction > 0.0 and r < rows:
+            last[j] = w.impulse_row[r]
+            r += 1
+
+
+@inlined
 def _remember_stops(w: WorldView, count: int, rows: int) -> None:
-    """Keep what joint stops gave each coordinate; their rows follow the contacts'."""
+    """Keep what joint stops gave each coordinate; their rows follow the contacts', to `rows`."""
     stops = w.stops
     for j in range(w.header[0].nv):
         stops[j] = 0.0
-    first = integer(0)
-    if count > 0:
-        first = w.contacts[count - 1].row + 1 + w.contacts[count - 1].tangents
+    first = after_contacts(w.contacts, count)
     for r in range(first, rows):
         j = first_limited(w.dofs, limited_coordinate(w.J, r))
         for k in range(j, j + (3 if w.dofs[j].limited == SWING else 1)):

@@ -7,6 +7,7 @@ parts have a ladder of their own (`sparse/ladder.py`), in which this one is a ru
 ======== ================================================= =======================================
 rung     what it does                                      why it is there
 ======== ================================================= =======================================
+kept     the last step's impulses, corrected               what rests on more than holds it up
 patches  whole soles stick as they did (`patches.py`)      a walk's guess, right nearly always, in
                                                            a quarter of the unknowns
 modes    Newton's method on contact modes, from those of   most other steps change a mode or two
@@ -24,7 +25,14 @@ cones    the exact cone from the pyramid's answer          worlds on exact cones
 
 from __future__ import annotations
 
-from dynenvs.contact.assembly.memory import forget, recall, remember_impulses, remember_modes
+from dynenvs.contact.assembly.memory import (
+    forget,
+    recall,
+    recall_impulses,
+    recall_moments,
+    remember_impulses,
+    remember_modes,
+)
 from dynenvs.contact.assembly.problem import (
     least_speed,
     open_answer,
@@ -32,15 +40,19 @@ from dynenvs.contact.assembly.problem import (
     open_scratch,
     velocity_scale,
 )
+from dynenvs.contact.solvers.cone import BRIEF, COLD, WARM
+from dynenvs.contact.solvers.cone_law import judge
 from dynenvs.contact.solvers.exact_cones import solve_on_cones
 from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
 from dynenvs.contact.solvers.interior_point import solve_from_inside
-from dynenvs.contact.solvers.newton import newton
-from dynenvs.jit.compiled import inlined
+from dynenvs.contact.solvers.modes import SLIP
+from dynenvs.contact.solvers.newton import newton, settle
+from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import WorldView, polygon_of
-from dynenvs.memory.records import CONE, CONES, LEMKE, PATH
+from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, PATH
 
+CHANGES = 2  # of the last step's modes
 QUICK, INSIDE, ALL = range(3)  # the first three rungs, all but Lemke's, or as many as it takes
 
 
@@ -51,14 +63,51 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
     law: PYRAMID or CONE
     Details go to `w.answer`, impulses to the contacts and to memory.  Returns the status.
     """
-    n, mixed = recall(w, count, rows)
-    forget(w)
+    n, mixed = recall(w, count, rows, dt)
     floor = least_speed(w.header, dt)
     w.answer[0].pivots = 0
-    status = solve_rows(w, n, rows, law, ALL, 1 if mixed else 0, floor)
+    kept = FAILED
+    if _any_moments(w, count):
+        recall_moments(w, count, rows, dt)
+    elif w.status[0].rung != MODES:
+        kept = keep(w, count, n, rows, law, floor, dt)
+        if kept != CERTIFIED:
+            n, mixed = recall(w, count, rows, dt)
+    forget(w)
+    status = kept
+    if kept != CERTIFIED:
+        status = solve_rows(w, n, rows, law, ALL, 1 if mixed else 0, floor)
     remember_modes(w, count, n)
     remember_impulses(w, count)
     return int(status)
+
+
+@apart("contact", seconds=8)
+def keep(w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float) -> int:
+    """Answer by the last step's impulses, corrected, if nothing slipped; FAILED if that fails.
+
+    Of things that rest on more than holds them up, the impulses of least norm often fit no cone
+    while others do; those that fitted in the last step mostly go on to.
+
+    count, n: of contacts, and of all blocks; floor: as of `solve_rows`
+    """
+    if not recall_impulses(w, count, rows, dt):
+        return FAILED
+    status, report, polygon = w.status[0], w.answer[0], polygon_of(w)
+    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, floor)
+    problem = open_problem(w, polygon, n, rows, scale)
+    answer, scratch = open_answer(w), open_scratch(w)
+    status.asked[KEPT] += 1
+    report.residual, report.sweeps = settle(problem, answer, scratch, CHANGES, True)
+    if not report.residual <= WARM_RESIDUAL:
+        return FAILED
+    if law == CONE:
+        report.residual = judge(problem, answer)
+        if not report.residual <= WARM_RESIDUAL:
+            return FAILED
+    status.answered[KEPT] += 1
+    status.rung = KEPT
+    return CERTIFIED
 
 
 @inlined
@@ -76,29 +125,77 @@ def solve_rows(
     polygon, report = polygon_of(w), w.answer[0]
     scale = velocity_scale(polygon, w.blocks, count, w.G, w.bias_row, floor)
     problem = open_problem(w, polygon, count, rows, scale)
-    answer, scratch = open_answer(w), open_scratch(w, count)
+    answer, scratch = open_answer(w), open_scratch(w)
     report.residual, report.sweeps = 0.0, 0
     if rows == 0:
+        return CERTIFIED
+    if _any_moments(w, count):  # of which pyramids know nothing
+        answer.asked[CONES] += 1
+        status = solve_on_cones(w, count, rows, scale, WARM)
+        answer.answered[CONES] += 1 if status == CERTIFIED else 0
+        return status
+    # Where something slipped on the exact cone in the last step, pyramids are of little help
+    if law == CONE and w.status[0].rung == CONES and _slide(w, count, rows, scale) == CERTIFIED:
         return CERTIFIED
     # A stale guess must not change the answer (docs/theory.md, Warm starts): what Newton's method
     # finds counts only if it is exact to rounding.
     report.residual, report.sweeps = newton(problem, answer, scratch, mixed != 0)
     status = CERTIFIED if report.residual <= WARM_RESIDUAL else FAILED
+    w.status[0].rung = MODES
     if rungs == QUICK:
         return status
+    if law == CONE and status != CERTIFIED and _slide(w, count, rows, scale) == CERTIFIED:
+        return CERTIFIED
     if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
         answer.asked[PATH] += 1
+        w.status[0].rung = PATH
         status = solve_from_inside(w, count, rows, scale)
         answer.answered[PATH] += 1 if status == CERTIFIED else 0
     if status != CERTIFIED and rungs == ALL:
         answer.asked[LEMKE] += 1
+        w.status[0].rung = LEMKE
         status = solve_lcp_of_rows(w, count, rows, scale)
         answer.answered[LEMKE] += 1 if status == CERTIFIED else 0
     if law == CONE:
         answer.asked[CONES] += 1
-        status = solve_on_cones(w, count, rows, scale)
+        status = solve_on_cones(w, count, rows, scale, COLD)
         answer.answered[CONES] += 1 if status == CERTIFIED else 0
+        if _any_slips(w, count):
+            w.status[0].rung = CONES
     return status
+
+
+@inlined
+def _slide(w: WorldView, count: int, rows: int, scale: float) -> int:
+    """The exact cone's own method from no impulses, before those that take longer.
+
+    Where it fails it is counted by the whole of that method, which follows.
+    """
+    status = w.status[0]
+    found = solve_on_cones(w, count, rows, scale, BRIEF)
+    if found == CERTIFIED:
+        status.asked[CONES] += 1
+        status.answered[CONES] += 1
+        status.rung = CONES if _any_slips(w, count) else MODES
+    return int(found)
+
+
+@inlined
+def _any_slips(w: WorldView, count: int) -> bool:
+    """Whether a contact slips in the modes that the exact cone's method has left."""
+    found = False
+    for i in range(count):
+        found = found or (w.blocks[i].mode >= SLIP and w.blocks[i].dry == 0)
+    return found
+
+
+@inlined
+def _any_moments(w: WorldView, count: int) -> bool:
+    """Whether a contact of the problem passes on moments."""
+    found = False
+    for i in range(count if w.header[0].moments != 0 else 0):
+        found = found or w.blocks[i].moments > 0
+    return found
 
 
 @inlined
@@ -109,12 +206,16 @@ def solve_with_reserves(w: WorldView, count: int, rows: int, law: int, scale: fl
 
     law: PYRAMID or CONE; scale: the certificate's velocity scale [m/s]
     """
-    status = w.status[0]
-    status.asked[LEMKE] += 1
-    done = solve_lcp_of_rows(w, count, rows, scale)
-    status.answered[LEMKE] += 1 if done == CERTIFIED else 0
+    status, done = w.status[0], FAILED
+    if _any_moments(w, count):
+        for r in range(rows):
+            w.impulse_row[r] = 0.0
+    else:
+        status.asked[LEMKE] += 1
+        done = solve_lcp_of_rows(w, count, rows, scale)
+        status.answered[LEMKE] += 1 if done == CERTIFIED else 0
     if law == CONE:
         status.asked[CONES] += 1
-        done = solve_on_cones(w, count, rows, scale)
+        done = solve_on_cones(w, count, rows, scale, COLD)
         status.answered[CONES] += 1 if done == CERTIFIED else 0
     return int(done)

@@ -45,6 +45,7 @@ from dynenvs.memory.records import (
     BODY,
     BODY_WORK,
     COEFFICIENTS,
+    CONE,
     CONTACT,
     DOF,
     ELIMINATED,
@@ -187,10 +188,11 @@ class WorkView(ModelView, buffers=("model", "work")):
     contacts: Records = _work(CONTACT, "nc + 1",
         what="contacts of the step; the last one is scratch")
     variables: Records = _work(VARIABLE, "nl", what="columns of the LCP")
-    blocks: Records = _work(BLOCK, "nd + nlimited",
-        what="contacts and limits as Newton's method sees them")
+    blocks: Records = _work(BLOCK, "nd + nlimited + ndry",
+        what="contacts, limits and dry joints as Newton's method sees them")
+    laws: Floats = _work(f8, "42 * (nd + nlimited + ndry)", what="each block's law, linearised")
     unknowns: Records = _work(UNKNOWN, "nr", what="unknowns of its linear system")
-    eliminated: Records = _work(ELIMINATED, "nd + nlimited",
+    eliminated: Records = _work(ELIMINATED, "nd + nlimited + ndry",
         what="what elimination keeps of each block")
     answer: Records = _work(ANSWER, "1", what="what a solve of the contact problem reports")
     M: Floats = _work(f8, "nv", "nv", what="mass matrix with armature and dt damping")
@@ -263,6 +265,12 @@ def polygon_of(w: StateView) -> Records:
     """The POLYGON of this world's friction pyramids, shape (1,)."""
     polygons = raw(w.polygons, w.header[0].npolygons * POLYGON_SIZE)
     return vector(polygons, w.status[0].polygon * POLYGON_SIZE, 1, POLYGON)
+
+
+@inlined
+def cone_of(w: StateView) -> int:
+    """PYRAMID or CONE: the law of this world's contacts; beside moments it is always the cone."""
+    return CONE if w.header[0].moments != 0 else int(w.status[0].cone)
 
 
 @inlined

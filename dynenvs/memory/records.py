@@ -288,6 +288,7 @@ STATUS = record_type(
         # of all contacts), and how often it gave one
         ("asked", "i8", (RUNGS,)),
         ("answered", "i8", (RUNGS,)),
+        ("rung", "i8"),  # which of them gave the last answer to a problem in rows
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),
@@ -389,6 +390,8 @@ CONTACT = record_type(
         ("corner", "i8"),
         ("row", "i8"),  # of the normal; tangents follow
         ("tangents", "i8"),  # tangential rows: 0 (frictionless), 1 (planar) or 2
+        ("moments", "i8"),  # rows of its torsional and rolling friction, after those: 0, 1 or 3
+        ("length", "f8"),  # in units of which they have moments and turns [m]
         ("stick", "i8"),
         ("edges", "i8"),  # as SPOT's
         ("local", "f8", (3,)),  # core point of A in A's frame
@@ -434,6 +437,7 @@ CONSTRAINT = record_type(
         ("row", "i8"),  # its first one, three for each constraint before it
         ("tangents", "i8"),  # rows but the normal's
         ("contact", "i8"),  # number of the contact, or LIMIT or DRY
+        ("dry", "i8"),  # whether it is a dry joint's
         # Velocity of A's surface from B's besides the trees' (of belts, of kinematic bodies),
         # world axes [m/s]; and whether there is any
         ("drift", "f8", (3,)),
@@ -466,7 +470,6 @@ ISLAND = record_type(
         ("trees", "i8"),
         ("words", "i8"),  # of its factor
         ("moments", "i8"),  # whether some contact has moments
-        ("dry", "i8"),  # whether some joint rubs
         ("scale", "f8"),  # the certificate's velocity scale [m/s]
         ("residual", "f8"),
         ("newtons", "i8"),
@@ -483,14 +486,19 @@ ISLAND = record_type(
     ]
 )
 
-# What Newton's method sees: a contact or a joint limit, and the mode in which it is.
+# What Newton's method sees: a contact, a joint limit or a dry joint, and the mode in which it is.
 BLOCK = record_type(
     [
-        ("row", "i8"),  # of the normal; tangents follow
+        ("row", "i8"),  # of the normal; tangents follow, then moments
         ("tangents", "i8"),
+        ("moments", "i8"),  # 0, 1 (about the normal; in the plane across it) or 3
+        ("dry", "i8"),  # whether it is a dry joint: one row, whose impulse `reserve` bounds
         ("mode", "i8"),  # see `dynenvs.contact.solvers.modes`
         ("friction", "f8"),
-        ("reserve", "f8"),  # normal impulse that bounds friction besides the unknown one [N s]
+        ("spin", "f8"),  # torsional friction, or in the plane rolling friction, in its `length`
+        ("roll", "f8"),  # rolling friction, likewise
+        # Normal impulse that bounds friction besides the unknown one; of a dry joint the bound
+        ("reserve", "f8"),
         ("slip", "f8"),  # sigma: the least that bounds the slip along every direction [m/s]
         ("corners", "i8"),  # how many blocks, this one first, are the corners of a sole; or 0
         ("x", "f8"),  # of a corner, from their centre, along the tangents [m]
@@ -548,6 +556,7 @@ ANSWER = record_type(
         ("sweeps", "i8"),  # of Newton's method
         ("contacts", "i8"),
         ("rows", "i8"),
+        ("dry", "i8"),  # the first row of dry joints, which come last
         # Largest opening of a loop at the start of a part of a step, and at its end [m, rad], and
         # what its closing has come to: a status of `dynenvs.lcp.solve`
         ("opened_before", "f8"),

@@ -79,8 +79,7 @@ class SparseView(Handle, buffers=("model", "work")):
     degree: Ints = _work(i8, "ntrees", what="scratch")
     # Always enough for 300 free bodies, and for each coordinate of larger scenes 2,000 words more
     factor: Floats = _work(f8, "min(nv * nv, 4_000_000 + 2_000 * nv)", what="blocks of the factor")
-    cross: Floats = array("work", f8, "nconstraints", "18", when="moments",
-        what="derivatives of the impulse by the turns, and of the moments by the velocity, by "
-        "the moments' constraint")
-    projected: Floats = _work(f8, "2", "3", what="scratch of the certificate")
+    law: Floats = array("work", f8, "nconstraints", "36", when="moments",
+        what="derivative of a contact's impulse and moments by velocities and turns, row by row, "
+        "by the moments' constraint")
 # fmt: on

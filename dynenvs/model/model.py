@@ -266,7 +266,8 @@ class Model:
             "servos": h.nservos,
             "swings": h.nswings,
             "sparse": h.sparse,
-            "cones": h.cone == CONE,
+            "cones": h.cone == CONE or h.moments,
+            "extra rows": h.moments or h.ndry,
         }
         return tuple(name for name, needed in wanted.items() if needed)
 

@@ -139,14 +139,7 @@ def allocate(
         or header.recursive
     )
     header.refined = simple and max(map(max, trees), default=0) > DEEP
-    several = len(trees) > 1 or header.moments or header.ndry
-    header.sparse = several and not (header.ne or header.recursive or header.refined)
-    if (header.moments or header.ndry) and (header.ne or header.restitution != INELASTIC):
-        raise ModelError(
-            f"{'closed loops' if header.ne else 'restitution'} and "
-            f"{'torsional or rolling friction' if header.moments else 'dry friction of joints'} "
-            "are not available in one model: leave out the one or the other"
-        )
+    header.sparse = len(trees) > 1 and not (header.ne or header.recursive or header.refined)
     header.npolygons = len(direction_counts(options.directions))
     header.limit = 0 if max_contacts is None else max_contacts
     most = min(contacts.at_once, START) if max_contacts is None else max_contacts
@@ -196,10 +189,13 @@ def size_rows(header: Any, contacts: int) -> None:
     header.nc = contacts
     header.nd = min(contacts, MOST_DENSE) if header.sparse else contacts
     header.nmoments = contacts if header.moments else 0
-    tangents = 1 if header.directions == 2 else 2
+    planar = header.directions == 2
+    rows = 2 if planar else 3
+    if header.moments:
+        rows += 1 if planar else 3
     # Rounded up: loops along rows then have whole vector registers to work on
-    header.nr = -(-(header.nd * (1 + tangents) + header.nlimited) // 4) * 4
-    header.nl = header.nd * (2 + header.directions) + header.nlimited
+    header.nr = -(-(header.nd * rows + header.nlimited + header.ndry) // 4) * 4
+    header.nl = header.nd * (2 + header.directions) + header.nlimited + 2 * header.ndry
     fill_places(header)
 
 
@@ -387,7 +383,7 @@ def _mark_corners(records: Records) -> None:
 
 def _enclose_groups(records: Records) -> None:
     """The balls around groups of several features on a plane of the world."""
-    groups = records["group"]
+    groups = records[["group", "body_a"]]  # of bodies welded to each other, each has its own
     first = 0
     while first < len(records):
         last = first + 1

@@ -139,14 +139,39 @@ def collect_contacts(
     if pointwise.sum() > ROUND_PAIRS:  # in large scenes only those that are near may cost anything
         pointwise[:] = False
     pointwise |= (kind_b == HALF_SPACE) & ~np.isin(kind_a, SMOOTH)
+    groups = _groups(_carriers(bodies), geoms, a, b, kind_b)
     points = [
-        Feature(geoms[a[k]], geoms[b[k]], int(k), c, r, *(float(x[k]) for x in coefficients))
-        for k in np.flatnonzero(pointwise)
+        Feature(geoms[a[k]], geoms[b[k]], int(group), c, r, *(float(x[k]) for x in coefficients))
+        for k, group in sorted(
+            ((k, groups[k]) for k in np.flatnonzero(pointwise)), key=lambda both: both[1]
+        )
         for c, r in _points(geoms[a[k]])
     ]
     pairs = _solid_pairs(geoms, kinds, a, b, np.flatnonzero(~pointwise), coefficients)
     at_once = len(points) + min(int(pairs.at_once.sum()), SLOTS_AT_ONCE)
     return Contacts(points, pairs, at_once)
+
+
+def _groups(carriers: dict[str, str], geoms: list[Geom], a: Ints, b: Ints, kind_b: Ints) -> Ints:
+    """Of each pair of geoms the first one of the same body above the same plane, or itself.
+
+    What a body has above a plane moves as one sole, of however many shapes it is.
+    """
+    first: dict[tuple[str, int], int] = {}
+    groups = np.arange(len(a))
+    for k in np.flatnonzero(kind_b == HALF_SPACE):
+        body = geoms[a[k]].body
+        groups[k] = first.setdefault((carriers.get(body, body), int(b[k])), int(k))
+    return groups
+
+
+def _carriers(bodies: list[Body]) -> dict[str, str]:
+    """Of each body the one with which it moves as one: itself, if it has a joint of its own."""
+    found: dict[str, str] = {}
+    for body in bodies:
+        welded = body.joint.type == "fixed" and body.parent != "world"
+        found[body.name] = found[body.parent] if welded else body.name
+    return found
 
 
 def _numbers(pair: frozenset[str], number: dict[str, int]) -> tuple[int, int]:

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.contact.assembly.more_rows import moment_axis
 from dynenvs.contact.assembly.rows import SLIP as SLIPS
-from dynenvs.contact.assembly.rows import limited_coordinate
+from dynenvs.contact.assembly.rows import after_contacts, limited_coordinate
+from dynenvs.contact.law.dry import within
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
 from dynenvs.contact.solvers.patches import find_soles, guess_wholes
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import StateView, WorldView
+from dynenvs.kinematics.spatial import dot3
+from dynenvs.memory.layout import Floats, StateView, WorldView
+from dynenvs.memory.records import SWING
 
+AT_BOUND = 1.0 - 1e-9  # part of a dry joint's bound from which it is thought to slip
 STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts cease to squeeze
 
 
 @inlined
-def recall(w: WorldView, count: int, rows: int) -> tuple[int, bool]:
-    """List contacts and limits as blocks in the modes of the last step.
+def recall(w: WorldView, count: int, rows: int, dt: float) -> tuple[int, bool]:
+    """List contacts, limits and dry joints as blocks in the modes of the last step.
 
     What was open is thought to stick if it is going to be hit.
     Returns their number, and whether one with two tangents is about to part: to guess that all
@@ -33,7 +38,8 @@ def recall(w: WorldView, count: int, rows: int) -> tuple[int, bool]:
         contact, block = w.contacts[i], w.blocks[i]
         r = contact.row
         block.row, block.tangents, block.friction = r, contact.tangents, contact.friction
-        block.reserve = 0.0
+        block.reserve, block.dry = 0.0, 0
+        give_moments(contact, block)
         block.mode = OPEN
         # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
         # load in many ways, and each turns the body differently.  Memory must not choose.
@@ -44,28 +50,147 @@ def recall(w: WorldView, count: int, rows: int) -> tuple[int, bool]:
             if slips and contact.tangents == 1:
                 block.mode = mode
         mixed = mixed or (contact.tangents == 2 and w.bias_row[r] >= 0.0)
-        r += 1 + contact.tangents
+        r += 1 + contact.tangents + contact.moments
     # Limits, pressed as they were
     n = count
-    for k in range(r, rows):
+    for k in range(r, w.answer[0].dry):
         block = w.blocks[n]
-        block.corners = 0
-        block.row, block.tangents, block.friction, block.reserve = k, 0, 0.0, 0.0
+        _clear(block, k)
         pressed = (w.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
         block.mode = STICK if pressed else OPEN
         n += 1
+    # Dry joints, at their bounds as they were
+    if w.answer[0].dry < rows:
+        n = _list_dry(w, n, rows, dt)
     # What will be hit sticks; soles hold as wholes; what nothing moves is open
     for i in range(n):
         block = w.blocks[i]
-        if block.mode == OPEN and w.bias_row[block.row] < 0.0:
+        if block.mode == OPEN and block.dry == 0 and w.bias_row[block.row] < 0.0:
             block.mode = STICK
     find_soles(w.contacts, count, w.blocks)
+    _part_rocking(w, count)
     guess_wholes(w.blocks, count)
     for i in range(n):
         block = w.blocks[i]
         if not w.G[block.row, block.row] > 0.0:
             block.mode = OPEN
     return n, mixed
+
+
+@inlined
+def _part_rocking(w: WorldView, count: int) -> None:
+    """Soles of which only some corners stuck in the last step are not held as wholes."""
+    for i in range(count):
+        stuck = 0
+        for k in range(i, i + w.blocks[i].corners):
+            stuck += 1 if w.memory[w.contacts[k].candidate].mode == STICK else 0
+        if 0 < stuck < w.blocks[i].corners:
+            w.blocks[i].corners = 0
+
+
+@inlined
+def recall_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
+    """The last step's impulses and modes into the rows and the listed blocks of contacts.
+
+    Returns False where something slipped, or nothing pressed.
+    """
+    any_pressed, p = False, w.impulse_row
+    for i in range(count):
+        contact, block = w.contacts[i], w.blocks[i]
+        last = w.memory[contact.candidate]
+        if last.mode >= SLIP:
+            return False
+        r = contact.row
+        block.mode = last.mode if w.G[r, r] > 0.0 else OPEN
+        any_pressed = any_pressed or last.mode == STICK
+        for k in range(r, r + 1 + contact.tangents + contact.moments):
+            p[k] = 0.0
+        if block.mode == STICK:
+            _recall_one(contact, last.impulse, p)
+    recall_joints(w, count, rows, dt)
+    return any_pressed
+
+
+@inlined
+def _recall_one(contact: Any, last: Floats, p: Floats) -> None:
+    """Impulses along a contact's rows, from what it remembers in the world's axes, shape (3,)."""
+    r = contact.row
+    p[r] = dot3(contact.normal, last)
+    if contact.tangents > 0:
+        p[r + 1] = dot3(contact.t1, last)
+    if contact.tangents > 1:
+        p[r + 2] = dot3(contact.t2, last)
+
+
+@inlined
+def recall_moments(w: WorldView, count: int, rows: int, dt: float) -> None:
+    """The last step's impulses and moments into all rows, whatever slipped."""
+    planar, p = w.header[0].directions == 2, w.impulse_row
+    for r in range(rows):
+        p[r] = 0.0
+    for i in range(count):
+        contact = w.contacts[i]
+        turn, m = w.moments[contact.candidate], contact.row + 1 + contact.tangents
+        _recall_one(contact, w.memory[contact.candidate].impulse, p)
+        for a in range(contact.moments if contact.length > 0.0 else 0):
+            axis = moment_axis(contact, a, planar)
+            for k in range(3):
+                p[m + a] += axis[k] * turn[k] / contact.length
+    recall_joints(w, count, rows, dt)
+
+
+@inlined
+def recall_joints(w: WorldView, count: int, rows: int, dt: float) -> None:
+    """The last step's impulses of joint stops and dry joints into their rows."""
+    p, stops, rubbed = w.impulse_row, w.stops, w.dry
+    for r in range(after_contacts(w.contacts, count), w.answer[0].dry):
+        j = limited_coordinate(w.J, r)
+        p[r] = w.J[r, j] * stops[j]
+        for k in range(j + 1, j + 3 if w.dofs[j].limited == SWING else j):
+            p[r] += w.J[r, k] * stops[k]
+        p[r] = max(p[r], 0.0)
+    r = w.answer[0].dry
+    for j in range(w.header[0].nv if r < rows else 0):
+        if w.dofs[j].friction > 0.0 and r < rows:
+            p[r] = within(w.dofs[j].friction * dt, rubbed[j])
+            r += 1
+
+
+@inlined
+def _clear(block: Any, row: int) -> None:
+    """A block of one row, a joint's."""
+    block.row, block.tangents, block.friction, block.reserve = row, 0, 0.0, 0.0
+    block.moments = block.dry = block.corners = 0
+
+
+@inlined
+def give_moments(contact: Any, block: Any) -> None:
+    """Torsional and rolling friction of a contact, where anything can turn there."""
+    block.moments, block.spin, block.roll = 0, 0.0, 0.0
+    if contact.moments > 0 and contact.length > 0.0:
+        block.moments = contact.moments
+        spin, roll = contact.spin / contact.length, contact.roll / contact.length
+        # In the plane the one row is that of rolling, and stands where that of spin does
+        planar = contact.moments == 1 and contact.roll > 0.0
+        block.spin = roll if planar else spin
+        block.roll = roll if contact.moments == 3 else 0.0
+
+
+@inlined
+def _list_dry(w: WorldView, n: int, rows: int, dt: float) -> int:
+    """Dry joints as blocks from number n on; returns how many blocks there are."""
+    r, last = w.answer[0].dry, w.dry
+    for j in range(w.header[0].nv):
+        if w.dofs[j].friction == 0.0 or r >= rows:
+            continue
+        block = w.blocks[n]
+        _clear(block, r)
+        block.dry, block.reserve = 1, w.dofs[j].friction * dt
+        block.mode = STICK
+        if abs(last[j]) >= AT_BOUND * block.reserve:
+            block.mode = SLIP if last[j] > 0.0 else SLIP + 1
+        n, r = n + 1, r + 1
+    return n
 
 
 @inlined
@@ -91,14 +216,17 @@ def forget(w: StateView) -> None:
 
 @inlined
 def remember_modes(w: WorldView, count: int, n: int) -> None:
-    """Keep the modes of n blocks: `count` contacts, by candidate, and limits, by coordinate."""
+    """Keep the modes of n blocks: `count` contacts, by candidate, and limits, by coordinate.
+
+    Those of dry joints follow from their impulses.
+    """
     for i in range(count):
         block, memory = w.blocks[i], w.memory[w.contacts[i].candidate]
         memory.mode = block.mode
         if block.mode >= SLIP and not block.slip > STILL:
             memory.mode = STICK
     for i in range(count, n):
-        if w.blocks[i].mode != OPEN:
+        if w.blocks[i].mode != OPEN and w.blocks[i].dry == 0:
             w.status[0].limits_active |= 1 << limited_coordinate(w.J, w.blocks[i].row)
 
 

@@ -14,11 +14,10 @@ from typing import Annotated, NamedTuple
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Floats, Ints, Matrix, Records, WorkView, WorldView, open_lcp
 from dynenvs.memory.records import BLOCK, ELIMINATED, POLYGON, UNKNOWN
-from dynenvs.memory.views import words
 
 # Coupling over the normal one, up to which an impulse along a direction does nothing
 NIL = 1e-14
-WORDS = 12  # of `Scratch.laws` for each block
+WORDS = 42  # of `Scratch.laws` for each block
 
 
 class ContactProblem(NamedTuple):
@@ -72,11 +71,10 @@ def open_answer(w: WorldView) -> ContactAnswer:
 
 
 @inlined
-def open_scratch(w: WorkView, count: int) -> Scratch:
-    """What solvers of `count` blocks work in, within the workspace."""
+def open_scratch(w: WorkView) -> Scratch:
+    """What solvers work in, within the workspace."""
     lcp = open_lcp(w)
-    laws = words(lcp.matrices, WORDS * count)
-    return Scratch(lcp.vectors, laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z)
+    return Scratch(lcp.vectors, w.laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z)
 
 
 @inlined
@@ -116,6 +114,8 @@ def velocity_scale(
         if not G[r, r] > 0.0:
             continue
         scale = max(scale, abs(bias[r]))
+        for k in range(t + block.tangents, t + block.tangents + block.moments):
+            scale = max(scale, abs(bias[k]))
         if block.tangents == 1:
             if G[t, t] > NIL * G[r, r]:
                 scale = max(scale, abs(bias[t]))

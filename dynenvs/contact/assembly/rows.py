@@ -189,15 +189,26 @@ def _align_tangents(
     bias[r + 2] = c * b - s * a
 
 
+@inlined
+def moment_count(contact: Any, planar: bool) -> int:
+    """How many rows a contact's torsional and rolling friction have: 0, 1 or 3."""
+    if planar:
+        return 1 if contact.roll > 0.0 else 0
+    if contact.roll > 0.0:
+        return 3
+    return 1 if contact.spin > 0.0 else 0
+
+
 @kernel
 def contact_rows(
-    tree: MovingTree, contacts: Records, count: int, v: Floats, dt: float, rows: Rows
+    tree: MovingTree, contacts: Records, count: int, v: Floats, dt: float, rows: Rows, turns: bool
 ) -> int:
     """Rows J and right-hand sides of the contacts; returns the number of rows.
 
     `v` is the velocity without contact impulses, shape (nv,): it gives the right-hand side and
     the predicted slip.
     dt: length of the step, or 0 in an impact, in which no gap closes
+    turns: whether rows are left for torsional and rolling friction (`more_rows.py` fills them)
     """
     # Which rows move each coordinate: none so far
     planar = tree.header[0].directions == 2
@@ -211,6 +222,7 @@ def contact_rows(
         contact.row = r
         # Without friction the slip bound sigma would be indeterminate: no tangential rows.
         contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
+        contact.moments = moment_count(contact, planar) if turns else 0
         reference_tangents(contact, planar)
         for k in range(r, r + 1 + contact.tangents):
             for j in range(nv):
@@ -237,7 +249,7 @@ def contact_rows(
         else:
             for k in range(3):
                 contact.impulse[k] = 0.0
-        r += 1 + contact.tangents
+        r += 1 + contact.tangents + contact.moments
     # Tangents along the predicted slip, as far as contacts of one body agree on it
     if not planar:
         for i in range(count):
@@ -290,6 +302,15 @@ def stop_ahead(dof: Any, q: Floats, v: float, dt: float) -> tuple[float, float]:
     if low + dt * v < high - dt * v:
         return low, 1.0
     return high, -1.0
+
+
+@inlined
+def after_contacts(contacts: Records, count: int) -> int:
+    """The first row that is none of the contacts'."""
+    if count == 0:
+        return 0
+    last = contacts[count - 1]
+    return int(last.row + 1 + last.tangents + last.moments)
 
 
 @inlined

@@ -24,12 +24,14 @@ from dynenvs.contact.solvers.interior_block import (
     change_alone,
     invert_sums,
     longest,
+    push_from_bounds,
     spread,
+    spread_dry,
     start_block,
     sum_directions,
     variables_of,
 )
-from dynenvs.contact.solvers.modes import OPEN, STICK, nearest_mode
+from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest_mode
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.memory.layout import Floats
@@ -82,7 +84,7 @@ def _start(problem: ContactProblem, answer: ContactAnswer, vectors: Floats) -> N
         u[r] = problem.bias[r]
     for i in range(n):
         r = blocks[i].row
-        if G[r, r] > 0.0:
+        if G[r, r] > 0.0 and blocks[i].dry == 0:
             p[r] = max(scale, -problem.bias[r]) / G[r, r]
             for c in range(rows):
                 u[c] += p[r] * G[r, c]
@@ -105,7 +107,7 @@ def _measure(problem: ContactProblem, vectors: Floats) -> tuple[float, float]:
             z, w = vectors[Z, k], vectors[W, k]
             total += z * w
             # sigma is a velocity, and its w an impulse
-            if k > v and k == v + own - 1:
+            if k > v and k == v + own - 1 and blocks[i].dry == 0:
                 worst = max(worst, min(z, w * g))
             else:
                 worst = max(worst, min(z * g, w))
@@ -130,6 +132,8 @@ def _assemble(problem: ContactProblem, scratch: Scratch) -> None:
                 for b in range(rows):
                     K[b, a] = 0.0
                 K[a, a] = 1.0
+        elif block.dry != 0:
+            K[r, r] += push_from_bounds(vectors, v, 0.0, 0.0)[1]
         else:
             K[r, r] += vectors[W, v] / vectors[Z, v]
             if block.tangents > 0:
@@ -175,7 +179,9 @@ def _direction(
         r = block.row
         for a in range(r, r + 1 + block.tangents):
             right[a] = 0.0
-        if G[r, r] > 0.0:
+        if block.dry != 0 and G[r, r] > 0.0:
+            right[r], _ = push_from_bounds(vectors, v, target, u[r])
+        elif G[r, r] > 0.0:
             z, w = vectors[Z, v], vectors[W, v]
             right[r] = (target - z * w - vectors[SECOND, v]) / z - (u[r] - w)
             if block.tangents > 0:
@@ -198,7 +204,9 @@ def _direction(
         block = blocks[i]
         r = block.row
         own = variables_of(polygon, block)
-        if G[r, r] > 0.0:
+        if block.dry != 0 and G[r, r] > 0.0:
+            spread_dry(vectors, v, target, x[r])
+        elif G[r, r] > 0.0:
             vectors[DZ, v], vectors[DW, v] = x[r], right[r] + u[r] - vectors[W, v]
             if block.tangents > 0:
                 spread(polygon, block, eliminated[i], vectors, v, x, right)
@@ -217,7 +225,12 @@ def _choose_modes(problem: ContactProblem, answer: ContactAnswer, vectors: Float
     for i in range(n):
         block = blocks[i]
         r, t = block.row, block.row + 1
-        if not p[r] * G[r, r] > vectors[W, v]:
+        if block.dry != 0:
+            block.mode = STICK if G[r, r] > 0.0 else OPEN
+            for k in range(2 if G[r, r] > 0.0 else 0):
+                if vectors[Z, v + k] * G[r, r] < vectors[W, v + k]:
+                    block.mode = SLIP + 1 - k
+        elif not p[r] * G[r, r] > vectors[W, v]:
             block.mode = OPEN
             for k in range(r, r + 1 + block.tangents):
                 p[k] = 0.0

@@ -16,17 +16,19 @@ Coulomb friction problem via convex optimization (2011).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
-from dynenvs.contact.solvers.cone_law import judge, yielding
-from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
+from dynenvs.contact.law.dry import within
+from dynenvs.contact.solvers.cone_law import judge, rows_of, yielding
+from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest_mode
 from dynenvs.contact.solvers.multipliers import multiply
 from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.layout import Floats, Records
 
+COLD, BRIEF, WARM, WARM_MULTIPLIERS = range(4)  # how a search starts
 ITERATIONS = 20  # of Newton's method
 SWEEPS = 0, 20  # of Gauss-Seidel from the pyramid's answer, before multipliers
 ROUNDS = 8  # of Gauss-Seidel and Newton after them, each with twice the sweeps of the last ...
@@ -40,30 +42,46 @@ GAIN = 0.5  # a certified answer is refined as long as each iteration gains this
 
 @entry
 def solve_cones(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch
-) -> tuple[float, int]:
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, start: int
+) -> tuple[float, int, int]:
     """Impulses `p` and velocities `u` = G p + bias of all rows on the exact cones.
 
     The blocks receive their modes and slips.  Impulses that are the answer already stay.
-    Returns (natural residual, iterations of Newton's method).
+
+    start: COLD; BRIEF: the same, with no more than Newton's method from no impulses; or the last
+        step's impulses are given: WARM, or WARM_MULTIPLIERS if multipliers gave them
+    Returns (natural residual, iterations of Newton's method, the start that would have been best:
+        WARM or WARM_MULTIPLIERS).
     """
     rows, p = problem.rows, answer.p
     residual = judge(problem, answer)
     if residual <= EXACT:
-        return residual, 0
-    # Newton's method from no impulses at all
+        return residual, 0, WARM if start != WARM_MULTIPLIERS else start
+    # Newton's method from those given, if they are the last step's; then from no impulses at all
     given, kept = scratch.vectors[GIVEN], scratch.vectors[KEPT]
     _copy(rows, p, given)
+    used = 0
+    if start == WARM_MULTIPLIERS:
+        best, used = multiply(problem, answer, scratch)
+        if best <= CERTIFIED_RESIDUAL:
+            return best, used, WARM_MULTIPLIERS
+        _copy(rows, given, p)
+    if start >= WARM:
+        best, more = _descend(problem, answer, scratch)
+        used += more
+        if best <= CERTIFIED_RESIDUAL:
+            return best, used, WARM
     _clear(rows, p)
     best, iterations = _descend(problem, answer, scratch)
-    if best <= CERTIFIED_RESIDUAL:
-        return best, iterations
+    iterations += used
+    if best <= CERTIFIED_RESIDUAL or start == BRIEF:
+        return best, iterations, WARM
     _copy(rows, p, kept)
     residual = best
     # Multipliers, from the impulses that were given, after more and more sweeps
     for sweeps in SWEEPS:
         if residual <= CERTIFIED_RESIDUAL:
-            return residual, iterations
+            return residual, iterations, WARM_MULTIPLIERS
         _copy(rows, given, p)
         _relax(problem, answer, sweeps, 1.0)
         residual, used = multiply(problem, answer, scratch)
@@ -74,7 +92,7 @@ def solve_cones(
     # Sweeps and Newton's method in turn, with less and less relaxation
     for attempt in range(ROUNDS * len(RELAXATIONS)):
         if residual <= CERTIFIED_RESIDUAL:
-            return residual, iterations
+            return residual, iterations, WARM_MULTIPLIERS
         if attempt % ROUNDS == 0:
             _clear(rows, p)
         sweeps, part = MORE_SWEEPS << (attempt % ROUNDS), RELAXATIONS[attempt // ROUNDS]
@@ -85,7 +103,7 @@ def solve_cones(
             best = residual
             _copy(rows, p, kept)
     _copy(rows, kept, p)
-    return judge(problem, answer), iterations
+    return judge(problem, answer), iterations, WARM_MULTIPLIERS
 
 
 @inlined
@@ -150,9 +168,11 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
         r = block.row
         g = G[r, r]
         block.mode = STICK
-        if not (g > 0.0 and p[r] - u[r] / g > 0.0):
+        if block.dry != 0 and g > 0.0:
+            block.mode, _, _ = nearest_mode(problem.polygon, block, G, p, u)
+        elif not (g > 0.0 and p[r] - u[r] / g > 0.0):
             block.mode = OPEN
-            for k in range(r, r + 1 + (block.tangents if block.reserve == 0.0 else 0)):
+            for k in range(r, r + (rows_of(block) if block.reserve == 0.0 else 1)):
                 p[k] = 0.0
     row_velocities(problem, p, u)
     # Where all stick: G dp = -u
@@ -165,7 +185,13 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
         block = blocks[i]
         r = block.row
         loose = block.mode == OPEN and block.reserve == 0.0
-        for k in range(r, r + 1 + block.tangents):
+        if block.dry != 0 and block.mode >= SLIP:  # its impulse is a bound
+            for b in range(rows):
+                K[b, r] = 0.0
+            bound = block.reserve if block.mode == SLIP else -block.reserve
+            K[r, r], right[r] = 1.0, bound - p[r]
+            continue
+        for k in range(r, r + rows_of(block)):
             if loose or (block.mode == OPEN and k == r):
                 for b in range(rows):
                     K[b, k] = 0.0
@@ -174,32 +200,52 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
                 K[k, k] += PROXIMAL * G[k, k]
             else:
                 K[k, k] += PROXIMAL * G[r, r]
-        if block.tangents > 0 and not loose:
-            _linearise_friction(block, G, rows, K, right, p, u)
+        if loose:
+            continue
+        if block.tangents > 0:
+            friction = Friction(block, r + 1, block.tangents, block.friction)
+            if _linearise_friction(friction, G, rows, K, right, p, u):
+                block.mode = SLIP
+        if block.moments > 0:
+            friction = Friction(block, r + 1 + block.tangents, 1, block.spin)
+            _linearise_friction(friction, G, rows, K, right, p, u)
+        if block.moments == 3:
+            friction = Friction(block, r + 2 + block.tangents, 2, block.roll)
+            _linearise_friction(friction, G, rows, K, right, p, u)
+
+
+class Friction(NamedTuple):
+    """One of a contact's frictions: sliding, torsional or rolling."""
+
+    block: Any
+    row: int  # its first one
+    size: int  # how many it has, 1 or 2
+    mu: float
 
 
 @inlined
 def _linearise_friction(
-    block: Any, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
-) -> None:
-    """Tangential equations of a contact that slips: g (p_t - mu p_n y / |y|) = 0, y = p_t - u_t/g.
+    f: Friction, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
+) -> bool:
+    """Equations of a friction that slips: g (p_t - mu p_n y / |y|) = 0 with y = p_t - u_t / g.
 
-    p_n with the reserve.  With P the projection across y, d(y / |y|) = P dy / |y|.
+    p_n with the reserve.  With P the projection across y, d(y / |y|) = P dy / |y|.  Returns whether
+    it slips.
     """
-    r, t = block.row, block.row + 1
-    two = block.tangents == 2
-    g = yielding(block, G)
+    block, t, mu = f.block, f.row, f.mu
+    r = block.row
+    two = f.size == 2
+    g = yielding(G, r, t, f.size)
     yx = p[t] - u[t] / g
     yy = p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(yx * yx + yy * yy)
     pressed = max(p[r] - u[r] / G[r, r], 0.0) + block.reserve
-    if size <= block.friction * pressed:
-        return
-    block.mode = SLIP
-    bound = block.friction * (max(p[r], 0.0) + block.reserve)
+    if size <= mu * pressed:
+        return False
+    bound = mu * (max(p[r], 0.0) + block.reserve)
     cx, cy = yx / size, yy / size
     turn = bound / size
-    for k in range(block.tangents):
+    for k in range(f.size):
         own = t + k
         along = cx if k == 0 else cy
         px = (1.0 if k == 0 else 0.0) - along * cx
@@ -213,8 +259,9 @@ def _linearise_friction(
         K[t, own] -= g * turn * px
         if two:
             K[t + 1, own] -= g * turn * py
-        K[r, own] -= g * block.friction * along
-        right[own] = -g * (p[own] - block.friction * (p[r] + block.reserve) * along)
+        K[r, own] -= g * mu * along
+        right[own] = -g * (p[own] - mu * (p[r] + block.reserve) * along)
+    return True
 
 
 @kernel
@@ -232,18 +279,31 @@ def _sweep(
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:
             continue
-        _add(G, rows, r, part * (max(p[r] - u[r] / G[r, r], 0.0) - p[r]), p, u)
-        if block.tangents == 0:
+        if block.dry != 0:
+            _add(G, rows, r, part * (within(block.reserve, p[r] - u[r] / G[r, r]) - p[r]), p, u)
             continue
-        two = block.tangents == 2
-        g = yielding(block, G)
-        x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
-        size = math.sqrt(x * x + y * y)
-        bound = block.friction * (p[r] + block.reserve)
-        share = bound / size if size > bound else 1.0
-        _add(G, rows, t, part * (share * x - p[t]), p, u)
-        if two:
-            _add(G, rows, t + 1, part * (share * y - p[t + 1]), p, u)
+        _add(G, rows, r, part * (max(p[r] - u[r] / G[r, r], 0.0) - p[r]), p, u)
+        if block.tangents > 0:
+            _rub(Friction(block, t, block.tangents, block.friction), G, rows, part, p, u)
+        if block.moments > 0:
+            m = t + block.tangents
+            _rub(Friction(block, m, 1, block.spin), G, rows, part, p, u)
+            if block.moments == 3:
+                _rub(Friction(block, m + 1, 2, block.roll), G, rows, part, p, u)
+
+
+@inlined
+def _rub(f: Friction, G: Floats, rows: int, part: float, p: Floats, u: Floats) -> None:
+    """The impulse of one friction that is nearest to what stops it, for the normal one as it is."""
+    block, t, two = f.block, f.row, f.size == 2
+    g = yielding(G, block.row, t, f.size)
+    x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
+    size = math.sqrt(x * x + y * y)
+    bound = f.mu * (p[block.row] + block.reserve)
+    share = bound / size if size > bound else 1.0
+    _add(G, rows, t, part * (share * x - p[t]), p, u)
+    if two:
+        _add(G, rows, t + 1, part * (share * y - p[t + 1]), p, u)
 
 
 @inlined
@@ -260,10 +320,24 @@ def _clip(blocks: Records, count: int, p: Floats) -> None:
     for i in range(count):
         block = blocks[i]
         r, t = block.row, block.row + 1
+        if block.dry != 0:
+            p[r] = within(block.reserve, p[r])
+            continue
         p[r] = max(p[r], 0.0)
+        pressed = p[r] + block.reserve
         if block.tangents > 0:
-            x, y = p[t], p[t + 1] if block.tangents == 2 else 0.0
-            size, bound = math.sqrt(x * x + y * y), block.friction * (p[r] + block.reserve)
-            if size > bound:
-                for k in range(t, t + block.tangents):
-                    p[k] *= bound / size
+            _shorten(p, t, block.tangents, block.friction * pressed)
+        if block.moments > 0:
+            _shorten(p, t + block.tangents, 1, block.spin * pressed)
+        if block.moments == 3:
+            _shorten(p, t + block.tangents + 1, 2, block.roll * pressed)
+
+
+@inlined
+def _shorten(p: Floats, t: int, count: int, bound: float) -> None:
+    """Bring one or two entries within a bound."""
+    x, y = p[t], p[t + 1] if count == 2 else 0.0
+    size = math.sqrt(x * x + y * y)
+    if size > bound:
+        for k in range(t, t + count):
+            p[k] *= bound / size

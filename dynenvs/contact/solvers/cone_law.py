@@ -24,17 +24,46 @@ import math
 from typing import Annotated, Any
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, row_velocities
+from dynenvs.contact.law.dry import certify_dry
+from dynenvs.contact.law.moments import Six, certify_moments
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.kinematics.triples import Three
 from dynenvs.memory.layout import Floats, Matrix, Records
 from dynenvs.memory.records import BLOCK
 
 
 @inlined
-def yielding(block: Any, G: Floats) -> float:
-    """Scale of a contact's tangential rows: what they yield, or, if nothing, its normal row."""
-    t = block.row + 1
-    g = G[t, t] if block.tangents == 1 else max(G[t, t], G[t + 1, t + 1])
-    return g if g > 0.0 else float(G[t - 1, t - 1])
+def yielding(G: Floats, r: int, t: int, count: int) -> float:
+    """Scale of a friction's one or two rows, from t on: what they yield, or, if nothing, row r."""
+    g = G[t, t] if count == 1 else max(G[t, t], G[t + 1, t + 1])
+    return g if g > 0.0 else float(G[r, r])
+
+
+@inlined
+def rows_of(block: Any) -> int:
+    """How many rows a block has."""
+    return int(1 + block.tangents + block.moments)
+
+
+@inlined
+def six(block: Any, x: Floats) -> Six:
+    """A contact's entries of a vector of the rows, as of `dynenvs.contact.law.moments`."""
+    r, m = block.row, block.row + 1 + block.tangents
+    rolls = block.moments == 3
+    return (
+        x[r],
+        x[r + 1] if block.tangents > 0 else 0.0,
+        x[r + 2] if block.tangents > 1 else 0.0,
+        x[m] if block.moments > 0 else 0.0,
+        x[m + 1] if rolls else 0.0,
+        x[m + 2] if rolls else 0.0,
+    )
+
+
+@inlined
+def coefficients(block: Any) -> Three:
+    """Of sliding, torsional and rolling friction."""
+    return block.friction, block.spin, block.roll
 
 
 @entry
@@ -55,9 +84,13 @@ def certify_cones(
         if not G[r, r] > 0.0:
             continue
         residual = abs(min(p[r] * G[r, r], u[r]))
-        if block.tangents > 0:
+        if block.dry != 0:
+            residual = certify_dry(block.reserve, G[r, r], p[r], u[r])
+        elif block.moments > 0:
+            residual = _certify_moments(block, G, p, u)
+        elif block.tangents > 0:
             two = block.tangents == 2
-            g = max(G[r, r], yielding(block, G))
+            g = max(G[r, r], yielding(G, r, t, block.tangents))
             ux, uy = u[t], u[t + 1] if two else 0.0
             block.slip = math.sqrt(ux * ux + uy * uy)
             px, py = p[t], p[t + 1] if two else 0.0
@@ -72,6 +105,15 @@ def certify_cones(
         if not residual <= worst:
             worst = residual
     return worst / scale if worst < math.inf else math.inf
+
+
+@inlined
+def _certify_moments(block: Any, G: Floats, p: Floats, u: Floats) -> float:
+    g, v = 0.0, six(block, u)
+    for k in range(block.row, block.row + rows_of(block)):
+        g = max(g, G[k, k])
+    block.slip = math.sqrt(v[1] * v[1] + v[2] * v[2])
+    return float(certify_moments(coefficients(block), block.reserve, g, six(block, p), v))
 
 
 @inlined

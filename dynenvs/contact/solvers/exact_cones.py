@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
-from dynenvs.contact.solvers.cone import solve_cones
+from dynenvs.contact.solvers.cone import WARM, WARM_MULTIPLIERS, solve_cones
 from dynenvs.jit.compiled import apart
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
 from dynenvs.memory.layout import WorldView, polygon_of
+from dynenvs.memory.records import CONES, MULTIPLIERS
 
 
 @apart("cones", seconds=11)
-def solve_on_cones(w: WorldView, count: int, rows: int, scale: float) -> int:
+def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int) -> int:
     """Impulses and velocities of the rows of `count` blocks on the exact cones; returns the status.
 
     scale: the certificate's velocity scale [m/s]
+    start: as of `solve_cones`; of the last step's impulses, those in `w.impulse_row`, it is told by
+        `w.status`, if not COLD or BRIEF
     The impulses that stand in `w.impulse_row` stay if they hold already; residual to `w.answer`.
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report = w.answer[0]
-    report.residual, iterations = solve_cones(problem, open_answer(w), open_scratch(w, count))
+    if start >= WARM:
+        start = WARM_MULTIPLIERS if w.status[0].rung == MULTIPLIERS else WARM
+    answer, scratch = open_answer(w), open_scratch(w)
+    report.residual, iterations, best = solve_cones(problem, answer, scratch, start)
+    if start >= WARM:
+        w.status[0].rung = MULTIPLIERS if best == WARM_MULTIPLIERS else CONES
     report.sweeps += iterations
     if report.residual <= CERTIFIED_RESIDUAL:
         return CERTIFIED

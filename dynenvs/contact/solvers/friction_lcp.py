@@ -5,7 +5,8 @@ sigma, all made of the rows' Delassus matrix and right-hand sides:
 
     w_n = N^T v+ + gap/dt,   w_d = B^T v+ + E sigma,   w_sigma = mu (p_n + r) - E^T p_d,
 
-with a normal impulse r in reserve in the second half of an impact by Poisson's law, else none.
+with a normal impulse r in reserve in the second half of an impact by Poisson's law, else none.  A
+dry joint has one direction, z = p + b from its lower bound on, and w_sigma = 2 b - z.
 This is the reference; most problems are solved by Newton's method on modes and certified in the
 same units (`pyramid_law.py`).  Sources: docs/theory.md, Friction pyramid, and docs/theory.md, The
 LCP.
@@ -25,6 +26,7 @@ from dynenvs.contact.assembly.problem import (
     open_scratch,
     row_velocities,
 )
+from dynenvs.contact.law.dry import within
 from dynenvs.contact.solvers.modes import OPEN, nearest_mode
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.jit.compiled import apart, entry, inlined, kernel
@@ -43,7 +45,7 @@ def solve_lcp_of_rows(w: WorldView, count: int, rows: int, scale: float) -> int:
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report, work = w.answer[0], open_lcp(w)
-    answer, scratch = open_answer(w), open_scratch(w, count)
+    answer, scratch = open_answer(w), open_scratch(w)
     status, report.residual, pivots = pivot(problem, answer, scratch, w.variables, work)
     report.pivots += pivots
     return int(status)
@@ -85,6 +87,9 @@ def _list_block(problem: ContactProblem, i: int, variables: Records, count: int)
     h, block, G = problem.polygon[0], problem.blocks[i], problem.G
     if not G[block.row, block.row] > 0.0:
         return count
+    if block.dry != 0:
+        count = _add(variables, count, DIRECTION, i, block.row, 1.0, 0.0)
+        return _add(variables, count, SLACK, i, 0, 0.0, 0.0)
     count = _add(variables, count, NORMAL, i, block.row, 1.0, 0.0)
     slack = False
     for k in range(h.directions if block.tangents > 0 else 0):
@@ -116,13 +121,28 @@ def fill(problem: ContactProblem, variables: Records, count: int, A: Floats, b: 
     for i in range(count):
         row = variables[i]
         if row.kind == SLACK:
-            b[i] = blocks[row.block].friction * blocks[row.block].reserve
+            block = blocks[row.block]
+            b[i] = block.reserve * (2.0 if block.dry != 0 else block.friction)
         else:
             b[i] = row.c * bias[row.row]
             if row.s != 0.0:
                 b[i] += row.s * bias[row.row + 1]
+            b[i] -= _pull_of_bounds(row, problem)
         for j in range(count):
             A[i, j] = _entry(row, variables[j], blocks, G)
+
+
+@inlined
+def _pull_of_bounds(row: Any, problem: ContactProblem) -> float:
+    """Velocity of a variable's row by the bounds from which dry joints' impulses are counted."""
+    total, G = 0.0, problem.G
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        if block.dry != 0 and G[block.row, block.row] > 0.0:
+            total += row.c * G[row.row, block.row] * block.reserve
+            if row.s != 0.0:
+                total += row.s * G[row.row + 1, block.row] * block.reserve
+    return total
 
 
 @inlined
@@ -153,6 +173,10 @@ def _collect(
     p, u = answer.p, answer.u
     for r in range(problem.rows):
         p[r] = 0.0
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        if block.dry != 0 and problem.G[block.row, block.row] > 0.0:
+            p[block.row] = -block.reserve
     for k in range(count):
         variable = variables[k]
         if variable.kind != SLACK:
@@ -173,5 +197,7 @@ def choose_modes(problem: ContactProblem, answer: ContactAnswer) -> None:
         block = problem.blocks[i]
         g = problem.G[block.row, block.row]
         block.mode = OPEN
-        if p[block.row] * g > u[block.row]:
+        if block.dry != 0:
+            p[block.row] = within(block.reserve, p[block.row])  # rounding
+        if (block.dry != 0 and g > 0.0) or p[block.row] * g > u[block.row]:
             block.mode, _, _ = nearest_mode(problem.polygon, block, problem.G, p, u)

@@ -6,8 +6,9 @@ over the directions k weighted by beta_k / w_k,
 
     dp_t = e - S du_t - s dsigma,   (w_s + sigma s_0) dsigma = c_s - sigma (mu dp_n - e_0 + s.du_t),
 
-so that a contact's dp is an affine function of its du.  `central_path.py` joins that with du = G
-dp, `sparse/path.py` with the bodies' equations of motion.
+so that a contact's dp is an affine function of its du.  A dry joint has two variables, how far its
+impulse is from either bound, z = p + b and z = b - p, and u is the difference of their w.
+`central_path.py` joins that with du = G dp, `sparse/path.py` with the bodies' equations of motion.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ Z, W, DZ, DW, SECOND, WEIGHT, ALONE, DEFECT = range(8)
 @inlined
 def variables_of(polygon: Records, block: Any) -> int:
     """Number of a block's LCP variables: the normal impulse, those along directions, sigma."""
+    if block.dry != 0:
+        return 2
     return int(2 + polygon[0].directions) if block.tangents > 0 else 1
 
 
@@ -43,6 +46,11 @@ def start_block(
     directions = polygon[0].directions
     r, t = block.row, block.row + 1
     z, w = vectors[Z], vectors[W]
+    if block.dry != 0:
+        p[r] = 0.0
+        z[v] = z[v + 1] = block.reserve
+        w[v], w[v + 1] = scale + max(u[r], 0.0), scale + max(-u[r], 0.0)
+        return
     z[v], w[v] = p[r] if p[r] > 0.0 else scale, max(u[r], scale)
     if block.tangents > 0:
         x, y = u[t], second(block.tangents, u, t)
@@ -136,6 +144,24 @@ def spread(
         total += dz
     vectors[DZ, v + 1 + directions] = change
     vectors[DW, v + 1 + directions] = pressed - total
+
+
+@inlined
+def push_from_bounds(vectors: Floats, v: int, target: float, u: float) -> tuple[float, float]:
+    """Of a dry joint: (e, d) with dp = (e - du) / d; u: its velocity."""
+    low, high = vectors[Z, v], vectors[Z, v + 1]
+    e = (target - vectors[SECOND, v]) / low - (target - vectors[SECOND, v + 1]) / high - u
+    return e, vectors[W, v] / low + vectors[W, v + 1] / high
+
+
+@inlined
+def spread_dry(vectors: Floats, v: int, target: float, change: float) -> None:
+    """Changes of a dry joint's variables where its impulse changes by `change`."""
+    for k in range(v, v + 2):
+        z, w = vectors[Z, k], vectors[W, k]
+        dz = change if k == v else -change
+        vectors[DZ, k] = dz
+        vectors[DW, k] = (target - vectors[SECOND, k] - w * dz) / z - w
 
 
 @kernel

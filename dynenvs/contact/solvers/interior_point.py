@@ -38,7 +38,7 @@ def solve_from_inside(w: WorldView, count: int, rows: int, scale: float) -> int:
     Returns CERTIFIED, or FAILED where the path or the modes at its end did not lead to an answer.
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
-    scratch, modes = open_scratch(w, count), open_lcp(w).integers[0]
+    scratch, modes = open_scratch(w), open_lcp(w).integers[0]
     report = w.answer[0]
     report.residual, changes = from_inside(problem, open_answer(w), scratch, modes)
     report.sweeps += changes

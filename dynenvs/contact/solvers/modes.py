@@ -9,6 +9,7 @@ SLIP+k  slips against direction k of the pyramid    normal impulse p: p (n + mu 
 EDGE+k  slips between directions k and k + 1        impulses along both edges
 ======  ==========================================  ================================
 
+A dry joint sticks, or slips with either bound: SLIP with the upper one, SLIP + 1 with the lower.
 With nd directions, EDGE stands for SLIP + nd.  Each mode turns some complementarity conditions of
 the LCP (`friction_lcp.py`) into equations; the rest are inequalities, checked here.
 """
@@ -73,6 +74,8 @@ def list_unknowns(polygon: Records, blocks: Records, n: int, unknowns: Records) 
             for k in range(1 + block.tangents):
                 count = _unknown(unknowns, count, block.row + k, 0.0, 0.0, block.row + k)
             continue
+        if block.dry != 0:  # slips: its impulse is a bound
+            continue
         symmetric = False
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
@@ -115,6 +118,12 @@ def update_modes(problem: ContactProblem, answer: ContactAnswer, slack: float) -
         g = G[r, r]
         if not g > 0.0:
             continue  # nothing moves here
+        if block.dry != 0:
+            mode = dry_mode(block, g, slack, p[r], u[r])
+            if mode != block.mode:
+                block.mode = mode
+                changed += 1
+            continue
         normal = p[r]
         if block.mode == OPEN:
             if u[r] >= -slack:
@@ -133,6 +142,30 @@ def update_modes(problem: ContactProblem, answer: ContactAnswer, slack: float) -
             block.mode = mode
             changed += 1
     return changed
+
+
+@inlined
+def dry_mode(block: Any, g: float, slack: float, p: float, u: float) -> int:
+    """Mode of a dry joint after that in which it has the impulse p and the velocity u.
+
+    g: velocity that a unit of impulse gives it
+    """
+    if block.mode == SLIP:
+        return SLIP if u <= slack else STICK
+    if block.mode == SLIP + 1:
+        return SLIP + 1 if u >= -slack else STICK
+    if abs(p) <= block.reserve + slack / g:
+        return STICK
+    return SLIP if p > 0.0 else SLIP + 1
+
+
+@inlined
+def give_bounds(blocks: Records, n: int, p: Floats) -> None:
+    """Dry joints that slip have their bounds for impulses."""
+    for i in range(n):
+        block = blocks[i]
+        if block.dry != 0 and block.mode >= SLIP:
+            p[block.row] = block.reserve if block.mode == SLIP else -block.reserve
 
 
 @inlined
@@ -220,9 +253,13 @@ def nearest_mode(
 ) -> tuple[int, float, float]:
     """Mode of a contact that presses, and the tangential impulse that it has in this mode.
 
-    Both are those of the projection of p_t - u_t / g on the contact's polygon.
+    Both are those of the projection of p_t - u_t / g on the contact's polygon.  Of a dry joint it
+    is the mode alone.
     """
     r, t = block.row, block.row + 1
+    if block.dry != 0:
+        y = p[r] - u[r] / G[r, r]
+        return (STICK if abs(y) <= block.reserve else (SLIP if y > 0.0 else SLIP + 1)), 0.0, 0.0
     bound = block.friction * (p[r] + block.reserve)
     if block.tangents == 2:
         g = max(G[t, t], G[t + 1, t + 1])

@@ -9,6 +9,7 @@ is the velocity u of all rows, with its equation
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dynenvs.contact.assembly.problem import (
     WORDS,
@@ -17,7 +18,9 @@ from dynenvs.contact.assembly.problem import (
     Scratch,
     row_velocities,
 )
-from dynenvs.contact.solvers.cone_law import judge
+from dynenvs.contact.law.dry import project_dry
+from dynenvs.contact.law.moments import project_moments, turning
+from dynenvs.contact.solvers.cone_law import coefficients, judge, rows_of, six
 from dynenvs.contact.solvers.penalty import (
     BACK,
     CAP,
@@ -44,6 +47,7 @@ BUDGET = 150  # factorisations
 HALVINGS = 8  # of one of Newton's steps
 STIFF, STIFFEST = 1e4, 1e9  # penalties to begin with and at all
 
+IMPULSE = 36  # word of a block's law at which its impulses stand, after their derivative
 # Rows of the scratch vectors
 BEST, HELD, TRIAL, START, SLIP, OFF = range(6)
 
@@ -115,7 +119,11 @@ def _round(
     slip, trial, start = scratch.vectors[SLIP], scratch.vectors[TRIAL], scratch.vectors[START]
     for i in range(problem.n):
         block = problem.blocks[i]
-        slip[i] = block.friction * block.slip if residual > FAR else -1.0
+        slip[i] = -1.0
+        if residual > FAR:
+            slip[i] = block.friction * block.slip
+            if block.moments > 0:
+                slip[i] += turning(coefficients(block), six(block, u))
     target = 0.05 * min(residual, 1.0) * scale
     off = _miss(problem, answer, scratch, penalty)
     used = 0
@@ -158,6 +166,15 @@ def _miss(
         if not G[r, r] > 0.0:  # nothing moves it
             for k in range(WORDS):
                 law[k] = 0.0
+        elif block.dry != 0:
+            law[IMPULSE], law[0] = project_dry(block.reserve, penalty / mass, p[r], u[r])
+        elif block.moments > 0:
+            mu, held = coefficients(block), slip[i]
+            y = project_moments(
+                mu, block.reserve, penalty / mass, six(block, p), six(block, u), held, law
+            )
+            for k in range(6):
+                law[IMPULSE + k] = y[k]
         else:
             velocity = (
                 u[r],
@@ -165,16 +182,22 @@ def _miss(
                 u[r + 2] if block.tangents > 1 else 0.0,
             )
             project_contact(
-                CONE, polygon, block, penalty / mass, p[r:], velocity, slip[i], law[9:], law
+                CONE, polygon, block, penalty / mass, p[r:], velocity, slip[i], law[IMPULSE:], law
             )
-        for k in range(1 + block.tangents):
-            trial[r + k] = law[9 + k]
+        for k in range(rows_of(block)):
+            trial[r + k] = law[IMPULSE + _place(block, k)]
     row_velocities(problem, trial, off)
     total = 0.0
     for r in range(rows):
         off[r] = u[r] - off[r]
         total += off[r] * off[r]
     return math.sqrt(total)
+
+
+@inlined
+def _place(block: Any, k: int) -> int:
+    """Where the k-th of a block's rows stands among the six of `dynenvs.contact.law.moments`."""
+    return k if k <= block.tangents else 3 + k - 1 - block.tangents
 
 
 @inlined
@@ -191,12 +214,14 @@ def _linearise(problem: ContactProblem, scratch: Scratch) -> None:
     G, rows, K = problem.G, problem.rows, scratch.K
     for i in range(problem.n):
         block = problem.blocks[i]
-        at, size = WORDS * i, 1 + block.tangents
+        at, size = WORDS * i, rows_of(block)
+        width = 3 if block.moments == 0 else 6  # of the law's derivative
         for b in range(size):
             for row in range(rows):
                 value = 0.0
                 for a in range(size):
-                    value += G[row, block.row + a] * scratch.laws[at + 3 * a + b]
+                    word = at + width * _place(block, a) + _place(block, b)
+                    value += G[row, block.row + a] * scratch.laws[word]
                 K[block.row + b, row] = value
     for r in range(rows):
         K[r, r] += 1.0

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
-from dynenvs.contact.solvers.modes import SLACK, list_unknowns, update_modes
+from dynenvs.contact.solvers.modes import SLACK, give_bounds, list_unknowns, update_modes
 from dynenvs.contact.solvers.patches import any_sole, hold_soles
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
@@ -106,6 +106,7 @@ def settle(
             return math.inf, change
         for r in range(rows):
             p[r] = p[r] if near and change == 1 else 0.0
+        give_bounds(problem.blocks, problem.n, p)
         row_velocities(problem, p, u)
         solves = 0
         settled = False
@@ -208,7 +209,7 @@ def _clip(blocks: Records, count: int, p: Floats) -> bool:
     clipped = False
     for i in range(count):
         r = blocks[i].row
-        if p[r] < 0.0:
+        if p[r] < 0.0 and blocks[i].dry == 0:
             clipped = True
             for k in range(r, r + 1 + blocks[i].tangents):
                 p[k] = 0.0

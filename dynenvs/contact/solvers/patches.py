@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
 from dynenvs.contact.solvers.load_distribution import share_loads
-from dynenvs.contact.solvers.modes import OPEN, STICK
+from dynenvs.contact.solvers.modes import OPEN, STICK, give_bounds
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
 from dynenvs.memory.layout import Floats, Records
@@ -40,7 +40,10 @@ def find_soles(contacts: Records, count: int, blocks: Records) -> None:
         if contacts[i].kind == HALF_SPACE:
             while i + m < count and contacts[i + m].group == contacts[i].group:
                 m += 1
-        if m > 2 and contacts[i].tangents == 2:
+        rubs = True
+        for k in range(i, i + m):
+            rubs = rubs and contacts[k].tangents == 2
+        if m > 2 and rubs:
             _place_corners(contacts, i, m, blocks)
         i += m
 
@@ -118,6 +121,7 @@ def hold_soles(
     factorise_symmetric(K, k)
     for r in range(rows):
         p[r] = 0.0
+    give_bounds(blocks, n, p)
     row_velocities(problem, p, u)
     _bring_to_rest(problem, answer, scratch, k, exact)
     if share_loads(problem.polygon, blocks, n, scratch.x, p):
@@ -156,7 +160,7 @@ def _count_unknowns(blocks: Records, count: int) -> tuple[int, bool]:
     last = 0
     for i in range(count):
         block = blocks[i]
-        if block.mode > STICK:
+        if block.mode > STICK and block.dry == 0:
             return 0, False
         for j in range(i + 1, i + block.corners):
             if blocks[j].mode != blocks[i].mode:

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from dynenvs.contact.assembly.problem import NIL, ContactAnswer, ContactProblem
+from dynenvs.contact.law.dry import certify_dry
 from dynenvs.contact.solvers.modes import OPEN, sector, split, strongest
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Floats, Records
@@ -46,6 +47,8 @@ def certify_block(
     block.slip = 0.0
     if not g > 0.0:
         return 0.0  # no variable of the LCP
+    if block.dry != 0:
+        return certify_dry(block.reserve, g, p[r], u[r]) / scale
     worst = abs(min(p[r] * g, u[r])) / scale
     if block.tangents == 0:
         return worst

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem
-from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest
+from dynenvs.contact.law.dry import within
+from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest, nearest_mode
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records
 
@@ -27,6 +28,10 @@ def relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int) -> None:
             g = G[r, r]
             if not g > 0.0:
                 continue  # nothing moves here
+            if block.dry != 0:
+                block.mode, _, _ = nearest_mode(polygon, block, G, p, u)
+                _move(G, rows, r, within(block.reserve, p[r] - u[r] / g), p, u)
+                continue
             if p[r] == 0.0 and u[r] >= 0.0:
                 block.mode = OPEN
                 continue

@@ -24,7 +24,7 @@ from dynenvs.contact.sparse.sweeps import add_response
 from dynenvs.contact.sparse.weights import align_with_slip
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import Floats, ModelView, WorldView, polygon_of
+from dynenvs.memory.layout import Floats, ModelView, WorldView, cone_of, polygon_of
 from dynenvs.memory.records import POISSON, SEQUENTIAL
 from dynenvs.memory.sparse_view import SparseView
 
@@ -195,8 +195,11 @@ def _by_impulses(w: WorldView, scene: SparseView, k: int, dt: float, share: floa
         i = scene.members[j]
         scene.p[i, 0] += scene.constraints[i].reserve
         scene.constraints[i].reserve = 0.0
+        m = scene.constraints[i].moments
         for r in range(3):
             scene.p[i, r] += scene.inelastic[i, r]
+            if m >= 0:
+                scene.p[m, r] += scene.inelastic[m, r]
     _copy_velocities(scene, island, scene.before, scene.free)
     return status
 
@@ -204,7 +207,7 @@ def _by_impulses(w: WorldView, scene: SparseView, k: int, dt: float, share: floa
 @inlined
 def _answer(w: WorldView, scene: SparseView, k: int, dt: float) -> int:
     """The impulses `p` and velocities `v` that island k's law gives, from none; their status."""
-    island, cone, polygon = scene.islands[k], w.status[0].cone, polygon_of(w)
+    island, cone, polygon = scene.islands[k], cone_of(w), polygon_of(w)
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         u = (
@@ -214,6 +217,11 @@ def _answer(w: WorldView, scene: SparseView, k: int, dt: float) -> int:
         )
         set_speed(scene.constraints[i], polygon, u)
         scene.p[i, 0] = scene.p[i, 1] = scene.p[i, 2] = 0.0
+        j = scene.constraints[i].moments
+        for r in range(scene.constraints[j].rows if j >= 0 else 0):
+            scene.p[j, r] = 0.0
+            speed = abs(predicted_velocity(scene, j, r))
+            scene.constraints[i].speed = max(scene.constraints[i].speed, speed)
     island.scale, island.newtons = velocity_scale(scene, island, least_speed(w.header, dt)), 0
     island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
     status = climb(w, k)
@@ -232,19 +240,35 @@ def _work(scene: SparseView, island: Any, p: Floats, after: Floats) -> float:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
-            mean = row_velocity(scene, i, r, scene.before) + row_velocity(scene, i, r, after)
-            total += p[i, r] * (0.5 * mean + scene.bias[i, r])
+            total += p[i, r] * _mean_velocity(scene, i, r, after)
+        j = scene.constraints[i].moments
+        for r in range(scene.constraints[j].rows if j >= 0 else 0):
+            total += p[j, r] * _mean_velocity(scene, j, r, after)
     return total
+
+
+@inlined
+def _mean_velocity(scene: SparseView, i: int, r: int, after: Floats) -> float:
+    """Of a row's velocities in `before` and `after`, with its bias [m/s]."""
+    mean = row_velocity(scene, i, r, scene.before) + row_velocity(scene, i, r, after)
+    return float(0.5 * mean + scene.bias[i, r])
 
 
 @inlined
 def _swap(scene: SparseView, island: Any) -> None:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
-        for r in range(3):
-            kept = scene.inelastic[i, r]
-            scene.inelastic[i, r] = scene.p[i, r]
-            scene.p[i, r] = kept
+        _swap_rows(scene, i)
+        if scene.constraints[i].moments >= 0:
+            _swap_rows(scene, scene.constraints[i].moments)
+
+
+@inlined
+def _swap_rows(scene: SparseView, i: int) -> None:
+    for r in range(3):
+        kept = scene.inelastic[i, r]
+        scene.inelastic[i, r] = scene.p[i, r]
+        scene.p[i, r] = kept
 
 
 @kernel
@@ -265,19 +289,37 @@ def _restrain(scene: SparseView, island: Any) -> None:
     slope, bend = 0.0, 0.0
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
+        j = scene.constraints[i].moments
         for r in range(scene.constraints[i].rows):
-            d = scene.p[i, r] - scene.inelastic[i, r]
-            slope += d * (row_velocity(scene, i, r, v) + scene.bias[i, r])
-            bend += 0.5 * d * row_velocity(scene, i, r, change)
+            along, curve = _gain(scene, i, r, v, change)
+            slope, bend = slope + along, bend + curve
+        for r in range(scene.constraints[j].rows if j >= 0 else 0):
+            along, curve = _gain(scene, j, r, v, change)
+            slope, bend = slope + along, bend + curve
     y = 0.0
     if start < 0.0 and bend > 0.0:
         y = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)
     y = min(max(y * BELOW, 0.0), 1.0)
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
-        for r in range(3):
-            scene.p[i, r] = scene.inelastic[i, r] + y * (scene.p[i, r] - scene.inelastic[i, r])
+        _go_part(scene, i, y)
+        if scene.constraints[i].moments >= 0:
+            _go_part(scene, scene.constraints[i].moments, y)
     respond(scene, island, scene.p, scene.v)
+
+
+@inlined
+def _gain(scene: SparseView, i: int, r: int, v: Floats, change: Floats) -> tuple[float, float]:
+    """What a row adds to slope and curvature of the energy."""
+    d = scene.p[i, r] - scene.inelastic[i, r]
+    slope = d * (row_velocity(scene, i, r, v) + scene.bias[i, r])
+    return slope, 0.5 * d * row_velocity(scene, i, r, change)
+
+
+@inlined
+def _go_part(scene: SparseView, i: int, y: float) -> None:
+    for r in range(3):
+        scene.p[i, r] = scene.inelastic[i, r] + y * (scene.p[i, r] - scene.inelastic[i, r])
 
 
 @inlined

@@ -14,7 +14,7 @@ from dynenvs.contact.sparse.rounding import is_good, is_rounding
 from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
-from dynenvs.memory.layout import WorldView, polygon_of
+from dynenvs.memory.layout import WorldView, cone_of, polygon_of
 from dynenvs.memory.records import KEPT, PYRAMID
 from dynenvs.memory.sparse_view import SparseView
 
@@ -44,24 +44,20 @@ def climb(w: WorldView, k: int) -> int:
     # very few where impulses in reserve bound friction, too, of which modes know nothing
     most = RESERVED if has_reserves(scene, island) else SMALL
     rungs = QUICK
-    if status.cone != PYRAMID:
+    if cone_of(w) != PYRAMID:
         most, rungs = min(most, SMALL_ON_CONES), INSIDE
-    simple = island.moments == 0 and island.dry == 0
-    few = simple and island.count <= most
-    if few and solve_small(w, k, rungs) == DONE and island.residual <= ENOUGH:
+    if island.count <= most and solve_small(w, k, rungs) == DONE and island.residual <= ENOUGH:
         return judge(island)
     if island.residual <= ENOUGH or is_rounding(scene, island, island.residual):
         status.answered[KEPT] += 1
         return judge(island)
-    # A few that are wedged, or touch nearly along a line; dense solvers know nothing of moments and
-    # dry joints
-    if simple:
-        solve_small(w, k, INSIDE)
+    # A few that are wedged, or touch nearly along a line
+    solve_small(w, k, INSIDE)
     if is_good(scene, island, island.residual):
         return judge(island)
     # Many, or modes that do not settle
-    island.residual = solve_large(scene, island, status, polygon, w.blocks)
-    if not simple or is_good(scene, island, island.residual):
+    island.residual = solve_large(scene, island, cone_of(w), status, polygon, w.blocks)
+    if is_good(scene, island, island.residual):
         return judge(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
     solve_small(w, k, ALL)

@@ -26,7 +26,7 @@ NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
 @kernel
 def solve_large(
-    scene: SparseView, island: Any, status: Any, polygon: Records, blocks: Records
+    scene: SparseView, island: Any, cone: int, status: Any, polygon: Records, blocks: Records
 ) -> float:
     """Multipliers from the central path, then from no impulses; returns the residual of the best.
 
@@ -36,20 +36,17 @@ def solve_large(
     """
     if not order_trees(scene, island):
         return float(island.residual)
-    cone, budget, warm = status.cone, status.budget, island.residual
+    budget, warm = status.budget, island.residual
     copy_impulses(scene, island, scene.p, scene.kept)
     if warm <= REST:
         near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, island.newtons + FEW)
         if near <= CERTIFIED_RESIDUAL:
             return near
-    if island.dry != 0:  # of which the path knows nothing: from what the last step had
-        near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, int(NEAR * budget))
-    else:
-        status.asked[PATH] += 1
-        # The pyramids' central path leads near the exact cones' answer, too
-        near = follow_path(scene, island, cone, polygon, blocks, budget)
-        near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
-        status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
+    # The pyramids' central path leads near the exact cones' answer, too
+    status.asked[PATH] += 1
+    near = follow_path(scene, island, cone, polygon, blocks, budget)
+    near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
+    status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
     if is_good(scene, island, near):
         return near
     if near < warm:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.contact.law.dry import within
 from dynenvs.contact.solvers.interior_block import (
     DW,
     DZ,
@@ -24,7 +25,9 @@ from dynenvs.contact.solvers.interior_block import (
     aim,
     change_alone,
     longest,
+    push_from_bounds,
     spread,
+    spread_dry,
     start_block,
     sum_directions,
     variables_of,
@@ -99,7 +102,7 @@ def _start(scene: SparseView, island: Any, cone: int, polygon: Records, blocks: 
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         scene.p[i, 0] = scene.p[i, 1] = scene.p[i, 2] = 0.0
-        if scene.G[i, 0] > 0.0:
+        if scene.G[i, 0] > 0.0 and scene.constraints[i].dry == 0:
             scene.p[i, 0] = max(island.scale, -predicted_velocity(scene, i, 0)) / scene.G[i, 0]
     update_velocities(scene, island, cone, polygon, blocks)  # those of the rows come into `trial`
     rows = 3 * scene.constraints.shape[0]
@@ -133,12 +136,12 @@ def _measure(
         g = scene.G[i, 0]
         if not g > 0.0:
             continue
-        own = variables_of(polygon, scene.constraints[i])
+        own, dry = variables_of(polygon, scene.constraints[i]), scene.constraints[i].dry != 0
         for a in range(v, v + own):
             z, w = scene.path[Z, a], scene.path[W, a]
             total += z * w
             # sigma is a velocity, and its w an impulse
-            if a > v and a == v + own - 1:
+            if a > v and a == v + own - 1 and not dry:
                 worst = max(worst, min(z, w * g))
             else:
                 worst = max(worst, min(z * g, w))
@@ -158,7 +161,10 @@ def _weigh(scene: SparseView, island: Any, polygon: Records) -> None:
         if not scene.G[i, 0] > 0.0:
             continue
         c, e = scene.constraints[i], scene.eliminated[i]
-        weights[0] = scene.path[Z, v] / scene.path[W, v]
+        if c.dry != 0:
+            weights[0] = 1.0 / push_from_bounds(scene.path, v, 0.0, 0.0)[1]
+        else:
+            weights[0] = scene.path[Z, v] / scene.path[W, v]
         if c.tangents > 0:
             xx, xy, yy = sum_directions(polygon, scene.path, v, e)
             pressed = e.slope * c.friction * weights[0]
@@ -189,6 +195,10 @@ def _direction(
         if not scene.G[i, 0] > 0.0:
             continue
         c, e, weights = scene.constraints[i], scene.eliminated[i], scene.W[i]
+        if c.dry != 0:
+            dp[r] = weights[0] * push_from_bounds(path, v, target, u[r])[0]
+            v += variables_of(polygon, c)
+            continue
         z, w = path[Z, v], path[W, v]
         dp[r] = weights[0] * ((target - z * w - path[SECOND, v]) / z - (u[r] - w))
         if c.tangents > 0:
@@ -210,7 +220,10 @@ def _direction(
         for a in range(c.rows):
             for b in range(c.rows):
                 dp[r + a] -= scene.W[i, 3 * a + b] * du[r + b]
-        if scene.G[i, 0] > 0.0:
+        if c.dry != 0 and scene.G[i, 0] > 0.0:
+            spread_dry(path, v, target, dp[r])
+            v += variables_of(polygon, c)
+        elif scene.G[i, 0] > 0.0:
             path[DZ, v], path[DW, v] = dp[r], du[r] + u[r] - path[W, v]
             if c.tangents > 0:
                 spread(polygon, c, scene.eliminated[i], path, v, dp, du)
@@ -237,6 +250,9 @@ def _bring_in(scene: SparseView, island: Any, polygon: Records) -> None:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         c, p = scene.constraints[i], scene.p[i]
+        if c.dry != 0:
+            p[0] = within(c.reserve, p[0])
+            continue
         p[0] = max(p[0], 0.0)
         if c.tangents == 1:
             bound = c.friction * (p[0] + c.reserve)

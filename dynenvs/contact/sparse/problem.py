@@ -109,7 +109,7 @@ def _pose_contact(w: WorldView, scene: SparseView, i: int, planar: bool, dt: flo
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
     c.contact, c.rows, c.friction = i, 1 + contact.tangents, contact.friction
-    c.moments = -1
+    c.moments, c.dry = -1, 0
     c.a, c.b = w.bodies[contact.body_a].tree, w.bodies[contact.body_b].tree
     for r in range(6):
         for k in range(scene.J.shape[1]):
@@ -341,7 +341,7 @@ def _pose_limits(
         if near:
             c = scene.constraints[count]
             c.contact, c.coordinate, c.rows, c.friction = LIMIT, j, 1, 0.0
-            c.drifts, c.moments = 0, -1
+            c.drifts, c.moments, c.dry = 0, -1, 0
             c.a, c.b = dof.tree, -1
             for r in range(6):
                 for k in range(scene.J.shape[1]):

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.contact.law.dry import certify_dry, project_dry
+from dynenvs.contact.law.moments import Six, certify_moments, project_moments, turning
 from dynenvs.contact.solvers.cone_law import certify_cones
 from dynenvs.contact.solvers.penalty import (
     BACK,
@@ -41,13 +43,12 @@ from dynenvs.contact.solvers.penalty import (
 )
 from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.solvers.pyramid_law import certify_block
-from dynenvs.contact.sparse.dry_joints import certify_dry, project_dry
 from dynenvs.contact.sparse.factor import factorise, substitute
-from dynenvs.contact.sparse.moment_law import certify_moments, project_moments
 from dynenvs.contact.sparse.problem import row_velocities, row_velocity
 from dynenvs.contact.sparse.rounding import is_good
 from dynenvs.contact.sparse.sweeps import add_response, sweep
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.triples import Three
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE, DRY
 from dynenvs.memory.sparse_view import SparseView
@@ -149,19 +150,17 @@ def update_velocities(
         c = scene.constraints[i]
         block.row, block.tangents = 0, c.rows - 1
         block.friction, block.reserve = c.friction, c.reserve
+        block.dry = block.moments = 0
         u = scene.trial[i]
         for r in range(3):
             u[r] = row_velocity(scene, i, r, scene.v) + scene.bias[i, r] if r < c.rows else 0.0
         G = matrix(raw(scene.G[i], 72), 0, 3, 3, np.float64)
         if c.contact == DRY:
-            residual, block.slip = (
-                certify_dry(c, scene.G[i, 0], scene.p[i, 0], u[0]) / island.scale,
-                0.0,
-            )
+            residual = certify_dry(c.reserve, scene.G[i, 0], scene.p[i, 0], u[0]) / island.scale
+            block.slip = 0.0
         elif c.moments >= 0:
-            w = row_velocities(scene, c.moments, scene.v)
-            residual = certify_moments(scene, i, (u[0], u[1], u[2]), w) / island.scale
-            block.slip = c.slip
+            residual = _certify_moments(scene, i, c) / island.scale
+            block.slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
         elif cone == CONE and c.rows == 3:
             residual = certify_cones(blocks, 1, G, island.scale, scene.p[i], u)
         else:
@@ -218,12 +217,9 @@ def _miss(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: 
         c, held = scene.constraints[i], scene.slip[i]
         u = row_velocities(scene, i, scene.v)
         if c.contact == DRY:
-            project_dry(c, penalty / c.g, scene.p[i, 0], u[0], scene.trial[i], scene.W[i])
+            _project_dry(scene, i, penalty / c.g, u[0])
         elif c.moments >= 0:
-            w = row_velocities(scene, c.moments, scene.v)
-            project_moments(
-                scene, i, penalty / c.g, u, w, held, scene.trial[i], scene.trial[c.moments]
-            )
+            _project_moments(scene, i, penalty / c.g, held)
         else:
             project_contact(
                 cone, polygon, c, penalty / c.g, scene.p[i], u, held, scene.trial[i], scene.W[i]
@@ -242,6 +238,65 @@ def _miss(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: 
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
             worst = max(worst, abs(row_velocity(scene, j, r, scene.off)))
     return worst
+
+
+@inlined
+def _velocities(scene: SparseView, i: int) -> Six:
+    """Velocities and turns at contact i, which has moments."""
+    a, b, c = row_velocities(scene, i, scene.v)
+    d, e, f = row_velocities(scene, scene.constraints[i].moments, scene.v)
+    return a, b, c, d, e, f
+
+
+@inlined
+def _impulses(scene: SparseView, i: int) -> Six:
+    """Impulses and moments of contact i."""
+    p, q = scene.p[i], scene.p[scene.constraints[i].moments]
+    return p[0], p[1], p[2], q[0], q[1], q[2]
+
+
+@inlined
+def _coefficients(scene: SparseView, i: int) -> Three:
+    """Those of sliding, torsional and rolling friction."""
+    c = scene.constraints[i]
+    d = scene.constraints[c.moments]
+    return c.friction, d.friction, d.roll if d.rows == 3 else 0.0
+
+
+@inlined
+def _certify_moments(scene: SparseView, i: int, c: Any) -> float:
+    """The law's residual at contact i [m/s]; writes what turns add to its slip."""
+    mu, u, g = _coefficients(scene, i), _velocities(scene, i), 0.0
+    for r in range(3):
+        g = max(g, scene.G[i, 4 * r] if r < c.rows else 0.0)
+        g = max(g, scene.G[c.moments, 4 * r] if r < scene.constraints[c.moments].rows else 0.0)
+    c.turning = turning(mu, u)
+    return float(certify_moments(mu, c.reserve, g, _impulses(scene, i), u))
+
+
+@inlined
+def _project_moments(scene: SparseView, i: int, rho: float, held: float) -> None:
+    """The law of contact i and its moments into `trial`, `law` and `W`."""
+    c = scene.constraints[i]
+    j = c.moments
+    D, u, p = scene.law[j], _velocities(scene, i), _impulses(scene, i)
+    q = project_moments(_coefficients(scene, i), c.reserve, rho, p, u, held, D)
+    trial, moment = scene.trial[i], scene.trial[j]
+    trial[0], trial[1], trial[2] = q[0], q[1], q[2]
+    moment[0], moment[1], moment[2] = q[3], q[4], q[5]
+    for r in range(3):
+        for k in range(3):
+            scene.W[i, 3 * r + k] = D[6 * r + k]
+
+
+@inlined
+def _project_dry(scene: SparseView, i: int, rho: float, u: float) -> None:
+    """The law of dry joint i into `trial` and `W`."""
+    for k in range(9):
+        scene.W[i, k] = 0.0
+    scene.trial[i, 1] = scene.trial[i, 2] = 0.0
+    bound = scene.constraints[i].reserve
+    scene.trial[i, 0], scene.W[i, 0] = project_dry(bound, rho, scene.p[i, 0], u)
 
 
 @kernel
@@ -299,18 +354,13 @@ def _add_moments(scene: SparseView, island: Any) -> None:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         j = scene.constraints[i].moments
-        if j < 0 or scene.W[i, 0] == 0.0:  # open
+        if j < 0:
             continue
         for row in range(6):
             for column in range(6):
                 if row < 3 and column < 3:
                     continue  # the contact's own
-                if row < 3:
-                    weight = scene.cross[j, 3 * row + column - 3]
-                elif column < 3:
-                    weight = scene.cross[j, 9 + 3 * (row - 3) + column]
-                else:
-                    weight = scene.W[j, 3 * (row - 3) + column - 3]
+                weight = scene.law[j, 6 * row + column]
                 if weight != 0.0:
                     left = (i, row) if row < 3 else (j, row - 3)
                     right = (i, column) if column < 3 else (j, column - 3)

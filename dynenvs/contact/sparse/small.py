@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.contact.assembly.memory import AT_BOUND
 from dynenvs.contact.solve import QUICK, solve_rows, solve_with_reserves
-from dynenvs.contact.solvers.modes import OPEN, STICK
+from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
 from dynenvs.contact.sparse.problem import predicted_velocity
-from dynenvs.contact.sparse.proximal import update_velocities
+from dynenvs.contact.sparse.proximal import copy_impulses, update_velocities
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED
-from dynenvs.memory.layout import WorkView, WorldView, polygon_of
+from dynenvs.memory.layout import WorkView, WorldView, cone_of, polygon_of
+from dynenvs.memory.records import DRY
 from dynenvs.memory.sparse_view import SparseView
 
 DONE, NOT_DONE = 0, 1
@@ -30,12 +32,10 @@ def solve_small(w: WorldView, number: int, rungs: int) -> int:
     `scene.p` and the island's residual are then of that answer; else they stay.
     """
     scene = w.scene
-    island, polygon, cone = scene.islands[number], polygon_of(w), w.status[0].cone
-    if island.count > w.blocks.shape[0]:
+    island, polygon, cone = scene.islands[number], polygon_of(w), cone_of(w)
+    if island.count > w.blocks.shape[0] or _count_rows(scene, island) > w.G.shape[0]:
         return NOT_DONE
     rows = _list_blocks(scene, island, w)
-    if rows > w.G.shape[0]:
-        return NOT_DONE
     _fill(scene, island, w)
     n, scale = island.count, island.scale
     if has_reserves(scene, island):
@@ -49,7 +49,7 @@ def solve_small(w: WorldView, number: int, rungs: int) -> int:
     if residual < island.residual:
         island.residual = residual
         return DONE
-    _take_back(scene, island)
+    copy_impulses(scene, island, scene.best, scene.p)
     update_velocities(scene, island, cone, polygon, w.blocks)
     return NOT_DONE
 
@@ -59,19 +59,17 @@ def _exchange(scene: SparseView, island: Any, w: WorkView) -> None:
     """Impulses of the rows into `p`; what stood there is kept in `best`."""
     for k in range(island.count):
         i = scene.members[island.first + k]
-        for r in range(3):
-            scene.best[i, r] = scene.p[i, r]
-            scene.p[i, r] = (
-                w.impulse_row[w.blocks[k].row + r] if r < scene.constraints[i].rows else 0.0
-            )
+        _exchange_rows(scene, i, w, w.blocks[k].row)
+        j = scene.constraints[i].moments
+        if j >= 0:
+            _exchange_rows(scene, j, w, w.blocks[k].row + scene.constraints[i].rows)
 
 
 @inlined
-def _take_back(scene: SparseView, island: Any) -> None:
-    for k in range(island.first, island.first + island.count):
-        i = scene.members[k]
-        for r in range(3):
-            scene.p[i, r] = scene.best[i, r]
+def _exchange_rows(scene: SparseView, i: int, w: WorkView, first: int) -> None:
+    for r in range(3):
+        scene.best[i, r] = scene.p[i, r]
+        scene.p[i, r] = w.impulse_row[first + r] if r < scene.constraints[i].rows else 0.0
 
 
 @inlined
@@ -82,17 +80,40 @@ def _list_blocks(scene: SparseView, island: Any, w: WorkView) -> int:
         i = scene.members[island.first + k]
         c, block = scene.constraints[i], w.blocks[k]
         block.row, block.tangents, block.friction = r, c.rows - 1, c.friction
-        block.reserve, block.corners = scene.constraints[i].reserve, 0
+        block.reserve, block.corners, block.dry = c.reserve, 0, 0
         block.mode = STICK if scene.p[i, 0] > 0.0 else OPEN
+        if c.contact == DRY:
+            block.dry, block.mode = 1, STICK
+            if abs(scene.p[i, 0]) >= AT_BOUND * c.reserve:
+                block.mode = SLIP if scene.p[i, 0] > 0.0 else SLIP + 1
         r += c.rows
+        block.moments, block.spin, block.roll = 0, 0.0, 0.0
+        if c.moments >= 0:
+            d = scene.constraints[c.moments]
+            block.moments, block.spin = d.rows, d.friction
+            block.roll = d.roll if d.rows == 3 else 0.0
+            r += d.rows
     return r
+
+
+@inlined
+def _count_rows(scene: SparseView, island: Any) -> int:
+    """Of the island's constraints, moments included."""
+    rows = 0
+    for k in range(island.first, island.first + island.count):
+        c = scene.constraints[scene.members[k]]
+        rows += c.rows
+        if c.moments >= 0:
+            rows += scene.constraints[c.moments].rows
+    return rows
 
 
 @inlined
 def has_reserves(scene: SparseView, island: Any) -> bool:
     """Whether friction is bounded by more than the unknown impulses (Poisson's law of impact)."""
     for k in range(island.first, island.first + island.count):
-        if scene.constraints[scene.members[k]].reserve > 0.0:
+        c = scene.constraints[scene.members[k]]
+        if c.reserve > 0.0 and c.contact != DRY:
             return True
     return False
 
@@ -102,13 +123,26 @@ def _fill(scene: SparseView, island: Any, w: WorkView) -> None:
     """The island's Delassus matrix J Z^T, and the predicted velocities of its rows."""
     for k in range(island.count):
         i = scene.members[island.first + k]
-        for a in range(scene.constraints[i].rows):
-            row = w.blocks[k].row + a
-            w.bias_row[row] = predicted_velocity(scene, i, a)
-            for other in range(island.count):
-                j = scene.members[island.first + other]
-                for b in range(scene.constraints[j].rows):
-                    w.G[row, w.blocks[other].row + b] = _coupling(scene, i, a, j, b)
+        _fill_rows(scene, island, w, i, w.blocks[k].row)
+        j = scene.constraints[i].moments
+        if j >= 0:
+            _fill_rows(scene, island, w, j, w.blocks[k].row + scene.constraints[i].rows)
+
+
+@inlined
+def _fill_rows(scene: SparseView, island: Any, w: WorkView, i: int, first: int) -> None:
+    """Those of constraint i, from the row `first` on."""
+    for a in range(scene.constraints[i].rows):
+        row = first + a
+        w.bias_row[row] = predicted_velocity(scene, i, a)
+        w.impulse_row[row] = scene.p[i, a]  # where Newton's method on moments begins
+        for other in range(island.count):
+            j = scene.members[island.first + other]
+            at, m = w.blocks[other].row, scene.constraints[j].moments
+            for b in range(scene.constraints[j].rows):
+                w.G[row, at + b] = _coupling(scene, i, a, j, b)
+            for b in range(scene.constraints[m].rows if m >= 0 else 0):
+                w.G[row, at + scene.constraints[j].rows + b] = _coupling(scene, i, a, m, b)
 
 
 @inlined

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.memory import forget, remember_contact
 from dynenvs.contact.assembly.problem import least_speed
-from dynenvs.contact.sparse.dry_joints import has_dry, pose_dry, remember_dry
+from dynenvs.contact.sparse.dry_joints import pose_dry, remember_dry
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.ladder import climb, velocity_scale
 from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_moments
@@ -17,7 +17,7 @@ from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.contact.sparse.weights import weigh
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, FAILED
-from dynenvs.memory.layout import StateView, WorldView, polygon_of
+from dynenvs.memory.layout import StateView, WorldView, cone_of, polygon_of
 from dynenvs.memory.records import LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
 
@@ -46,7 +46,6 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
     scene.islands[islands].count = 0
     for k in range(islands):
         scene.islands[k].moments = has_moments(scene, scene.islands[k])
-        scene.islands[k].dry = has_dry(scene, scene.islands[k])
     return int(n)
 
 
@@ -63,7 +62,7 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
         return FAILED
     for k in range(w.header[0].nv):
         w.v_new[k] = w.v_free[k]
-    cone, polygon = w.status[0].cone, polygon_of(w)
+    cone, polygon = cone_of(w), polygon_of(w)
     floor, answer, status = least_speed(w.header, dt), w.answer[0], CERTIFIED
     worst, newtons = 0.0, 0  # not yet into the answer: the dense solvers write there
     # Each island by itself; the velocities of its trees

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.contact.law.dry import within
 from dynenvs.contact.solvers.modes import nearest
 from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.jit.compiled import inlined, kernel
@@ -65,7 +66,7 @@ def _relax_dry(scene: SparseView, i: int) -> None:
     """The impulse within its bound that is nearest to what stops the joint."""
     bound, p = scene.constraints[i].reserve, scene.p[i, 0]
     y = p - (row_velocity(scene, i, 0, scene.v) + scene.bias[i, 0]) / scene.G[i, 0]
-    add_impulse(scene, i, 0, min(max(y, -bound), bound) - p)
+    add_impulse(scene, i, 0, within(bound, y) - p)
 
 
 @inlined

@@ -16,7 +16,7 @@ import numpy as np
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.importing.compiled import Source, any_of, disabled, has_loops, names, rotation
+from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.parts import Joint
 
@@ -91,7 +91,7 @@ def _joint(
     options: dict[str, Any] = {
         "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]),
         "armature": float(m.dof_armature[dof]),
-        "friction": float(m.dof_frictionloss[dof]) if rubs(m) else 0.0,
+        "friction": 0.0 if disabled(m, "frictionloss") else float(m.dof_frictionloss[dof]),
         "actuated": j in efforts,
         "effort": efforts.get(j, math.inf),
     }
@@ -133,11 +133,6 @@ def _spring_reference(m: Any, j: int) -> float | list[float]:
     return [*place, *(sign * scale * x for x in xyz)]
 
 
-def rubs(m: Any) -> bool:
-    """Whether joints have their dry friction, which does not go with closed loops."""
-    return not disabled(m, "frictionloss") and not has_loops(m)
-
-
 def _turn(axis: Floats, angle: float) -> Floats:
     """Rotation by an angle about a unit axis (Rodrigues' formula)."""
     x, y, z = axis
@@ -171,12 +166,6 @@ def _note_losses(source: Source, own: list[str], joints: list[str], losses: Loss
         return [called[i] for i in np.flatnonzero(flags)]
 
     of_dof = [joints[j] for j in m.dof_jntid]
-    if not disabled(m, "frictionloss") and not rubs(m):
-        losses.add(
-            "frictionloss of joints",
-            list(dict.fromkeys(where(m.dof_frictionloss != 0, of_dof))),
-            "beside closed loops joints move without dry friction",
-        )
     soft = (m.jnt_limited != 0) & unusual(m.jnt_solref, m.jnt_solimp)
     losses.add("solref and solimp of limits", where(soft, joints), "limits are hard stops")
     losses.add(

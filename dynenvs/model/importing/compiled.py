@@ -173,8 +173,3 @@ def is_loop(m: Any, e: int) -> bool:
     if int(m.eq_type[e]) == COUPLING:
         return True
     return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) == BODY
-
-
-def has_loops(m: Any) -> bool:
-    """Whether bodies are held together in closed loops, which some laws do not go with."""
-    return any(is_loop(m, e) for e in range(m.neq))

@@ -45,8 +45,7 @@ def load(
         directions: of friction, see `ModelBuilder`.  None: 2 where all moves in the x-z plane, else
             8.
         moments: whether torsional and rolling friction (condim 4 and 6) are carried over. Models
-            that have them cannot be given to `inverse_dynamics`; beside closed loops they are left
-            out in any case.
+            that have them cannot be given to `inverse_dynamics`.
 
     Returns:
         The model; with `sites`, `keyframes` ("qpos0" is the pose of the file) and `actuators`

@@ -21,7 +21,6 @@ from dynenvs.model.importing.compiled import (
     Source,
     any_of,
     disabled,
-    has_loops,
     mujoco_package,
     names,
     rotation,
@@ -52,7 +51,6 @@ def add_shapes(
     m = source.m
     shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
     touching = geoms_that_touch(m)
-    moments = moments and not has_loops(m)
     own = _frictions(m.geom_friction, m.geom_condim, moments)
     for g in range(m.ngeom):
         b = int(m.geom_bodyid[g])

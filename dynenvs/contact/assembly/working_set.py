@@ -1,0 +1,149 @@
+"""The working set: of many contacts between two bodies those that carry; the others are certified.
+
+A hull on the ground, or a sole of several shapes, has more contacts than hold it up.  What they
+share redundantly costs every solver dearly, and only a few of them carry in the end.  So a problem
+begins with few of each group: those that carried in the last step, or else four that lie far apart.
+After it is solved those left out must not sink; the deepest that does, of each group, is added, and
+the problem solved again.  In the end what was left out has no impulse and does not sink: the answer
+is one of the whole problem.
+
+Source: an active-set method by constraint generation (Nocedal, Wright, Numerical Optimization,
+2006, chapter 16).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.contact.assembly.rows import closing_speed, normal_velocity
+from dynenvs.contact.solvers.modes import OPEN
+from dynenvs.jit.compiled import apart, inlined
+from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.lcp.workspace import integer
+from dynenvs.memory.layout import Records, WorldView
+
+FEW = 4  # contacts of a group that are all in the problem
+FEW_OF_MANY = 8  # the same where many bodies touch: to solve again costs all of them
+
+
+@inlined
+def has_many(w: WorldView, count: int) -> bool:
+    """Whether a group has more contacts than are all in the problem; groups stand together."""
+    few = FEW if w.header[0].sparse == 0 else FEW_OF_MANY
+    found = False
+    for i in range(few, count):
+        found = found or w.contacts[i].group == w.contacts[i - few].group
+    return found
+
+
+@apart("contact", seconds=4)
+def choose_contacts(w: WorldView, count: int, dt: float) -> int:
+    """Bring the contacts that the problem begins with to the front; returns how many.
+
+    dt: length of the step [s]
+    """
+    few = FEW if w.header[0].sparse == 0 else FEW_OF_MANY
+    front, first = integer(0), integer(0)
+    while first < count:
+        last = first + 1
+        while last < count and w.contacts[last].group == w.contacts[first].group:
+            last += 1
+        if last - first <= few:
+            for i in range(first, last):
+                _swap(w.contacts, i, front, w.header[0].nc)
+                front += 1
+        else:
+            front = _choose(w, first, last, front, dt)
+        first = last
+    return front
+
+
+@inlined
+def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
+    """Bring some of the contacts first, ..., last - 1 to `front` and after; returns the place next.
+
+    Those that pressed in the last step; four that lie far apart if none did; and the one that free
+    motion would carry deepest.
+    """
+    begin, spare = front, w.header[0].nc
+    deepest, least = first, _end(w, w.contacts[first], w.v_free, dt)
+    for i in range(first + 1, last):
+        end = _end(w, w.contacts[i], w.v_free, dt)
+        if end < least:
+            deepest, least = i, end
+    _swap(w.contacts, deepest, front, spare)
+    # What stood at `front` is now at `deepest`: all others stand between first and last
+    front += 1
+    low = max(first, front)
+    for i in range(low, last):
+        if w.memory[w.contacts[i].candidate].mode != OPEN:
+            _swap(w.contacts, i, front, spare)
+            front += 1
+    if front == begin + 1:
+        while front < begin + FEW:
+            _swap(w.contacts, _farthest(w.contacts, begin, front, low, last), front, spare)
+            front += 1
+            low = max(low, front)
+    return front
+
+
+@inlined
+def _end(w: WorldView, contact: Any, v: Any, dt: float) -> float:
+    """Velocity that the step's velocities v leave a contact with, its gap closed [m/s]."""
+    speed = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, v)
+    return float(speed + closing_speed(contact.target, dt))
+
+
+@inlined
+def _farthest(contacts: Records, begin: int, front: int, low: int, last: int) -> int:
+    """The contact among low, ..., last - 1 that is farthest from all of begin, ..., front - 1."""
+    best, most = low, -1.0
+    for i in range(low, last):
+        nearest = -1.0
+        for k in range(begin, front):
+            x = contacts[i].point[0] - contacts[k].point[0]
+            y = contacts[i].point[1] - contacts[k].point[1]
+            z = contacts[i].point[2] - contacts[k].point[2]
+            square = x * x + y * y + z * z
+            if nearest < 0.0 or square < nearest:
+                nearest = square
+        if nearest > most:
+            best, most = i, nearest
+    return best
+
+
+@inlined
+def _swap(contacts: Records, i: int, j: int, spare: int) -> None:
+    """Exchange two contacts; `spare`: number of one that is scratch."""
+    if i != j:
+        contacts[spare] = contacts[i]
+        contacts[i] = contacts[j]
+        contacts[j] = contacts[spare]
+
+
+@apart("contact", seconds=3)
+def add_sinking(w: WorldView, chosen: int, count: int, floor: float, dt: float) -> int:
+    """Bring those left out that sink by `w.v_new`, the deepest of each group, to the front.
+
+    floor: least velocity scale of the certificate [m/s]
+    Returns how many the problem has then.
+    """
+    allowed = -CERTIFIED_RESIDUAL * floor
+    any_sinks = False
+    for i in range(chosen, count):
+        contact = w.contacts[i]
+        contact.slip = _end(w, contact, w.v_new, dt)  # scratch, until it is solved
+        any_sinks = any_sinks or contact.slip < allowed
+    if not any_sinks:
+        return chosen
+    begin = chosen
+    for i in range(begin, count):
+        worst = True
+        for k in range(begin, count):
+            other, own = w.contacts[k], w.contacts[i]
+            deeper = other.slip < own.slip or (other.slip == own.slip and k < i)
+            worst = worst and not (other.group == own.group and deeper)
+        if worst and w.contacts[i].slip < allowed:
+            _swap(w.contacts, i, chosen, w.header[0].nc)
+            chosen += 1
+    return chosen

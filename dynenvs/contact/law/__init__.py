@@ -1,0 +1,1 @@
+"""Laws of constraints, one a file: bound, projection, derivative and certificate."""
