@@ -1,0 +1,144 @@
+"""A step of other people's robots beside MuJoCo's: a line a robot, a table a kind.
+
+    python benchmarks/robots.py FOLDER ...                           # of unpacked wheels, or others
+    python benchmarks/robots.py FOLDER ... --only go1 --steps 200    # some of them, sooner
+
+Where the robots come from, what is added to their files and what the lines tell: README.md, beside
+this file.  A robot that cannot be raced is a line with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from dynenvs.agents.machine import describe, load
+from dynenvs.studies.bench.peers import MissingPeer
+from dynenvs.studies.bench.report import write_json
+from dynenvs.studies.bench.robot_files import KINDS, files_below, robot_name
+from dynenvs.studies.bench.robot_race import Limits, Phase, Raced
+from dynenvs.studies.bench.robots import WITHIN, Outcome, Share, outcome, shares
+
+HEAD = (
+    f"{'robot':32}{'nv':>4}{'mj_step [us]':>16}{'World.step [us]':>18}{'times':>8}"
+    f"{'contacts':>12}{'near':>6}  rungs that answered; what fell short"
+)
+LEGEND = (
+    "Two figures: under the keyframe's controls / under random ones. times: World.step over "
+    "mj_step, means of both.\ncontacts: MuJoCo's / ours, mean of both. near: pairs of solids that "
+    "are near. d: with dry friction, h: hulls, l: loops."
+)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The command line; 1 if no robot was raced."""
+    given = arguments(words)
+    limits = Limits(given.steps, given.seconds)
+    try:
+        files = [file for folder in given.folders for file in files_below(folder)]
+    except MissingPeer as error:
+        print(error, file=sys.stderr)
+        return 1
+    files = [file for file in files if given.only.lower() in robot_name(file).lower()]
+    machine, before, found = describe(), load(), list[Outcome]()
+    for file in track(files, "racing", console=Console(stderr=True), transient=True):
+        found.append(outcome(file, limits))
+        if given.json:  # after each: whatever happens later, these are kept
+            about = {"machine": machine, "load": [before, load()], "limits": limits._asdict()}
+            write_json(given.json, about | document(found))
+    for line in report(found, limits):
+        print(line)
+    return 0 if any(each.raced for each in found) else 1
+
+
+def arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--only", default="", metavar="NAME", help="robots with this in their name")
+    parser.add_argument("--steps", type=int, default=Limits().steps, help="under each controls")
+    parser.add_argument("--seconds", type=float, default=Limits().seconds, help="at most, a robot")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where all figures go")
+    return parser.parse_args(words)
+
+
+def document(found: Sequence[Outcome]) -> dict[str, object]:
+    """Everything that was found, for JSON."""
+    return {
+        "shares": [each._asdict() for each in shares(found)],
+        "robots": [each.summary() for each in found],
+    }
+
+
+def report(found: Sequence[Outcome], limits: Limits) -> list[str]:
+    """The tables by kind, and what they come to."""
+    lines = [LEGEND]
+    for kind in KINDS:
+        raced = [(each.name, each.raced) for each in found if each.raced and each.kind == kind]
+        raced.sort(key=lambda pair: -pair[1].times)
+        if raced:
+            lines += ["", kind, HEAD, *(row(name, each, limits) for name, each in raced)]
+    left = [f"  {each.name}: {each.fault}" for each in found if each.fault]
+    lines += ["", "not raced:", *left] if left else []
+    within = "".join(f"{f'<= {bound:g}':>8}" for bound in WITHIN)
+    lines += ["", f"{'times mj_step':20}{'robots':>8}{'median':>9}{'90 %':>9}{'worst':>9}{within}"]
+    return lines + [total(each) for each in shares(found)]
+
+
+def row(name: str, raced: Raced, limits: Limits) -> str:
+    """A robot's line."""
+    phases = raced.kept, raced.random
+    marks = "".join(sorted(word[0] for word in raced.has))
+    theirs, ours = (
+        f"{1e6 * a:.3g}/{1e6 * b:.3g}"
+        for a, b in ((raced.kept.theirs, raced.random.theirs), (raced.kept.ours, raced.random.ours))
+    )
+    contacts = "/".join(
+        f"{(getattr(raced.kept, of) + getattr(raced.random, of)) / 2:.3g}"
+        for of in ("their_contacts", "contacts")
+    )
+    near = (raced.kept.near + raced.random.near) / 2
+    told = "; ".join(part for part in (rungs(phases), shortfalls(phases, limits)) if part)
+    return (
+        f"{f'{name} {marks}':32}{raced.nv:4}{theirs:>16}{ours:>18}{raced.times:8.3g}"
+        f"{contacts:>12}{near:6.3g}  {told}"
+    )
+
+
+def rungs(phases: Sequence[Phase]) -> str:
+    """The share of each rung of the ladder in the solves that were answered, the largest first."""
+    answers = sum((phase.rungs for phase in phases), Counter[str]())
+    every = max(1, answers.total())
+    return ", ".join(f"{name} {100 * n / every:.0f} %" for name, n in answers.most_common() if n)
+
+
+def shortfalls(phases: Sequence[Phase], limits: Limits) -> str:
+    """Steps that are degraded, failed or left out, and MuJoCo's own resets; nothing if none."""
+    counts = sum((phase.counts for phase in phases), Counter[str]())
+    named = [
+        f"{counts[word]} {word}" for word in ("degraded", "failed", "overflow") if counts[word]
+    ]
+    if counts["their resets"]:
+        named.append(f"MuJoCo began anew {counts['their resets']} times")
+    if any(phase.steps < limits.steps for phase in phases):
+        named.append(f"only {phases[0].steps} and {phases[1].steps} steps")
+    return ", ".join(named)
+
+
+def total(share: Share) -> str:
+    """The line of a kind in the last table."""
+    within = "".join(f"{100 * part:6.0f} %" for part in share.within)
+    return (
+        f"{share.robots:20}{share.number:8}{share.median:9.2f}{share.ninety:9.2f}"
+        f"{share.worst:9.4g}{within}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
