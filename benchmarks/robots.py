@@ -10,9 +10,11 @@ this file.  A robot that cannot be raced is a line with the reason.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from rich.console import Console
@@ -21,13 +23,13 @@ from rich.progress import track
 from dynenvs.agents.machine import describe, load
 from dynenvs.studies.bench.peers import MissingPeer
 from dynenvs.studies.bench.report import write_json
-from dynenvs.studies.bench.robot_files import KINDS, files_below, robot_name
-from dynenvs.studies.bench.robot_race import Limits, Phase, Raced
+from dynenvs.studies.bench.robot_files import KINDS, files_below, kind_of, robot_name
+from dynenvs.studies.bench.robot_race import MEANS, Limits, Phase, Raced
 from dynenvs.studies.bench.robots import WITHIN, Outcome, Share, outcome, shares
 
 HEAD = (
-    f"{'robot':32}{'nv':>4}{'mj_step [us]':>16}{'World.step [us]':>18}{'times':>8}"
-    f"{'contacts':>12}{'near':>6}  rungs that answered; what fell short"
+    f"{'robot':32}{'nv':>4}{'mj_step [us]':>14}{'World.step [us]':>18}{'times':>7}"
+    f"{'contacts':>11}{'near':>6}  rungs that answered; what fell short"
 )
 LEGEND = (
     "Two figures: under the keyframe's controls / under random ones. times: World.step over "
@@ -48,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
     files = [file for file in files if given.only.lower() in robot_name(file).lower()]
     machine, before, found = describe(), load(), list[Outcome]()
     for file in track(files, "racing", console=Console(stderr=True), transient=True):
-        found.append(outcome(file, limits))
+        found.append(watched(file, limits, given.patience))
         if given.json:  # after each: whatever happens later, these are kept
             about = {"machine": machine, "load": [before, load()], "limits": limits._asdict()}
             write_json(given.json, about | document(found))
@@ -64,8 +66,39 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="NAME", help="robots with this in their name")
     parser.add_argument("--steps", type=int, default=Limits().steps, help="under each controls")
     parser.add_argument("--seconds", type=float, default=Limits().seconds, help="at most, a robot")
+    parser.add_argument(
+        "--patience", type=float, default=300.0, help="seconds, then it is given up"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where all figures go")
     return parser.parse_args(words)
+
+
+def watched(file: Path, limits: Limits, patience: float) -> Outcome:
+    """A robot raced in a process of its own: no crash and no step without end holds up the others.
+
+    patience: after which it is given up, loading and compiling included [s]
+    """
+    here, there = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.Process(target=send, args=(there, file, limits))
+    child.start()
+    there.close()
+    try:
+        if here.poll(patience):
+            sent: Outcome = here.recv()
+            return sent
+        fault = f"given up after {patience:g} s"
+    except EOFError:
+        child.join()
+        fault = f"its process ended by itself with code {child.exitcode}"
+    finally:
+        child.kill()
+        child.join()
+    return Outcome(robot_name(file), kind_of(file), file, None, fault)
+
+
+def send(there: Connection, file: Path, limits: Limits) -> None:
+    """Race a robot, and tell the process that waits for it."""
+    there.send(outcome(file, limits))
 
 
 def document(found: Sequence[Outcome]) -> dict[str, object]:
@@ -95,20 +128,19 @@ def row(name: str, raced: Raced, limits: Limits) -> str:
     """A robot's line."""
     phases = raced.kept, raced.random
     marks = "".join(sorted(word[0] for word in raced.has))
-    theirs, ours = (
-        f"{1e6 * a:.3g}/{1e6 * b:.3g}"
-        for a, b in ((raced.kept.theirs, raced.random.theirs), (raced.kept.ours, raced.random.ours))
-    )
-    contacts = "/".join(
-        f"{(getattr(raced.kept, of) + getattr(raced.random, of)) / 2:.3g}"
-        for of in ("their_contacts", "contacts")
-    )
-    near = (raced.kept.near + raced.random.near) / 2
+    theirs = "/".join(digits(1e6 * phase.theirs) for phase in phases)
+    ours = "/".join(digits(1e6 * phase.ours) for phase in phases)
+    listed = [digits(sum(getattr(phase, of) for phase in phases) / 2) for of in MEANS]
     told = "; ".join(part for part in (rungs(phases), shortfalls(phases, limits)) if part)
     return (
-        f"{f'{name} {marks}':32}{raced.nv:4}{theirs:>16}{ours:>18}{raced.times:8.3g}"
-        f"{contacts:>12}{near:6.3g}  {told}"
+        f"{f'{name} {marks}':32}{raced.nv:4}{theirs:>14}{ours:>18}{digits(raced.times):>7}"
+        f"{'/'.join(listed[:2]):>11}{listed[2]:>6}  {told}"
     )
+
+
+def digits(value: float) -> str:
+    """A number with three digits that count, or all before the point."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def rungs(phases: Sequence[Phase]) -> str:

@@ -4,10 +4,10 @@ simulators, rows say what was measured, and what cannot be raced is told.
 
 from __future__ import annotations
 
+import importlib
 import json
-import runpy
+import os
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from dynenvs.studies.bench import mjbatch, robot_files, robots
 from dynenvs.studies.bench.peers import MissingPeer
 from dynenvs.studies.bench.race import Settings
-from dynenvs.studies.bench.robot_race import Limits, completed, race
+from dynenvs.studies.bench.robot_race import Limits, Phase, completed, race
 
 mujoco = pytest.importorskip("mujoco")
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "robots.py"
@@ -71,10 +71,15 @@ def folder(bare: Path) -> Path:
 
 
 @pytest.fixture
-def command() -> Callable[..., Any]:
-    """`benchmarks/robots.py`."""
-    main: Callable[..., Any] = runpy.run_path(str(SCRIPT))["main"]
-    return main
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module `benchmarks/robots.py`, which its own processes can import, too."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    return importlib.import_module(SCRIPT.stem)
+
+
+def crash(*_: Any) -> None:
+    """What a broken library does."""
+    os._exit(3)
 
 
 def test_what_a_file_lacks_is_added(bare: Path) -> None:
@@ -148,19 +153,27 @@ def test_both_phases_are_measured(bare: Path) -> None:
     assert found.times == pytest.approx(found.ours / found.theirs)
 
 
+def test_flat_bodies_are_raced(tmp_path: Path) -> None:
+    """Their inertias meet the triangle inequality to the last digit, and not with six of them."""
+    flat = 'ixx="0.1234564" iyy="0.2345674" izz="0.3580238" ixy="0" ixz="0" iyz="0"'
+    file = tmp_path / "flat.urdf"
+    file.write_text(ARM.replace('ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"', flat))
+    assert race(file, Limits(steps=10)).nv == 1
+
+
 @pytest.mark.thorough
 def test_slow_robots_get_fewer_steps(bare: Path) -> None:
     """At least one turn, whatever the limit."""
-    assert race(bare, Limits(steps=800, seconds=1e-9)).random.steps == 10
+    assert race(bare, Limits(steps=800, seconds=1e-9)).random.steps == 1
 
 
 @pytest.mark.thorough
 def test_the_command_tells_all(
-    folder: Path, command: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    folder: Path, script: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A line a robot, a table a kind, one for what is broken, and the same as JSON."""
     out = folder / "out.json"
-    assert command([str(folder), "--steps", "20", "--json", str(out)]) == 0
+    assert script.main([str(folder), "--steps", "20", "--json", str(out)]) == 0
     text = capsys.readouterr().out.splitlines()
     assert [line for line in text if line in robot_files.KINDS] == ["arms", "wheels and others"]
     assert any(line.startswith("bare ") and "%" in line for line in text)
@@ -177,21 +190,33 @@ def test_the_command_tells_all(
 
 
 def test_the_command_can_be_limited(
-    folder: Path, command: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    folder: Path, script: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """To some robots; where none was raced, it says so by its exit status."""
-    assert command([str(folder), "--only", "BROK"]) == 1
+    assert script.main([str(folder), "--only", "BROK"]) == 1
     text = capsys.readouterr().out
     assert "broken: " in text
     assert "bare" not in text
-    assert command([str(folder / "nothing")]) == 1
+    assert script.main([str(folder / "nothing")]) == 1
     assert "is no folder" in capsys.readouterr().err
 
 
-def test_what_falls_short_is_told() -> None:
+def test_no_robot_holds_up_the_others(bare: Path, script: Any, monkeypatch: Any) -> None:
+    """One that takes too long is given up; one that ends its process is told."""
+    assert script.watched(bare, Limits(), 0.0) == (
+        "bare",
+        robot_files.OTHERS,
+        bare,
+        None,
+        "given up after 0 s",
+    )
+    monkeypatch.setattr(script, "send", crash)
+    assert script.watched(bare, Limits(), 60.0).fault == "its process ended by itself with code 3"
+
+
+def test_what_falls_short_is_told(script: Any) -> None:
     """Degraded steps, steps that were left out, and MuJoCo's own resets."""
-    told = runpy.run_path(str(SCRIPT))["shortfalls"]
-    phase = runpy.run_path(str(SCRIPT))["Phase"](steps=800)
+    told, phase = script.shortfalls, Phase(steps=800)
     assert told([phase, phase], Limits()) == ""
     phase.counts = Counter({"degraded": 2, "their resets": 1})
     assert told([phase], Limits()) == "2 degraded, MuJoCo began anew 1 times"

@@ -110,7 +110,8 @@ class Robots:
         skipped += [f"{each.name}: {each.fault}" for each in found if each.fault]
         rows = [_row(each.name, each.kind, each.raced) for each in found if each.raced]
         notes = [
-            "Ratio: to `mj_step` at the same step, in turns; above 1 dynenvs is the faster one. "
+            "Ratio: to `mj_step` at the same step, in turns, by processor time; above 1 dynenvs is "
+            "the faster one. "
             f"{limits.steps} steps from the keyframe with its controls, as many with random ones."
         ]
         notes += [_sentence(each) for each in shares(found)]
