@@ -10,11 +10,9 @@ this file.  A robot that cannot be raced is a line with the reason.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 from rich.console import Console
@@ -23,7 +21,7 @@ from rich.progress import track
 from dynenvs.agents.machine import describe, load
 from dynenvs.studies.bench.peers import MissingPeer
 from dynenvs.studies.bench.report import write_json
-from dynenvs.studies.bench.robot_files import KINDS, files_below, kind_of, robot_name
+from dynenvs.studies.bench.robot_files import KINDS, files_below, robot_name
 from dynenvs.studies.bench.robot_race import MEANS, Limits, Phase, Raced
 from dynenvs.studies.bench.robots import WITHIN, Outcome, Share, outcome, shares
 
@@ -41,7 +39,7 @@ LEGEND = (
 def main(words: Sequence[str] | None = None) -> int:
     """The command line; 1 if no robot was raced."""
     given = arguments(words)
-    limits = Limits(given.steps, given.seconds)
+    limits = Limits(given.steps, given.seconds, given.patience)
     try:
         files = [file for folder in given.folders for file in files_below(folder)]
     except MissingPeer as error:
@@ -50,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> int:
     files = [file for file in files if given.only.lower() in robot_name(file).lower()]
     machine, before, found = describe(), load(), list[Outcome]()
     for file in track(files, "racing", console=Console(stderr=True), transient=True):
-        found.append(watched(file, limits, given.patience))
+        found.append(outcome(file, limits))
         if given.json:  # after each: whatever happens later, these are kept
             about = {"machine": machine, "load": [before, load()], "limits": limits._asdict()}
             write_json(given.json, about | document(found))
@@ -66,39 +64,10 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="NAME", help="robots with this in their name")
     parser.add_argument("--steps", type=int, default=Limits().steps, help="under each controls")
     parser.add_argument("--seconds", type=float, default=Limits().seconds, help="at most, a robot")
-    parser.add_argument(
-        "--patience", type=float, default=300.0, help="seconds, then it is given up"
-    )
+    late = "seconds until it is given up"
+    parser.add_argument("--patience", type=float, default=Limits().patience, help=late)
     parser.add_argument("--json", type=Path, metavar="FILE", help="where all figures go")
     return parser.parse_args(words)
-
-
-def watched(file: Path, limits: Limits, patience: float) -> Outcome:
-    """A robot raced in a process of its own: no crash and no step without end holds up the others.
-
-    patience: after which it is given up, loading and compiling included [s]
-    """
-    here, there = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.Process(target=send, args=(there, file, limits))
-    child.start()
-    there.close()
-    try:
-        if here.poll(patience):
-            sent: Outcome = here.recv()
-            return sent
-        fault = f"given up after {patience:g} s"
-    except EOFError:
-        child.join()
-        fault = f"its process ended by itself with code {child.exitcode}"
-    finally:
-        child.kill()
-        child.join()
-    return Outcome(robot_name(file), kind_of(file), file, None, fault)
-
-
-def send(there: Connection, file: Path, limits: Limits) -> None:
-    """Race a robot, and tell the process that waits for it."""
-    there.send(outcome(file, limits))
 
 
 def document(found: Sequence[Outcome]) -> dict[str, object]:

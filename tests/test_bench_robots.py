@@ -72,7 +72,7 @@ def folder(bare: Path) -> Path:
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module `benchmarks/robots.py`, which its own processes can import, too."""
+    """The module `benchmarks/robots.py`."""
     monkeypatch.syspath_prepend(SCRIPT.parent)
     return importlib.import_module(SCRIPT.stem)
 
@@ -201,17 +201,13 @@ def test_the_command_can_be_limited(
     assert "is no folder" in capsys.readouterr().err
 
 
-def test_no_robot_holds_up_the_others(bare: Path, script: Any, monkeypatch: Any) -> None:
+def test_no_robot_holds_up_the_others(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes too long is given up; one that ends its process is told."""
-    assert script.watched(bare, Limits(), 0.0) == (
-        "bare",
-        robot_files.OTHERS,
-        bare,
-        None,
-        "given up after 0 s",
-    )
-    monkeypatch.setattr(script, "send", crash)
-    assert script.watched(bare, Limits(), 60.0).fault == "its process ended by itself with code 3"
+    found = robots.outcome(bare, Limits(patience=0.0))
+    assert found == ("bare", robot_files.OTHERS, bare, None, "given up after 0 s")
+    monkeypatch.setattr(robots, "send", crash)
+    found = robots.outcome(bare, Limits())
+    assert found.fault == "its process ended by itself with code 3"
 
 
 def test_what_falls_short_is_told(script: Any) -> None:

@@ -34,11 +34,13 @@ class Limits(NamedTuple):
 
     steps: under the keyframe's controls, and as many under random ones
     seconds: that both simulators together may take for one robot, half for each kind of controls;
-        what is left of the steps then is left out
+        what is left of the steps then is left out [s]
+    patience: after which it is given up, loading and compiling included [s]
     """
 
     steps: int = 800
     seconds: float = 20.0
+    patience: float = 300.0
 
 
 @dataclass

@@ -14,9 +14,11 @@ its file; an actuator that is left out here (docs/robots.md) gets no controls.
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,13 +61,35 @@ class Share(NamedTuple):
 
 
 def outcome(file: Path, limits: Limits) -> Outcome:
-    """Race a robot, or say why not."""
-    name, kind = robot_name(file), kind_of(file)
+    """Race a robot in a process of its own, or say why not.
+
+    So neither a crash nor a step without end holds up the others.
+    """
+    here, there = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.Process(target=send, args=(there, file, limits))
+    child.start()
+    there.close()
+    raced, fault = None, f"given up after {limits.patience:g} s"
     try:
-        return Outcome(name, kind, file, race(file, limits))
+        if here.poll(limits.patience):
+            raced, fault = here.recv()
+    except EOFError:
+        child.join()
+        fault = f"its process ended by itself with code {child.exitcode}"
+    finally:
+        child.kill()
+        child.join()
+        here.close()
+    return Outcome(robot_name(file), kind_of(file), file, raced, fault)
+
+
+def send(there: Connection, file: Path, limits: Limits) -> None:
+    """Race a robot, and tell the process that waits: what was found, or in a line why nothing."""
+    try:
+        there.send((race(file, limits), ""))
     except Exception as error:  # whatever a stranger's file leads to is told, not hidden
         words = " ".join(str(error).split()) or type(error).__name__
-        return Outcome(name, kind, file, None, words.replace(f"{file.parent}/", "")[:160])
+        there.send((None, words.replace(f"{file.parent}/", "")[:160]))
 
 
 def shares(outcomes: Sequence[Outcome]) -> list[Share]:
