@@ -113,8 +113,13 @@ def digits(value: float) -> str:
 
 
 def rungs(phases: Sequence[Phase]) -> str:
-    """The share of each rung of the ladder in the solves that were answered, the largest first."""
+    """The share of each rung of the ladder in all solves, the largest first, and of none.
+
+    Where a solve has several islands, each answers for itself.
+    """
     answers = sum((phase.rungs for phase in phases), Counter[str]())
+    solves = sum(phase.counts["solves"] for phase in phases)
+    answers["none"] = max(0, solves - answers.total())
     every = max(1, answers.total())
     return ", ".join(f"{name} {100 * n / every:.0f} %" for name, n in answers.most_common() if n)
 

@@ -210,6 +210,15 @@ def test_no_robot_holds_up_the_others(bare: Path, monkeypatch: pytest.MonkeyPatc
     assert found.fault == "its process ended by itself with code 3"
 
 
+def test_unanswered_solves_are_told(script: Any) -> None:
+    """A rung that answers one solve in four did not answer all."""
+    phase = Phase(counts=Counter(solves=2), rungs=Counter(kept=0, modes=1, lemke=0))
+    assert script.rungs([phase, Phase(counts=Counter(solves=2))]) == "none 75 %, modes 25 %"
+    assert script.rungs([Phase()]) == ""
+    islands = Phase(counts=Counter(solves=1), rungs=Counter(kept=3, path=1))
+    assert script.rungs([islands]) == "kept 75 %, path 25 %"
+
+
 def test_what_falls_short_is_told(script: Any) -> None:
     """Degraded steps, steps that were left out, and MuJoCo's own resets."""
     told, phase = script.shortfalls, Phase(steps=800)
