@@ -27,7 +27,7 @@ from dynenvs.studies.bench.robots import WITHIN, Outcome, Share, outcome, shares
 
 HEAD = (
     f"{'robot':32}{'nv':>4}{'mj_step [us]':>14}{'World.step [us]':>18}{'times':>7}"
-    f"{'contacts':>11}{'near':>6}  rungs that answered; what fell short"
+    f"{'contacts':>13}{'near':>6}  rungs that answered; what fell short"
 )
 LEGEND = (
     "Two figures: under the keyframe's controls / under random ones. times: World.step over "
@@ -87,7 +87,7 @@ def report(found: Sequence[Outcome], limits: Limits) -> list[str]:
         if raced:
             lines += ["", kind, HEAD, *(row(name, each, limits) for name, each in raced)]
     left = [f"  {each.name}: {each.fault}" for each in found if each.fault]
-    lines += ["", "not raced:", *left] if left else []
+    lines += ["", "not raced, and not in the figures below:", *left] if left else []
     within = "".join(f"{f'<= {bound:g}':>8}" for bound in WITHIN)
     lines += ["", f"{'times mj_step':20}{'robots':>8}{'median':>9}{'90 %':>9}{'worst':>9}{within}"]
     return lines + [total(each) for each in shares(found)]
@@ -103,7 +103,7 @@ def row(name: str, raced: Raced, limits: Limits) -> str:
     told = "; ".join(part for part in (rungs(phases), shortfalls(phases, limits)) if part)
     return (
         f"{f'{name} {marks}':32}{raced.nv:4}{theirs:>14}{ours:>18}{digits(raced.times):>7}"
-        f"{'/'.join(listed[:2]):>11}{listed[2]:>6}  {told}"
+        f"{'/'.join(listed[:2]):>13}{listed[2]:>6}  {told}"
     )
 
 
@@ -141,8 +141,8 @@ def total(share: Share) -> str:
     """The line of a kind in the last table."""
     within = "".join(f"{100 * part:6.0f} %" for part in share.within)
     return (
-        f"{share.robots:20}{share.number:8}{share.median:9.2f}{share.ninety:9.2f}"
-        f"{share.worst:9.4g}{within}"
+        f"{share.robots:20}{share.number:8}{digits(share.median):>9}{digits(share.ninety):>9}"
+        f"{digits(share.worst):>9}{within}"
     )
 
 
