@@ -26,7 +26,7 @@ from dynenvs.studies.bench.robot_race import MEANS, Limits, Phase, Raced
 from dynenvs.studies.bench.robots import WITHIN, Outcome, Share, outcome, shares
 
 HEAD = (
-    f"{'robot':32}{'nv':>4}{'mj_step [us]':>14}{'World.step [us]':>18}{'times':>7}"
+    f"{'robot':36}{'nv':>4}{'mj_step [us]':>14}{'World.step [us]':>18}{'times':>7}"
     f"{'contacts':>13}{'near':>6}  rungs that answered; what fell short"
 )
 LEGEND = (
@@ -102,7 +102,7 @@ def row(name: str, raced: Raced, limits: Limits) -> str:
     listed = [digits(sum(getattr(phase, of) for phase in phases) / 2) for of in MEANS]
     told = "; ".join(part for part in (rungs(phases), shortfalls(phases, limits)) if part)
     return (
-        f"{f'{name} {marks}':32}{raced.nv:4}{theirs:>14}{ours:>18}{digits(raced.times):>7}"
+        f"{f'{name} {marks}':36}{raced.nv:4}{theirs:>14}{ours:>18}{digits(raced.times):>7}"
         f"{'/'.join(listed[:2]):>13}{listed[2]:>6}  {told}"
     )
 

@@ -115,7 +115,7 @@ def test_one_file_a_robot(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "name", "kind"),
     [
-        ("go2_description/urdf/go2.urdf", "go2/go2", "quadrupeds"),
+        ("go2_description/urdf/go2.urdf", "go2_description/go2", "quadrupeds"),
         ("unitree_g1/xmls/g1.xml", "g1", "humanoids"),
         ("talos_data/robots/talos_left_arm.urdf", "talos_left_arm", "arms"),
         ("tiago_description/robots/tiago_no_hand.urdf", "tiago_no_hand", "wheels and others"),

@@ -117,7 +117,7 @@ def robot_name(file: Path) -> str:
     if file.stem not in ALIKE:
         return file.stem
     folder = next((each.name for each in file.parents if each.name not in NAMELESS), "")
-    return f"{folder.removesuffix('_description')}/{file.stem}"
+    return f"{folder}/{file.stem}"
 
 
 def kind_of(file: Path) -> str:
