@@ -159,6 +159,9 @@ def test_visuals_of_urdf_and_such_as_are_missing(tmp_path: Path) -> None:
     assert seen.color == (0, 0, 255)
     assert seen.instead_of == (model.geoms[0].name,)
     np.testing.assert_allclose(seen.points.mean(axis=0), [0.0, 0.0, 0.5], atol=1e-5)
+    for slashes in ("//", "///"):
+        file.write_text(URDF.format(mesh=f"package:{slashes}{tmp_path.name}/slab.obj"))
+        assert len(dynenvs.load(file, floating=True).visuals) == 1
     for missing in ("none.obj", "package://nobody/none.obj", "none.dae"):
         file.write_text(URDF.format(mesh=missing))
         bare = dynenvs.load(file, floating=True)

@@ -71,7 +71,7 @@ def load(
             return read(path)
         found = compile_xml(None, path, floating, losses)
     try:
-        model = _model(found, directions, moments, losses)
+        model = model_of(found, directions, moments, losses)
     except ModelError as error:
         raise ModelError(f"{found.label}: {error}") from None
     losses.tell(found.label, strict)
@@ -92,8 +92,8 @@ def _is_saved(path: Path) -> bool:
     return False
 
 
-def _model(source: Source, directions: int | None, moments: bool, losses: Losses) -> Model:
-    """The model of a compiled file."""
+def model_of(source: Source, directions: int | None, moments: bool, losses: Losses) -> Model:
+    """The model of a compiled file; arguments as of `load`."""
     m = source.m
     gravity = np.zeros(3) if disabled(m, "gravity") else np.array(m.opt.gravity)
     options: dict[str, Any] = {

@@ -46,6 +46,7 @@ def _find_meshes(spec: Any, path: Path | None) -> None:
 
 def _candidates(rest: str, path: Path | None) -> Iterator[Path]:
     """Where "name/file" of a package may be: near the URDF, or where ROS keeps its packages."""
+    rest = rest.lstrip("/")  # some have three slashes
     yield Path("/") / rest  # of file://
     package, _, inside = rest.partition("/")
     for folder in path.absolute().parents if path else ():

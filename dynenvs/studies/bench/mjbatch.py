@@ -24,7 +24,8 @@ import numpy as np
 
 from dynenvs.studies.bench.peers import MissingPeer, peer
 from dynenvs.studies.bench.race import Case, Race, Settings, System
-from dynenvs.studies.bench.robots import completed, drawn, robot_files
+from dynenvs.studies.bench.robot_files import robot_files
+from dynenvs.studies.bench.robot_race import completed, drawn
 
 WORLDS, HELD, CALLS = 64, 10, 20  # physics steps in a call; calls before all begin anew
 INTERPRETER = "DYNENVS_MJBATCH"
