@@ -12,6 +12,7 @@ from dynenvs.contact.assembly.problem import (
     Scratch,
     velocity_scale,
 )
+from dynenvs.lcp.workspace import VECTORS
 from dynenvs.memory.records import ELIMINATED, RUNGS, UNKNOWN
 
 
@@ -31,7 +32,7 @@ def scratch(problem: ContactProblem) -> Scratch:
     rows, n = problem.rows, problem.n
     variables = n * (2 + int(problem.polygon[0]["directions"]))
     return Scratch(
-        np.zeros((8, max(variables, rows))), np.zeros(WORDS * n), np.zeros(rows, UNKNOWN),
+        np.zeros((VECTORS, max(variables, rows))), np.zeros(WORDS * n), np.zeros(rows, UNKNOWN),
         np.zeros(n, ELIMINATED), np.zeros((rows, rows)), np.zeros(rows, np.int64), np.zeros(rows),
-        np.zeros(rows),
+        np.zeros(rows), np.zeros((rows, rows)),
     )  # fmt: skip

@@ -75,7 +75,7 @@ class Climb:
         self.scratch = Scratch(
             np.zeros((VECTORS, max(rows, self.variables))), np.zeros(WORDS * n),
             np.zeros(rows, UNKNOWN), np.zeros(n, ELIMINATED), np.zeros((size, size)),
-            np.zeros(size, np.int64), np.zeros(size), np.zeros(size),
+            np.zeros(size, np.int64), np.zeros(size), np.zeros(size), np.zeros((rows, rows)),
         )  # fmt: skip
         self.best = Found(np.zeros(rows), math.inf, NOBODY)
         self.iterations = 0

@@ -28,8 +28,8 @@ from __future__ import annotations
 from dynenvs.contact.assembly.memory import (
     forget,
     recall,
+    recall_all,
     recall_impulses,
-    recall_moments,
     remember_impulses,
     remember_modes,
 )
@@ -47,12 +47,15 @@ from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
 from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
 from dynenvs.contact.solvers.newton import newton, settle
+from dynenvs.contact.solvers.pyramid_multipliers import solve_by_multipliers
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import WorldView, polygon_of
-from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, PATH
+from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, MULTIPLIERS, PATH, PYRAMID
 
 CHANGES = 2  # of the last step's modes
+CLOSE = 6  # factorisations up to which the last step's impulses were near this one's
+FEW = 300  # variables of an LCP up to which Lemke's method is tried: it takes minutes beyond
 QUICK, INSIDE, ALL = range(3)  # the first three rungs, all but Lemke's, or as many as it takes
 
 
@@ -66,20 +69,48 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
     n, mixed = recall(w, count, rows, dt)
     floor = least_speed(w.header, dt)
     w.answer[0].pivots = 0
-    kept = FAILED
+    status, rung = FAILED, w.status[0].rung
+    # Where the last step's answer was no matter of modes it is the best start for this one's
     if _any_moments(w, count):
-        recall_moments(w, count, rows, dt)
-    elif w.status[0].rung != MODES:
-        kept = keep(w, count, n, rows, law, floor, dt)
-        if kept != CERTIFIED:
+        recall_all(w, count, rows, dt)
+    elif rung == MULTIPLIERS:
+        status = _multiply(w, count, n, rows, law, floor, dt)
+    elif rung != MODES and rung != CONES:
+        status = keep(w, count, n, rows, law, floor, dt)
+    if status != CERTIFIED:
+        if rung != MODES:  # its modes were overwritten
             n, mixed = recall(w, count, rows, dt)
+        # In the plane Lemke's method is as quick as multipliers; cones have their own
+        rungs = QUICK if law == PYRAMID and polygon_of(w)[0].directions > 2 else ALL
+        status = solve_rows(w, n, rows, law, rungs, 1 if mixed else 0, floor)
+        if status != CERTIFIED and rungs == QUICK and rung != MULTIPLIERS:
+            status = _multiply(w, count, n, rows, law, floor, dt)
+        if status != CERTIFIED and rungs == QUICK:
+            status = solve_rows(w, n, rows, law, ALL, 1, floor)
     forget(w)
-    status = kept
-    if kept != CERTIFIED:
-        status = solve_rows(w, n, rows, law, ALL, 1 if mixed else 0, floor)
     remember_modes(w, count, n)
     remember_impulses(w, count)
     return int(status)
+
+
+@inlined
+def _multiply(
+    w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float
+) -> int:
+    """Multipliers on the pyramids, from the last step's impulses; arguments as of `keep`."""
+    if law != PYRAMID:
+        return FAILED
+    recall_all(w, count, rows, dt)
+    status = w.status[0]
+    scale = velocity_scale(polygon_of(w), w.blocks, n, w.G, w.bias_row, floor)
+    status.asked[MULTIPLIERS] += 1
+    w.answer[0].sweeps = 0
+    found = solve_by_multipliers(w, n, rows, scale)
+    if found == CERTIFIED:
+        status.answered[MULTIPLIERS] += 1
+        # Where much has changed, modes are the quicker start again
+        status.rung = MULTIPLIERS if w.answer[0].sweeps <= CLOSE else MODES
+    return int(found)
 
 
 @apart("contact", seconds=8)
@@ -151,7 +182,7 @@ def solve_rows(
         w.status[0].rung = PATH
         status = solve_from_inside(w, count, rows, scale)
         answer.answered[PATH] += 1 if status == CERTIFIED else 0
-    if status != CERTIFIED and rungs == ALL:
+    if status != CERTIFIED and rungs == ALL and count * (2 + polygon[0].directions) <= FEW:
         answer.asked[LEMKE] += 1
         w.status[0].rung = LEMKE
         status = solve_lcp_of_rows(w, count, rows, scale)

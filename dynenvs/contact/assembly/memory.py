@@ -123,19 +123,18 @@ def _recall_one(contact: Any, last: Floats, p: Floats) -> None:
 
 
 @inlined
-def recall_moments(w: WorldView, count: int, rows: int, dt: float) -> None:
+def recall_all(w: WorldView, count: int, rows: int, dt: float) -> None:
     """The last step's impulses and moments into all rows, whatever slipped."""
     planar, p = w.header[0].directions == 2, w.impulse_row
     for r in range(rows):
         p[r] = 0.0
     for i in range(count):
         contact = w.contacts[i]
-        turn, m = w.moments[contact.candidate], contact.row + 1 + contact.tangents
+        m = contact.row + 1 + contact.tangents
         _recall_one(contact, w.memory[contact.candidate].impulse, p)
         for a in range(contact.moments if contact.length > 0.0 else 0):
-            axis = moment_axis(contact, a, planar)
-            for k in range(3):
-                p[m + a] += axis[k] * turn[k] / contact.length
+            p[m + a] = dot3(moment_axis(contact, a, planar), w.moments[contact.candidate])
+            p[m + a] /= contact.length
     recall_joints(w, count, rows, dt)
 
 

@@ -46,7 +46,7 @@ class ContactAnswer(NamedTuple):
 class Scratch(NamedTuple):
     """Working memory of the solvers."""
 
-    vectors: Matrix  # shape (>= 8, >= the LCP's variables)
+    vectors: Matrix  # shape (>= 10, >= the LCP's variables)
     laws: Floats  # shape (WORDS n,)
     unknowns: Annotated[Records, UNKNOWN]  # shape (>= rows,)
     eliminated: Annotated[Records, ELIMINATED]  # shape (>= n,)
@@ -54,6 +54,7 @@ class Scratch(NamedTuple):
     order: Ints  # shape (>= rows,)
     right: Floats  # shape (>= rows,)
     x: Floats  # shape (>= rows,)
+    roots: Matrix  # of G (`dynenvs.lcp.roots`), shape (>= its rank, >= rows)
 
 
 @inlined
@@ -74,7 +75,7 @@ def open_answer(w: WorldView) -> ContactAnswer:
 def open_scratch(w: WorkView) -> Scratch:
     """What solvers work in, within the workspace."""
     lcp = open_lcp(w)
-    return Scratch(lcp.vectors, w.laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z)
+    return Scratch(lcp.vectors, w.laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z, w.roots)
 
 
 @inlined

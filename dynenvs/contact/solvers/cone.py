@@ -27,6 +27,7 @@ from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.records import CONE
 
 COLD, BRIEF, WARM, WARM_MULTIPLIERS = range(4)  # how a search starts
 ITERATIONS = 20  # of Newton's method
@@ -62,7 +63,7 @@ def solve_cones(
     _copy(rows, p, given)
     used = 0
     if start == WARM_MULTIPLIERS:
-        best, used = multiply(problem, answer, scratch)
+        best, used = multiply(problem, answer, scratch, CONE)
         if best <= CERTIFIED_RESIDUAL:
             return best, used, WARM_MULTIPLIERS
         _copy(rows, given, p)
@@ -84,7 +85,7 @@ def solve_cones(
             return residual, iterations, WARM_MULTIPLIERS
         _copy(rows, given, p)
         _relax(problem, answer, sweeps, 1.0)
-        residual, used = multiply(problem, answer, scratch)
+        residual, used = multiply(problem, answer, scratch, CONE)
         iterations += used
         if residual < best:
             best = residual

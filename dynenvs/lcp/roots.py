@@ -1,0 +1,48 @@
+"""A root of a semidefinite matrix, G = A^T A: Cholesky's factor with pivots, up to its rank.
+
+Source: Higham, Accuracy and Stability of Numerical Algorithms (2002), section 10.3.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.jit.compiled import entry
+from dynenvs.lcp.workspace import Matrix, Vector
+
+RELATIVE = 1e-14  # what is left of a diagonal entry, over the entry, that is rounding
+
+
+@entry
+def find_root(G: Matrix, n: int, A: Matrix, left: Vector) -> int:
+    """Fill the first rows of A, of which n columns count; returns how many: the rank of G.
+
+    G: symmetric, semidefinite, in its leading block, shape (>= n, >= n)
+    A: shape (>= rank, >= n); what has no room there is left out
+    left: scratch, shape (>= n,)
+    """
+    for i in range(n):
+        left[i] = G[i, i]
+    rank = 0
+    while rank < A.shape[0]:
+        best, most = -1, RELATIVE
+        for i in range(n):
+            if G[i, i] > 0.0 and left[i] > most * G[i, i]:
+                best, most = i, left[i] / G[i, i]
+        if best < 0:
+            break
+        own = A[rank]
+        for i in range(n):
+            own[i] = G[best, i]
+        for k in range(rank):
+            row, factor = A[k], A[k, best]
+            if factor != 0.0:
+                for i in range(n):
+                    own[i] -= factor * row[i]
+        inverse = 1.0 / math.sqrt(left[best])
+        for i in range(n):
+            own[i] *= inverse
+            left[i] -= own[i] * own[i]
+        left[best] = 0.0
+        rank += 1
+    return rank
