@@ -16,7 +16,7 @@ from dynenvs.model.importing.urdf import SCHEMES, drop_missing, prepare
 from dynenvs.model.parts import ModelError
 
 CONNECT, WELD, COUPLING = 0, 1, 2  # as in mjtEq
-BODY = 1  # as in mjtObj
+BODY, SITE = 1, 6  # as in mjtObj
 OPENING = "Error opening"
 ROBOT = re.compile(r"<robot\b[^>]*>")
 WITH_VISUALS = '<mujoco><compiler discardvisual="false"/></mujoco>'
@@ -160,6 +160,11 @@ def disabled(m: Any, what: str) -> bool:
     return bool(int(m.opt.disableflags) & wanted)
 
 
+def overrides(m: Any) -> bool:
+    """Whether all contacts have the parameters of the file's <option>, not those of their geoms."""
+    return bool(int(m.opt.enableflags) & int(mujoco_package().mjtEnableBit.mjENBL_OVERRIDE))
+
+
 def any_of(values: Any) -> NDArray[np.bool_]:
     """Of an array of numbers for each of n objects: whose are not all zero, shape (n,)."""
     array = np.asarray(values)
@@ -167,12 +172,12 @@ def any_of(values: Any) -> NDArray[np.bool_]:
 
 
 def is_loop(m: Any, e: int) -> bool:
-    """Whether constraint e holds two bodies or joints together, and is in force."""
+    """Whether constraint e holds two bodies, sites or joints together, and is in force."""
     if disabled(m, "equality") or not m.eq_active0[e]:
         return False
     if int(m.eq_type[e]) == COUPLING:
         return True
-    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) == BODY
+    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) in (BODY, SITE)
 
 
 def has_loops(m: Any) -> bool:

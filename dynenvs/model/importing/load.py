@@ -11,8 +11,9 @@ import numpy as np
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.bodies import add_bodies
 from dynenvs.model.importing.compiled import Source, compile_xml, disabled
+from dynenvs.model.importing.loops import add_loops
 from dynenvs.model.importing.losses import Losses
-from dynenvs.model.importing.motors import add_keyframes, add_loops, add_motors, driven
+from dynenvs.model.importing.motors import add_keyframes, add_motors, driven
 from dynenvs.model.importing.saved import FORMAT, read
 from dynenvs.model.importing.seen import add_visuals
 from dynenvs.model.importing.shapes import add_shapes
