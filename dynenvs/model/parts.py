@@ -106,6 +106,14 @@ def number(value: Any, what: str) -> float:
     return float(array)
 
 
+def bounded(value: Any, what: str) -> float:
+    """`value` as a number of some sensible size, or a ModelError that names `what`."""
+    found = number(value, what)
+    if not abs(found) <= MOST:  # not NaN
+        raise ModelError(f"{what} must be at most {MOST:g} in size, got {value!r}")
+    return found
+
+
 def coefficient(value: Any, what: str) -> float:
     """`value` as a finite number of zero or more, or a ModelError that names `what`."""
     found = number(value, what)
@@ -349,6 +357,8 @@ class Body:
     explicit: bool = False
     # Whether its velocity is prescribed: nothing that touches it changes it
     kinematic: bool = False
+    # Share of its weight that something carries: 1 in balance, more pulls it up
+    lift: float = 0.0
 
 
 def carried(bodies: Sequence[Body]) -> list[bool]:

@@ -159,6 +159,7 @@ def _add_last(
         mass=mass,
         com=m.body_ipos[b] - origin,
         inertia=(inertia + inertia.T) / 2 if mass > 0.0 else None,
+        lift=float(m.body_gravcomp[b]) if mass > 0.0 else 0.0,
     )
     if origin.any():
         builder.site(f"{name}:origin", name, position=-origin)
@@ -184,7 +185,12 @@ def _note_losses(source: Source, own: list[str], joints: list[str], losses: Loss
         where((m.jnt_limited != 0) & (m.jnt_margin != 0), joints),
         "stops act where the limit is",
     )
-    losses.add("gravcomp of bodies", where(m.body_gravcomp != 0, own), "they weigh what they weigh")
+    through = (m.jnt_actgravcomp != 0) & (m.jnt_actfrclimited != 0) & bool(m.ngravcomp)
+    losses.add(
+        "actuatorgravcomp of joints with actuatorfrcrange",
+        where(through, joints),
+        "what carries the weight is not limited",
+    )
     losses.add("mocap bodies", where(m.body_mocapid >= 0, own), "they stand still")
     for field, what in (
         ("dof_dampingpoly", "nonlinear damping of joints"),

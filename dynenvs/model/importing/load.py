@@ -17,6 +17,7 @@ from dynenvs.model.importing.motors import add_keyframes, add_motors, driven
 from dynenvs.model.importing.saved import FORMAT, read
 from dynenvs.model.importing.seen import add_visuals
 from dynenvs.model.importing.shapes import add_shapes
+from dynenvs.model.importing.tendons import add_tendons
 from dynenvs.model.mobility import check_plane
 from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError
@@ -120,6 +121,7 @@ def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) 
     add_visuals(builder, source, bodies, shapes, source.looks)
     add_loops(builder, source, bodies, losses)
     add_motors(builder, source, bodies, losses)
+    add_tendons(builder, source, bodies, losses)
     add_keyframes(builder, source)
     fluid = [what for what in ("density", "viscosity") if getattr(m.opt, what) != 0.0]
     losses.add("fluid", fluid, "everything moves as in a vacuum")

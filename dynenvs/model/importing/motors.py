@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dynenvs.model.annotations import NO_END, START
+from dynenvs.model.annotations import NO_END, START, Push, Segment
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.bodies import BALL, FREE, HINGE, SLIDE, Bodies
 from dynenvs.model.importing.compiled import (
@@ -17,8 +18,9 @@ from dynenvs.model.importing.compiled import (
     names,
 )
 from dynenvs.model.importing.losses import Losses
+from dynenvs.model.importing.tendons import joint_sum, straight_path
 
-JOINT, JOINT_IN_PARENT, _CRANK, TENDON = range(4)  # transmissions, as in mjtTrn
+JOINT, JOINT_IN_PARENT, _CRANK, TENDON, AT_SITE = range(5)  # transmissions, as in mjtTrn
 FIXED, AFFINE = 0, 1  # gains, as in mjtGain
 NO_BIAS, AFFINE_BIAS = 0, 1  # as in mjtBias
 LAST_GROUP = 30  # of actuators, that can be disabled
@@ -69,18 +71,36 @@ def _gears(m: Any, i: int) -> dict[int, list[float]]:
         if not simple and (m.actuator_biastype[i] or m.actuator_gaintype[i]):
             return {}
         return {at: gear[: SIZES[int(m.jnt_type[at])]].tolist()}
-    if kind == TENDON and m.tendon_num[at] and _is_fixed(m, at):
-        out: dict[int, list[float]] = {}
-        for w in range(m.tendon_adr[at], m.tendon_adr[at] + m.tendon_num[at]):
-            j = int(m.wrap_objid[w])
-            out[j] = [out.get(j, [0.0])[0] + float(gear[0] * m.wrap_prm[w])]
-        return out
+    if kind == TENDON:
+        return {j: [float(gear[0]) * share] for j, share in joint_sum(m, at).items()}
     return {}
 
 
-def _is_fixed(m: Any, t: int) -> bool:
-    """Whether a tendon's length is a sum of joint coordinates (mjWRAP_JOINT)."""
-    return int(m.wrap_type[m.tendon_adr[t]]) == 1
+def _path(m: Any, i: int, sites: list[str]) -> list[Segment]:
+    """The path along which actuator i pulls; empty if it does not, or bends around geoms."""
+    if not _is_known(m, i) or m.actuator_trntype[i] != TENDON:
+        return []
+    gear = float(m.actuator_gear[i, 0])
+    path = straight_path(m, int(m.actuator_trnid[i, 0]), sites)
+    return [replace(part, share=gear * part.share) for part in path]
+
+
+def _push(m: Any, i: int, sites: list[str]) -> Push | None:
+    """Where actuator i pushes a site, by itself, not towards another one."""
+    if not _is_known(m, i) or m.actuator_trntype[i] != AT_SITE or m.actuator_trnid[i, 1] >= 0:
+        return None
+    force, moment = m.actuator_gear[i, :3].tolist(), m.actuator_gear[i, 3:].tolist()
+    return Push(sites[int(m.actuator_trnid[i, 0])], tuple(force), tuple(moment))
+
+
+def _kept(m: Any) -> list[int]:
+    """The actuators that the model has."""
+    sites = names(m, "site", m.nsite)
+    return [
+        i
+        for i in range(m.nactuator)
+        if _gears(m, i) or _path(m, i, sites) or _push(m, i, sites) is not None
+    ]
 
 
 def _largest(m: Any, i: int) -> float:
@@ -124,12 +144,14 @@ def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Lo
     """Add all actuators that have a counterpart."""
     m = source.m
     called = names(m, "actuator", m.nactuator)
-    kept = [i for i in range(m.nactuator) if _gears(m, i)]
+    sites, kept = names(m, "site", m.nsite), _kept(m)
     for i in kept:
         gain, bias = m.actuator_gainprm[i, :3].tolist(), m.actuator_biasprm[i, :3].tolist()
         builder.actuator(
             called[i],
             {bodies.joints[j]: gear for j, gear in _gears(m, i).items()},
+            path=_path(m, i, sites),
+            push=_push(m, i, sites),
             gain=gain if m.actuator_gaintype[i] == AFFINE else (gain[0], 0.0, 0.0),
             bias=bias if m.actuator_biastype[i] == AFFINE_BIAS else (0.0, 0.0, 0.0),
             control_range=_controls(m, i),
@@ -142,7 +164,13 @@ def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Lo
         if m.jnt_actfrclimited[j] and m.jnt_actfrcrange[j].sum() != 0.0
     ]
     losses.add("unequal ends of actuatorfrcrange", limited, "the larger one limits both senses")
-    _note_tendons(m, losses)
+    called = names(m, "tendon", m.ntendon)
+    shared = [
+        called[t] for t in range(m.ntendon) if m.tendon_actfrclimited[t] and len(_pullers(m, t)) > 1
+    ]
+    losses.add(
+        "actuatorfrcrange of tendons with several actuators", shared, "it does not limit them"
+    )
 
 
 def _note_actuators(m: Any, called: list[str], kept: list[int], losses: Losses) -> None:
@@ -164,33 +192,12 @@ def _note_actuators(m: Any, called: list[str], kept: list[int], losses: Losses) 
             losses.add(f"{what} of actuators", [called[i] for i in bad], "their joints lack it")
 
 
-def _note_tendons(m: Any, losses: Losses) -> None:
-    """Tendons that only measure or pass on an actuator's force change nothing."""
-    called = names(m, "tendon", m.ntendon)
-    shared = [
-        called[t] for t in range(m.ntendon) if m.tendon_actfrclimited[t] and len(_pullers(m, t)) > 1
-    ]
-    losses.add(
-        "actuatorfrcrange of tendons with several actuators", shared, "it does not limit them"
-    )
-    acting = [
-        called[t]
-        for t in range(m.ntendon)
-        if m.tendon_limited[t]
-        or m.tendon_stiffness[t]
-        or m.tendon_damping[t]
-        or m.tendon_frictionloss[t]
-        or m.tendon_armature[t]
-    ]
-    losses.add("tendons", acting, "nothing pulls there")
-
-
 def add_keyframes(builder: ModelBuilder, source: Source) -> None:
     """Add the keyframes, and before them "qpos0", the pose in which the file draws the robot."""
     m = source.m
     called = names(m, "key", m.nkey)
     # Controls of the actuators that were added, in their order
-    kept = [int(m.actuator_ctrladr[i]) for i in range(m.nactuator) if _gears(m, i)]
+    kept = [int(m.actuator_ctrladr[i]) for i in _kept(m)]
     if START not in called:
         builder.keyframe(START, m.qpos0)
     for k, name in enumerate(called):
