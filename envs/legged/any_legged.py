@@ -111,6 +111,7 @@ def _model(
             sites=parts.sites,
             keyframes=parts.keyframes,
             actuators=parts.actuators,
+            tendons=parts.tendons,
             visuals=tuple(one for one in parts.visuals if one.body != WORLD),
         )
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.importing.losses import Losses
+from dynenvs.model.importing.repair import repaired
 from dynenvs.model.importing.urdf import SCHEMES, drop_missing, prepare
 from dynenvs.model.parts import ModelError
 
@@ -60,11 +61,13 @@ def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Los
     label = str(path) if path else "XML text"
     content = path.read_text(encoding="utf-8", errors="replace") if path else text or ""
     urdf = "<robot" in content and "<mujoco>" not in content.split("<robot")[0]
+    mended = repaired(content, losses) if urdf else content
     try:
-        m = parsed(path, None if path else content, urdf, floating, losses).compile()
+        given = mended if mended != content or not path else None
+        m = parsed(path, given, urdf, floating, losses).compile()
     except (ValueError, TypeError, OSError) as error:
         raise ModelError(f"{label}: {one_line(error)}{_advice(str(error))}") from None
-    return Source(m, label, urdf, _looks(path, content, floating) if urdf else m)
+    return Source(m, label, urdf, _looks(path, mended, floating) if urdf else m)
 
 
 def parsed(
@@ -118,7 +121,7 @@ def _advice(text: str) -> str:
             ": give this link an <inertial> (URDF), or its body one or a geom with a density (MJCF)"
         )
     if any(scheme.replace("//", "/") in text for scheme in SCHEMES) and OPENING in text:
-        return ": put its package beside the file, or name it in ROS_PACKAGE_PATH"
+        return ": put its package in a folder above the file, or name it in ROS_PACKAGE_PATH"
     if OPENING in text or "opening file" in text:
         return ": put the file there, or correct its name or the compiler's meshdir"
     if "no decoder found for mesh file" in text:
