@@ -22,13 +22,16 @@ from dynenvs.model.parts import (
     check_size,
     coefficient,
     number,
+    positive,
     real_numbers,
     rotation3,
+    truth,
     vector3,
 )
 
 Floats = NDArray[np.float64]
 NO_END = (-math.inf, math.inf)
+WIDEST = 3.0  # field of view of a camera [rad]
 START = "qpos0"  # the keyframe at which worlds begin: MuJoCo's name of the pose of a file
 
 
@@ -40,6 +43,18 @@ class Site:
     body: str
     position: Floats  # in the body's frame [m], shape (3,)
     rotation: Floats  # in the body's frame, shape (3, 3)
+
+
+@dataclass(frozen=True)
+class Eye:
+    """A named place for a camera, which looks along -z of its axes, y upwards in the picture."""
+
+    name: str
+    body: str
+    position: Floats  # in the body's frame [m], shape (3,)
+    rotation: Floats  # in the body's frame, shape (3, 3)
+    field: float  # height of the field of view [rad]
+    turns: bool  # with the body; if not, it only goes with it, in the world's axes
 
 
 @dataclass(frozen=True)
@@ -126,6 +141,7 @@ class AnnotationBuilder:
         self._keyframes: dict[str, Keyframe] = {}
         self._actuators: dict[str, Actuator] = {}
         self._tendons: dict[str, Tendon] = {}
+        self._eyes: dict[str, Eye] = {}
 
     def site(
         self, name: str, body: str, *, position: Vector = (0, 0, 0), rotation: Any = None
@@ -137,6 +153,41 @@ class AnnotationBuilder:
             body,
             vector3(position, f"position of site {name!r}"),
             rotation3(rotation, f"rotation of site {name!r}"),
+        )
+        return self
+
+    def eye(
+        self,
+        name: str,
+        body: str,
+        *,
+        position: Vector = (0, 0, 0),
+        rotation: Any = None,
+        field: float = math.pi / 4,
+        turns: bool = True,
+    ) -> Self:
+        """Add a place for a camera (`render(world, camera=name)`); it looks along its -z axis.
+
+        Args:
+            name: unique among these.
+            body: that it goes with, or "world".
+            position: in the body's frame [m], shape (3,).
+            rotation: in the body's frame, shape (3, 3).
+            field: height of the field of view [rad], up to 3.
+            turns: whether it turns with the body; if not, position and rotation are in the world's
+                axes.
+        """
+        _new(name, self._eyes, "eye")
+        angle = positive(field, f"field of eye {name!r}")
+        if angle > WIDEST:
+            raise ModelError(f"field of eye {name!r} must be at most {WIDEST} rad, got {angle}")
+        self._eyes[name] = Eye(
+            name,
+            body,
+            vector3(position, f"position of eye {name!r}"),
+            rotation3(rotation, f"rotation of eye {name!r}"),
+            angle,
+            truth(turns, f"eye {name!r}: turns"),
         )
         return self
 
@@ -240,6 +291,7 @@ class AnnotationBuilder:
         keyframes: Sequence[Keyframe],
         actuators: Sequence[Actuator],
         tendons: Sequence[Tendon],
+        eyes: Sequence[Eye],
     ) -> None:
         """Add those of another model's description."""
         for site in sites:
@@ -252,6 +304,8 @@ class AnnotationBuilder:
         for tendon in tendons:
             options = dict(vars(tendon))
             self.tendon(options.pop("name"), dict(options.pop("gears")), **options)
+        for eye in eyes:
+            self.eye(**vars(eye))
 
 
 def _new(name: str, known: Mapping[str, Any], what: str) -> None:

@@ -144,7 +144,11 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         for group in described.self_contacts:
             builder.self_contact(*group)
         builder._add_annotations(
-            described.sites, described.keyframes, described.actuators, described.tendons
+            described.sites,
+            described.keyframes,
+            described.actuators,
+            described.tendons,
+            described.eyes,
         )
         for visual in described.visuals:
             builder.visual(**vars(visual))
@@ -383,6 +387,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
                 tuple(self._actuators.values()),
                 tuple(self._visuals.values()),
                 tuple(self._tendons.values()),
+                tuple(self._eyes.values()),
             )
         )
 

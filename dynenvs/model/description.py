@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.kinematics.joints import JOINT_NQ, JOINT_NV
-from dynenvs.model.annotations import Actuator, Floats, Keyframe, Site, Tendon
+from dynenvs.model.annotations import Actuator, Eye, Floats, Keyframe, Site, Tendon
 from dynenvs.model.closures import Loop
 from dynenvs.model.pairs import PairRule
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError
@@ -52,6 +52,7 @@ class Description:
     actuators: tuple[Actuator, ...] = ()
     visuals: tuple[Visual, ...] = ()
     tendons: tuple[Tendon, ...] = ()
+    eyes: tuple[Eye, ...] = ()
 
 
 def checked(described: Description) -> Description:
@@ -64,6 +65,7 @@ def checked(described: Description) -> Description:
     """
     names = {"world", *(body.name for body in described.bodies)}
     fixed = [(f"site {site.name!r}", site.body) for site in described.sites]
+    fixed += [(f"eye {eye.name!r}", eye.body) for eye in described.eyes]
     fixed += [(f"visual {visual.name!r}", visual.body) for visual in described.visuals]
     for what, body in fixed:
         if body not in names:

@@ -21,7 +21,7 @@ from dynenvs.memory.records import (
     INELASTIC,
     MIDPOINT,
 )
-from dynenvs.model.annotations import Actuator, Keyframe, Site
+from dynenvs.model.annotations import Actuator, Eye, Keyframe, Site
 from dynenvs.model.closures import Closures, fill_envelope, fill_loops
 from dynenvs.model.contact_options import ContactOptions, integrator_code, integrator_name
 from dynenvs.model.description import Description
@@ -288,6 +288,11 @@ class Model:
     def actuators(self) -> tuple[Actuator, ...]:
         """Motors, in the order of their controls."""
         return self.description.actuators
+
+    @property
+    def eyes(self) -> dict[str, Eye]:
+        """Named places for a camera, by name."""
+        return {eye.name: eye for eye in self.description.eyes}
 
     @property
     def visuals(self) -> tuple[Visual, ...]:

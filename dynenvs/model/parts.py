@@ -324,6 +324,7 @@ class Geom:
     torsional_friction: float = 0.0  # bound of the moment about the normal, over its force [m]
     rolling_friction: float = 0.0  # bound of the moment along the contact's plane [m]
     corners: NDArray[np.float64] | None = None  # of a convex solid, its axes [m], shape (n, 3)
+    hidden: bool = False  # whether it is there to touch alone, and not drawn where others are
 
     @property
     def kind(self) -> int:

@@ -121,6 +121,7 @@ def _model(
             keyframes=parts.keyframes,
             actuators=parts.actuators,
             tendons=parts.tendons,
+            eyes=tuple(eye for eye in parts.eyes if eye.body != WORLD),
             visuals=tuple(one for one in parts.visuals if one.body != WORLD),
         )
     )

@@ -15,7 +15,7 @@ from dynenvs.model.importing.loops import add_loops
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.importing.motors import add_keyframes, add_motors, driven
 from dynenvs.model.importing.saved import FORMAT, read
-from dynenvs.model.importing.seen import add_visuals
+from dynenvs.model.importing.seen import add_eyes, add_visuals
 from dynenvs.model.importing.shapes import add_shapes
 from dynenvs.model.importing.tendons import add_tendons
 from dynenvs.model.mobility import check_plane
@@ -119,6 +119,7 @@ def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) 
     bodies = add_bodies(builder, source, driven(source), losses)
     shapes = add_shapes(builder, source, bodies, losses, moments)
     add_visuals(builder, source, bodies, shapes, source.looks)
+    add_eyes(builder, source, bodies)
     add_loops(builder, source, bodies, losses)
     add_motors(builder, source, bodies, losses)
     add_tendons(builder, source, bodies, losses)

@@ -34,6 +34,8 @@ MOST_CORNERS = 64  # of the hull of a mesh
 FIRST = [0, 2, 3]  # of MuJoCo's five coefficients, those that count: the others are second ones
 OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other [m]
 SAME = "friction is the same along all directions, with the first"
+SHOWN = 3  # MuJoCo shows geoms of lower groups unless it is told otherwise
+CLEAR = 0.05  # what is less opaque is not drawn
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
 
@@ -67,6 +69,7 @@ def add_shapes(
             "collide": bool(touching[g]),
             "color": color_of_geom(m, g),
             "surface_velocity": _surface_velocity(m, g),
+            "hidden": not source.urdf and is_hidden(m, g),
         }
         place = m.geom_pos[g] - bodies.offsets[b]
         name, body = shapes.names[g], bodies.names[b]
@@ -138,6 +141,14 @@ def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
     at, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
     points = np.asarray(m.mesh_vert[at : at + count], dtype=np.float64)
     return fewer_corners(hull_corners(points, f"geom {name!r}"), MOST_CORNERS)
+
+
+def is_hidden(m: Any, g: int) -> bool:
+    """Whether MuJoCo does not show a geom unless it is told to: by its group, or it is clear."""
+    material = int(m.geom_matid[g])
+    opaque = float(m.geom_rgba[g, 3] if material < 0 else m.mat_rgba[material, 3])
+    ground = m.geom_type[g] in (PLANE, FIELD)
+    return not ground and bool(m.geom_group[g] >= SHOWN or opaque <= CLEAR)
 
 
 def _surface_velocity(m: Any, g: int) -> Floats | None:
