@@ -226,3 +226,26 @@ def test_loops_hold_the_frames_that_mujoco_holds(held: str) -> None:
         rows = data.efc_pos[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
         assert len(rows) == (6 if "weld" in held else 3)
         np.testing.assert_allclose(rows, 0.0, atol=1e-12)
+
+
+MOVED = '<actuator><{} joint="j" gear="3" damping=".5" armature=".2"/></actuator>'
+
+
+@pytest.mark.parametrize("option", ["", 'actuatorgroupdisable="1"'])
+def test_damping_and_armature_of_actuators_are_their_joints(option: str) -> None:
+    """Times the gear squared, whether they give a force or not."""
+    text = hinge(MOVED.format('motor group="1"'), f'<option gravity="0 0 0" {option}/>')
+    model = quietly(text)
+    m = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(m)
+    data.qvel[:] = 1.3
+    mujoco.mj_forward(m, data)
+    close(dynenvs.aba(model, [0.0], [1.3], [0.0]), data.qacc_smooth)
+    assert model.damping[0] == 4.5
+
+
+def test_limits_in_name_only_are_none() -> None:
+    """As the rotors of Iris have them, 1e16 rad; longer than a model takes."""
+    text = hinge("").replace('axis="0 1 0"', 'axis="0 1 0" range="-1e16 1e16" limited="true"')
+    model = quietly(text.replace("<mujoco>", '<mujoco><compiler angle="radian"/>'))
+    assert not model.header.nlimited

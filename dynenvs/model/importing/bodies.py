@@ -21,6 +21,7 @@ from dynenvs.model.importing.losses import Losses
 from dynenvs.model.parts import Joint
 
 FREE, BALL, SLIDE, HINGE = range(4)
+ENDLESS = 1e9  # no joint gets so far [rad, m]
 KINDS = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 
 
@@ -32,10 +33,17 @@ class Bodies(NamedTuple):
     joints: list[str]
 
 
+class Motors(NamedTuple):
+    """What joints get of actuators, by joint number."""
+
+    efforts: dict[int, float]  # force limits of those that are actuated [N m or N]
+    burdens: dict[int, tuple[float, float]]  # damping and armature besides their own
+
+
 def add_bodies(
     builder: ModelBuilder,
     source: Source,
-    efforts: dict[int, float],
+    motors: Motors,
     losses: Losses,
 ) -> Bodies:
     """Add all bodies, in the file's order.
@@ -43,7 +51,7 @@ def add_bodies(
     Args:
         builder: that gets them.
         source: the compiled file.
-        efforts: force limits of the actuated joints, by joint number.
+        motors: what joints get of actuators.
         losses: that learns what is left out.
     """
     m = source.m
@@ -59,7 +67,7 @@ def add_bodies(
             joint = Joint("fixed", position=at, rotation=turn)
             _add_last(builder, m, b, own[b], parent, joint, offsets[b])
         for j in chain:
-            joint, origin = _joint(m, j, joints[j], at, turn, offsets[b], efforts)
+            joint, origin = _joint(m, j, joints[j], at, turn, offsets[b], motors)
             offsets[b] = origin
             at, turn = np.zeros(3), np.eye(3)
             if j == chain[-1]:
@@ -79,7 +87,7 @@ def _joint(
     at: Floats,
     turn: Floats,
     before: Floats,
-    efforts: dict[int, float],
+    motors: Motors,
 ) -> tuple[Joint, Floats]:
     """A joint, and where the body's origin is behind it (in the file's body frame).
 
@@ -88,12 +96,13 @@ def _joint(
     """
     kind = int(m.jnt_type[j])
     dof = m.jnt_dofadr[j]
+    damping, armature = motors.burdens.get(j, (0.0, 0.0))
     options: dict[str, Any] = {
-        "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]),
-        "armature": float(m.dof_armature[dof]),
+        "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]) + damping,
+        "armature": float(m.dof_armature[dof]) + armature,
         "friction": float(m.dof_frictionloss[dof]) if rubs(m) else 0.0,
-        "actuated": j in efforts,
-        "effort": efforts.get(j, math.inf),
+        "actuated": j in motors.efforts,
+        "effort": motors.efforts.get(j, math.inf),
     }
     if m.jnt_stiffness[j] and not disabled(m, "spring"):
         options["stiffness"] = float(m.jnt_stiffness[j])
@@ -112,12 +121,17 @@ def _joint(
     if kind in (HINGE, SLIDE):
         options["axis"] = axis
     if m.jnt_limited[j] and not disabled(m, "limit"):
-        lower, upper = (float(end) for end in m.jnt_range[j])
+        lower, upper = (_end(float(end)) for end in m.jnt_range[j])
         if kind != BALL:
             options["limits"] = (lower, upper)
         elif upper < math.pi:  # else it may turn as it likes
             options["limits"] = (0.0, upper)
     return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
+
+
+def _end(limit: float) -> float:
+    """A limit of a joint, infinite where it is one in name only (1e16 rad)."""
+    return limit if abs(limit) < ENDLESS else math.copysign(math.inf, limit)
 
 
 def _spring_reference(m: Any, j: int) -> float | list[float]:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.importing.bodies import add_bodies
+from dynenvs.model.importing.bodies import Motors, add_bodies
 from dynenvs.model.importing.compiled import Source, compile_xml, disabled
 from dynenvs.model.importing.loops import add_loops
 from dynenvs.model.importing.losses import Losses
-from dynenvs.model.importing.motors import add_keyframes, add_motors, driven
+from dynenvs.model.importing.motors import add_keyframes, add_motors, carried_by_joints, driven
 from dynenvs.model.importing.saved import FORMAT, read
 from dynenvs.model.importing.seen import add_eyes, add_visuals
 from dynenvs.model.importing.shapes import add_shapes
@@ -116,7 +116,8 @@ def _model(source: Source, directions: int | None, moments: bool, losses: Losses
 def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) -> None:
     """All parts of a compiled file into a builder."""
     m = source.m
-    bodies = add_bodies(builder, source, driven(source), losses)
+    motors = Motors(driven(source), carried_by_joints(source))
+    bodies = add_bodies(builder, source, motors, losses)
     shapes = add_shapes(builder, source, bodies, losses, moments)
     add_visuals(builder, source, bodies, shapes, source.looks)
     add_eyes(builder, source, bodies)

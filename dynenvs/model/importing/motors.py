@@ -45,6 +45,25 @@ def driven(source: Source) -> dict[int, float]:
     return {j: force if force > 0.0 else math.inf for j, force in most.items()}
 
 
+def carried_by_joints(source: Source) -> dict[int, tuple[float, float]]:
+    """Damping and armature that actuators at hinges and slides add to these, by joint number."""
+    m = source.m
+    found: dict[int, tuple[float, float]] = {}
+    for i in range(m.nactuator):
+        if _is_simple(m, i):
+            j, square = int(m.actuator_trnid[i, 0]), float(m.actuator_gear[i, 0]) ** 2
+            damping, armature = found.get(j, (0.0, 0.0))
+            damping += square * float(m.actuator_damping[i])
+            found[j] = damping, armature + square * float(m.actuator_armature[i])
+    return found
+
+
+def _is_simple(m: Any, i: int) -> bool:
+    """Whether an actuator is at a hinge or a slide."""
+    at_joint = int(m.actuator_trntype[i]) in (JOINT, JOINT_IN_PARENT)
+    return at_joint and int(m.jnt_type[m.actuator_trnid[i, 0]]) in (HINGE, SLIDE)
+
+
 def _is_disabled(m: Any, i: int) -> bool:
     """Whether the file switches actuator i off, as one of a group or as all are."""
     group = int(m.actuator_group[i])
@@ -189,6 +208,8 @@ def _note_actuators(m: Any, called: list[str], kept: list[int], losses: Losses) 
         values = getattr(m, field, None)
         if values is not None and len(values):
             bad = np.flatnonzero(any_of(values))
+            if what != "nonlinear damping":
+                bad = np.array([i for i in bad.tolist() if not _is_simple(m, i)], dtype=np.int64)
             losses.add(f"{what} of actuators", [called[i] for i in bad], "their joints lack it")
 
 
