@@ -109,8 +109,8 @@ LOSSES = {
         body(
             "",
             '<tendon><fixed name="t" limited="true" range="0 1" armature="1" frictionloss="1">'
-            '<joint joint="hinge" coef="1"/></fixed></tendon>',
-        ),
+            '<joint joint="hinge" coef="1"/><joint joint="slide" coef="1"/></fixed></tendon>',
+        ).replace("<geom", '<joint name="slide" type="slide"/><geom', 1),
         r"limits of tendons \(t\): nothing ends .*; frictionloss of tendons \(t\): .*; armature",
     ),
     "bent tendon": (

@@ -141,6 +141,15 @@ def test_actuators_that_are_off_give_no_force(kind: str) -> None:
 
 
 RIGHT = {
+    "a limit and a spring of a joint's tendon": (
+        hinge(
+            '<tendon><fixed stiffness="5" springlength="0" limited="true" range="-.2 .2">'
+            '<joint joint="j" coef="-2"/></fixed></tendon>',
+            "",
+        ),
+        None,
+        1e-2,
+    ),
     "a tendon's range": (hinge(TENDON + '<actuator><motor tendon="t"/></actuator>'), None, 1e-9),
     "a control's range": (hinge(motor('ctrlrange="-.1 .1" ctrllimited="true"')), None, 1e-9),
     "the override's friction": (

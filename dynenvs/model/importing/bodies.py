@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.memory.layout import Floats
+from dynenvs.model.annotations import NO_END
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.compiled import Source, any_of, disabled, has_loops, names, rotation
 from dynenvs.model.importing.losses import Losses
@@ -33,17 +34,18 @@ class Bodies(NamedTuple):
     joints: list[str]
 
 
-class Motors(NamedTuple):
-    """What joints get of actuators, by joint number."""
+class Attached(NamedTuple):
+    """What joints get of actuators and tendons, by joint number."""
 
     efforts: dict[int, float]  # force limits of those that are actuated [N m or N]
     burdens: dict[int, tuple[float, float]]  # damping and armature besides their own
+    stops: dict[int, tuple[float, float]]  # limits besides their own [rad, m]
 
 
 def add_bodies(
     builder: ModelBuilder,
     source: Source,
-    motors: Motors,
+    attached: Attached,
     losses: Losses,
 ) -> Bodies:
     """Add all bodies, in the file's order.
@@ -51,7 +53,7 @@ def add_bodies(
     Args:
         builder: that gets them.
         source: the compiled file.
-        motors: what joints get of actuators.
+        attached: what joints get of actuators and tendons.
         losses: that learns what is left out.
     """
     m = source.m
@@ -67,7 +69,7 @@ def add_bodies(
             joint = Joint("fixed", position=at, rotation=turn)
             _add_last(builder, m, b, own[b], parent, joint, offsets[b])
         for j in chain:
-            joint, origin = _joint(m, j, joints[j], at, turn, offsets[b], motors)
+            joint, origin = _joint(m, j, joints[j], at, turn, offsets[b], attached)
             offsets[b] = origin
             at, turn = np.zeros(3), np.eye(3)
             if j == chain[-1]:
@@ -87,7 +89,7 @@ def _joint(
     at: Floats,
     turn: Floats,
     before: Floats,
-    motors: Motors,
+    attached: Attached,
 ) -> tuple[Joint, Floats]:
     """A joint, and where the body's origin is behind it (in the file's body frame).
 
@@ -96,13 +98,13 @@ def _joint(
     """
     kind = int(m.jnt_type[j])
     dof = m.jnt_dofadr[j]
-    damping, armature = motors.burdens.get(j, (0.0, 0.0))
+    damping, armature = attached.burdens.get(j, (0.0, 0.0))
     options: dict[str, Any] = {
         "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]) + damping,
         "armature": float(m.dof_armature[dof]) + armature,
         "friction": float(m.dof_frictionloss[dof]) if rubs(m) else 0.0,
-        "actuated": j in motors.efforts,
-        "effort": motors.efforts.get(j, math.inf),
+        "actuated": j in attached.efforts,
+        "effort": attached.efforts.get(j, math.inf),
     }
     if m.jnt_stiffness[j] and not disabled(m, "spring"):
         options["stiffness"] = float(m.jnt_stiffness[j])
@@ -126,6 +128,9 @@ def _joint(
             options["limits"] = (lower, upper)
         elif upper < math.pi:  # else it may turn as it likes
             options["limits"] = (0.0, upper)
+    if j in attached.stops:
+        (low, high), (first, last) = options.get("limits", NO_END), attached.stops[j]
+        options["limits"] = (max(low, first), min(high, last))
     return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.importing.bodies import Motors, add_bodies
+from dynenvs.model.importing.bodies import Attached, add_bodies
 from dynenvs.model.importing.compiled import Source, compile_xml, disabled
 from dynenvs.model.importing.loops import add_loops
 from dynenvs.model.importing.losses import Losses
@@ -17,7 +17,7 @@ from dynenvs.model.importing.motors import add_keyframes, add_motors, carried_by
 from dynenvs.model.importing.saved import FORMAT, read
 from dynenvs.model.importing.seen import add_eyes, add_visuals
 from dynenvs.model.importing.shapes import add_shapes
-from dynenvs.model.importing.tendons import add_tendons
+from dynenvs.model.importing.tendons import add_tendons, joint_limits
 from dynenvs.model.mobility import check_plane
 from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError
@@ -116,8 +116,8 @@ def _model(source: Source, directions: int | None, moments: bool, losses: Losses
 def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) -> None:
     """All parts of a compiled file into a builder."""
     m = source.m
-    motors = Motors(driven(source), carried_by_joints(source))
-    bodies = add_bodies(builder, source, motors, losses)
+    attached = Attached(driven(source), carried_by_joints(source), joint_limits(m))
+    bodies = add_bodies(builder, source, attached, losses)
     shapes = add_shapes(builder, source, bodies, losses, moments)
     add_visuals(builder, source, bodies, shapes, source.looks)
     add_eyes(builder, source, bodies)

@@ -25,6 +25,24 @@ def joint_sum(m: Any, t: int) -> dict[int, float]:
     return out
 
 
+def joint_limits(m: Any) -> dict[int, tuple[float, float]]:
+    """Of joints that are all of a tendon's length, where its limits stop them."""
+    found: dict[int, tuple[float, float]] = {}
+    for t in np.flatnonzero(m.tendon_limited).tolist() if not disabled(m, "limit") else ():
+        parts = joint_sum(m, t)
+        if not _is_one_joint(parts):
+            continue
+        ((j, share),) = parts.items()
+        low, high = sorted(float(end) / share for end in m.tendon_range[t])
+        before = found.get(j, (-np.inf, np.inf))
+        found[j] = max(low, before[0]), min(high, before[1])
+    return found
+
+
+def _is_one_joint(parts: dict[int, float]) -> bool:
+    return len(parts) == 1 and 0.0 not in parts.values()
+
+
 def straight_path(m: Any, t: int, sites: list[str]) -> list[Segment]:
     """Of a spatial tendon from site to site, its segments; empty of any other.
 
@@ -78,7 +96,8 @@ def add_tendons(builder: ModelBuilder, source: Source, bodies: Bodies, losses: L
 
 
 def _note_losses(m: Any, called: list[str], losses: Losses) -> None:
-    limited = np.asarray(m.tendon_limited) != 0
+    alone = [_is_one_joint(joint_sum(m, t)) for t in range(m.ntendon)]
+    limited = (np.asarray(m.tendon_limited) != 0) & ~np.array(alone, dtype=bool)
     for what, flags, change in (
         ("limits of tendons", limited & (not disabled(m, "limit")), "nothing ends there"),
         (
