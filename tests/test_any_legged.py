@@ -178,8 +178,94 @@ def test_what_cannot_walk_is_told(fault: str) -> None:
     assert "Fault-v0" not in registry
 
 
+def test_motors_without_limits_hold_the_robot() -> None:
+    """Of a file without motors, or with some that nothing limits; it is told, and they stand."""
+    text = quadruped()
+    bare = text[: text.index("<actuator>")] + "</mujoco>"
+    unlimited = text.replace('ctrlrange="-30.0 30.0"', "")
+    for robot, name in ((bare, "Bare-v0"), (unlimited, "Unlimited-v0")):
+        with pytest.warns(UserWarning, match="9 more have no limit, by which actions are"):
+            make_legged(robot, name)
+        with pytest.warns(UserWarning, match="have no limit"):
+            env = gym.make(name)
+        model = env.unwrapped.model
+        assert model.nu == 12
+        weight = 9.81 * model.bodies["mass"].sum()
+        np.testing.assert_allclose(model.effort_limit[model.actuated], weight * 0.5 * 0.4, rtol=0.3)
+
+
+FLAT = {
+    "a box": '<geom name="{0}" type="box" size=".08 .03 .01" pos=".03 0 -.05" mass=".2"/>',
+    "balls": "".join(
+        f'<geom name="{{0}}{k}" size=".01" pos="{x} {y} -.05" mass=".05"/>'
+        for k, (x, y) in enumerate(((-0.05, 0.03), (-0.05, -0.03), (0.12, 0.03), (0.12, -0.03)))
+    ),
+    "a hull": '<geom name="{0}" type="mesh" mesh="sole" pos=".03 0 -.05" mass=".2"/>',
+}
+SHIN = """<body name="{0}_hip" pos="0 {1} -.1"><joint name="{0}_y" axis="0 0 1" range="-.5 .5"/>
+<geom size=".04" mass="1"/><body><joint name="{0}_r" axis="1 0 0" range="-.5 .5"/>
+<geom size=".04" mass="1"/><body><joint name="{0}_p" axis="0 1 0" range="-2 1"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03" mass="3"/><body pos="0 0 -.4">
+<joint name="{0}_k" axis="0 1 0" range="0 2.5"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03" mass="2"/><body pos="0 0 -.4">
+<joint name="{0}_a" axis="0 1 0" range="-1.3 .7"/>{2}</body></body></body></body></body>"""
+
+
+def biped(foot: str, keyframe: str = "") -> str:
+    """A robot on two legs of five hinges."""
+    legs = "".join(
+        SHIN.format(name, y, FLAT[foot].format(name)) for name, y in (("l", 0.1), ("r", -0.1))
+    )
+    corners = " ".join(
+        f"{x} {y} {z}" for x in (-0.08, 0.08) for y in (-0.03, 0.03) for z in (0, 0.02)
+    )
+    motors = "".join(
+        f'<motor joint="{leg}_{joint}" ctrlrange="-90 90"/>' for leg in "lr" for joint in "yrpka"
+    )
+    return f"""<mujoco><compiler angle="radian"/>
+    <asset><mesh name="sole" vertex="{corners}"/></asset>
+    <worldbody><body name="trunk"><freejoint/><geom type="box" size=".1 .15 .15" mass="15"/>
+    {legs}</body></worldbody><actuator>{motors}</actuator>{keyframe}</mujoco>"""
+
+
+@pytest.mark.parametrize("foot", FLAT)
+def test_flat_feet_stand_flat(foot: str) -> None:
+    """Boxes, hulls and several balls: all of the sole is the foot, level and pointing forward."""
+    model = dynenvs.load(biped(foot))
+    feet = find_feet(model)
+    assert [len(names) for names in feet.values()] == ([4, 4] if foot == "balls" else [1, 1])
+    q = np.zeros(model.nq)
+    q[3] = 1.0
+    q[7:] = standing_pose(model, feet, None)
+    for body in ("l", "r"):
+        geom = next(geom for geom in model.geoms if geom.name.startswith(body))
+        turn = dynenvs.frames(model, q).rotations[model.body_id(geom.body)]
+        np.testing.assert_allclose(turn, np.eye(3), atol=2e-2)
+    assert 0.2 < q[10] < 1.5  # the knee is bent
+    env = make(make_legged(model, "Flat-v0"), reset_noise=0.0)
+    env.reset(seed=0)
+    forces = env.step(np.zeros(10))[4]["contact_forces"][:, 2]
+    assert (forces > 20.0).all()
+
+
+def test_a_keyframe_that_is_no_stance_is_not_taken() -> None:
+    """Called home, with folded legs, though on its feet; or with the weight beside them."""
+    model = dynenvs.load(biped("a box"))
+    feet = find_feet(model)
+    wanted = standing_pose(model, feet, None)
+    folded, leaning = (0, 0, -1.2, 2.4, -1.2), (0, 0, -0.6, 0.0, 0.6)
+    for leg in (folded, leaning, tuple(wanted[:5])):
+        key = " ".join(str(x) for x in (0, 0, 1, 1, 0, 0, 0, *leg, *leg))
+        named = dynenvs.load(
+            biped("a box", f'<keyframe><key name="home" qpos="{key}"/></keyframe>')
+        )
+        found = standing_pose(named, feet, None)
+        np.testing.assert_allclose(found, wanted, atol=1e-3)
+        np.testing.assert_allclose(standing_pose(named, feet, "home")[:5], leg, atol=1e-12)
+
+
 def test_other_faults() -> None:
-    """No source, a source without a name, motors without limits, missing files, strange options."""
+    """No source, a source without a name, joints without motors, missing files, strange options."""
     with pytest.raises(ValueError, match="source must be a robot's file, or a model, got None"):
         gym.make("dynenvs/Legged-v0")
     with pytest.raises(ValueError, match="needs one, such as"):
@@ -187,11 +273,9 @@ def test_other_faults() -> None:
     with pytest.raises(ValueError, match="this package's own walkers"):
         make_legged(quadruped(), "Rhythm-v0", reward_weights={"rhythm": 1.0})
     text = quadruped()
-    loose = text[: text.index("<actuator>")] + "</mujoco>"
+    loose = text.replace('<motor joint="rear_right_a" ctrlrange="-30.0 30.0"/>', "")
     with pytest.raises(ValueError, match="rear_right_hip' is revolute without a motor"):
         make_legged(loose, "Fault-v0")
-    with pytest.raises(ValueError, match="motor of 'rear_right_hip' has no limit"):
-        make_legged(text.replace('ctrlrange="-30.0 30.0"', ""), "Fault-v0")
     with pytest.raises(ModelError, match=r"cannot read 'nowhere\.xml'"):
         make_legged("nowhere.xml")
     with pytest.raises(TypeError, match="unexpected keyword argument 'legs'"):

@@ -334,3 +334,37 @@ def test_faces_of_hulls() -> None:
         points = can.corners[own]
         around = np.cross(np.roll(points, -1, 0) - points, np.roll(points, -2, 0) - points)
         assert (around @ n > 0).all(), "counter-clockwise"
+
+
+# Eight corners with nearly straight edges and nearly flat faces, as a mesh of a gripper has them
+NEARLY_FLAT = np.array(
+    [
+        [0.36756286, 0.3803255, 0.60929322],
+        [0.36918461, -0.3787508, 0.6092937],
+        [0.36796829, 0.19055691, 0.60929334],
+        [0.36837372, 0.00078735, 0.60929346],
+        [-0.36832932, 0.30498004, 0.49665338],
+        [-0.36836383, 0.32411301, 0.50434238],
+        [-0.36784211, -0.31787992, -0.52257991],
+        [-0.36697558, -0.32568347, 0.50434273],
+    ]
+)
+
+
+def test_a_hull_with_nearly_flat_faces_closes() -> None:
+    """Its faces are Qhull's own triangles; it holds all corners, and stands on the ground."""
+    found = polyhedron(NEARLY_FLAT, "gripper")
+    assert len(found.corners) - len(found.edges) + len(found.normals) == 2
+    assert (NEARLY_FLAT @ found.normals.T - found.levels).max() < 1e-12
+    for own, n in zip(found.loops, found.normals, strict=True):
+        a, b, c = found.corners[own]
+        assert np.cross(b - a, c - a) @ n > 0.0, "counter-clockwise"
+    builder = ModelBuilder()
+    builder.half_space("floor")
+    builder.body("gripper", joint=free(), density=500.0)
+    builder.convex("gripper", "gripper", points=NEARLY_FLAT)
+    world = World(builder.build(), timestep=0.005)
+    world.q[2] = 0.8
+    world.step(steps=400)
+    assert world.certificate().deepest < 1e-9
+    assert world.diagnostics.failed == 0

@@ -80,7 +80,12 @@ LOSSES = {
         body('<joint name="knee" range="0 1" solreflimit="0.1 1" limited="true"/>'),
         r"limits \(knee\): limits are hard stops",
     ),
-    "weightless": (body("").replace('name="arm"', 'name="arm" gravcomp="1"'), r"gravcomp.*\(arm\)"),
+    "weightless by limited motors": (
+        body("")
+        .replace('name="arm"', 'name="arm" gravcomp="1"')
+        .replace('axis="0 1 0"', 'axis="0 1 0" actuatorgravcomp="true" actuatorfrcrange="-1 1"'),
+        r"actuatorgravcomp.*\(hinge\): what carries the weight is not limited",
+    ),
     "fluid": (body("", '<option density="1"/>'), r"fluid \(density\)"),
     "muscle": (
         body("", '<actuator><muscle name="calf" joint="hinge" lengthrange="0 1"/></actuator>'),
@@ -89,10 +94,18 @@ LOSSES = {
     "tendon": (
         body(
             "",
-            '<tendon><fixed name="t" stiffness="1"><joint joint="hinge" coef="1"/></fixed>'
-            "</tendon>",
+            '<tendon><fixed name="t" limited="true" range="0 1" armature="1" frictionloss="1">'
+            '<joint joint="hinge" coef="1"/><joint joint="slide" coef="1"/></fixed></tendon>',
+        ).replace("<geom", '<joint name="slide" type="slide"/><geom', 1),
+        r"limits of tendons \(t\): nothing ends .*; frictionloss of tendons \(t\): .*; armature",
+    ),
+    "bent tendon": (
+        body(
+            '<site name="s"/><site name="t" pos="0 0 1"/>',
+            '<tendon><spatial name="t" stiffness="1"><site site="s"/><geom geom="rod"/>'
+            '<site site="t"/></spatial></tendon>',
         ),
-        r"tendons \(t\): nothing pulls there",
+        r"springs and dampers of tendons that bend around geoms \(t\): nothing pulls there",
     ),
     "inertia": (urdf(LINK.format("a", 1), LINK.format("b", 3), JOINT), r"no rigid body has.*\(b\)"),
 }

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynenvs.dynamics.passive import add_passive
 from dynenvs.dynamics.rnea import subtract_wrench
-from dynenvs.dynamics.springs import stretch
 from dynenvs.jit.compiled import entry, kernel, prepare
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import add_cross_force, dot6, inertia_matrix, inertia_times
@@ -84,9 +84,10 @@ def aba_passes(w: WorldView, tau: Floats, damping_step: float, a: Floats) -> Non
 def _aba(w: WorldView, tau: Floats, a: Floats) -> None:
     update_kinematics(w)
     for j in range(w.header[0].nv):
-        w.tau[j] = tau[j] - w.dofs[j].damping * w.v[j]
-        if w.dofs[j].stiffness != 0.0:
-            w.tau[j] -= w.dofs[j].stiffness * stretch(w, w.q, j)
+        w.bias[j] = w.dofs[j].damping * w.v[j]
+    add_passive(w, w.v, w.M, w.bias, 0.0)
+    for j in range(w.header[0].nv):
+        w.tau[j] = tau[j] - w.bias[j]
     aba_passes(w, w.tau, 0.0, a)
 
 
@@ -98,9 +99,10 @@ def aba(
     *,
     wrenches: ArrayLike | None = None,
 ) -> Floats:
-    """Accelerations of (M + armature) a + h + damping v + springs = tau + J^T wrenches, (nv,).
+    """Accelerations of (M + armature) a + h + damping v + passive = tau + J^T wrenches, (nv,).
 
-    Forward dynamics without contact, cost linear in the number of bodies.
+    Forward dynamics without contact, cost linear in the number of bodies.  Passive are springs of
+    joints and tendons, these' dampers, and weights that are carried (`ModelBuilder.body`'s `lift`).
 
     Args:
         model: the model.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.dynamics.motion import move_body
+from dynenvs.dynamics.passive import add_passive
 from dynenvs.dynamics.planar import planar_passes
-from dynenvs.dynamics.springs import add_springs
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import (
@@ -36,8 +36,7 @@ def bias_forces(w: WorldView, v: Floats) -> None:
         planar_passes(w, w.pose, w.body, w.S, v, 0.0, w.M, w.bias)
     else:
         _passes(w, v)
-    if w.header[0].sprung:
-        add_springs(w, w.M, w.bias, 0.0)
+    add_passive(w, v, w.M, w.bias, 0.0)
 
 
 @kernel

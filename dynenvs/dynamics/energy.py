@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynenvs.dynamics.springs import spring_energy
+from dynenvs.dynamics.passive import passive_energy
 from dynenvs.jit.compiled import entry, kernel
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.kinematics.spatial import dot6, inertia_times
@@ -76,8 +76,7 @@ def _measure(w: WorldView, h: Floats, c: Floats) -> tuple[float, float, float]:
     kinetic, potential = energies(w)
     for j in range(w.header[0].nv):
         kinetic += 0.5 * w.dofs[j].armature * w.v[j] * w.v[j]
-    if w.header[0].sprung:
-        potential += spring_energy(w)
+    potential += passive_energy(w)
     momentum(w, h)
     return kinetic, potential, center_of_mass(w, c)
 
@@ -92,7 +91,7 @@ class Totals(NamedTuple):
     """Mechanical totals of a state."""
 
     kinetic: float  # [J], rotor inertia (armature) included
-    potential: float  # [J], zero at the world's origin, springs included
+    potential: float  # [J], zero at the world's origin, springs and lifts included
     momentum: Floats  # (angular about the world's origin [N m s]; linear [N s]), shape (6,)
     center_of_mass: Floats  # [m], shape (3,)
     mass: float  # [kg]

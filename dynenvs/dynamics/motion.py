@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from dynenvs.dynamics.passive import add_passive
 from dynenvs.dynamics.planar import planar_passes
-from dynenvs.dynamics.springs import add_springs
 from dynenvs.jit.compiled import inlined, kernel, merged
 from dynenvs.kinematics.joints import joint_axes
 from dynenvs.kinematics.rotation import rotate
@@ -51,14 +51,13 @@ class Inertia(NamedTuple):
 def equations_of_motion(w: WorldView, v: Floats, dt: float, M: Floats) -> None:
     """M^ into `M` and h + D v + K (q - r) - J^T wrench into `w.bias`, for velocities v.
 
-    M^ = M + armature + dt D + dt^2 K (see `springs.py`).  Needs the poses.
+    M^ = M + armature + dt D + dt^2 K (see `springs.py`, `passive.py`).  Needs the poses.
     """
     if w.header[0].planar:
         planar_passes(w, w.pose, w.body, w.S, v, dt, M, w.bias)
     else:
         motion_passes(w, w.pose, w.body, w.S, v, dt, M, w.bias)
-    if w.header[0].sprung:
-        add_springs(w, M, w.bias, dt)
+    add_passive(w, v, M, w.bias, dt)
 
 
 @kernel

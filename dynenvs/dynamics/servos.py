@@ -1,8 +1,9 @@
 """Servos: actuators whose forces follow the state, implicit in a step as springs and dampers are.
 
 An actuator's force is f = clip(k(u) + a(u) l + b(u) l'), its length being l = g q and its velocity
-l' = g v (`dynenvs.model.annotations.Actuator`).  With the stiffness K = max(0, -a) and the damping
-D = max(0, -b) it is, at the end of a step by Euler's rule or in the mean of the midpoint rule's,
+l' = g v (`dynenvs.model.annotations.Actuator`); of paths and pushes g is that of one pose in a step
+(`pulls.py`).  With the stiffness K = max(0, -a) and the damping D = max(0, -b) it is, at the end of
+a step by Euler's rule or in the mean of the midpoint rule's,
 
     f = f0 - r g (v+ - v),    f0 = f(q + dt v, v),  r = D + dt K      (Euler)
                               f0 = f(qm, v),        r = D/2 + dt/4 K  (midpoint)
@@ -27,8 +28,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.dynamics.pulls import constant_pulls, path_pulls, push_pulls, speed_of, stiffen
 from dynenvs.jit.compiled import apart, inlined
-from dynenvs.memory.layout import Floats, Ints, Records, StateView, WorldView, damped_time
+from dynenvs.memory.layout import Floats, Ints, Records, WorldView, damped_time
 from dynenvs.memory.records import MIDPOINT
 
 DRIVEN = SETTLED = 0
@@ -54,7 +56,12 @@ def drive(w: WorldView, tau: Floats, dt: float) -> int:
     n = w.header[0].nservos
     for i in range(n):
         servo, work = servos[i], works[i]
-        _linearise(w, servo, gears, work, dt)
+        length = constant_pulls(w, servo)
+        if servo.segments > 0:
+            length += path_pulls(w, servo.first, servo.gears, servo.segment, servo.segments)
+        if servo.body > 0:
+            push_pulls(w, servo)
+        _linearise(w, servo, length, work, dt)
         if _is_held(servo, gears, saturated, n) and servo.gears > 1:
             work.rate = 0.0
         force = work.force
@@ -64,9 +71,9 @@ def drive(w: WorldView, tau: Floats, dt: float) -> int:
         elif saturated[i] != 0:
             force = servo.force[0] if saturated[i] < 0 else servo.force[1]
         elif not _is_held(servo, gears, saturated, n):
-            _stiffen(servo, gears, dt * work.rate, w.L)
+            stiffen(w, servo, dt * work.rate, w.L)
         for k in range(servo.first, servo.first + servo.gears):
-            forces[gears[k].dof] += gears[k].gear * force
+            forces[gears[k].dof] += w.pulls[k] * force
     for j in range(w.header[0].nv):
         if saturated[n + j] != 0:
             forces[j] = tau[j] + saturated[n + j] * w.dofs[j].effort
@@ -88,21 +95,9 @@ def _clipped(value: float, low: float, high: float) -> float:
 
 
 @inlined
-def _speed(servo: Any, gears: Records, v: Floats) -> float:
-    """l' = g v."""
-    speed = 0.0
-    for k in range(servo.first, servo.first + servo.gears):
-        speed += gears[k].gear * v[gears[k].dof]
-    return speed
-
-
-@inlined
-def _linearise(w: StateView, servo: Any, gears: Records, work: Any, dt: float) -> None:
+def _linearise(w: WorldView, servo: Any, length: float, work: Any, dt: float) -> None:
     """f0 and r of an actuator, whatever its limits."""
-    length, speed = 0.0, _speed(servo, gears, w.v)
-    for k in range(servo.first, servo.first + servo.gears):
-        if gears[k].q_at >= 0:
-            length += gears[k].gear * w.q[gears[k].q_at]
+    speed = speed_of(w, servo, w.v)
     u = _clipped(work.control, servo.control[0], servo.control[1])
     a = servo.gain[1] * u + servo.bias[1]
     b = servo.gain[2] * u + servo.bias[2]
@@ -114,15 +109,6 @@ def _linearise(w: StateView, servo: Any, gears: Records, work: Any, dt: float) -
         work.rate = (time * damping + time * time * stiffness) / dt
         if w.header[0].integrator != MIDPOINT:
             work.force -= dt * stiffness * speed
-
-
-@inlined
-def _stiffen(servo: Any, gears: Records, weight: float, M: Floats) -> None:
-    """Add g^T weight g to the lower triangle of M, once for each two coordinates."""
-    for k in range(servo.first, servo.first + servo.gears):
-        for l in range(servo.first, servo.first + servo.gears):
-            if gears[k].dof >= gears[l].dof:
-                M[gears[k].dof, gears[l].dof] += weight * gears[k].gear * gears[l].gear
 
 
 @apart("servos", seconds=2)
@@ -142,7 +128,7 @@ def settle(w: WorldView, trials: int) -> int:
         total[j] = 0.0
     for i in range(n):
         servo, work = servos[i], works[i]
-        change = _speed(servo, gears, w.v_new) - _speed(servo, gears, w.v)
+        change = speed_of(w, servo, w.v_new) - speed_of(w, servo, w.v)
         force = work.force - work.rate * change
         if work.rate != 0.0:
             wanted = _limit_of(force, servo.force[0], servo.force[1], saturated[i], trials)
@@ -152,7 +138,7 @@ def settle(w: WorldView, trials: int) -> int:
         if saturated[i] != 0:
             force = servo.force[0] if saturated[i] < 0 else servo.force[1]
         for k in range(servo.first, servo.first + servo.gears):
-            total[gears[k].dof] += gears[k].gear * force
+            total[gears[k].dof] += w.pulls[k] * force
     for j in range(nv):
         effort = w.dofs[j].effort
         wanted = _limit_of(total[j], -effort, effort, saturated[n + j], trials)

@@ -60,12 +60,14 @@ from dynenvs.memory.records import (
     PLACES,
     POLYGON,
     POSE,
+    SEGMENT,
     SERVO,
     SERVO_WORK,
     SHAPE,
     SOLID,
     SPOT,
     STATUS,
+    TENDON,
     UNKNOWN,
     VARIABLE,
 )
@@ -106,7 +108,9 @@ class ModelView(Handle, buffers=("model",)):
         what="the last row that each row of loops is coupled with, in K and its factor")
     polygons: Records = _model(POLYGON, "npolygons", what="bases of the friction pyramids")
     servos: Records = _model(SERVO, "nservos", what="every actuator whose force follows the state")
-    gears: Records = _model(GEAR, "ngears", what="every coordinate that these drive")
+    tendons: Records = _model(TENDON, "ntendons", what="every spring and damper along a tendon")
+    gears: Records = _model(GEAR, "ngears", what="every coordinate that these drive or pull")
+    segments: Records = _model(SEGMENT, "nsegments", what="straight parts of their paths")
 
 
 class StateView(ModelView, buffers=("model", "state")):
@@ -238,6 +242,10 @@ class WorkView(ModelView, buffers=("model", "work")):
     forces: Floats = _work(f8, "nv", when="nservos",
         what="all forces at the step's beginning, what is not the actuators' included [N m, N]")
     servo_room: Floats = _work(f8, "nv", when="nservos", what="scratch")
+    pulls: Floats = _work(f8, "ngears",
+        what="d velocity / d v of each gear's actuator or tendon (`dynenvs.dynamics.pulls`)")
+    tautness: Floats = _work(f8, "ntendons",
+        what="stiffness of each tendon's spring as implicit now, 0 where it is slack [N/m, N m]")
 
 
 # fmt: on

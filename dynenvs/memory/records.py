@@ -46,6 +46,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
     "nservos", "ngears", "nbeside", "nspins", "nswings", "nsmooth", "ncarried", "nconstraints",
+    "nlifted", "ntendons", "nsegments",
     "lcp_size", "model_bytes", "state_bytes", "workspace_bytes",  # of the LCP's room, of buffers
 ]
 # fmt: on
@@ -93,6 +94,7 @@ BODY = record_type(
         ("around", "f8"),  # of a ball around its origin that holds all that can touch [m]
         # How much further than the ball within it a solid of its reaches [m]: none of balls
         ("uneven", "f8"),
+        ("lift", "f8"),  # share of its weight that something carries (`dynenvs.dynamics.lifts`)
     ]
 )
 
@@ -130,11 +132,42 @@ SERVO = record_type(
         ("force", "f8", (2,)),
         ("first", "i8"),  # of its gears, and their number
         ("gears", "i8"),
+        ("segment", "i8"),  # of its path, and their number
+        ("segments", "i8"),
+        # Where it pushes on a body (0: it does not): a point, force and moment per unit of its
+        # force, the body's axes [m, -, m]
+        ("body", "i8"),
+        ("place", "f8", (3,)),
+        ("push", "f8", (3,)),
+        ("twist", "f8", (3,)),
         # Whether its coordinates are on one way to the root: M has entries for every two of them
         ("implicit", "i8"),
     ]
 )
-# A coordinate that it drives.
+# A spring and damper along a length that depends on several coordinates.
+TENDON = record_type(
+    [
+        ("stiffness", "f8"),
+        ("damping", "f8"),
+        ("rest", "f8", (2,)),  # lengths between which the spring does not pull
+        ("first", "i8"),  # as of SERVO
+        ("gears", "i8"),
+        ("segment", "i8"),
+        ("segments", "i8"),
+        ("implicit", "i8"),
+    ]
+)
+# A straight part of the path of a servo or a tendon, between points of two bodies.
+SEGMENT = record_type(
+    [
+        ("body_a", "i8"),
+        ("body_b", "i8"),
+        ("place_a", "f8", (3,)),  # in the bodies' frames [m]
+        ("place_b", "f8", (3,)),
+        ("share", "f8"),  # of its length that counts
+    ]
+)
+# A coordinate that one of these moves with.
 GEAR = record_type(
     [
         ("dof", "i8"),

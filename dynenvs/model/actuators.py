@@ -47,7 +47,8 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
         Forces [N m or N], shape (..., nu).
 
     Raises:
-        ValueError: wrong shape, or a control that is not a number.
+        ValueError: wrong shape, or a control that is not a number; or an actuator pulls along a
+            path or pushes a site, whose forces are no joint forces: give `World.step` the control.
     """
     given = np.asarray(control, dtype=np.float64)
     qs, vs = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
@@ -58,6 +59,12 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
     ):
         if array.shape[-1:] != (size,):
             raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")
+    bent = next((one.name for one in model.actuators if one.bends), None)
+    if bent is not None:
+        raise ValueError(
+            f"actuator {bent!r} gives the coordinates what the pose says, no joint forces: give "
+            "World.step the control"
+        )
     if np.isnan(given).any():
         raise ValueError("control must not be NaN")
     a = _arrays(model)

@@ -25,6 +25,7 @@ from dynenvs.model.parts import (
     Joint,
     ModelError,
     Vector,
+    bounded,
     check_mass,
     coefficient,
     fixed,
@@ -142,7 +143,13 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
             builder._rule(rule.geom_a, rule.geom_b, rule.rule)
         for group in described.self_contacts:
             builder.self_contact(*group)
-        builder._add_annotations(described.sites, described.keyframes, described.actuators)
+        builder._add_annotations(
+            described.sites,
+            described.keyframes,
+            described.actuators,
+            described.tendons,
+            described.eyes,
+        )
         for visual in described.visuals:
             builder.visual(**vars(visual))
         builder._held = len(described.bodies), len(described.actuators)
@@ -162,6 +169,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         inertia: Any = None,
         density: float | None = None,
         kinematic: bool = False,
+        lift: float = 0.0,
     ) -> ModelBuilder:
         """Add a body.
 
@@ -186,6 +194,8 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
                 and no force changes either: it carries what stands on it and pushes what is in its
                 way, as a body of infinite mass.  It needs no mass, has no motor, and stands in the
                 world or on another kinematic body; others may hang from it by joints.
+            lift: share of its weight that something carries, a counterweight or a spring that
+                balances an arm: 1 in balance, more pulls it up.
 
         Raises:
             ModelError: the name is taken, or the mass distribution cannot be; from `build()` if
@@ -208,6 +218,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
             replace(
                 self._part(name, parent, joint or fixed(), mass, com, inertia, density),
                 kinematic=truth(kinematic, f"body {name!r}: kinematic"),
+                lift=bounded(lift, f"body {name!r}: lift"),
             )
         )
 
@@ -375,6 +386,8 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
                 self._all_keyframes(),
                 tuple(self._actuators.values()),
                 tuple(self._visuals.values()),
+                tuple(self._tendons.values()),
+                tuple(self._eyes.values()),
             )
         )
 
@@ -455,6 +468,7 @@ def _checked(body: Body) -> Body:
         tip_rotation=rotation3(body.tip_rotation, f"tip_rotation of {name!r}"),
         tip_position=vector3(body.tip_position, f"tip_position of {name!r}"),
         density=None if body.density is None else positive(body.density, f"body {name!r}: density"),
+        lift=bounded(body.lift, f"body {name!r}: lift"),
     )
 
 

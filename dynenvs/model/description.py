@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.kinematics.joints import JOINT_NQ, JOINT_NV
-from dynenvs.model.annotations import Actuator, Floats, Keyframe, Site
+from dynenvs.model.annotations import Actuator, Eye, Floats, Keyframe, Site, Tendon
 from dynenvs.model.closures import Loop
 from dynenvs.model.pairs import PairRule
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError
@@ -51,10 +51,12 @@ class Description:
     keyframes: tuple[Keyframe, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     visuals: tuple[Visual, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
+    eyes: tuple[Eye, ...] = ()
 
 
 def checked(described: Description) -> Description:
-    """The same description if its sites, visuals, keyframes and actuators fit.
+    """The same description if its sites, visuals, keyframes, actuators and tendons fit.
 
     Velocities and controls that a keyframe leaves out become zeros.
 
@@ -63,6 +65,7 @@ def checked(described: Description) -> Description:
     """
     names = {"world", *(body.name for body in described.bodies)}
     fixed = [(f"site {site.name!r}", site.body) for site in described.sites]
+    fixed += [(f"eye {eye.name!r}", eye.body) for eye in described.eyes]
     fixed += [(f"visual {visual.name!r}", visual.body) for visual in described.visuals]
     for what, body in fixed:
         if body not in names:
@@ -71,9 +74,20 @@ def checked(described: Description) -> Description:
     _check_covered(described)
     moving = [body for body in described.bodies if body.joint.type != "fixed"]
     joints = {body.joint.name or body.name: body.joint for body in moving}
+    _check_places(described)
     for actuator in described.actuators:
         for name, gear in actuator.gears:
-            _check_gear(f"actuator {actuator.name!r}", name, gear, joints)
+            what = f"actuator {actuator.name!r}"
+            _check_gear(what, name, gear, joints)
+            if not joints[name].actuated:
+                raise ModelError(
+                    f"{what}: joint {name!r} has actuated=False, so that nothing drives it"
+                )
+    for tendon in described.tendons:
+        for name, gear in tendon.gears:
+            _check_gear(f"tendon {tendon.name!r}", name, gear, joints)
+            if len(gear) != 1:
+                raise ModelError(f"tendon {tendon.name!r}: joint {name!r} has no single coordinate")
     kinds = [JOINT_TYPES[body.joint.type] for body in described.bodies]
     nq, nv = sum(JOINT_NQ[kind] for kind in kinds), sum(JOINT_NV[kind] for kind in kinds)
     frames = tuple(_filled(one, nq, nv, len(described.actuators)) for one in described.keyframes)
@@ -90,14 +104,30 @@ def _check_covered(described: Description) -> None:
 
 
 def _check_gear(what: str, name: str, gear: tuple[float, ...], joints: dict[str, Any]) -> None:
-    """Raise a ModelError unless the actuator can drive the joint."""
+    """Raise a ModelError unless the joint is there and has as many coordinates."""
     if name not in joints:
         raise ModelError(f"{what}: unknown joint {name!r}; known joints: {', '.join(joints)}")
     count = JOINT_NV[JOINT_TYPES[joints[name].type]]
     if len(gear) != count:
         raise ModelError(f"{what}: joint {name!r} needs {count} gears, got {len(gear)}")
-    if not joints[name].actuated:
-        raise ModelError(f"{what}: joint {name!r} has actuated=False, so that nothing drives it")
+
+
+def _check_places(described: Description) -> None:
+    """Raise a ModelError if an actuator or a tendon names a site that is not there."""
+    sites = {site.name for site in described.sites}
+    named = [
+        (f"{what} {part.name!r}", name)
+        for what, parts in (("actuator", described.actuators), ("tendon", described.tendons))
+        for part in parts
+        for segment in part.path
+        for name in (segment.site_a, segment.site_b)
+    ]
+    for actuator in described.actuators:
+        if actuator.push is not None:
+            named.append((f"actuator {actuator.name!r}", actuator.push.site))
+    for what, name in named:
+        if name not in sites:
+            raise ModelError(f"{what}: unknown site {name!r}; known: {', '.join(sorted(sites))}")
 
 
 def extended(frame: Keyframe, bodies: Sequence[Body], motors: int) -> Keyframe:

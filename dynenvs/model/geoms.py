@@ -59,6 +59,7 @@ class GeomOptions(TypedDict, total=False):
     mass: float | None
     density: float | None
     surface_velocity: Vector | None
+    hidden: bool
 
 
 class GeomBuilder:
@@ -83,8 +84,9 @@ class GeomBuilder:
         """Add a sphere.
 
         Options of all geoms: `friction` (coefficient, 0.8), `restitution` (0.0), `collide`
-        (True; False only draws it), `color` (r, g, b), and what the geom adds to its body, seen
-        or touched or not: `mass` [kg] or `density` [kg/m^3] (see `ModelBuilder.body`).
+        (True; False only draws it), `hidden` (False; True draws it only among collision shapes, or
+        where nothing else of the bodies is drawn), `color` (r, g, b), and what the geom adds to its
+        body, seen or touched or not: `mass` [kg] or `density` [kg/m^3] (see `ModelBuilder.body`).
         `surface_velocity`, shape (3,) [m/s]: how fast the surface runs along the geom, as the belt
         of a conveyor does, in the axes of its body (of the world for its own geoms).  At a contact
         the part of it along the contact's plane counts; `World.surface_velocity` changes it.
@@ -344,6 +346,7 @@ class GeomBuilder:
             mass=None if mass is None else float(mass),
             density=None if density is None else float(density),
             surface_velocity=velocity,
+            hidden=truth(options.get("hidden", False), f"geom {name!r}: hidden"),
             **{
                 what: coefficient(options.get(what, usual), f"geom {name!r}: {what}")
                 for what, usual in COEFFICIENTS.items()

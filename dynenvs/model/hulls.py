@@ -10,6 +10,7 @@ from dynenvs.model.parts import Geom, ModelError, check_size
 Floats = NDArray[np.float64]
 
 LOOKS = 4096  # directions in which two hulls are compared
+BLOCK = 32  # ... so many at once
 DRAWN = 32  # sides of what is drawn round
 
 
@@ -47,7 +48,7 @@ def fewer_corners(corners: Floats, most: int) -> tuple[Floats, float]:
     if len(corners) <= most:
         return corners, 0.0
     looks = directions(LOOKS)
-    reach = (corners @ looks.T).max(axis=0)
+    reach = farthest(corners, looks)
     kept = [int(np.argmax(corners @ looks[0]))]
     within = corners[kept[0]] @ looks.T
     while len(kept) < most:
@@ -56,8 +57,16 @@ def fewer_corners(corners: Floats, most: int) -> tuple[Floats, float]:
         within = np.maximum(within, corners[kept[-1]] @ looks.T)
     found = corners[np.sort(kept)]
     fresh = directions(3 * LOOKS)  # others than those by which the corners were chosen
-    missing = (corners @ fresh.T).max(axis=0) - (found @ fresh.T).max(axis=0)
+    missing = farthest(corners, fresh) - farthest(found, fresh)
     return found, float(missing.max())
+
+
+def farthest(points: Floats, looks: Floats) -> Floats:
+    """How far points reach along each of some directions, shapes (n, 3) and (m, 3); shape (m,)."""
+    columns, found = np.ascontiguousarray(points.T), np.empty(len(looks))
+    for k in range(0, len(looks), BLOCK):  # what is in the cache is compared at once
+        found[k : k + BLOCK] = (looks[k : k + BLOCK] @ columns).max(axis=1)
+    return found
 
 
 def directions(count: int) -> Floats:
@@ -83,7 +92,7 @@ def ellipsoid(half_axes: Floats, count: int) -> tuple[Floats, float]:
     points = half * directions(count)
     looks = directions(LOOKS)
     reach = np.linalg.norm(half * looks, axis=1)
-    return points, float((reach - (points @ looks.T).max(axis=0)).max())
+    return points, float((reach - farthest(points, looks)).max())
 
 
 def outline(geom: Geom) -> Floats | None:

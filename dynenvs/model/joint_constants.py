@@ -32,8 +32,8 @@ def principal(body: Any) -> int:
     """Which of its parent's axes a revolute body turns about: 1, 2, 3; 0 for any other."""
     if body.joint != JOINT_TYPES["revolute"] or (body.rotation != np.eye(3)).any():
         return 0
-    units = np.abs(body.axis) == 1.0
-    return int(np.argmax(units)) + 1 if units.any() else 0
+    # Rounded, the largest entry of an axis that is nearly a unit vector is one, too
+    return int(np.argmax(body.axis != 0.0)) + 1 if np.count_nonzero(body.axis) == 1 else 0
 
 
 def is_in_plane(body: Any) -> bool:

@@ -21,7 +21,7 @@ from dynenvs.memory.records import (
     INELASTIC,
     MIDPOINT,
 )
-from dynenvs.model.annotations import Actuator, Keyframe, Site
+from dynenvs.model.annotations import Actuator, Eye, Keyframe, Site
 from dynenvs.model.closures import Closures, fill_envelope, fill_loops
 from dynenvs.model.contact_options import ContactOptions, integrator_code, integrator_name
 from dynenvs.model.description import Description
@@ -37,7 +37,7 @@ from dynenvs.model.packing import (
 )
 from dynenvs.model.pairs import Contacts
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
-from dynenvs.model.servos import fill_servos
+from dynenvs.model.servos import cords_of, driven_bodies, fill_cords
 from dynenvs.model.solids import fill_pairs, plan_slots, thinnest
 from dynenvs.model.spinning import mark_spins
 from dynenvs.model.visuals import Visual
@@ -107,6 +107,7 @@ class Model:
             for i, body in enumerate(bodies, 1)
             if body.joint.type != "fixed"
         }
+        cords = cords_of(self.description, bodies)
         self.packed: Bytes = allocate(
             bodies,
             self.geoms,
@@ -115,13 +116,14 @@ class Model:
             options,
             max_contacts,
             self.closures,
-            self.actuators,
+            cords,
         )
         self._open()
         h = self.header
         arrays = open_model(self.packed)
-        fill_bodies(h, self.bodies, bodies)
-        h.nspins = mark_spins(self.bodies, bodies, self.closures.bodies, driven=h.nservos > 0)
+        fill_bodies(h, self.bodies, bodies, cords.pushed)
+        driven = driven_bodies(cords)
+        h.nspins = mark_spins(self.bodies, bodies, self.closures.bodies, driven)
         fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
@@ -136,7 +138,7 @@ class Model:
         arrays.own[:] = plan.own
         fill_polygons(h, arrays.polygons)
         self._fill_loops()
-        fill_servos(arrays, self.actuators, self._joint_body)
+        fill_cords(arrays, cords, index)
         self._freeze()
 
     # Packing
@@ -287,6 +289,11 @@ class Model:
     def actuators(self) -> tuple[Actuator, ...]:
         """Motors, in the order of their controls."""
         return self.description.actuators
+
+    @property
+    def eyes(self) -> dict[str, Eye]:
+        """Named places for a camera, by name."""
+        return {eye.name: eye for eye in self.description.eyes}
 
     @property
     def visuals(self) -> tuple[Visual, ...]:

@@ -23,7 +23,6 @@ from dynenvs.memory.records import (
     STOPS,
     SWING,
 )
-from dynenvs.model.annotations import Actuator
 from dynenvs.model.closures import Closures
 from dynenvs.model.contact_options import (
     ContactOptions,
@@ -41,7 +40,7 @@ from dynenvs.model.joint_constants import (
 )
 from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, carried, unit3
-from dynenvs.model.servos import count_servos
+from dynenvs.model.servos import Cords, count_cords
 from dynenvs.model.solids import (
     count_smooth,
     far,
@@ -69,7 +68,7 @@ def allocate(
     options: ContactOptions,
     max_contacts: int | None,
     closures: Closures,
-    actuators: tuple[Actuator, ...] = (),
+    cords: Cords,
 ) -> Bytes:
     """The model's buffer: a header with all counts and places, and zeros."""
     kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
@@ -122,9 +121,11 @@ def allocate(
     )
     header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
     # What the recursion does not know
-    header.nservos, header.ngears = count_servos(actuators)
+    velocities = {body.name: JOINT_NV[kind] for body, kind in zip(bodies, kinds, strict=True)}
+    count_cords(header, cords, velocities)
+    header.nlifted = sum(body.lift != 0.0 for body in bodies)
     special = header.ne or header.nkinematic or header.sprung or header.moments or header.ndry
-    special = special or header.nservos
+    special = special or header.nservos or header.ntendons or header.nlifted
     costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
     header.recursive = costly and not special
     # Free and spherical joints are not refined, nor are springs, servos and moments
@@ -134,6 +135,8 @@ def allocate(
         or header.ncarried
         or header.sprung
         or header.nservos
+        or header.ntendons
+        or header.nlifted
         or header.moments
         or header.ndry
         or header.recursive
@@ -214,9 +217,13 @@ def fill_polygon(record: Any, count: int) -> None:
     record.sines[:count] = np.round(np.sin(angles), 15)
 
 
-def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
-    """BODY of the world and of every body, parents first."""
+def fill_bodies(header: Any, records: Records, bodies: list[Body], pushed: set[str]) -> None:
+    """BODY of the world and of every body, parents first.
+
+    pushed: names of bodies in the world whose trees have forces from outside
+    """
     index = body_index(bodies)
+    pushed = pushed | lifted_roots(bodies)
     by_name = {body.name: body for body in bodies}
     records[0].parent = records[0].last = records[0].tree = -1
     records[0].rotation[:] = np.eye(3)
@@ -234,7 +241,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
         free = kind == FREE and not (joint.actuated or body.kinematic)
         free = free and joint.damping == joint.armature == joint.friction == 0.0
-        free = free and joint.stiffness == 0.0
+        free = free and joint.stiffness == 0.0 and body.name not in pushed
         record.floats = ALONE if parent == 0 and free else ROOTED
         if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
             records[record.root].floats = BASE
@@ -253,6 +260,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.mass = body.mass
         record.com[:] = body.com
         record.inertia[:] = body.inertia
+        record.lift = body.lift
         turn, axis = axes[i].rotation, axes[i].axis
         planar = planar and axes[i].parallel and (axis is None or is_y(axis))
         if kind == JOINT_TYPES["prismatic"]:
@@ -260,6 +268,14 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body]) -> None:
         record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
     header.planar = planar
     header.nbases = (records["floats"] == BASE).sum()
+
+
+def lifted_roots(bodies: list[Body]) -> set[str]:
+    """Bodies in the world whose trees have a body that is lifted; bodies: parents first."""
+    roots: dict[str, str] = {}
+    for body in bodies:
+        roots[body.name] = roots.get(body.parent, body.name)
+    return {roots[body.name] for body in bodies if body.lift != 0.0}
 
 
 def fill_around(records: Records, bodies: list[Body], geoms: tuple[Geom, ...]) -> None:

@@ -106,6 +106,14 @@ def number(value: Any, what: str) -> float:
     return float(array)
 
 
+def bounded(value: Any, what: str) -> float:
+    """`value` as a number of some sensible size, or a ModelError that names `what`."""
+    found = number(value, what)
+    if not abs(found) <= MOST:  # not NaN
+        raise ModelError(f"{what} must be at most {MOST:g} in size, got {value!r}")
+    return found
+
+
 def coefficient(value: Any, what: str) -> float:
     """`value` as a finite number of zero or more, or a ModelError that names `what`."""
     found = number(value, what)
@@ -316,6 +324,7 @@ class Geom:
     torsional_friction: float = 0.0  # bound of the moment about the normal, over its force [m]
     rolling_friction: float = 0.0  # bound of the moment along the contact's plane [m]
     corners: NDArray[np.float64] | None = None  # of a convex solid, its axes [m], shape (n, 3)
+    hidden: bool = False  # whether it is there to touch alone, and not drawn where others are
 
     @property
     def kind(self) -> int:
@@ -349,6 +358,8 @@ class Body:
     explicit: bool = False
     # Whether its velocity is prescribed: nothing that touches it changes it
     kinematic: bool = False
+    # Share of its weight that something carries: 1 in balance, more pulls it up
+    lift: float = 0.0
 
 
 def carried(bodies: Sequence[Body]) -> list[bool]:

@@ -65,9 +65,34 @@ def polyhedron(corners: Floats, what: str) -> Polyhedron:
     size = float(np.ptp(corners, axis=0).max())
     for flat in (FLAT, 1e-12):
         found = _assemble(corners, hull, flat * size)
-        if len(found.corners) - len(found.edges) + len(found.normals) == 2:  # Euler's formula
+        if _is_closed(found):
             return found
+    found = _triangulated(corners, hull)  # nearly flat faces overlap or miss each other
+    if _is_closed(found):
+        return found
     raise ModelError(f"{what}: its surface does not close; give it fewer points")
+
+
+def _is_closed(found: Polyhedron) -> bool:
+    """By Euler's formula."""
+    return len(found.corners) - len(found.edges) + len(found.normals) == 2
+
+
+def _triangulated(corners: Floats, hull: object) -> Polyhedron:
+    """Faces that are Qhull's own triangles; corners that none of these has are left out."""
+    simplices = hull.simplices  # type: ignore[attr-defined]
+    normals: Floats = hull.equations[:, :3]  # type: ignore[attr-defined]
+    kept, triangles = np.unique(simplices, return_inverse=True)
+    points, loops = corners[kept], []
+    for (a, b, c), n in zip(triangles.reshape(-1, 3).tolist(), normals, strict=True):
+        outward = np.cross(points[b] - points[a], points[c] - points[a]) @ n > 0.0
+        loop = [a, b, c] if outward else [a, c, b]
+        first = int(np.argmax(points[loop] @ n))
+        loops.append(loop[first:] + loop[:first])
+    levels = np.array(
+        [float((points[loop] @ n).max()) for loop, n in zip(loops, normals, strict=True)]
+    )
+    return Polyhedron(points, normals.copy(), levels, loops, _edges(loops))
 
 
 def _assemble(corners: Floats, hull: object, flat: float) -> Polyhedron:

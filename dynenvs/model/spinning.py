@@ -11,7 +11,7 @@ from dynenvs.model.parts import Body, carried
 REGULAR = 1e-12  # least share of an inertia's largest moment that its least one is
 
 
-def mark_spins(records: Records, bodies: list[Body], held: set[str], driven: bool) -> int:
+def mark_spins(records: Records, bodies: list[Body], held: set[str], driven: set[str]) -> int:
     """Fill `spins` of the BODY records; returns the number of bodies that spin.
 
     They are on a free joint or a ball that stands still, nothing that moves hangs from them, no
@@ -19,14 +19,14 @@ def mark_spins(records: Records, bodies: list[Body], held: set[str], driven: boo
     the end of the step.
 
     held: names of what loops hold
-    driven: whether there are servos
+    driven: names of those whose joints servos push by forces that follow the state
     """
     rides = carried(bodies)
     for i, body in enumerate(bodies, 1):
         record = records[i]
         moved = records[record.parent].tree >= 0
         on_ball = record.joint in (SPHERICAL, FREE) and not moved and not rides[i - 1]
-        record.spins = on_ball and not body.kinematic and not (driven and body.joint.actuated)
+        record.spins = on_ball and not body.kinematic and body.name not in driven
         if moved and record.nv > 0:
             records[_carrier(records, int(record.parent))].spins = 0
         if record.tree >= 0 and body.name in held:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.model.parts import ModelError, check_size, real_numbers
+from dynenvs.model.parts import WORLD, Geom, ModelError, check_size, real_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,6 +26,18 @@ class Visual:
     triangles: Ints  # numbers of their corners, counter-clockwise from outside, shape (t, 3)
     color: Color  # red, green and blue, from 0 to 255
     instead_of: tuple[str, ...] = ()  # geoms that are not drawn where this is
+
+
+def undrawn(geoms: Sequence[Geom], visuals: Sequence[Visual]) -> set[str]:
+    """Names of the shapes that are not drawn among visual ones.
+
+    Those for which visual meshes stand, and those that are hidden, unless nothing else of what
+    moves would be seen.
+    """
+    covered = {name for visual in visuals for name in visual.instead_of}
+    seen = any(visual.body != WORLD for visual in visuals)
+    seen = seen or any(geom.body != WORLD and not geom.hidden for geom in geoms)
+    return covered | {geom.name for geom in geoms if geom.hidden and seen}
 
 
 class VisualBuilder:

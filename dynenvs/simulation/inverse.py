@@ -28,6 +28,7 @@ from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.springs import add_stretch
+from dynenvs.dynamics.tendons import add_drag, add_tautness
 from dynenvs.jit.compiled import apart, entry, inlined
 from dynenvs.jit.compiled import prepare as compile_for
 from dynenvs.kinematics.joints import integrate
@@ -90,6 +91,10 @@ def solve_inverse(
     equations_of_motion(w, ahead, h - lookahead, w.M)
     if w.header[0].sprung:  # springs act as they are in the mean of the steps' ends
         add_stretch(w, w.v, w.bias, h - lookahead)
+    if w.header[0].ntendons > 0:
+        add_tautness(w, w.v, w.bias, h - lookahead)
+        add_drag(w, ahead, w.bias, -1.0)
+        add_drag(w, w.v, w.bias, 1.0)
     for j in range(w.header[0].nv):  # damping acts on the mean velocity, as implicitly
         if w.dofs[j].actuated:
             w.bias[j] -= w.dofs[j].damping * lookahead / h * (v_des[j] - w.v[j])

@@ -30,6 +30,7 @@ from dynenvs.dynamics.loose import fly
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.servos import DRIVEN, drive
 from dynenvs.dynamics.spinning import add_spins, spin_through
+from dynenvs.dynamics.tendons import add_drag
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
@@ -125,6 +126,9 @@ def _center_velocity(w: WorldView, tau: Floats, dt: float) -> bool:
         bias_forces(w, mean)
         if w.header[0].nspins > 0:
             add_spins(w, mean, -1.0, w.bias)
+        if w.header[0].ntendons > 0:
+            add_drag(w, mean, w.bias, -1.0)
+            add_drag(w, w.v, w.bias, 1.0)
         for j in range(nv):
             own = w.dofs[j].damping * (mean[j] - w.v[j])  # of the bias: M^ has it already
             w.v_free[j] = dt * (tau[j] - w.bias[j] + own)

@@ -35,6 +35,7 @@ from dynenvs.dynamics.refine import REFINED, refine_free
 from dynenvs.dynamics.servos import DRIVEN, SETTLED, drive, settle
 from dynenvs.dynamics.spinning import add_spins, spin_on
 from dynenvs.dynamics.springs import add_stretch
+from dynenvs.dynamics.tendons import add_tautness
 from dynenvs.jit.compiled import apart, entry, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
@@ -300,6 +301,8 @@ def push_freely(w: WorldView, tau: Floats, dt: float) -> bool:
         take_along(w, w.L, dt, w.bias)
     if h.sprung:
         add_stretch(w, w.v, w.bias, dt)
+    if h.ntendons > 0:
+        add_tautness(w, w.v, w.bias, dt)
     if h.nspins > 0:
         add_spins(w, w.v, -1.0, w.bias)
     forces = tau

@@ -408,7 +408,8 @@ class World(Guarded):
                 drive = self._rows["drive"][0] if self._servos else self._tau
                 audit.take(self.model, self._row, before, drive, self._timestep)
         if self._servos and self._controls[0, 0] and steps:
-            self._tau[:] = self._rows["drive"][0]
+            # Of joints that are not actuated, some are pushed: the next call does not begin with it
+            self._tau[model.actuated] = self._rows["drive"][0, model.actuated]
 
     def _failure(self) -> str:
         """Why the last step has no solution, and what would be right."""

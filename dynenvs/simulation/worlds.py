@@ -352,8 +352,9 @@ class Worlds(GuardedBatch):
                 self._step_all(steps)
         finally:
             if self._controls[0, 0] and steps:
-                chosen = slice(None) if who is None else who
-                self._tau[chosen] = self._rows["drive"][chosen]
+                chosen = np.arange(self.count) if who is None else np.flatnonzero(who)
+                which = np.ix_(chosen, self._motors)  # of other coordinates, see `World`
+                self._tau[which] = self._rows["drive"][which]
 
     def _step_audited(self, steps: int) -> None:
         """Step who is waiting one step at a time, and audit those steps whose turn it is."""

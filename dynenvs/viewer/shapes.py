@@ -15,7 +15,7 @@ from dynenvs.memory.records import REVOLUTE
 from dynenvs.model.hulls import outline
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
-from dynenvs.model.visuals import Visual
+from dynenvs.model.visuals import Visual, undrawn
 from dynenvs.viewer.encoding import encode, quaternions
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ def parts_of(model: Model, unit: float, reach: tuple[Array, Array]) -> list[dict
         reach: lower and upper corner of what is seen of fields of terrain, x and y [m].
     """
     parts = []
-    covered = {name for visual in model.visuals for name in visual.instead_of}
+    covered = undrawn(model.geoms, model.visuals)
     for geom in model.geoms:
         body = model.body_id(geom.body)
         part = {
@@ -124,6 +124,8 @@ def _axles(model: Model) -> list[dict[str, Any]]:
     """A short cylinder at each hinge between drawn limbs, or between the world and one."""
     drawn = {model.body_id(geom.body) for geom in model.geoms} - {0}
     drawn -= {model.body_id(visual.body) for visual in model.visuals}
+    covered = undrawn(model.geoms, model.visuals)
+    drawn &= {model.body_id(geom.body) for geom in model.geoms if geom.name not in covered}
     axles = []
     for body in sorted(drawn):
         record = model.bodies[body]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +20,7 @@ from dynenvs.envs.checks import got, number, real_numbers
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.legged.legged import SPEEDS
+from dynenvs.envs.legged.motors import HINGES, with_motors
 from dynenvs.envs.legged.object_records import add_objects
 from dynenvs.envs.legged.quadruped import QuadrupedTask
 from dynenvs.envs.legged.records import BODY, ITSELF
@@ -31,13 +33,13 @@ from dynenvs.memory.layout import Ints
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.description import Description
 from dynenvs.model.importing.load import load
+from dynenvs.model.importing.losses import listed
 from dynenvs.model.model import Model
 from dynenvs.model.parts import WORLD
 
 # Of the Go1
 GAIT, SPEED_RANGES = (1.5, 0.3), ((0.0, 1.0), (-0.4, 0.4), (-0.8, 0.8))
 REACH = THIGH + CALF + FOOT_RADIUS  # of its legs [m]
-HINGES = ("revolute", "prismatic")
 
 
 @lru_cache(maxsize=16)
@@ -70,6 +72,7 @@ def robot_of(source: Any) -> Model:
         model = _loaded(path, changed)
     else:
         raise ValueError("source must be a robot's file, or a model" + got(source))
+    model, guessed = _motorised(model)
     bodies = model.description.bodies
     frees = [body.name for body in bodies if body.joint.type == "free"]
     label = label_of(source)
@@ -86,11 +89,17 @@ def robot_of(source: Any) -> Model:
                 f"{label}: joints must be hinges or slides with motors; that of {body.name!r} is "
                 f"{kind}"
             )
-        if joint.type != "fixed" and not math.isfinite(joint.effort):
-            raise ValueError(
-                f"{label}: the motor of {body.name!r} has no limit, by which actions are"
-            )
+    if guessed:
+        most = float(model.effort_limit[model.actuated].max())
+        warnings.warn(
+            f"{label}: motors of {listed(guessed)} have no limit, by which actions are: they get "
+            f"what holds the robot, up to {most:.3g} N m",
+            stacklevel=4,
+        )
     return model
+
+
+_motorised = lru_cache(maxsize=16)(with_motors)
 
 
 @lru_cache(maxsize=16)
@@ -111,6 +120,8 @@ def _model(
             sites=parts.sites,
             keyframes=parts.keyframes,
             actuators=parts.actuators,
+            tendons=parts.tendons,
+            eyes=tuple(eye for eye in parts.eyes if eye.body != WORLD),
             visuals=tuple(one for one in parts.visuals if one.body != WORLD),
         )
     )
@@ -124,7 +135,7 @@ class AnyLeggedTask(QuadrupedTask):
 
     Args:
         source: path of an MJCF, URDF or saved file, XML text, or a model, with one free joint; all
-            other joints are hinges or slides with motors of limited force.
+            other joints are hinges or slides with motors, or none of them has one (`with_motors`).
         feet: names of the shapes that it stands on: a list, or by leg; found if None.
         pose: in which it stands: the name of a keyframe, or joint angles; "home" or "stand" if
             there is one, else worked out, if None.

@@ -10,15 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from dynenvs.envs.legged.anatomy import Anatomy, Limb, anatomy_of
+from dynenvs.envs.legged.anatomy import BEND, SAME, Anatomy, Limb, anatomy_of, level
+from dynenvs.envs.legged.reaching import Goal
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
-from dynenvs.model.parts import WORLD
+from dynenvs.model.parts import WORLD, Geom
 
 DEEP = 0.75  # part of the deepest reach by which a limb is a leg
-SAME = 0.01  # of a foot's shapes, by which their lowest points may differ [m]
 PARTS = (0.65, 0.7, 0.75)  # of a leg's reach at which it stands ...
 TALL = (0.95,)  # ... and of a biped's
+FOLDED = 0.5  # part of a leg's reach from which on it does not stand
 EASY = 0.35  # part of the motors' limits that may hold the robot on half of its legs
 BALANCES = 3  # times that the feet are put below the centre of mass
 NUDGE = 1e-6  # of joints, by which their torques are worked out [rad]
@@ -38,17 +39,23 @@ def find_feet(model: Model) -> dict[str, tuple[str, ...]]:
     feet = {}
     for (limb, q), depth in zip(stretched, depths, strict=True):
         if depth > DEEP * max(depths) and depth > 0.0:
-            poses = robot.poses(q)
-            heights = [robot.lowest(geom, poses)[2] for geom in limb.end]
-            near = [g for g, z in zip(limb.end, heights, strict=True) if z + depth < SAME]
-            balls = [geom for geom in near if geom.type == "sphere"]
-            names = tuple(geom.name for geom in balls or near)
+            sole = robot.sole(limb)
+            names = _lowest_shapes(robot, limb, q) if sole is None else sole.geoms
             feet[names[0]] = names
     if not feet:
         raise ValueError(
             "no feet found: no limb of hinges ends in a shape that can touch; name them (feet=...)"
         )
     return feet
+
+
+def _lowest_shapes(robot: Anatomy, limb: Limb, q: Floats) -> tuple[str, ...]:
+    """Names of what a limb without a sole stands on: of its balls, if there are any there."""
+    poses = robot.poses(q)
+    heights = [robot.lowest(geom, poses)[2] for geom in limb.end]
+    near = [g for g, z in zip(limb.end, heights, strict=True) if z < min(heights) + SAME]
+    balls = [geom for geom in near if geom.type == "sphere"]
+    return tuple(geom.name for geom in balls or near)
 
 
 def standing_pose(model: Model, feet: Mapping[str, Sequence[str]], keyframe: str | None) -> Floats:
@@ -76,20 +83,24 @@ def standing_pose(model: Model, feet: Mapping[str, Sequence[str]], keyframe: str
     q[FREE_Q:] = np.clip(q[FREE_Q:], lower, upper)
     legs = [limb for limb in robot.limbs() if any(geom.name in owned for geom in limb.end)]
     ahead = 0.0
-    for _ in range(BALANCES):
-        _crouch(robot, legs, q, ahead)
+    for balance in range(BALANCES):
+        _crouch(robot, legs, q, ahead, near=balance > 0)
         ahead += robot.center(q)[0] - _middle(robot, legs, q)
     return q[FREE_Q:]
 
 
-def _crouch(robot: Anatomy, legs: Sequence[Limb], q: Floats, ahead: float) -> None:
-    """Bend the legs until half of them hold the robot with ease, their feet moved ahead [m]."""
+def _crouch(robot: Anatomy, legs: Sequence[Limb], q: Floats, ahead: float, near: bool) -> None:
+    """Bend the legs until half of them hold the robot with ease, their feet moved ahead [m].
+
+    near: whether they are bent already, and may stay so but for a little
+    """
     load = 9.81 * float(robot.model.bodies["mass"].sum()) / max(len(legs) // 2, 1)
     for limb in legs:
         joints = list(limb.joints)
         straight = robot.stretched(limb)
         for part in TALL if len(legs) < 3 else PARTS:
-            q[joints] = _bend(robot, limb, straight, part, ahead)[joints]
+            start = q if near else None
+            q[joints] = _bend(robot, limb, straight, (part, ahead), start)[joints]
             if _effort(robot, limb, q, load) < EASY:
                 break
 
@@ -101,12 +112,38 @@ def _middle(robot: Anatomy, legs: Sequence[Limb], q: Floats) -> float:
 
 
 def _stands(robot: Anatomy, q: Floats, feet: Collection[str]) -> bool:
-    """Whether nothing that touches is lower than the highest of the feet."""
+    """Whether a pose is a stance: on its feet, with legs that are not folded, balanced.
+
+    Nothing that touches is lower than the highest of the feet, each of which is below its leg's
+    root by part of its reach; the centre of mass is between the foremost and the hindmost.
+    """
+    legs = [limb for limb in robot.limbs() if any(geom.name in feet for geom in limb.end)]
+    if not all(_is_straight(robot, limb, q) for limb in legs):
+        return False
     poses = robot.poses(q)
     touching = [geom for geom in robot.model.geoms if geom.collide and geom.body != WORLD]
     feet_at = [robot.lowest(geom, poses)[2] for geom in touching if geom.name in feet]
     others = [robot.lowest(geom, poses)[2] for geom in touching if geom.name not in feet]
-    return max(feet_at) < min(others, default=0.0)
+    ahead = [_ends(robot, geom, q) for geom in touching if geom.name in feet]
+    middle = robot.center(q)[0]
+    balanced = min(low for low, _ in ahead) <= middle <= max(high for _, high in ahead)
+    return bool(balanced and max(feet_at) < min(others, default=0.0))
+
+
+def _is_straight(robot: Anatomy, limb: Limb, q: Floats) -> bool:
+    """Whether a leg reaches at least FOLDED of its reach down from its root."""
+    root, depths = limb.bodies[0], []
+    for place in (robot.stretched(limb), q):
+        poses = robot.poses(place)
+        depths.append(poses["p"][root, 2] - robot.lowest_of(limb.end, poses)[2])
+    return bool(depths[1] >= FOLDED * depths[0])
+
+
+def _ends(robot: Anatomy, geom: Geom, q: Floats) -> tuple[float, float]:
+    """From where to where a foot's shape reaches along x [m], at least."""
+    poses = robot.poses(q)
+    place, radius = robot.lowest(geom, poses)[0], geom.bounding_radius
+    return float(place - radius), float(place + radius)
 
 
 def leg_reach(model: Model, feet: Mapping[str, Sequence[str]]) -> float:
@@ -136,24 +173,31 @@ def _effort(robot: Anatomy, limb: Limb, q: Floats, load: float) -> float:
     return float(largest)
 
 
-def _bend(robot: Anatomy, limb: Limb, straight: Floats, part: float, ahead: float) -> Floats:
-    """Positions with the foot at part of its depth below the limb's root, the knee behind it.
+def _bend(
+    robot: Anatomy, limb: Limb, straight: Floats, where: tuple[float, float], start: Floats | None
+) -> Floats:
+    """Positions with the foot at part of its depth below the limb's root.
 
-    straight: positions that stretch it; ahead: by which the foot is in front of its place then [m].
+    Its sole is level, or if it has none, the knee is behind it.
+
+    straight: positions that stretch it
+    where: the part, and by which the foot is in front of its place when stretched [m]
+    start: positions near which it is looked for; None: anywhere
     """
+    part, ahead = where
     joints = list(limb.joints)
-    poses = robot.poses(straight)
-    goal = robot.lowest_of(limb.end, poses).copy()
-    root = poses["p"][limb.bodies[0], 2]
-    reach = root - goal[2]
-    goal[0], goal[2] = goal[0] + ahead, root - part * reach
-
-    def error(q: Floats) -> Floats:
-        point = robot.lowest_of(limb.end, robot.poses(q))
-        return np.array([*(point - goal) / reach, *(1e-3 * (q - straight)[joints])])
+    tip = robot.tip(limb, straight)
+    place = robot.place(limb, tip, straight)
+    root = robot.poses(straight)["p"][limb.bodies[0], 2]
+    reach = root - place[2]
+    goal = np.array([place[0] + ahead, place[1], root - part * reach])
+    wanted = Goal(np.eye(3, 9) / reach, goal / reach, BEND, straight[joints])
+    if tip.sole is not None:
+        found = robot.searches(limb, tip, level(wanted), start)
+        return min(found, key=lambda one: float(one[1]))[0]
 
     def cost(found: tuple[Floats, float]) -> float:
         knee = robot.poses(found[0])["p"][limb.bodies[-1], 0]
         return found[1] + 1e-2 * float(knee - goal[0]) / reach
 
-    return min(robot.searches(limb, error), key=cost)[0]
+    return min(robot.searches(limb, tip, wanted, start), key=cost)[0]

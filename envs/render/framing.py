@@ -41,7 +41,7 @@ def view_of(model: Model) -> str:
 
 def is_flat(model: Model) -> bool:
     """Whether the painter of side views can draw it: bodies in parallel planes, simple ground."""
-    if model.visuals:
+    if model.visuals or any(geom.hidden for geom in model.geoms):
         return False
     for geom in model.geoms:
         if geom.type in ("height_field", "block_field"):

@@ -49,6 +49,8 @@ class OrbitCamera:
         field: height of the field of view [rad]; a narrow one looks from far away.
         rise: how far above what it is told to look at its target is [m].
         middle: where the target is in the picture, as a share of its height from the top.
+        held: where the eye is [m], shape (3,), and its axes (right, up, back) as columns, (3, 3),
+            where it does not go round; else None.
     """
 
     def __init__(self, size: tuple[int, int], view_height: float) -> None:
@@ -56,6 +58,7 @@ class OrbitCamera:
         self.field, self.rise, self.middle = FIELD, 0.0, MIDDLE
         self.target = np.zeros(3)
         self.azimuth, self.elevation, self.zoom = math.radians(-58.0), math.radians(13.0), 1.0
+        self.held: tuple[Array, Array] | None = None
         self.record = np.zeros(1, CAMERA)
         self.aim(self.target)
 
@@ -76,8 +79,10 @@ class OrbitCamera:
         back = np.array([c * math.cos(self.azimuth), c * math.sin(self.azimuth), s])
         right = np.array([-math.sin(self.azimuth), math.cos(self.azimuth), 0.0])
         record = self.record[0]
-        record.eye[:] = self.target + self.distance * back
-        record.right[:], record.up[:], record.ahead[:] = right, np.cross(back, right), -back
+        eye, up = self.target + self.distance * back, np.cross(back, right)
+        if self.held is not None:
+            eye, (right, up, back) = self.held[0], self.held[1].T
+        record.eye[:], record.right[:], record.up[:], record.ahead[:] = eye, right, up, -back
         record.focal = 0.5 * self.size[1] / math.tan(0.5 * self.field)
         record.column, record.row = 0.5 * self.size[0], self.middle * self.size[1]
 

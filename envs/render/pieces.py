@@ -16,7 +16,7 @@ from dynenvs.memory.records import REVOLUTE, record_type
 from dynenvs.model.hulls import outline
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom, rotation_to
-from dynenvs.model.visuals import Visual
+from dynenvs.model.visuals import Visual, undrawn
 
 Array = NDArray[Any]
 
@@ -94,12 +94,12 @@ def pieces_of(model: Model, unit: float, shapes: str = "visual") -> Pieces:
     Args:
         model: what is drawn.
         unit: of length in the meshes [m].
-        shapes: "visual": visual meshes, and the geoms that these do not stand for; or "collision":
-            all geoms and no visual mesh.
+        shapes: "visual": visual meshes, and the geoms that these do not stand for and that are not
+            hidden; or "collision": all geoms and no visual mesh.
     """
     found, meshes = [], []
     visuals = model.visuals if shapes == "visual" else ()
-    covered = {name for visual in visuals for name in visual.instead_of}
+    covered = undrawn(model.geoms, visuals) if shapes == "visual" else set()
     for geom in model.geoms:
         if geom.type in KINDS and geom.name not in covered:
             found.append(_piece(model, geom, unit))
@@ -112,7 +112,9 @@ def pieces_of(model: Model, unit: float, shapes: str = "visual") -> Pieces:
         piece, mesh = _seen(model, visual, unit)
         found.append(piece)
         meshes.append(mesh)
-    found += list(_hinges(model, {visual.body for visual in visuals}))
+    bare = {geom.body for geom in model.geoms if geom.name not in covered}
+    clad = {visual.body for visual in visuals} | (set(model.body_names) - bare)
+    found += list(_hinges(model, clad))
     return collected(np.array([p.copy() for p in found], PIECE), meshes)
 
 

@@ -27,6 +27,7 @@ from dynenvs.envs.render.scene import Scene
 from dynenvs.envs.render.side import SideView
 from dynenvs.envs.render.snapshot import snapshot
 from dynenvs.envs.render.window import Mode
+from dynenvs.model.annotations import Eye
 from dynenvs.model.model import Model
 from dynenvs.model.validation import finite_vector
 from dynenvs.simulation.world import World
@@ -34,6 +35,7 @@ from dynenvs.simulation.world import World
 View = Literal["side", "perspective"]
 VIEWS = ("side", "perspective")
 FPS = 60.0  # pictures a second in a window [1/s]
+NEAREST = 0.1  # of what a camera of the model looks at, at least [m]
 SLOWEST = 4.0  # and at least so many, however long the steps between them are [1/s]
 
 
@@ -45,6 +47,7 @@ class Camera(NamedTuple):
     distance: float | None
     azimuth: float | None
     elevation: float | None
+    name: str | None
 
 
 def render(
@@ -57,6 +60,7 @@ def render(
     distance: float | None = None,
     azimuth: float | None = None,
     elevation: float | None = None,
+    camera: str | None = None,
     forces: bool = False,
     shapes: str = "visual",
 ) -> NDArray[np.uint8]:
@@ -75,6 +79,7 @@ def render(
         distance: of the camera from there [m].
         azimuth: of the camera seen from there, from the x axis to the left [rad]; "perspective".
         elevation: of the camera above that point's level [rad], -0.03 to 1.48; "perspective".
+        camera: name of a camera of the model (`Model.eyes`), instead of all these.
         forces: whether to draw the contact forces of the last step as arrows.
         shapes: what bodies are drawn as: "visual", their visual meshes where they have some, or
             "collision", the shapes that touch.
@@ -91,9 +96,9 @@ def render(
 
         Image.fromarray(dynenvs.render(world)).save("world.png")
     """
-    camera = Camera(view, look_at, distance, azimuth, elevation)
-    renderer, shot = _open(world, "rgb_array", width, height, camera, shapes)
-    picture = renderer.draw(_frame(world, shot, look_at, flag(forces, "forces")))
+    wanted = Camera(view, look_at, distance, azimuth, elevation, camera)
+    renderer, shot = _open(world, "rgb_array", width, height, wanted, shapes)
+    picture = renderer.draw(_frame(world, renderer, shot, wanted, flag(forces, "forces")))
     assert picture is not None
     return picture
 
@@ -109,7 +114,7 @@ class Viewer:
 
     Args:
         world: any `World`.
-        width, height, view, look_at, distance, azimuth, elevation, forces, shapes: as for
+        width, height, view, look_at, distance, azimuth, elevation, camera, forces, shapes: as for
             `render`; what is not given suits the world as it is when the window opens.  With a
             body's name for `look_at` the camera goes with that body.
         speed: simulated seconds a second.
@@ -140,15 +145,17 @@ class Viewer:
         distance: float | None = None,
         azimuth: float | None = None,
         elevation: float | None = None,
+        camera: str | None = None,
         forces: bool = False,
         shapes: str = "visual",
         speed: float = 1.0,
         title: str = "dynenvs",
     ) -> None:
-        camera = Camera(view, look_at, distance, azimuth, elevation)
+        self._wanted = Camera(view, look_at, distance, azimuth, elevation, camera)
         self._speed = number(speed, "speed", 1e-6, 1e6, "simulated seconds a second")
-        self._forces, self._look_at = flag(forces, "forces"), look_at
-        self._renderer, self._shot = _open(world, "human", width, height, camera, shapes, title)
+        self._forces = flag(forces, "forces")
+        opened = _open(world, "human", width, height, self._wanted, shapes, title)
+        self._renderer, self._shot = opened
         self._world, self._shown = world, -math.inf
 
     @property
@@ -167,7 +174,7 @@ class Viewer:
             return
         began_again = passed <= 0.0 or not math.isfinite(passed)
         self._renderer.fps = FPS if began_again else max(1.0 / passed, SLOWEST)
-        frame = _frame(self._world, self._shot, self._look_at, self._forces)
+        frame = _frame(self._world, self._renderer, self._shot, self._wanted, self._forces)
         self._renderer.draw(frame._replace(readings={"time": f"{self._world.time:.2f} s"}))
         self._shown = self._world.time
 
@@ -226,6 +233,14 @@ def _open(
 def _view(model: Model, camera: Camera) -> str:
     """How to paint: "perspective", "flat" (from the side), or "long": from the side as well, but
     of a scene that only rays get right, by a lens that sees nearly parallel ones."""
+    if camera.name is not None:
+        others = [name for name in Camera._fields[:-1] if getattr(camera, name) is not None]
+        if others:
+            raise ValueError(f"camera={camera.name!r} says where it stands: leave out {others[0]}")
+        if camera.name not in model.eyes:
+            known = ", ".join(model.eyes) or "none"
+            raise ValueError(f"camera: unknown name {camera.name!r}; the model has: {known}")
+        return "perspective"
     angles = {"azimuth": camera.azimuth, "elevation": camera.elevation}
     given = [name for name, angle in angles.items() if angle is not None]
     view = camera.view
@@ -254,7 +269,21 @@ def _shot(world: World, camera: Camera, painted: str, aspect: float) -> Shot:
     target = None if camera.look_at is None else _focus(world.model, frame, camera.look_at)
     field = {"perspective": FIELD, "flat": PARALLEL, "long": LONG}[painted]
     seen = sights(world.model, Scene(world.model, unit=0.0), frame)  # points without radius
+    if camera.name is not None:
+        eye, axes = _held(world.model.eyes[camera.name], world.model, frame)
+        middle = 0.5 * (seen.points.min(axis=0) + seen.points.max(axis=0))
+        away = max(float(axes[:, 2] @ (eye - middle)), NEAREST)
+        field = world.model.eyes[camera.name].field
+        height = 2.0 * away * math.tan(0.5 * field)
+        return Shot(eye - away * axes[:, 2], height, azimuth, elevation, field)
     return shot_of(seen, aspect, (azimuth, elevation), field, target=target, distance=distance)
+
+
+def _held(eye: Eye, model: Model, frame: Frame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where a camera of the model is [m], shape (3,), and its axes as columns, shape (3, 3)."""
+    body = model.body_id(eye.body)
+    turn = frame.rotations[body] if eye.turns else np.eye(3)
+    return frame.positions[body] + turn @ eye.position, turn @ eye.rotation
 
 
 def _focus(model: Model, frame: Frame, look_at: Any) -> NDArray[np.float64]:
@@ -279,8 +308,11 @@ def _placed(world: World, *, forces: bool = False) -> Frame:
     return frame
 
 
-def _frame(world: World, shot: Shot, look_at: ArrayLike | str | None, forces: bool) -> Frame:
+def _frame(world: World, renderer: Renderer, shot: Shot, camera: Camera, forces: bool) -> Frame:
     """What to draw, and where to look: where the shot does, or where a body has gone."""
     frame = _placed(world, forces=forces)
-    follows = isinstance(look_at, str)
-    return frame._replace(focus=_focus(world.model, frame, look_at) if follows else shot.target)
+    if camera.name is not None and isinstance(renderer.camera, OrbitCamera):
+        renderer.camera.held = _held(world.model.eyes[camera.name], world.model, frame)
+    follows = isinstance(camera.look_at, str)
+    focus = _focus(world.model, frame, camera.look_at) if follows else shot.target
+    return frame._replace(focus=focus)

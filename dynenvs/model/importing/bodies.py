@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.memory.layout import Floats
+from dynenvs.model.annotations import NO_END
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.parts import Joint
 
 FREE, BALL, SLIDE, HINGE = range(4)
+ENDLESS = 1e9  # no joint gets so far [rad, m]
 KINDS = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 
 
@@ -32,10 +34,18 @@ class Bodies(NamedTuple):
     joints: list[str]
 
 
+class Attached(NamedTuple):
+    """What joints get of actuators and tendons, by joint number."""
+
+    efforts: dict[int, float]  # force limits of those that are actuated [N m or N]
+    burdens: dict[int, tuple[float, float]]  # damping and armature besides their own
+    stops: dict[int, tuple[float, float]]  # limits besides their own [rad, m]
+
+
 def add_bodies(
     builder: ModelBuilder,
     source: Source,
-    efforts: dict[int, float],
+    attached: Attached,
     losses: Losses,
 ) -> Bodies:
     """Add all bodies, in the file's order.
@@ -43,7 +53,7 @@ def add_bodies(
     Args:
         builder: that gets them.
         source: the compiled file.
-        efforts: force limits of the actuated joints, by joint number.
+        attached: what joints get of actuators and tendons.
         losses: that learns what is left out.
     """
     m = source.m
@@ -59,7 +69,7 @@ def add_bodies(
             joint = Joint("fixed", position=at, rotation=turn)
             _add_last(builder, m, b, own[b], parent, joint, offsets[b])
         for j in chain:
-            joint, origin = _joint(m, j, joints[j], at, turn, offsets[b], efforts)
+            joint, origin = _joint(m, j, joints[j], at, turn, offsets[b], attached)
             offsets[b] = origin
             at, turn = np.zeros(3), np.eye(3)
             if j == chain[-1]:
@@ -79,7 +89,7 @@ def _joint(
     at: Floats,
     turn: Floats,
     before: Floats,
-    efforts: dict[int, float],
+    attached: Attached,
 ) -> tuple[Joint, Floats]:
     """A joint, and where the body's origin is behind it (in the file's body frame).
 
@@ -88,12 +98,13 @@ def _joint(
     """
     kind = int(m.jnt_type[j])
     dof = m.jnt_dofadr[j]
+    damping, armature = attached.burdens.get(j, (0.0, 0.0))
     options: dict[str, Any] = {
-        "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]),
-        "armature": float(m.dof_armature[dof]),
+        "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]) + damping,
+        "armature": float(m.dof_armature[dof]) + armature,
         "friction": 0.0 if disabled(m, "frictionloss") else float(m.dof_frictionloss[dof]),
-        "actuated": j in efforts,
-        "effort": efforts.get(j, math.inf),
+        "actuated": j in attached.efforts,
+        "effort": attached.efforts.get(j, math.inf),
     }
     if m.jnt_stiffness[j] and not disabled(m, "spring"):
         options["stiffness"] = float(m.jnt_stiffness[j])
@@ -112,12 +123,20 @@ def _joint(
     if kind in (HINGE, SLIDE):
         options["axis"] = axis
     if m.jnt_limited[j] and not disabled(m, "limit"):
-        lower, upper = (float(end) for end in m.jnt_range[j])
+        lower, upper = (_end(float(end)) for end in m.jnt_range[j])
         if kind != BALL:
             options["limits"] = (lower, upper)
         elif upper < math.pi:  # else it may turn as it likes
             options["limits"] = (0.0, upper)
+    if j in attached.stops:
+        (low, high), (first, last) = options.get("limits", NO_END), attached.stops[j]
+        options["limits"] = (max(low, first), min(high, last))
     return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
+
+
+def _end(limit: float) -> float:
+    """A limit of a joint, infinite where it is one in name only (1e16 rad)."""
+    return limit if abs(limit) < ENDLESS else math.copysign(math.inf, limit)
 
 
 def _spring_reference(m: Any, j: int) -> float | list[float]:
@@ -154,6 +173,7 @@ def _add_last(
         mass=mass,
         com=m.body_ipos[b] - origin,
         inertia=(inertia + inertia.T) / 2 if mass > 0.0 else None,
+        lift=float(m.body_gravcomp[b]) if mass > 0.0 else 0.0,
     )
     if origin.any():
         builder.site(f"{name}:origin", name, position=-origin)
@@ -173,7 +193,12 @@ def _note_losses(source: Source, own: list[str], joints: list[str], losses: Loss
         where((m.jnt_limited != 0) & (m.jnt_margin != 0), joints),
         "stops act where the limit is",
     )
-    losses.add("gravcomp of bodies", where(m.body_gravcomp != 0, own), "they weigh what they weigh")
+    through = (m.jnt_actgravcomp != 0) & (m.jnt_actfrclimited != 0) & bool(m.ngravcomp)
+    losses.add(
+        "actuatorgravcomp of joints with actuatorfrcrange",
+        where(through, joints),
+        "what carries the weight is not limited",
+    )
     losses.add("mocap bodies", where(m.body_mocapid >= 0, own), "they stand still")
     for field, what in (
         ("dof_dampingpoly", "nonlinear damping of joints"),

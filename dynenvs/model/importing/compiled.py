@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.importing.losses import Losses
+from dynenvs.model.importing.repair import repaired
 from dynenvs.model.importing.urdf import SCHEMES, drop_missing, prepare
 from dynenvs.model.parts import ModelError
 
 CONNECT, WELD, COUPLING = 0, 1, 2  # as in mjtEq
-BODY = 1  # as in mjtObj
+BODY, SITE = 1, 6  # as in mjtObj
 OPENING = "Error opening"
 ROBOT = re.compile(r"<robot\b[^>]*>")
 WITH_VISUALS = '<mujoco><compiler discardvisual="false"/></mujoco>'
@@ -60,11 +61,13 @@ def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Los
     label = str(path) if path else "XML text"
     content = path.read_text(encoding="utf-8", errors="replace") if path else text or ""
     urdf = "<robot" in content and "<mujoco>" not in content.split("<robot")[0]
+    mended = repaired(content, losses) if urdf else content
     try:
-        m = parsed(path, None if path else content, urdf, floating, losses).compile()
+        given = mended if mended != content or not path else None
+        m = parsed(path, given, urdf, floating, losses).compile()
     except (ValueError, TypeError, OSError) as error:
         raise ModelError(f"{label}: {one_line(error)}{_advice(str(error))}") from None
-    return Source(m, label, urdf, _looks(path, content, floating) if urdf else m)
+    return Source(m, label, urdf, _looks(path, mended, floating) if urdf else m)
 
 
 def parsed(
@@ -118,7 +121,7 @@ def _advice(text: str) -> str:
             ": give this link an <inertial> (URDF), or its body one or a geom with a density (MJCF)"
         )
     if any(scheme.replace("//", "/") in text for scheme in SCHEMES) and OPENING in text:
-        return ": put its package beside the file, or name it in ROS_PACKAGE_PATH"
+        return ": put its package in a folder above the file, or name it in ROS_PACKAGE_PATH"
     if OPENING in text or "opening file" in text:
         return ": put the file there, or correct its name or the compiler's meshdir"
     if "no decoder found for mesh file" in text:
@@ -160,6 +163,11 @@ def disabled(m: Any, what: str) -> bool:
     return bool(int(m.opt.disableflags) & wanted)
 
 
+def overrides(m: Any) -> bool:
+    """Whether all contacts have the parameters of the file's <option>, not those of their geoms."""
+    return bool(int(m.opt.enableflags) & int(mujoco_package().mjtEnableBit.mjENBL_OVERRIDE))
+
+
 def any_of(values: Any) -> NDArray[np.bool_]:
     """Of an array of numbers for each of n objects: whose are not all zero, shape (n,)."""
     array = np.asarray(values)
@@ -167,9 +175,9 @@ def any_of(values: Any) -> NDArray[np.bool_]:
 
 
 def is_loop(m: Any, e: int) -> bool:
-    """Whether constraint e holds two bodies or joints together, and is in force."""
+    """Whether constraint e holds two bodies, sites or joints together, and is in force."""
     if disabled(m, "equality") or not m.eq_active0[e]:
         return False
     if int(m.eq_type[e]) == COUPLING:
         return True
-    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) == BODY
+    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) in (BODY, SITE)

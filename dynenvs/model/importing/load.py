@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from dynenvs.model.builder import ModelBuilder
-from dynenvs.model.importing.bodies import add_bodies
+from dynenvs.model.importing.bodies import Attached, add_bodies
 from dynenvs.model.importing.compiled import Source, compile_xml, disabled
+from dynenvs.model.importing.loops import add_loops
 from dynenvs.model.importing.losses import Losses
-from dynenvs.model.importing.motors import add_keyframes, add_loops, add_motors, driven
+from dynenvs.model.importing.motors import add_keyframes, add_motors, carried_by_joints, driven
 from dynenvs.model.importing.saved import FORMAT, read
-from dynenvs.model.importing.seen import add_visuals
+from dynenvs.model.importing.seen import add_eyes, add_visuals
 from dynenvs.model.importing.shapes import add_shapes
+from dynenvs.model.importing.tendons import add_tendons, joint_limits
 from dynenvs.model.mobility import check_plane
 from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError
@@ -113,11 +115,14 @@ def model_of(source: Source, directions: int | None, moments: bool, losses: Loss
 def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) -> None:
     """All parts of a compiled file into a builder."""
     m = source.m
-    bodies = add_bodies(builder, source, driven(source), losses)
+    attached = Attached(driven(source), carried_by_joints(source), joint_limits(m))
+    bodies = add_bodies(builder, source, attached, losses)
     shapes = add_shapes(builder, source, bodies, losses, moments)
     add_visuals(builder, source, bodies, shapes, source.looks)
+    add_eyes(builder, source, bodies)
     add_loops(builder, source, bodies, losses)
     add_motors(builder, source, bodies, losses)
+    add_tendons(builder, source, bodies, losses)
     add_keyframes(builder, source)
     fluid = [what for what in ("density", "viscosity") if getattr(m.opt, what) != 0.0]
     losses.add("fluid", fluid, "everything moves as in a vacuum")

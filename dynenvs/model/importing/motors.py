@@ -1,31 +1,29 @@
-"""Actuators, keyframes and closed loops of a compiled model."""
+"""Actuators and keyframes of a compiled model."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import Polynomial
 
-from dynenvs.model.annotations import NO_END, START
+from dynenvs.model.annotations import NO_END, START, Push, Segment
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.bodies import BALL, FREE, HINGE, SLIDE, Bodies
 from dynenvs.model.importing.compiled import (
-    CONNECT,
-    COUPLING,
     Source,
     any_of,
     disabled,
-    is_loop,
     names,
-    rotation,
 )
 from dynenvs.model.importing.losses import Losses
+from dynenvs.model.importing.tendons import joint_sum, straight_path
 
-JOINT, JOINT_IN_PARENT, _CRANK, TENDON = range(4)  # transmissions, as in mjtTrn
+JOINT, JOINT_IN_PARENT, _CRANK, TENDON, AT_SITE = range(5)  # transmissions, as in mjtTrn
 FIXED, AFFINE = 0, 1  # gains, as in mjtGain
 NO_BIAS, AFFINE_BIAS = 0, 1  # as in mjtBias
+LAST_GROUP = 30  # of actuators, that can be disabled
 SIZES = {FREE: 6, BALL: 3, SLIDE: 1, HINGE: 1}
 
 
@@ -36,10 +34,10 @@ def driven(source: Source) -> dict[int, float]:
     """
     m = source.m
     most: dict[int, float] = {}
-    for i in range(m.nu):
+    for i in range(m.nactuator):
         for j, gear in _gears(m, i).items():
             most[j] = most.get(j, 0.0) + _largest(m, i) * max(map(abs, gear))
-    if source.urdf and not m.nu:
+    if source.urdf and not m.nactuator:
         most = {j: math.inf for j in range(m.njnt) if m.jnt_type[j] in (HINGE, SLIDE)}
     for j in most:
         if m.jnt_actfrclimited[j]:
@@ -47,13 +45,44 @@ def driven(source: Source) -> dict[int, float]:
     return {j: force if force > 0.0 else math.inf for j, force in most.items()}
 
 
+def carried_by_joints(source: Source) -> dict[int, tuple[float, float]]:
+    """Damping and armature that actuators at hinges and slides add to these, by joint number."""
+    m = source.m
+    found: dict[int, tuple[float, float]] = {}
+    for i in range(m.nactuator):
+        if _is_simple(m, i):
+            j, square = int(m.actuator_trnid[i, 0]), float(m.actuator_gear[i, 0]) ** 2
+            damping, armature = found.get(j, (0.0, 0.0))
+            damping += square * float(m.actuator_damping[i])
+            found[j] = damping, armature + square * float(m.actuator_armature[i])
+    return found
+
+
+def _is_simple(m: Any, i: int) -> bool:
+    """Whether an actuator is at a hinge or a slide."""
+    at_joint = int(m.actuator_trntype[i]) in (JOINT, JOINT_IN_PARENT)
+    return at_joint and int(m.jnt_type[m.actuator_trnid[i, 0]]) in (HINGE, SLIDE)
+
+
+def _is_disabled(m: Any, i: int) -> bool:
+    """Whether the file switches actuator i off, as one of a group or as all are."""
+    group = int(m.actuator_group[i])
+    off = 0 <= group <= LAST_GROUP and bool(int(m.opt.disableactuator) >> group & 1)
+    return off or disabled(m, "actuation")
+
+
+def _is_known(m: Any, i: int) -> bool:
+    """Whether actuator i acts, by a law that is known here."""
+    known = m.actuator_gaintype[i] in (FIXED, AFFINE)
+    known &= m.actuator_biastype[i] in (NO_BIAS, AFFINE_BIAS)
+    known &= m.actuator_dyntype[i] == 0 and m.actuator_plugin[i] < 0
+    return bool(known) and not _is_disabled(m, i)
+
+
 def _gears(m: Any, i: int) -> dict[int, list[float]]:
     """Of the joints that actuator i drives: a number for each coordinate; empty if unknown here."""
     kind, at, gear = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0]), m.actuator_gear[i]
-    known = m.actuator_gaintype[i] in (FIXED, AFFINE)
-    known &= m.actuator_biastype[i] in (NO_BIAS, AFFINE_BIAS)
-    known &= m.actuator_dyntype[i] == 0 and not disabled(m, "actuation")
-    if not known:
+    if not _is_known(m, i):
         return {}
     if kind == JOINT or (kind == JOINT_IN_PARENT and m.jnt_type[at] in (HINGE, SLIDE)):
         simple = m.jnt_type[at] in (HINGE, SLIDE)
@@ -61,84 +90,127 @@ def _gears(m: Any, i: int) -> dict[int, list[float]]:
         if not simple and (m.actuator_biastype[i] or m.actuator_gaintype[i]):
             return {}
         return {at: gear[: SIZES[int(m.jnt_type[at])]].tolist()}
-    if kind == TENDON and m.tendon_num[at] and _is_fixed(m, at):
-        out: dict[int, list[float]] = {}
-        for w in range(m.tendon_adr[at], m.tendon_adr[at] + m.tendon_num[at]):
-            j = int(m.wrap_objid[w])
-            out[j] = [out.get(j, [0.0])[0] + float(gear[0] * m.wrap_prm[w])]
-        return out
+    if kind == TENDON:
+        return {j: [float(gear[0]) * share] for j, share in joint_sum(m, at).items()}
     return {}
 
 
-def _is_fixed(m: Any, t: int) -> bool:
-    """Whether a tendon's length is a sum of joint coordinates (mjWRAP_JOINT)."""
-    return int(m.wrap_type[m.tendon_adr[t]]) == 1
+def _path(m: Any, i: int, sites: list[str]) -> list[Segment]:
+    """The path along which actuator i pulls; empty if it does not, or bends around geoms."""
+    if not _is_known(m, i) or m.actuator_trntype[i] != TENDON:
+        return []
+    gear = float(m.actuator_gear[i, 0])
+    path = straight_path(m, int(m.actuator_trnid[i, 0]), sites)
+    return [replace(part, share=gear * part.share) for part in path]
+
+
+def _push(m: Any, i: int, sites: list[str]) -> Push | None:
+    """Where actuator i pushes a site, by itself, not towards another one."""
+    if not _is_known(m, i) or m.actuator_trntype[i] != AT_SITE or m.actuator_trnid[i, 1] >= 0:
+        return None
+    force, moment = m.actuator_gear[i, :3].tolist(), m.actuator_gear[i, 3:].tolist()
+    return Push(sites[int(m.actuator_trnid[i, 0])], tuple(force), tuple(moment))
+
+
+def _kept(m: Any) -> list[int]:
+    """The actuators that the model has."""
+    sites = names(m, "site", m.nsite)
+    return [
+        i
+        for i in range(m.nactuator)
+        if _gears(m, i) or _path(m, i, sites) or _push(m, i, sites) is not None
+    ]
 
 
 def _largest(m: Any, i: int) -> float:
     """The largest force of an actuator, infinite if nothing limits it."""
-    force = math.inf
-    if m.actuator_forcelimited[i]:
-        force = float(np.abs(m.actuator_forcerange[i]).max())
+    force = max(map(abs, _forces(m, i)))
     constant = m.actuator_gaintype[i] == FIXED and m.actuator_biastype[i] == NO_BIAS
-    if constant and _clamped(m, i):
-        control = float(np.abs(m.actuator_ctrlrange[i]).max())
-        force = min(force, control * abs(float(m.actuator_gainprm[i, 0])))
+    if constant:
+        control = max(map(abs, _controls(m, i)))
+        gain = abs(float(m.actuator_gainprm[i, 0]))
+        force = min(force, control * gain) if gain else 0.0
     return force
 
 
-def _clamped(m: Any, i: int) -> bool:
-    return bool(m.actuator_ctrllimited[i]) and not disabled(m, "clampctrl")
+def _controls(m: Any, i: int) -> tuple[float, float]:
+    """The range to which an actuator's control is clipped."""
+    at = int(m.actuator_ctrladr[i])
+    if not m.actuator_ctrllimited[at] or disabled(m, "clampctrl"):
+        return NO_END
+    low, high = m.actuator_ctrlrange[at].tolist()
+    return low, high
+
+
+def _forces(m: Any, i: int) -> tuple[float, float]:
+    """The range to which an actuator's force is clipped; its tendon's too, if it pulls alone."""
+    low, high = m.actuator_forcerange[i].tolist() if m.actuator_forcelimited[i] else NO_END
+    if m.actuator_trntype[i] == TENDON and _pullers(m, m.actuator_trnid[i, 0]) == [i]:
+        t = m.actuator_trnid[i, 0]
+        if m.tendon_actfrclimited[t]:
+            least, most = m.tendon_actfrcrange[t].tolist()
+            low, high = (min(max(end, least), most) for end in (low, high))
+    return low, high
+
+
+def _pullers(m: Any, t: int) -> list[int]:
+    """The actuators of tendon t that act."""
+    those = np.flatnonzero((m.actuator_trntype == TENDON) & (m.actuator_trnid[:, 0] == t))
+    return [i for i in those.tolist() if not _is_disabled(m, i)]
 
 
 def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> None:
     """Add all actuators that have a counterpart."""
     m = source.m
-    called, lost = names(m, "actuator", m.nu), []
-    for i in range(m.nu):
-        gears = _gears(m, i)
-        if not gears:
-            lost.append(called[i])
-            continue
+    called = names(m, "actuator", m.nactuator)
+    sites, kept = names(m, "site", m.nsite), _kept(m)
+    for i in kept:
         gain, bias = m.actuator_gainprm[i, :3].tolist(), m.actuator_biasprm[i, :3].tolist()
         builder.actuator(
             called[i],
-            {bodies.joints[j]: gear for j, gear in gears.items()},
+            {bodies.joints[j]: gear for j, gear in _gears(m, i).items()},
+            path=_path(m, i, sites),
+            push=_push(m, i, sites),
             gain=gain if m.actuator_gaintype[i] == AFFINE else (gain[0], 0.0, 0.0),
             bias=bias if m.actuator_biastype[i] == AFFINE_BIAS else (0.0, 0.0, 0.0),
-            control_range=tuple(m.actuator_ctrlrange[i].tolist()) if _clamped(m, i) else NO_END,
-            force_range=(
-                tuple(m.actuator_forcerange[i].tolist()) if m.actuator_forcelimited[i] else NO_END
-            ),
+            control_range=_controls(m, i),
+            force_range=_forces(m, i),
         )
-    losses.add("actuators of this kind", lost, "they have no control and give no force")
+    _note_actuators(m, called, kept, losses)
     limited = [
         bodies.joints[j]
         for j in range(m.njnt)
         if m.jnt_actfrclimited[j] and m.jnt_actfrcrange[j].sum() != 0.0
     ]
     losses.add("unequal ends of actuatorfrcrange", limited, "the larger one limits both senses")
-    for field, what in (("actuator_damping", "damping"), ("actuator_armature", "armature")):
+    called = names(m, "tendon", m.ntendon)
+    shared = [
+        called[t] for t in range(m.ntendon) if m.tendon_actfrclimited[t] and len(_pullers(m, t)) > 1
+    ]
+    losses.add(
+        "actuatorfrcrange of tendons with several actuators", shared, "it does not limit them"
+    )
+
+
+def _note_actuators(m: Any, called: list[str], kept: list[int], losses: Losses) -> None:
+    """Actuators that are left out, and what is left out of the others."""
+    off = [i for i in range(m.nactuator) if _is_disabled(m, i)]
+    lost = [called[i] for i in range(m.nactuator) if i not in kept and i not in off]
+    losses.add("actuators of this kind", lost, "they have no control and give no force")
+    losses.add("disabled actuators", [called[i] for i in off], "they have no control")
+    late = [called[i] for i in kept if m.actuator_delay[i] != 0.0]
+    losses.add("delays of actuators", late, "controls act at once")
+    for field, what in (
+        ("actuator_damping", "damping"),
+        ("actuator_dampingpoly", "nonlinear damping"),
+        ("actuator_armature", "armature"),
+    ):
         values = getattr(m, field, None)
         if values is not None and len(values):
             bad = np.flatnonzero(any_of(values))
+            if what != "nonlinear damping":
+                bad = np.array([i for i in bad.tolist() if not _is_simple(m, i)], dtype=np.int64)
             losses.add(f"{what} of actuators", [called[i] for i in bad], "their joints lack it")
-    _note_tendons(m, losses)
-
-
-def _note_tendons(m: Any, losses: Losses) -> None:
-    """Tendons that only measure or pass on an actuator's force change nothing."""
-    called = names(m, "tendon", m.ntendon)
-    acting = [
-        called[t]
-        for t in range(m.ntendon)
-        if m.tendon_limited[t]
-        or m.tendon_stiffness[t]
-        or m.tendon_damping[t]
-        or m.tendon_frictionloss[t]
-        or m.tendon_armature[t]
-    ]
-    losses.add("tendons", acting, "nothing pulls there")
 
 
 def add_keyframes(builder: ModelBuilder, source: Source) -> None:
@@ -146,57 +218,8 @@ def add_keyframes(builder: ModelBuilder, source: Source) -> None:
     m = source.m
     called = names(m, "key", m.nkey)
     # Controls of the actuators that were added, in their order
-    kept = [i for i in range(m.nu) if _gears(m, i)]
+    kept = [int(m.actuator_ctrladr[i]) for i in _kept(m)]
     if START not in called:
         builder.keyframe(START, m.qpos0)
     for k, name in enumerate(called):
         builder.keyframe(name, m.key_qpos[k], m.key_qvel[k], m.key_ctrl[k][kept])
-
-
-def _couple(
-    builder: ModelBuilder, m: Any, name: str, joints: list[str], ends: tuple[int, int], data: Any
-) -> None:
-    """Joint a's distance from its first position as a polynomial of that of joint b, or nothing."""
-    a, b = ends
-    first = [float(m.qpos0[m.jnt_qposadr[j]]) for j in ends]
-    if b < 0:
-        builder.couple(name, joints[a], coefficients=[first[0] + float(data[0])])
-        return
-    from_here = Polynomial(data[:5])(Polynomial([-first[1], 1.0])).coef
-    from_here[0] += first[0]
-    coefficients = np.trim_zeros(from_here, "b").tolist() or [0.0]
-    builder.couple(name, joints[a], joints[b], coefficients=coefficients)
-
-
-def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> None:
-    """Add constraints of type connect and weld between bodies, and joint, as closed loops."""
-    m = source.m
-    called = names(m, "equality", m.neq)
-    lost: list[str] = []
-    off: list[str] = []
-    for e in range(m.neq):
-        if not is_loop(m, e):
-            idle = disabled(m, "equality") or not m.eq_active0[e]
-            (off if idle else lost).append(called[e])
-            continue
-        a, b = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
-        data = m.eq_data[e]
-        if int(m.eq_type[e]) == COUPLING:
-            _couple(builder, m, called[e], bodies.joints, (a, b), data)
-            continue
-        if int(m.eq_type[e]) == CONNECT:
-            places = {"position_a": data[:3], "position_b": data[3:6]}
-            joint = "spherical"
-        else:  # anchor in B; B's pose in A
-            turn = rotation(data[6:10])
-            places = {
-                "position_a": data[3:6] + turn @ data[:3],
-                "position_b": data[:3],
-                "rotation_a": turn,
-            }
-            joint = "fixed"
-        places["position_a"] = places["position_a"] - bodies.offsets[a]
-        places["position_b"] = places["position_b"] - bodies.offsets[b]
-        builder.close(called[e], bodies.names[a], bodies.names[b], joint=joint, **places)
-    losses.add("equality constraints of this kind", lost, "nothing holds there")
-    losses.add("inactive equality constraints", off, "they cannot be switched on")

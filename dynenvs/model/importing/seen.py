@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.model.annotations import WIDEST
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.decimation import Surface, decimated, together
 from dynenvs.model.hulls import ellipsoid, prism
 from dynenvs.model.importing.bodies import Bodies
 from dynenvs.model.importing.compiled import Source, names, rotation
 from dynenvs.model.importing.shapes import (
+    CLEAR,
     CYLINDER,
     ELLIPSOID,
     MESH,
+    SHOWN,
     Shapes,
     color_of_geom,
     geoms_that_touch,
@@ -23,11 +26,10 @@ from dynenvs.model.importing.shapes import (
 
 MOST_TRIANGLES = 2000  # of a body ...
 MOST_IN_ALL = 20_000  # ... and of a file
-SHOWN = 3  # MuJoCo shows geoms of lower groups unless it is told otherwise
 CORNERS = 64  # of a cylinder or an ellipsoid
 DIGITS = 5  # points are kept to a hundredth of a millimetre
+TURNS, GOES = 0, 1  # cameras, as in mjtCamLight: fixed in a body, or in axes of the world with it
 SURFACES = (ELLIPSOID, CYLINDER, MESH)  # what is drawn as such where it touches nothing
-CLEAR = 0.05  # what is less opaque is not drawn
 
 
 def add_visuals(
@@ -72,6 +74,22 @@ def add_visuals(
                     color=color,
                     instead_of=covered.get(int(source.m.body_weldid[b]), ()),
                 )
+
+
+def add_eyes(builder: ModelBuilder, source: Source, bodies: Bodies) -> None:
+    """Add the cameras that stand still or go with a body; others turn to where they are told."""
+    m = source.m
+    for c, name in enumerate(names(m, "camera", m.ncam)):
+        mode, b = int(m.cam_mode[c]), int(m.cam_bodyid[c])
+        if mode == TURNS:
+            place, turn = m.cam_pos[c] - bodies.offsets[b], rotation(m.cam_quat[c])
+        elif mode == GOES:
+            place, turn = m.cam_pos0[c], np.array(m.cam_mat0[c]).reshape(3, 3)
+        else:
+            continue
+        field = min(float(np.radians(m.cam_fovy[c])), WIDEST)
+        turns = mode == TURNS
+        builder.eye(name, bodies.names[b], position=place, rotation=turn, field=field, turns=turns)
 
 
 def _seen(m: Any) -> NDArray[np.bool_]:

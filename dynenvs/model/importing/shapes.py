@@ -23,13 +23,18 @@ from dynenvs.model.importing.compiled import (
     disabled,
     mujoco_package,
     names,
+    overrides,
     rotation,
 )
 from dynenvs.model.importing.losses import Losses
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 MOST_CORNERS = 64  # of the hull of a mesh
+FIRST = [0, 2, 3]  # of MuJoCo's five coefficients, those that count: the others are second ones
 OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other [m]
+SAME = "friction is the same along all directions, with the first"
+SHOWN = 3  # MuJoCo shows geoms of lower groups unless it is told otherwise
+CLEAR = 0.05  # what is less opaque is not drawn
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
 
@@ -51,7 +56,7 @@ def add_shapes(
     m = source.m
     shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
     touching = geoms_that_touch(m)
-    own = _frictions(m.geom_friction, m.geom_condim, moments)
+    own = _frictions(coefficients(m), m.geom_condim, moments)
     for g in range(m.ngeom):
         b = int(m.geom_bodyid[g])
         slides, spins, rolls = own[g].tolist()
@@ -61,6 +66,8 @@ def add_shapes(
             "rolling_friction": rolls,
             "collide": bool(touching[g]),
             "color": color_of_geom(m, g),
+            "surface_velocity": _surface_velocity(m, g),
+            "hidden": not source.urdf and is_hidden(m, g),
         }
         place = m.geom_pos[g] - bodies.offsets[b]
         name, body = shapes.names[g], bodies.names[b]
@@ -134,6 +141,20 @@ def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
     return fewer_corners(hull_corners(points, f"geom {name!r}"), MOST_CORNERS)
 
 
+def is_hidden(m: Any, g: int) -> bool:
+    """Whether MuJoCo does not show a geom unless it is told to: by its group, or it is clear."""
+    material = int(m.geom_matid[g])
+    opaque = float(m.geom_rgba[g, 3] if material < 0 else m.mat_rgba[material, 3])
+    ground = m.geom_type[g] in (PLANE, FIELD)
+    return not ground and bool(m.geom_group[g] >= SHOWN or opaque <= CLEAR)
+
+
+def _surface_velocity(m: Any, g: int) -> Floats | None:
+    """How fast a geom's surface runs along it, in its body's axes [m/s]; None where it does not."""
+    along = m.geom_surfacevel[g, :3]
+    return rotation(m.geom_quat[g]) @ along if along.any() else None
+
+
 def color_of_geom(m: Any, g: int) -> tuple[int, int, int]:
     """Of the geom's material if it has one."""
     material = int(m.geom_matid[g])
@@ -175,7 +196,7 @@ def _add_pairs(
     theirs &= ~np.array([pair in overlapping for pair in pairs], dtype=bool)
     tree = m.body_treeid[m.geom_bodyid]
     ours = tree[first] != tree[second]
-    own = _frictions(m.geom_friction, m.geom_condim, moments)
+    own = _frictions(coefficients(m), m.geom_condim, moments)
     usual = np.maximum(own[first], own[second])
     other = (friction != usual).any(axis=1)
     for k in np.flatnonzero((theirs != ours) | (theirs & other)):
@@ -212,11 +233,25 @@ def _overlapping(source: Source, shapes: Shapes, losses: Losses) -> set[tuple[in
     return found
 
 
-def _frictions(coefficients: Any, dims: Any, moments: bool) -> Floats:
+def coefficients(m: Any) -> Floats:
+    """Sliding, torsional and rolling friction of every geom, whatever its condim, (ngeom, 3)."""
+    if overrides(m):
+        return np.tile(np.asarray(m.opt.o_friction)[FIRST], (m.ngeom, 1))
+    return np.array(m.geom_friction)
+
+
+def _of_pairs(m: Any) -> Floats:
+    """The five coefficients of every <pair>, shape (npair, 5)."""
+    if overrides(m):
+        return np.tile(m.opt.o_friction, (m.npair, 1))
+    return np.array(m.pair_friction)
+
+
+def _frictions(given: Any, dims: Any, moments: bool) -> Floats:
     """Sliding [-], torsional and rolling friction [m] that count by condim, shape (..., 3)."""
     counts = np.asarray(dims)[..., None] > np.array([1, 3, 5])
     counts &= np.array([True, moments, moments])
-    return np.where(counts, np.asarray(coefficients)[..., :3], 0.0)
+    return np.where(counts, np.asarray(given)[..., :3], 0.0)
 
 
 def _rules(
@@ -239,7 +274,7 @@ def _rules(
     low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
     excluded = np.asarray(m.exclude_signature, dtype=np.int64)
     touch &= ~np.isin((low << 16) + high, excluded) & ~np.isin((high << 16) + low, excluded)
-    dims, own = m.geom_condim, m.geom_friction
+    dims, own = m.geom_condim, coefficients(m)
     before, after = m.geom_priority[first], m.geom_priority[second]
     dim = np.maximum(dims[first], dims[second])
     friction = np.maximum(own[first], own[second])
@@ -247,12 +282,11 @@ def _rules(
         dim = np.where(wins, dims[one], dim)
         friction = np.where(wins[:, None], own[one], friction)
     friction = _frictions(friction, dim, moments)
-    for p in range(m.npair):
+    for p, five in enumerate(_of_pairs(m)):
         both = sorted((int(m.pair_geom1[p]), int(m.pair_geom2[p])))
         here = (first == both[0]) & (second == both[1])
         touch |= here
-        slides, _, spins, rolls, _ = m.pair_friction[p]
-        friction[here] = _frictions([slides, spins, rolls], m.pair_dim[p], moments)
+        friction[here] = _frictions(five[FIRST], m.pair_dim[p], moments)
     return touch, friction
 
 
@@ -279,24 +313,63 @@ def _note_losses(
     )
     active = touching & shapes.carried
     losses.add(
-        "margins of geoms",
-        where(active & ((m.geom_margin != 0) | (m.geom_gap != 0))),
-        "contact begins at touch",
-    )
-    losses.add(
-        "solref and solimp of geoms",
-        where(active & unusual(m.geom_solref, m.geom_solimp)),
-        "contact is rigid",
-    )
-    losses.add(
         "torsional and rolling friction of geoms",
         where(active & (m.geom_condim > 3) & (not moments)),
         "they slide with friction, and spin and roll without",
     )
-    for field, what in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surface velocity")):
-        values = getattr(m, field, None)
-        if values is not None:
-            moving = any_of(values)
-            losses.add(
-                f"{what} of geoms", where(active & moving), "their surface is at rest and dry"
-            )
+    losses.add("adhesion of geoms", where(active & (m.geom_adhesion != 0)), "they are dry")
+    losses.add(
+        "turning surfaces of geoms",
+        where(active & any_of(m.geom_surfacevel[:, 3:])),
+        "they run straight on, or not at all",
+    )
+    if overrides(m):
+        _note_override(m, losses, bool(active.any()))
+    else:
+        margins = (m.geom_margin != 0) | (m.geom_gap != 0)
+        losses.add("margins of geoms", where(active & margins), "contact begins at touch")
+        soft = unusual(m.geom_solref, m.geom_solimp)
+        losses.add("solref and solimp of geoms", where(active & soft), "contact is rigid")
+    _note_pairs(m, shapes, losses, moments)
+
+
+def _note_override(m: Any, losses: Losses, any_touch: bool) -> None:
+    """What is left out of the parameters that the file's <option> gives to all contacts."""
+    five = np.asarray(m.opt.o_friction)
+    for name, lost, change in (
+        ("o_margin", m.opt.o_margin != 0, "contact begins at touch"),
+        ("o_solref", unusual(m.opt.o_solref[None], m.opt.o_solimp[None])[0], "contact is rigid"),
+        ("o_friction's second coefficients", _differs(five[None])[0], SAME),
+    ):
+        losses.add("the override's", [name] if lost and any_touch else [], change)
+
+
+def _note_pairs(m: Any, shapes: Shapes, losses: Losses, moments: bool) -> None:
+    """What is left out of each <pair>'s own parameters."""
+    geoms = zip(m.pair_geom1.tolist(), m.pair_geom2.tolist(), strict=True)
+    called = [f"{shapes.names[a]} and {shapes.names[b]}" for a, b in geoms]
+
+    def where(flags: Any) -> list[str]:
+        both = shapes.carried[m.pair_geom1] & shapes.carried[m.pair_geom2]
+        return [called[p] for p in np.flatnonzero(flags & both)]
+
+    losses.add("adhesion of pairs", where(m.pair_adhesion != 0), "they are dry")
+    losses.add(
+        "torsional and rolling friction of pairs",
+        where((m.pair_dim > 3) & (not moments)),
+        "they slide with friction, and spin and roll without",
+    )
+    if overrides(m):
+        return
+    margins = (m.pair_margin != 0) | (m.pair_gap != 0)
+    losses.add("margins of pairs", where(margins), "contact begins at touch")
+    soft = unusual(m.pair_solref, m.pair_solimp) | any_of(m.pair_solreffriction)
+    losses.add("solref and solimp of pairs", where(soft), "contact is rigid")
+    differs = _differs(m.pair_friction, m.pair_dim)
+    losses.add("second coefficients of friction of pairs", where(differs), SAME)
+
+
+def _differs(five: Floats, dims: Any = 6) -> NDArray[np.bool_]:
+    """Whether friction along a contact's two directions, or rolling about them, has two numbers."""
+    slides = (five[:, 0] != five[:, 1]) & (np.asarray(dims) > 1)
+    return np.asarray(slides | ((five[:, 3] != five[:, 4]) & (np.asarray(dims) > 5)))

@@ -49,7 +49,8 @@ def _candidates(rest: str, path: Path | None) -> Iterator[Path]:
     rest = rest.lstrip("/")  # some have three slashes
     yield Path("/") / rest  # of file://
     package, _, inside = rest.partition("/")
-    for folder in path.absolute().parents if path else ():
+    above = path.absolute().parents if path else ()
+    for folder in above:
         yield folder / rest
         if folder.name == package:
             yield folder / inside
@@ -57,6 +58,8 @@ def _candidates(rest: str, path: Path | None) -> Iterator[Path]:
         for listed in os.environ.get(variable, "").split(os.pathsep):
             if listed:
                 yield Path(listed) / below / rest
+    for folder in above:  # the package's folder may have another name: of a version, of a branch
+        yield folder / inside
 
 
 def _drop_unread(spec: Any, losses: Losses) -> None:

@@ -1,0 +1,62 @@
+"""A URDF's text as MuJoCo's parser takes it: what moves nothing is put right, and said."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from dynenvs.model.importing.losses import Losses
+
+SIZES = {  # attributes of shapes that must be positive
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "box": ("size",),
+}
+
+
+def repaired(text: str, losses: Losses) -> str:
+    """The same text, or one without what other readers of URDF pass over.
+
+    A shape has one material: the first counts.  A shape of size zero is left out.  A text that is
+    no XML stays as it is: MuJoCo says what is wrong with it.
+
+    Args:
+        text: of a URDF.
+        losses: that learns what was left out.
+    """
+    try:
+        robot = ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        return text
+    empty, twice = [], []
+    for link in robot.iter("link"):
+        name = link.get("name", "a link without a name")
+        for shape in [*link.findall("visual"), *link.findall("collision")]:
+            if _is_empty(shape):
+                link.remove(shape)
+                empty.append(name)
+            for extra in shape.findall("material")[1:]:
+                shape.remove(extra)
+                twice.append(name)
+    losses.add("shapes of size zero", list(dict.fromkeys(empty)), "they are not there")
+    losses.add("repeated materials", list(dict.fromkeys(twice)), "the first one counts")
+    changed = bool(empty or twice)
+    return ElementTree.tostring(robot, encoding="unicode") if changed else text
+
+
+def _is_empty(shape: Element) -> bool:
+    """Whether a visual or collision shape has no volume."""
+    for kind, attributes in SIZES.items():
+        for found in shape.findall(f"geometry/{kind}"):
+            sizes = " ".join(found.get(attribute, "") for attribute in attributes).split()
+            if any(_is_zero(size) for size in sizes):
+                return True
+    return False
+
+
+def _is_zero(size: str) -> bool:
+    try:
+        return float(size) == 0.0
+    except ValueError:
+        return False
