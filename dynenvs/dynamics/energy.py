@@ -77,7 +77,7 @@ def _measure(w: WorldView, h: Floats, c: Floats) -> tuple[float, float, float]:
     for j in range(w.header[0].nv):
         kinetic += 0.5 * w.dofs[j].armature * w.v[j] * w.v[j]
     if w.header[0].sprung:
-        potential += spring_energy(w)
+        potential += spring_energy(w, w.q)
     momentum(w, h)
     return kinetic, potential, center_of_mass(w, c)
 

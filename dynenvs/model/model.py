@@ -41,6 +41,7 @@ from dynenvs.model.servos import fill_servos
 from dynenvs.model.solids import fill_pairs, plan_slots, thinnest
 from dynenvs.model.spinning import mark_spins
 from dynenvs.model.visuals import Visual
+from dynenvs.model.whirls import mark_whirls
 
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
 
@@ -122,6 +123,7 @@ class Model:
         arrays = open_model(self.packed)
         fill_bodies(h, self.bodies, bodies)
         h.nspins = mark_spins(self.bodies, bodies, self.closures.bodies, driven=h.nservos > 0)
+        h.nwhirls = mark_whirls(self.bodies, carried=h.ncarried > 0)
         fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
