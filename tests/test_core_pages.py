@@ -61,7 +61,7 @@ def test_a_step_writes_what_it_leads_to() -> None:
     """The state's positions and velocities, in the stage that takes them over and before it."""
     step = kernels()["dynenvs.simulation.timestep", "_commit"]
     assert {"q", "v"} <= {name for name, effects in step.arrays.items() if "w" in effects}
-    free = kernels()["dynenvs.simulation.timestep", "free_motion"]
+    free = kernels()["dynenvs.simulation.free_motion", "free_motion"]
     written = {name for name, effects in free.arrays.items() if "w" in effects}
     assert {"v_free", "L"} <= written
     assert not {"q", "v", "v_new"} & written

@@ -59,7 +59,7 @@ def collide(w: WorldView, dt: float, part: float) -> int:
         return FAILED
     # Factors of the mass matrix, without damping: an impact takes no time
     if w.header[0].recursive:
-        if free_by_recursion(w, w.tau, 0.0) != PASSED:
+        if free_by_recursion(w, w.tau, 0.0, w.v) != PASSED:
             return FAILED
     else:
         w.answer[0].recursive = 0

@@ -29,7 +29,7 @@ def passive_energy(w: WorldView) -> float:
     """Their potential energy [J].  Needs poses and axes."""
     h, energy = w.header[0], 0.0
     if h.sprung:
-        energy += spring_energy(w)
+        energy += spring_energy(w, w.q)
     if h.nlifted > 0:
         energy += lift_energy(w)
     if h.ntendons > 0:

@@ -24,19 +24,21 @@ PASSED, SINGULAR = 0, 1
 
 
 @apart("recursive", seconds=6)
-def free_by_recursion(w: WorldView, tau: Floats, dt: float) -> int:
+def free_by_recursion(w: WorldView, tau: Floats, dt: float, at: Floats) -> int:
     """The velocity without contacts after dt into `w.v_free`; needs the poses.
+
+    at: velocities whose products push, mostly `w.v`, shape (nv,)
 
     Leaves `w.U`, D in the first column of `w.M`, and `w.L` of ones.  Returns PASSED, or SINGULAR.
     """
     nv = w.header[0].nv
-    update_velocities(w, w.v)
+    update_velocities(w, at)
     update_inertias(w, w.mass_scale)
     for j in range(nv):
         w.bias[j] = tau[j] - w.dofs[j].damping * w.v[j]
     if w.header[0].nspins > 0:
         gather(w)
-        add_spins(w, w.v, 1.0, w.bias)  # they are for `spinning.spin_on`
+        add_spins(w, at, 1.0, w.bias)  # they are for `spinning.spin_on`
     aba_passes(w, w.bias, dt, w.v_free)
     w.answer[0].recursive = 1
     for j in range(nv):

@@ -60,12 +60,12 @@ def add_stretch(w: ModelView, v: Floats, bias: Floats, dt: float) -> None:
 
 
 @kernel
-def spring_energy(w: StateView) -> float:
-    """Energy of all springs, 1/2 (q - r) K (q - r) [J]."""
+def spring_energy(w: ModelView, q: Floats) -> float:
+    """Energy of all springs at q, 1/2 (q - r) K (q - r) [J]."""
     energy = 0.0
     for j in range(w.header[0].nv):
         dof = w.dofs[j]
         if dof.stiffness != 0.0:
-            long = stretch(w, w.q, j)
+            long = stretch(w, q, j)
             energy += 0.5 * dof.stiffness * long * long
     return energy

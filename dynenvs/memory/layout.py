@@ -212,6 +212,10 @@ class WorkView(ModelView, buffers=("model", "work")):
     v_next: Floats = _work(f8, "nv", what="scratch")
     expected: Floats = _work(f8, "nv",
         what="velocities at which joint stops are looked for [rad/s, m/s]")
+    trial: Floats = _work(f8, "3", "nv",
+        what="velocities of a step that is tried [rad/s, m/s]")
+    whirl: Floats = _work(f8, "ntrees", "3",
+        what="of each tree: its kinetic energy before and after, what its dampers take [J]")
     free_dof_mask: Floats = _work(f8, "nv",
         what="1 where a coordinate gives way to impulses, 0 where it is prescribed")
     q_new: Floats = _work(f8, "nq", what="positions at the end of a part [rad, m]")

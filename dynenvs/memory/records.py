@@ -45,8 +45,8 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
-    "nservos", "ngears", "nbeside", "nspins", "nswings", "nsmooth", "ncarried", "nconstraints",
-    "nlifted", "ntendons", "nsegments",
+    "nservos", "ngears", "nbeside", "nspins", "nwhirls", "nswings", "nsmooth", "ncarried",
+    "nconstraints", "nlifted", "ntendons", "nsegments",
     "lcp_size", "model_bytes", "state_bytes", "workspace_bytes",  # of the LCP's room, of buffers
 ]
 # fmt: on
@@ -72,6 +72,8 @@ BODY = record_type(
         # Whether it turns apart from all others: on a free joint, or a ball, that stands still, and
         # nothing that moves hangs from it (`dynenvs.dynamics.spinning`)
         ("spins", "i8"),
+        # Whether it belongs to a tree in which one coordinate's motion pushes the others
+        ("whirls", "i8"),
         ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
         ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
         # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;
@@ -609,5 +611,11 @@ ANSWER = record_type(
         ("until", "f8"),  # time until the next impact with restitution [s]
         ("cuts", "i8"),  # impacts at which the step has been cut
         ("window", "f8"),  # within which all that bounces has had its impact at once [s]
+        # Of trees that whirl: their fastest turn [rad/s], 0 while the step need not be cut for it,
+        # and by how much positions are ahead of velocities [s] (`dynenvs.simulation.whirl`)
+        ("pace", "f8"),
+        ("lead", "f8"),
+        ("energy", "f8"),  # kinetic and potential, at the start of such a step [J] ...
+        ("kinetic", "f8"),  # ... and the kinetic energy alone
     ]
 )

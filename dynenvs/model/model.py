@@ -41,6 +41,7 @@ from dynenvs.model.servos import cords_of, driven_bodies, fill_cords
 from dynenvs.model.solids import fill_pairs, plan_slots, thinnest
 from dynenvs.model.spinning import mark_spins
 from dynenvs.model.visuals import Visual
+from dynenvs.model.whirls import mark_whirls
 
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
 
@@ -124,6 +125,7 @@ class Model:
         fill_bodies(h, self.bodies, bodies, cords.pushed)
         driven = driven_bodies(cords)
         h.nspins = mark_spins(self.bodies, bodies, self.closures.bodies, driven)
+        h.nwhirls = mark_whirls(self.bodies, carried=h.ncarried > 0)
         fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)

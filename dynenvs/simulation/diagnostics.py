@@ -41,7 +41,7 @@ class Diagnostics(NamedTuple):
     solves: int
     pivots: int
     # Solves accepted above the certificate's 1e-9, steps that end above 1e-9 in `opened` or
-    # `overrun`, and halved steps
+    # `overrun`, halved steps, and steps of trees that whirl which gain energy out of nothing
     degraded: int
     failed: int
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them

@@ -20,30 +20,24 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.closing import close_loops, measure_start
-from dynenvs.contact.assembly.loops import HELD, hold_loops
 from dynenvs.contact.assembly.rows import stop_ahead
 from dynenvs.contact.assembly.swing import BEYOND, angle_left
-from dynenvs.dynamics.bias import bias_forces
-from dynenvs.dynamics.factor import factor_in_place, solve
+from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
 from dynenvs.dynamics.loose import fly
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.servos import DRIVEN, drive
 from dynenvs.dynamics.spinning import add_spins, spin_through
-from dynenvs.dynamics.tendons import add_drag
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import Floats, WorkView, WorldView, damped_time
 from dynenvs.memory.records import ALONE, BASE, STOPS, SWING
+from dynenvs.simulation.centered import add_up, center_velocity
 
 HALFWAY = ARRIVED = 0
 SINGULAR = LOST = 1
-CORRECTIONS = 30  # at most, of the mean velocity in the gyroscopic and Coriolis terms
-DIVERGED = 1e3  # times the first change of velocity that a correction may be, at most
-PRECISE = 1e-4  # share of the largest velocity that the next correction may be and is left out
-ROUNDING = 1e-14  # share of it that a correction of rounding errors alone may be
 SOON = 0.01  # share of a step that a joint's way to its stop takes at least
 
 
@@ -83,9 +77,9 @@ def go_halfway(w: WorldView, tau: Floats, dt: float) -> int:
         w.v_free[j] = dt * (forces[j] - w.bias[j])
     for j in range(w.header[0].nv):
         w.free_dof_mask[j] = 1.0
-    if not _add_up(w):
+    if not add_up(w):
         return SINGULAR
-    if not _center_velocity(w, forces, dt):
+    if not center_velocity(w, forces, dt, w.v_next):
         return SINGULAR
     if w.header[0].nspins > 0 and not spin_through(w, w.v_next, dt):
         return SINGULAR
@@ -105,54 +99,6 @@ def _first_pace(w: WorldView) -> Floats:
         if w.dofs[j].kinematic and last[j] == last[j]:  # not NaN
             pace[j] = last[j]
     return pace
-
-
-@inlined
-def _center_velocity(w: WorldView, tau: Floats, dt: float) -> bool:
-    """Correct `w.v_free`, whose gyroscopic and Coriolis terms were those of the first velocity.
-
-    They are to be those of the mean of both velocities, which `w.v_next` approaches.  Each
-    correction is smaller than the last by about dt times the turn rates: one is enough for second
-    order, further ones keep the energy of fast motion.  Returns False where they find no end.
-    """
-    nv, mean = w.header[0].nv, w.v_next
-    last = 0.0
-    for j in range(nv):
-        last = max(last, abs(w.v_free[j] - w.v[j]))
-    most = DIVERGED * last
-    for _ in range(CORRECTIONS):
-        for j in range(nv):
-            mean[j] = 0.5 * (w.v[j] + w.v_free[j])
-        bias_forces(w, mean)
-        if w.header[0].nspins > 0:
-            add_spins(w, mean, -1.0, w.bias)
-        if w.header[0].ntendons > 0:
-            add_drag(w, mean, w.bias, -1.0)
-            add_drag(w, w.v, w.bias, 1.0)
-        for j in range(nv):
-            own = w.dofs[j].damping * (mean[j] - w.v[j])  # of the bias: M^ has it already
-            w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
-        if not _add_up(w):
-            return False
-        change, fastest = 0.0, 0.0
-        for j in range(nv):
-            change = max(change, abs(w.v_free[j] + w.v[j] - 2.0 * mean[j]))
-            fastest = max(fastest, abs(w.v_free[j]))
-        if change * change <= PRECISE * fastest * last or change <= ROUNDING * fastest:
-            return True
-        if not change <= most:
-            return False
-        last = change
-    return False
-
-
-@inlined
-def _add_up(w: WorldView) -> bool:
-    """Velocity from impulses: `w.v_free` <- v + M^-1 `w.v_free`, less what would open a loop."""
-    solve(w, w.L, w.v_free)
-    for j in range(w.header[0].nv):
-        w.v_free[j] += w.v[j]
-    return bool(w.header[0].ne == 0 or hold_loops(w, w.q) == HELD)
 
 
 @apart("midpoint", seconds=3)

@@ -8,6 +8,7 @@ LCP of Stewart and Trinkle in minimal coordinates; joint damping and rotor inert
     0 <= p  perpendicular  J v+ + gap / dt >= 0  with Coulomb friction,    q+ = q (+) dt v+.
 
 Single bodies turn freely after forces have pushed them (`dynenvs.dynamics.spinning`).
+Where trees of several joints whirl, the step is cut, and its parts keep the energy (`whirl.py`).
 Where something bounces, the step is cut at the impacts, whose velocities jump before the next part.
 Where fast limbs end deeper in the ground than they were, or joints beyond their limits, linearised
 gaps have not foreseen how far they turn: the step is halved, and what they leave out quartered.
@@ -27,22 +28,15 @@ from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
-from dynenvs.dynamics.carried import take_along
-from dynenvs.dynamics.factor import factor_in_place, solve
-from dynenvs.dynamics.motion import equations_of_motion
-from dynenvs.dynamics.recursion import PASSED, free_by_recursion
-from dynenvs.dynamics.refine import REFINED, refine_free
-from dynenvs.dynamics.servos import DRIVEN, SETTLED, drive, settle
-from dynenvs.dynamics.spinning import add_spins, spin_on
-from dynenvs.dynamics.springs import add_stretch
-from dynenvs.dynamics.tendons import add_tautness
-from dynenvs.jit.compiled import apart, entry, inlined
+from dynenvs.dynamics.servos import SETTLED, settle
+from dynenvs.jit.compiled import apart, entry, inlined, kernel
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorldView
 from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
 from dynenvs.memory.views import unowned
+from dynenvs.simulation.free_motion import free_motion
 from dynenvs.simulation.midpoint import (
     ARRIVED,
     HALFWAY,
@@ -53,6 +47,17 @@ from dynenvs.simulation.midpoint import (
 )
 from dynenvs.simulation.totals import add_totals
 from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
+from dynenvs.simulation.whirl import (
+    CALM,
+    PUSHED,
+    WHIRLS,
+    keep_pace,
+    part_of,
+    push_time,
+    push_whirling,
+    tell_gain,
+    whirl,
+)
 from dynenvs.simulation.worst import begin_worst, keep_worst, overrun
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
@@ -73,13 +78,17 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
     """
     # A part of the step is tried, then taken over or tried shorter, until nothing remains
     w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
+    w.answer[0].pace = w.answer[0].lead = 0.0
     remaining, whole, safe, halvings, trials, shortened = dt, dt, dt, 0, 0, 0
     while remaining > 1e-9 * dt:
         # Velocities jump at impacts; then bodies move as if nothing touched
         part = min(whole, min(safe, remaining))
+        if w.answer[0].pace > 0.0:
+            part = min(part, part_of(w, remaining, dt))
         _apply_impacts(w, dt, part)
         begin_worst(w)
-        piece = _free_part(w, tau, part, dt / MOST_PARTS)
+        piece = _free_part(w, tau, part, remaining, dt)
+        pushed = push_time(w, piece, remaining)
         placed = ASTRAY
         safe = dt
         # Contacts and limits; is the answer one that a shorter part must replace?
@@ -89,7 +98,7 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
                 safe = _at_least(w, safe_part(w, piece), piece, dt / MOST_PARTS)
             if safe < piece:
                 placed = LATE
-            elif w.header[0].nservos > 0 and settle(w, trials) != SETTLED:
+            elif w.header[0].nservos > 0 and pushed > 0.0 and settle(w, trials) != SETTLED:
                 placed = ANEW
             else:
                 placed = _correct(w, piece, halvings == HALVINGS)
@@ -108,6 +117,7 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
             add_totals(w)
             w.status[0].time += piece
             remaining -= piece
+            w.answer[0].lead += piece - pushed
             trials = shortened = 0
             safe = dt
         elif placed == ANEW:
@@ -121,6 +131,8 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
         else:
             w.status[0].failed += 1
             return STEP_FAILED
+    if w.answer[0].pace > 0.0:
+        tell_gain(w, tau)
     return DONE
 
 
@@ -136,16 +148,17 @@ def _apply_impacts(w: WorldView, dt: float, part: float) -> None:
 
 
 @inlined
-def _free_part(w: WorldView, tau: Floats, part: float, least: float) -> float:
+def _free_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -> float:
     """Motion without contacts, for as much of the part as nothing cuts short.
 
-    least: what is so fast that it should be cut into shorter parts is cut into these, and counted
+    left, dt: what is left of the step, and all of it [s]
     Returns that length; 0.0 where there is no such motion.
     """
     middle = w.header[0].integrator == MIDPOINT
-    done = go_halfway(w, tau, part) == HALFWAY if middle else free_motion(w, tau, part)
-    if not done:
+    part = _calm_part(w, tau, part, left, dt)
+    if part == 0.0:
         return 0.0
+    done = True
     piece = until_stops(w, part) if middle else part
     fast = is_fast(w, part)
     if fast:  # fast bodies pass through nothing
@@ -155,19 +168,51 @@ def _free_part(w: WorldView, tau: Floats, part: float, least: float) -> float:
             update_poses(w, w.q, w.pose)
             ahead = 1.5  # contacts are looked for up to the middle of the next part
         safe = safe_part(w, ahead * part) / ahead
-        piece = min(piece, _at_least(w, safe, part, least))
-    if middle and (fast or piece < part):
-        turn_back(w)
-        done = go_halfway(w, tau, piece) == HALFWAY
-    elif piece < part:
-        done = free_motion(w, tau, piece)
+        piece = min(piece, _at_least(w, safe, part, dt / MOST_PARTS))
+    if (fast and middle) or piece < part:
+        done = _again(w, tau, piece, left)
     if done and w.header[0].restitution != INELASTIC:
         done = find_impact(w, piece) == CERTIFIED
         if done and w.answer[0].until < piece:
             piece = w.answer[0].until
             w.answer[0].cuts += 1
-            done = free_motion(w, tau, piece)
+            done = _again(w, tau, piece, left)
     return piece if done else 0.0
+
+
+@inlined
+def _move(w: WorldView, tau: Floats, part: float, left: float) -> bool:
+    """Motion without contacts for a part of the step."""
+    if w.header[0].integrator == MIDPOINT:
+        return bool(go_halfway(w, tau, part) == HALFWAY)
+    if w.answer[0].pace > 0.0:
+        return bool(push_whirling(w, tau, push_time(w, part, left)) == PUSHED)
+    return free_motion(w, tau, part)
+
+
+@kernel
+def _again(w: WorldView, tau: Floats, part: float, left: float) -> bool:
+    """The same for a shorter part."""
+    if w.header[0].integrator == MIDPOINT:
+        turn_back(w)
+    return _move(w, tau, part, left)
+
+
+@inlined
+def _calm_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -> float:
+    """Motion without contacts for as much of a part as trees do not turn too far; its length."""
+    answer = w.answer[0]
+    moved = _move(w, tau, part, left)
+    if answer.pace > 0.0:
+        keep_pace(w)
+        return part if moved else 0.0
+    found = whirl(w, tau, part, moved)
+    if found == CALM:
+        return part
+    shorter = min(part, part_of(w, left, dt))
+    if found != WHIRLS or ((shorter < part) and not _again(w, tau, shorter, left)):
+        return 0.0
+    return shorter
 
 
 @inlined
@@ -279,48 +324,6 @@ def _start_poses(w: WorldView) -> None:
         copy_poses(w, w.pose_new, w.pose)
     else:
         update_poses(w, w.q, w.pose)
-
-
-@inlined
-def free_motion(w: WorldView, tau: Floats, dt: float) -> bool:
-    """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
-    pushed = push_freely(w, tau, dt)
-    return pushed and (w.header[0].nspins == 0 or spin_on(w, dt))
-
-
-@inlined
-def push_freely(w: WorldView, tau: Floats, dt: float) -> bool:
-    """The same, but for the free turns of bodies that spin (`dynenvs.dynamics.spinning`)."""
-    h = w.header[0]
-    if h.recursive:
-        done = free_by_recursion(w, tau, dt)
-        return bool(done == PASSED)
-    w.answer[0].recursive = 0
-    equations_of_motion(w, w.v, dt, w.L)
-    if h.ncarried > 0:
-        take_along(w, w.L, dt, w.bias)
-    if h.sprung:
-        add_stretch(w, w.v, w.bias, dt)
-    if h.ntendons > 0:
-        add_tautness(w, w.v, w.bias, dt)
-    if h.nspins > 0:
-        add_spins(w, w.v, -1.0, w.bias)
-    forces = tau
-    if h.nservos > 0:
-        if drive(w, tau, dt) != DRIVEN:
-            return False
-        forces = w.forces
-    if not factor_in_place(w.dofs, w.L):
-        return False
-    for j in range(w.header[0].nv):
-        w.v_free[j] = dt * (forces[j] - w.bias[j])
-    solve(w, w.L, w.v_free)
-    for j in range(w.header[0].nv):
-        w.v_free[j] += w.v[j]
-    if h.refined:
-        done = refine_free(w, tau, dt)
-        return bool(done == REFINED)
-    return True
 
 
 @inlined

@@ -12,7 +12,7 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, StateView, WorldView
 from dynenvs.simd.elementary import cos, sin
-from dynenvs.simulation.timestep import free_motion
+from dynenvs.simulation.free_motion import free_motion
 
 
 @inlined

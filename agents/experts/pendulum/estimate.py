@@ -23,7 +23,7 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, WorldView
 from dynenvs.simd.elementary import LOG2_E, log
-from dynenvs.simulation.timestep import free_motion
+from dynenvs.simulation.free_motion import free_motion
 
 MOTOR = 0.025  # of what a motor does, over its limit, to which the gains are made
 LEVELS = 25  # of noise that there are gains for, one a factor of sqrt(2)

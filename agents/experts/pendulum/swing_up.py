@@ -19,7 +19,7 @@ from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.memory.layout import Floats, Matrix, WorldView, open_world
 from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
-from dynenvs.simulation.timestep import free_motion
+from dynenvs.simulation.free_motion import free_motion
 
 PERIOD = 0.02  # control period for which gains and plans are made [s]
 STEP = 0.001  # physics step of the predictions [s]

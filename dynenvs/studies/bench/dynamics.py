@@ -15,7 +15,7 @@ from dynenvs.jit.compiled import entry
 from dynenvs.kinematics.poses import update_kinematics, update_poses
 from dynenvs.memory.layout import Bytes, Floats, Matrix, open_world
 from dynenvs.model.model import Model
-from dynenvs.simulation.timestep import free_motion
+from dynenvs.simulation.free_motion import free_motion
 from dynenvs.studies.bench.mirrors import (
     chain,
     humanoid,

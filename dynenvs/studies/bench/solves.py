@@ -27,7 +27,7 @@ from dynenvs.memory.records import PATH
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Joint, free, revolute
-from dynenvs.simulation.timestep import free_motion
+from dynenvs.simulation.free_motion import free_motion
 from dynenvs.simulation.world import World
 from dynenvs.studies.bench.mirrors import AXES
 from dynenvs.studies.bench.race import Case, Result, Row, Settings, Tick

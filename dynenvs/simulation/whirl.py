@@ -1,0 +1,326 @@
+"""Trees that whirl: the step is cut, and its parts keep the energy.
+
+Euler's rule takes Coriolis, centrifugal and gyroscopic forces of the beginning of a step, and the
+mass matrix there.  A tree of several joints then gains or loses energy, of the order of the square
+of what it turns in a step, and without end where that is more than a fraction of a radian.  Mostly
+joints' dampers take much more; where they do not, the step is made of parts in which no body turns
+by more than TURN, and positions and velocities go in turns (Stoermer's and Verlet's rule; Hairer,
+Lubich, Wanner, Geometric Numerical Integration, I.1.4):
+
+    positions by half a part; then n times velocities by a part, with the velocity products of the
+    mean (`centered.py`), and positions by a part, at last by half of one.
+
+That is of second order and symmetric in time.  What each part does to positions is a part of the
+step like any other, with contacts, stops and loops: these hold where it ends.  The midpoint rule,
+which is symmetric anyway, is cut into such parts, too: its mean velocity is not found, or a wrong
+one, where a step turns a body by much of a radian.
+
+Whether products create or destroy more than dampers take is tried: a step with nothing but these.
+So a rotor that is balanced, whose angle does not change the mass matrix, cuts no steps.
+
+A step that is cut and still gains energy, where nothing gives it any, counts as degraded.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dynenvs.dynamics.bias import bias_forces
+from dynenvs.dynamics.factor import factor_in_place
+from dynenvs.dynamics.motion import equations_of_motion
+from dynenvs.dynamics.recursion import PASSED, free_by_recursion
+from dynenvs.dynamics.spinning import spin_on
+from dynenvs.dynamics.springs import spring_energy
+from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.kinematics.joints import integrate
+from dynenvs.kinematics.poses import update_poses, update_velocities
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import (
+    cross,
+    dot,
+    entries,
+    into_body,
+    into_world,
+    plus,
+    put_entries,
+    subtract,
+)
+from dynenvs.memory.layout import Floats, Records, WorkView, WorldView
+from dynenvs.memory.records import EULER, FREE, PRISMATIC, REVOLUTE
+from dynenvs.simulation.centered import center_velocity, push_at
+from dynenvs.simulation.free_motion import push_freely
+
+FAST = 0.05  # turn of a joint in a part, up to which nothing is tried [rad]
+SHARE = 0.25  # of the kinetic energy, times that turn squared: what products may create, about
+CREATED = 1e-4  # share of the kinetic energy that they may create or destroy in a part
+TURN = 0.03  # of a body in a part of a step that is cut, by Euler's rule [rad] ...
+TURN_HALFWAY = 0.05  # ... and by the midpoint rule, whose error is a smaller one ...
+PARTS = 5000  # ... into so many parts at most: what is faster counts as degraded
+GAINED = 1e-3  # share of the kinetic energy; a step that gains more counts as degraded
+CALM, WHIRLS, FAILED = 0, 1, 2
+PUSHED = MEASURED = 0
+
+
+@inlined
+def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
+    """Whether a part must be cut for trees that whirl: then `w.answer.pace` is their fastest turn.
+
+    Comes after the part's free motion.  Returns CALM, WHIRLS, or FAILED.
+
+    moved: whether that was found; by the midpoint rule it may need shorter parts
+    """
+    if w.header[0].nwhirls == 0 or not _turns_by(w, dt) > FAST:
+        return CALM if moved else FAILED
+    if moved and w.header[0].recursive == 0 and not _outruns_dampers(w, dt):
+        return CALM
+    if moved:
+        found = try_products(w, tau, dt)
+        if found != WHIRLS:
+            return CALM if found == CALM else FAILED
+    else:
+        update_velocities(w, w.v)
+        keep_pace(w)
+    start = w.q if w.header[0].integrator == EULER else w.starts[0]
+    return WHIRLS if sum_energy(w, start) == MEASURED else FAILED
+
+
+@inlined
+def tell_gain(w: WorldView, tau: Floats) -> None:
+    """Count a step that was cut for trees that whirl, and has gained energy out of nothing."""
+    answer, h = w.answer[0], w.header[0]
+    given = h.nsurfaces + h.nkinematic + h.ntendons + h.nlifted > 0 or (
+        h.nservos > 0 and w.driven[0] != 0.0
+    )
+    for j in range(h.nv):
+        given = given or tau[j] != 0.0
+    for i in range(h.nb):
+        for k in range(6):
+            given = given or w.wrench[i, k] != 0.0
+    before, kinetic = answer.energy, answer.kinetic
+    if given or sum_energy(w, w.q) != MEASURED:
+        return
+    if not answer.energy - before <= GAINED * max(kinetic, answer.kinetic):
+        w.status[0].degraded += 1
+
+
+@inlined
+def part_of(w: WorkView, left: float, dt: float) -> float:
+    """How long the next part of a step may be of which so much is left, where trees whirl."""
+    euler = w.header[0].integrator == EULER
+    turn = TURN if euler else TURN_HALFWAY
+    longest = max(turn / float(w.answer[0].pace), dt / PARTS)
+    if w.answer[0].lead > 0.0:
+        return left / (math.ceil(left / longest - 0.5 - 1e-9) + 0.5)
+    part = left / math.ceil(left / longest - 1e-9)
+    return 0.5 * part if euler else part
+
+
+@inlined
+def push_time(w: WorkView, part: float, left: float) -> float:
+    """How far velocities go in a part by Euler's rule, of a step of which so much is left [s].
+
+    A part's velocity is that of its middle, but for the first and the last one.
+    """
+    answer = w.answer[0]
+    if answer.pace == 0.0:
+        return part
+    if answer.lead == 0.0:
+        return 0.0
+    return float(answer.lead + (part if part == left else 0.5 * part))
+
+
+@apart(seconds=8)
+def push_whirling(w: WorldView, tau: Floats, time: float) -> int:
+    """The velocity without contacts after a time, velocity products centred, into `w.v_free`.
+
+    And the factors of M^ into `w.L`.  Returns PUSHED, or FAILED.
+    """
+    if time == 0.0:
+        if not _coast(w, tau):
+            return FAILED
+    else:
+        if not push_freely(w, tau, time):
+            return FAILED
+        forces = w.forces if w.header[0].nservos > 0 else tau
+        if not center_velocity(w, forces, time, w.trial[0]):
+            return FAILED
+        if w.header[0].nspins > 0 and not spin_on(w, time):
+            return FAILED
+    keep_pace(w)
+    return PUSHED
+
+
+@inlined
+def _coast(w: WorldView, tau: Floats) -> bool:
+    """No time for forces: `w.v_free` is the velocity, and `w.L` has no damping."""
+    if w.header[0].recursive:
+        if free_by_recursion(w, tau, 0.0, w.v) != PASSED:
+            return False
+    else:
+        w.answer[0].recursive = 0
+        equations_of_motion(w, w.v, 0.0, w.L)
+        if not factor_in_place(w.dofs, w.L):
+            return False
+    for j in range(w.header[0].nv):
+        w.v_free[j] = w.v[j]
+    return True
+
+
+@inlined
+def keep_pace(w: WorldView) -> None:
+    """Into `w.answer.pace` the fastest turn of trees that may whirl, by `w.body.v` and `w.v`."""
+    fastest = _turns_by(w, 1.0)
+    for i in range(1, w.header[0].nb):
+        if w.bodies[i].whirls:
+            turn = entries(w.body[i].v, 0)
+            fastest = max(fastest, math.sqrt(dot(turn, turn)))
+    w.answer[0].pace = max(fastest, 1e-9)
+
+
+@inlined
+def _turns_by(w: WorldView, dt: float) -> float:
+    """By how much the fastest coordinate that turns a body of such a tree does so in dt [rad]."""
+    fastest = 0.0
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
+        if body.whirls and body.joint != PRISMATIC:
+            first = body.v_at + 3 if body.joint == FREE else body.v_at
+            for j in range(first, body.v_at + body.nv):
+                fastest = max(fastest, abs(w.v[j]))
+    return fastest * dt
+
+
+@inlined
+def _outruns_dampers(w: WorldView, dt: float) -> bool:
+    """Whether products may create more energy than the dampers of a tree take; needs factors."""
+    trees = w.whirl
+    _clear(w)
+    for j in range(w.header[0].nv):
+        dof = w.dofs[j]
+        if dof.tree >= 0:
+            speed, k = w.v[j], dof.parent
+            while k >= 0:
+                speed += w.L[j, k] * w.v[k]
+                k = w.dofs[k].parent
+            trees[dof.tree, 0] += 0.5 * speed * speed / w.L[j, j]
+            trees[dof.tree, 2] += dt * dof.damping * w.v[j] * w.v[j]
+    turn = _turns_by(w, dt)
+    found = False
+    for i in range(1, w.header[0].nb):
+        if w.bodies[i].whirls:
+            t = w.bodies[i].tree
+            found = found or SHARE * turn * turn * trees[t, 0] > trees[t, 2]
+    return found
+
+
+@inlined
+def _clear(w: WorkView) -> None:
+    for t in range(w.header[0].ntrees):
+        for k in range(3):
+            w.whirl[t, k] = 0.0
+
+
+@apart(seconds=4)
+def try_products(w: WorldView, tau: Floats, dt: float) -> int:
+    """What velocity products of the beginning alone do in a part to the energy of each tree.
+
+    Returns WHIRLS where it is more than dampers take; CALM; or FAILED.
+    """
+    nv, trees, tried, kept, none = w.header[0].nv, w.whirl, w.trial[0], w.trial[1], w.trial[2]
+    forces = w.forces if w.header[0].nservos > 0 else tau
+    for j in range(nv):
+        kept[j], none[j] = w.v_free[j], 0.0
+    # What they make of the velocity: the difference of two pushes, with them and without
+    if not push_at(w, forces, dt, none):
+        return FAILED
+    for j in range(nv):
+        tried[j] = w.v[j] - w.v_free[j]
+    if not push_at(w, forces, dt, w.v):
+        return FAILED
+    for j in range(nv):
+        tried[j] += w.v_free[j]
+        w.v_free[j] = kept[j]
+    # The energy before and after
+    _clear(w)
+    _add_kinetic(w, w.pose, w.v, 0)
+    integrate(w, w.q, tried, dt, w.q_new)
+    update_poses(w, w.q_new, w.pose_new)
+    w.answer[0].poses_valid = 0
+    _add_kinetic(w, w.pose_new, tried, 1)
+    for j in range(nv):
+        if w.dofs[j].tree >= 0:
+            trees[w.dofs[j].tree, 2] += dt * w.dofs[j].damping * w.v[j] * w.v[j]
+    found = False
+    for i in range(1, w.header[0].nb):
+        if w.bodies[i].whirls:
+            t = w.bodies[i].tree
+            bound = trees[t, 2] + CREATED * trees[t, 0]
+            found = found or not abs(trees[t, 1] - trees[t, 0]) <= bound
+    if found:
+        keep_pace(w)
+        if w.answer[0].pace * dt > PARTS * TURN:
+            w.status[0].degraded += 1
+    if w.header[0].integrator != EULER:  # the bodies' velocities as they were
+        bias_forces(w, w.v_next)
+    return WHIRLS if found else CALM
+
+
+@apart(seconds=3)
+def sum_energy(w: WorldView, q: Floats) -> int:
+    """Energy at positions q, shape (nq,), and velocities `w.v` into `w.answer`.
+
+    Takes `w.pose_new` for the poses.  Returns MEASURED.
+    """
+    answer, g = w.answer[0], w.header[0].gravity
+    update_poses(w, q, w.pose_new)
+    answer.poses_valid = 0
+    _clear(w)
+    _add_kinetic(w, w.pose_new, w.v, 0)
+    answer.kinetic = 0.0
+    for t in range(w.header[0].ntrees):
+        answer.kinetic += w.whirl[t, 0]
+    energy = answer.kinetic
+    for i in range(1, w.header[0].nb):
+        pose, body = w.pose_new[i], w.bodies[i]
+        place = plus(entries(pose.p, 0), 1.0, rotate(pose.R, body.com))
+        energy -= body.mass * w.mass_scale[i] * dot(entries(g, 0), place)
+    if w.header[0].sprung:
+        energy += spring_energy(w, q)
+    answer.energy = energy
+    return MEASURED
+
+
+@kernel
+def _add_kinetic(w: WorldView, poses: Records, v: Floats, k: int) -> None:
+    """Add the kinetic energy of each tree, rotors included, to `w.whirl[:, k]`.
+
+    Velocities of bodies' origins (angular; linear) stand in `w.body.pA` meanwhile.
+    """
+    trees = w.whirl
+    for l in range(6):
+        w.body[0].pA[l] = 0.0
+    for i in range(1, w.header[0].nb):
+        body, pose, up = w.bodies[i], poses[i], w.body[w.bodies[i].parent].pA
+        turn = entries(up, 0)
+        arm = subtract(entries(pose.p, 0), entries(poses[body.parent].p, 0))
+        slide = plus(entries(up, 3), 1.0, cross(turn, arm))
+        at = body.v_at
+        if body.joint == REVOLUTE:
+            turn = plus(turn, v[at], rotate(pose.R, body.axis))
+        elif body.joint == PRISMATIC:
+            slide = plus(slide, v[at], rotate(pose.R, body.axis))
+        elif body.nv > 1:
+            if body.joint == FREE:
+                slide = plus(slide, 1.0, into_world(pose.frame, entries(v, at)))
+                at += 3
+            turn = plus(turn, 1.0, into_world(pose.R, entries(v, at)))
+        put_entries(w.body[i].pA, 0, turn)
+        put_entries(w.body[i].pA, 3, slide)
+        if body.tree >= 0:
+            speed = plus(slide, 1.0, cross(turn, rotate(pose.R, body.com)))
+            own = into_body(pose.R, turn)
+            twice = body.mass * dot(speed, speed) + dot(own, into_world(body.inertia, own))
+            trees[body.tree, k] += 0.5 * w.mass_scale[i] * twice
+    for j in range(w.header[0].nv):
+        if w.dofs[j].tree >= 0:
+            trees[w.dofs[j].tree, k] += 0.5 * w.dofs[j].armature * v[j] * v[j]

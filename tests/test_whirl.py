@@ -1,0 +1,211 @@
+"""Trees that whirl: steps are cut, energy stays; slow, damped and balanced ones are left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from trees import Array, close, random_inertia
+
+from dynenvs import ModelBuilder, World, free, prismatic, revolute, spherical
+from dynenvs.dynamics.energy import totals
+from dynenvs.model.model import Model
+from dynenvs.model.parts import Joint
+
+RULES = ("euler", "midpoint")
+NOTHING = (0.0, 0.0, 0.0)
+ROD: dict[str, Any] = {"mass": 1.0, "com": (0, 0, -0.25), "inertia": (0.02, 0.02, 1e-3)}
+
+
+def double_pendulum(damping: float = 0.0, base: Joint | None = None, **options: Any) -> Model:
+    """Two rods of half a metre on hinges, or the first one on another joint; no gravity."""
+    builder = ModelBuilder(gravity=NOTHING, **options)
+    first = revolute(axis=(0, 1, 0), damping=damping) if base is None else base
+    second = revolute(axis=(0, 1, 0), position=(0, 0, -0.5), damping=damping)
+    builder.body("upper", joint=first, **ROD)
+    builder.body("lower", parent="upper", joint=second, **ROD)
+    return builder.build()
+
+
+def gained(world: World, seconds: float) -> float:
+    """The most that a world's energy exceeds that of its start in a time, of its kinetic energy."""
+    start, most = totals(world.model, world.q, world.v), 0.0
+    for _ in range(round(seconds / world.timestep)):
+        world.step()
+        now = totals(world.model, world.q, world.v).energy
+        assert np.isfinite(now)
+        most = max(most, now - start.energy)
+    return most / start.kinetic
+
+
+# Energy
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("step", [2e-3, 5e-3, 1 / 60])
+def test_a_double_pendulum_at_300_rad_s_keeps_its_energy(rule: str, step: float) -> None:
+    """Within 1 % in a second, lost or gained; it gained without end."""
+    world = World(double_pendulum(), integrator=rule, timestep=step)
+    world.reset([0.3, 0.5], [300.0, -120.0])
+    start = totals(world.model, world.q, world.v).energy
+    assert gained(world, 1.0) < 0.01
+    assert totals(world.model, world.q, world.v).energy > 0.99 * start
+    assert world.diagnostics.degraded == 0
+
+
+def random_tree(rng: np.random.Generator) -> Model:
+    """Two to five bodies on hinges and balls, the first one in the world or free."""
+    builder = ModelBuilder(gravity=(0, 0, -9.81))
+    for i in range(int(rng.integers(2, 6))):
+        kinds = ["revolute", "spherical"] if i else ["revolute", "spherical", "free"]
+        axis = rng.normal(size=3)
+        place = {
+            "position": rng.normal(size=3) * 0.3,
+            "rotation": Rotation.random(random_state=rng).as_matrix(),
+        }
+        joint = Joint(str(rng.choice(kinds)), axis=axis, **place)
+        mass, com = rng.uniform(0.3, 2.0), rng.normal(size=3) * 0.15
+        parent = f"link{rng.integers(i)}" if i else "world"
+        builder.body(
+            f"link{i}",
+            parent=parent,
+            joint=joint,
+            mass=mass,
+            com=com,
+            inertia=random_inertia(rng, mass),
+        )
+    return builder.build()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_random_tree_gains_energy_in_silence(rule: str) -> None:
+    """Thirty trees, 30 to 1000 rad/s, steps of 2 to 17 ms: none gains 1 % unless it is told."""
+    silent = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        model = random_tree(rng)
+        turn, step = 10 ** rng.uniform(1.5, 3.0), rng.uniform(2e-3, 17e-3)
+        world = World(model, integrator=rule, timestep=step)
+        v = rng.normal(size=model.nv)
+        if model.bodies[1].nv == 6:
+            v[:3] = 0.0
+        world.v[:] = turn * v / np.linalg.norm(v)
+        if gained(world, 0.15) > 0.01 and world.diagnostics.degraded == 0:
+            silent.append(seed)
+    assert silent == []
+
+
+def test_a_slide_on_a_fast_arm_keeps_its_energy() -> None:
+    """A bead flies outwards on an arm at 200 rad/s, to ten metres."""
+    builder = ModelBuilder(gravity=NOTHING)
+    builder.body("arm", joint=revolute(axis=(0, 0, 1)), mass=1.0, inertia=(0.5, 0.5, 0.5))
+    slide = prismatic(axis=(1, 0, 0))
+    builder.body("bead", parent="arm", joint=slide, mass=0.1, inertia=(1e-5, 1e-5, 1e-5))
+    world = World(builder.build(), timestep=5e-3)
+    world.reset([0.0, 0.5], [200.0, 0.0])
+    assert gained(world, 0.1) < 0.01
+
+
+# Accuracy
+
+
+@pytest.mark.parametrize("base", [None, free(), spherical()], ids=["hinge", "free", "ball"])
+def test_a_whirling_tree_goes_where_the_equations_lead(base: Joint | None) -> None:
+    """After a turn of eight radians: as with steps of a sixteenth; explicit Euler was far off."""
+    model = double_pendulum(base=base)
+    v = np.zeros(model.nv)
+    v[-2:], v[-4:-2] = (180.0, -90.0), 0.0
+    ends = []
+    for parts in (1, 16):
+        rule = "euler" if parts == 1 else "midpoint"
+        world = World(model, timestep=5e-3 / parts, integrator=rule)
+        world.v[:] = v
+        world.step(steps=8 * parts)
+        ends.append(np.concatenate([world.q, world.v / 180.0]))
+    close(ends[0], ends[1], 2e-2)
+
+
+# Contact in the same step
+
+
+def test_a_stop_holds_a_whirling_joint() -> None:
+    """The lower rod swings to its stop at 300 rad/s: never beyond it, and energy is only lost."""
+    builder = ModelBuilder(gravity=NOTHING)
+    builder.body("upper", joint=revolute(axis=(0, 1, 0)), **ROD)
+    stop = revolute(axis=(0, 1, 0), position=(0, 0, -0.5), limits=(-0.5, 0.5))
+    builder.body("lower", parent="upper", joint=stop, **ROD)
+    world = World(builder.build(), timestep=5e-3)
+    world.v[:] = 300.0, -200.0
+    energy = totals(world.model, world.q, world.v).energy
+    for _ in range(100):
+        world.step()
+        assert abs(world.q[1]) <= 0.5 + 1e-9
+        now = totals(world.model, world.q, world.v).energy
+        assert now <= energy * (1.0 + 1e-3)
+        energy = now
+    assert world.diagnostics.degraded == 0
+
+
+def test_a_whirling_tree_lands_on_the_floor() -> None:
+    """It is never below it at the end of a step, and comes to no more energy than it had."""
+    builder = ModelBuilder()
+    builder.half_space("floor", friction=0.5)
+    builder.body("upper", joint=free(), **ROD)
+    knee = revolute(axis=(0, 1, 0), position=(0, 0, -0.5))
+    builder.body("lower", parent="upper", joint=knee, **ROD)
+    for name in ("upper", "lower"):
+        builder.sphere(f"{name} end", name, radius=0.05, position=(0, 0, -0.5))
+    world = World(builder.build(), timestep=5e-3)
+    world.q[2], world.v[4], world.v[6] = 1.2, 60.0, -100.0
+    first = totals(world.model, world.q, world.v).energy
+    for _ in range(150):
+        world.step()
+        assert world.certificate().deepest < 1e-6
+        assert totals(world.model, world.q, world.v).energy < 1.01 * first
+    assert world.diagnostics.failed == 0
+
+
+# What is left alone
+
+
+def bits(model: Model, v: Array, steps: int) -> tuple[float, bytes]:
+    """How many parts the last step was cut into, about (its first part's share), and its end."""
+    world = World(model, timestep=5e-3)
+    world.v[:] = v
+    world.step(steps=steps)
+    return float(world._handle.answer[0]["pace"]), world.q.tobytes()
+
+
+def test_slow_and_damped_and_balanced_trees_are_not_cut() -> None:
+    """Below 0.05 rad in a step; where dampers take more; and a wheel, whatever its speed."""
+    assert bits(double_pendulum(), np.array([5.0, -9.0]), 1)[0] == 0.0
+    assert bits(double_pendulum(damping=2.0), np.array([20.0, -40.0]), 1)[0] == 0.0
+    assert bits(double_pendulum(), np.array([20.0, -40.0]), 1)[0] > 0.0
+    builder = ModelBuilder(gravity=NOTHING)
+    builder.body("car", joint=prismatic(axis=(1, 0, 0)), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    builder.body(
+        "wheel", parent="car", joint=revolute(axis=(0, 1, 0)), mass=0.1, inertia=(1e-3, 2e-3, 1e-3)
+    )
+    assert bits(builder.build(), np.array([3.0, 1000.0]), 1)[0] == 0.0
+
+
+def test_the_same_bits_again() -> None:
+    """Of a copy in the middle of a whirl."""
+    world = World(double_pendulum(), timestep=5e-3)
+    world.v[:] = 300.0, -120.0
+    world.step(steps=10)
+    other = World(world.model, timestep=5e-3)
+    other.set_state(world.get_state())
+    world.step(steps=10)
+    other.step(steps=10)
+    assert world.q.tobytes() == other.q.tobytes()
+
+
+def test_what_is_too_fast_to_be_cut_enough_is_told() -> None:
+    """Sixty thousand radians a second: parts turn by more than they should, and that is counted."""
+    world = World(double_pendulum(), timestep=5e-3)
+    world.v[:] = 6e4, -2.4e4
+    world.step()
+    assert world.diagnostics.degraded > 0
