@@ -6,13 +6,14 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pytest
 
 import dynenvs
 from dynenvs import ModelBuilder, ModelError, free, prismatic, revolute, spherical
+from dynenvs.model.importing import fields
 from dynenvs.model.model import Model
 
 
@@ -161,3 +162,15 @@ def test_a_failed_save_leaves_what_was_there(tmp_path: Path) -> None:
     assert file.read_bytes() == before
     with pytest.raises(OSError, match="cannot write"):
         dynenvs.save(everything(), tmp_path)
+
+
+Scalar = TypeVar("Scalar")
+
+
+class Alias(Generic[Scalar]):
+    """What `NDArray` is from NumPy 2.5 on: an origin of its own, not `np.ndarray`."""
+
+
+def test_arrays_are_read_whatever_their_alias_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "NDArray", Alias)
+    np.testing.assert_array_equal(fields.decoded(Alias[np.float64], [1.0, 2.0], "x"), (1.0, 2.0))

@@ -197,7 +197,7 @@ def test_every_walker_was_recorded() -> None:
 def _lemke(packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int) -> int:
     """Compiled code reaches it only."""
     w = open_world(packed, row, buffer)
-    n, _ = recall(w, count, rows)
+    n, _ = recall(w, count, rows, 0.005)
     return int(solve_lcp_of_rows(w, n, rows, 0.05))
 
 

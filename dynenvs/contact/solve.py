@@ -47,7 +47,7 @@ from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
 from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
 from dynenvs.contact.solvers.newton import newton, settle
-from dynenvs.contact.solvers.pyramid_multipliers import solve_by_multipliers
+from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import WorldView, polygon_of
@@ -71,21 +71,23 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
     w.answer[0].pivots = 0
     status, rung = FAILED, w.status[0].rung
     # Where the last step's answer was no matter of modes it is the best start for this one's
-    if _any_moments(w, count):
+    moments = _any_moments(w, count)
+    if moments:
         recall_all(w, count, rows, dt)
-    elif rung == MULTIPLIERS:
-        status = _multiply(w, count, n, rows, law, floor, dt)
     elif rung != MODES and rung != CONES:
         status = keep(w, count, n, rows, law, floor, dt)
+        if status != CERTIFIED and rung == MULTIPLIERS:
+            status = _multiply(w, count, n, rows, law, floor, dt)
     if status != CERTIFIED:
         if rung != MODES:  # its modes were overwritten
             n, mixed = recall(w, count, rows, dt)
-        # In the plane Lemke's method is as quick as multipliers; cones have their own
-        rungs = QUICK if law == PYRAMID and polygon_of(w)[0].directions > 2 else ALL
+        # In the plane Lemke's method is as quick as multipliers; moments have methods of their own
+        quick = polygon_of(w)[0].directions > 2 and not moments
+        rungs = QUICK if quick else ALL
         status = solve_rows(w, n, rows, law, rungs, 1 if mixed else 0, floor)
-        if status != CERTIFIED and rungs == QUICK and rung != MULTIPLIERS:
+        if status != CERTIFIED and quick and rung != MULTIPLIERS:
             status = _multiply(w, count, n, rows, law, floor, dt)
-        if status != CERTIFIED and rungs == QUICK:
+        if status != CERTIFIED and quick:
             status = solve_rows(w, n, rows, law, ALL, 1, floor)
     forget(w)
     remember_modes(w, count, n)
@@ -97,19 +99,17 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
 def _multiply(
     w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float
 ) -> int:
-    """Multipliers on the pyramids, from the last step's impulses; arguments as of `keep`."""
-    if law != PYRAMID:
-        return FAILED
+    """Multipliers from the last step's impulses; arguments as of `keep`."""
     recall_all(w, count, rows, dt)
     status = w.status[0]
     scale = velocity_scale(polygon_of(w), w.blocks, n, w.G, w.bias_row, floor)
     status.asked[MULTIPLIERS] += 1
     w.answer[0].sweeps = 0
-    found = solve_by_multipliers(w, n, rows, scale)
+    found = solve_by_multipliers(w, n, rows, scale, law)
     if found == CERTIFIED:
         status.answered[MULTIPLIERS] += 1
-        # Where much has changed, modes are the quicker start again
-        status.rung = MULTIPLIERS if w.answer[0].sweeps <= CLOSE else MODES
+        # Where much has changed, what is kept or modes are the quicker start
+        status.rung = MULTIPLIERS if w.answer[0].sweeps <= CLOSE else PATH
     return int(found)
 
 
@@ -173,10 +173,12 @@ def solve_rows(
     report.residual, report.sweeps = newton(problem, answer, scratch, mixed != 0)
     status = CERTIFIED if report.residual <= WARM_RESIDUAL else FAILED
     w.status[0].rung = MODES
-    if rungs == QUICK:
+    if rungs == QUICK and law == PYRAMID:
         return status
     if law == CONE and status != CERTIFIED and _slide(w, count, rows, scale) == CERTIFIED:
         return CERTIFIED
+    if rungs == QUICK and status != CERTIFIED:
+        return FAILED
     if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
         answer.asked[PATH] += 1
         w.status[0].rung = PATH
@@ -207,7 +209,7 @@ def _slide(w: WorldView, count: int, rows: int, scale: float) -> int:
     if found == CERTIFIED:
         status.asked[CONES] += 1
         status.answered[CONES] += 1
-        status.rung = CONES if _any_slips(w, count) else MODES
+        status.rung = CONES if _any_slips(w, count) else PATH
     return int(found)
 
 

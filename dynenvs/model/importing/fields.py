@@ -10,6 +10,7 @@ import typing
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynenvs.model.parts import ModelError
 
@@ -54,7 +55,7 @@ def decoded(kind: Any, value: Any, where: str) -> Any:
         return decoded(kinds[1] if listed else kinds[0], value, where)
     if kind is Any:  # a rotation, or none
         return None if value is None else _array(value, where)
-    if origin in (np.ndarray, collections.abc.Sequence):
+    if origin in (np.ndarray, NDArray, collections.abc.Sequence):  # the second from NumPy 2.5 on
         return _array(value, where)
     if origin is collections.abc.Mapping:
         return _mapping(value, where)

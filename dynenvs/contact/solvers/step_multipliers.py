@@ -1,4 +1,4 @@
-"""Multipliers on friction pyramids, in the step; compiled apart, when first needed."""
+"""Multipliers in the step; compiled apart, when first needed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dynenvs.contact.solvers.multipliers import multiply
 from dynenvs.jit.compiled import apart
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED
 from dynenvs.memory.layout import WorldView, polygon_of
-from dynenvs.memory.records import PYRAMID
 
 
 @apart("contact", seconds=9)
-def solve_by_multipliers(w: WorldView, count: int, rows: int, scale: float) -> int:
+def solve_by_multipliers(w: WorldView, count: int, rows: int, scale: float, law: int) -> int:
     """Impulses and velocities of the rows of `count` blocks, from those in `w.impulse_row`.
 
-    scale: the certificate's velocity scale [m/s]
+    scale: the certificate's velocity scale [m/s]; law: PYRAMID or CONE
     Returns CERTIFIED, or FAILED where they do not suffice; residual to `w.answer`.
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report = w.answer[0]
-    report.residual, used = multiply(problem, open_answer(w), open_scratch(w), PYRAMID)
+    report.residual, used = multiply(problem, open_answer(w), open_scratch(w), law)
     report.sweeps += used
     return CERTIFIED if report.residual <= CERTIFIED_RESIDUAL else FAILED
