@@ -113,7 +113,7 @@ def _multiply(
     return int(found)
 
 
-@apart("contact", seconds=8)
+@apart(seconds=8)
 def keep(w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float) -> int:
     """Answer by the last step's impulses, corrected, if nothing slipped; FAILED if that fails.
 

@@ -36,7 +36,7 @@ def has_many(w: WorldView, count: int) -> bool:
     return found
 
 
-@apart("contact", seconds=4)
+@apart(seconds=4)
 def choose_contacts(w: WorldView, count: int, dt: float) -> int:
     """Bring the contacts that the problem begins with to the front; returns how many.
 
@@ -121,7 +121,7 @@ def _swap(contacts: Records, i: int, j: int, spare: int) -> None:
         contacts[j] = contacts[spare]
 
 
-@apart("contact", seconds=3)
+@apart(seconds=3)
 def add_sinking(w: WorldView, chosen: int, count: int, floor: float, dt: float) -> int:
     """Bring those left out that sink by `w.v_new`, the deepest of each group, to the front.
 

@@ -30,7 +30,7 @@ CHANGES = 4  # of modes
 KEPT = 8  # row of the scratch vectors for the impulses at the path's end
 
 
-@apart("contact", seconds=12)
+@apart(seconds=12)
 def solve_from_inside(w: WorldView, count: int, rows: int, scale: float) -> int:
     """Impulses and velocities of the rows, and modes of the `count` blocks; residual to `w.answer`.
 
