@@ -141,7 +141,7 @@ def keep(w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt
     return CERTIFIED
 
 
-@inlined
+@apart("contact", seconds=30)
 def solve_rows(
     w: WorldView, count: int, rows: int, law: int, rungs: int, mixed: int, floor: float
 ) -> int:
