@@ -12,12 +12,13 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 WORDS = re.sub(r"^```.*?^```", "", TEXT, flags=re.MULTILINE | re.DOTALL)
 FOLDERS = "agents", "benchmarks", "docs", "dynenvs", "envs", "examples", "results", "tests"
+BUILT = {"dynenvs/lib"}  # by `dynenvs compile`, not in a fresh clone
 NAMED = set(re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", WORDS))
 
 
 def test_what_it_names_exists() -> None:
     assert len(NAMED) > 50
-    assert [name for name in sorted(NAMED) if not (ROOT / name).exists()] == []
+    assert [name for name in sorted(NAMED - BUILT) if not (ROOT / name).exists()] == []
 
 
 def test_it_names_every_module_of_the_core() -> None:

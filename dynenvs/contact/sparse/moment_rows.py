@@ -1,4 +1,4 @@
-"""Rows of the moments that contacts pass on: torsional and rolling friction (`moment_law.py`).
+"""Rows of the moments that contacts pass on, by the law of `dynenvs.contact.law.moments`.
 
 A contact that has either gets a constraint more: row 0 is the turn of A against B about the normal,
 rows 1 and 2 those about the tangents (in the plane: row 0 alone, about the axis across it).  These
