@@ -101,7 +101,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
             if forward and w.header[0].sparse != 0:
                 status = solve_sparse(w, count, dt)
             else:
-                status = _solve_densely(w, count, dt, unactuated == 0)
+                status = _solve_densely(w, count, dt, unactuated == 0, forward)
             chosen = count
             if status != FAILED and listed > count:
                 chosen = add_sinking(w, count, listed, least_speed(w.header, dt), dt)
@@ -132,13 +132,16 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
 
 
 @inlined
-def _solve_densely(w: WorldView, count: int, dt: float, forward: bool) -> int:
-    """All contacts and limits in one problem, by its rows and their Delassus matrix `w.G`."""
+def _solve_densely(w: WorldView, count: int, dt: float, forward: bool, rubs: bool) -> int:
+    """All contacts and limits in one problem, by its rows and their Delassus matrix `w.G`.
+
+    forward: as of `_respond`; rubs: whether dry joints and moments of contacts are part of it
+    """
     closed = w.header[0].ne > 0
     w.answer[0].sparse = 0
     if count > w.header[0].nd:  # prescribed motion among many bodies
         return FAILED
-    turns = forward and w.header[0].moments != 0
+    turns = rubs and w.header[0].moments != 0
     tree = moving_tree(w)
     rows = contact_rows(tree, w.contacts, count, w.v_free, dt, rows_to_fill(w), turns)
     if turns and add_moment_rows(w, count, w.v_free) < 0:
@@ -151,7 +154,7 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool) -> int:
         if rows < 0:
             return FAILED
     w.answer[0].dry = rows
-    if forward and w.header[0].ndry > 0:
+    if rubs and w.header[0].ndry > 0:
         rows = dry_rows(w, rows)
         if rows < 0:
             return FAILED
@@ -164,11 +167,11 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool) -> int:
         return FAILED
     if closed and rows > 0 and respect_loops(w, rows) != HELD:
         return FAILED
-    return int(_respond(w, count, rows, dt, forward))
+    return int(_respond(w, count, rows, dt, forward, rubs))
 
 
 @inlined
-def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool) -> int:
+def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool, rubs: bool) -> int:
     """Impulses of the rows and `w.v_new`, on the world's own cone if forward; returns the status.
 
     Twice where the model is refined: the second time with what the first one missed.
@@ -188,9 +191,9 @@ def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool) -> i
             return FAILED
     if w.header[0].nlimited:
         _remember_stops(w, count, w.answer[0].dry)
-    if forward and w.header[0].ndry > 0:
+    if rubs and w.header[0].ndry > 0:
         _remember_dry(w, rows)
-    if forward and w.header[0].moments != 0 and keep_moments(w, count) < 0:
+    if rubs and w.header[0].moments != 0 and keep_moments(w, count) < 0:
         return FAILED
     return int(status)
 

@@ -14,6 +14,8 @@ modes    Newton's method on contact modes, from those of   most other steps chan
          the last step (`newton.py`)
 sweeps   the same from the modes in which Gauss-Seidel     something new touches, or slips
          ends (`relax.py`)
+multi-   proximal multipliers from the last step's         many contacts that jam or slide
+pliers   impulses (`multipliers.py`); in space
 path     the central path's modes, made exact              a sole that just holds: few ways to
          (`interior_point.py`); in space                   share its load fit all cones
 lemke    Lemke's method on the LCP written out             it ends on every problem that has an
@@ -49,7 +51,7 @@ from dynenvs.contact.solvers.modes import SLIP
 from dynenvs.contact.solvers.newton import newton, settle
 from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
 from dynenvs.jit.compiled import apart, inlined
-from dynenvs.lcp.solve import CERTIFIED, FAILED, WARM_RESIDUAL
+from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import WorldView, polygon_of
 from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, MULTIPLIERS, PATH, PYRAMID
 
@@ -89,6 +91,8 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
             status = _multiply(w, count, n, rows, law, floor, dt)
         if status != CERTIFIED and quick:
             status = solve_rows(w, n, rows, law, ALL, 1, floor)
+        if status != CERTIFIED and status != DEGRADED and quick:  # for an answer that is near
+            status = _multiply(w, count, n, rows, law, floor, dt)
     forget(w)
     remember_modes(w, count, n)
     remember_impulses(w, count)

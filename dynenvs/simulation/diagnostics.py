@@ -22,11 +22,11 @@ class Rungs(NamedTuple):
     A problem is an island of bodies that touch, or all contacts of one robot.
     """
 
-    kept: Rung  # the last step's impulses still hold (islands)
+    kept: Rung  # the last step's impulses still hold, or do so when corrected
     patches: Rung  # whole soles stick as before (robots)
     modes: Rung  # Newton's method on contact modes, from the last ones
     sweeps: Rung  # the same, from modes in which Gauss-Seidel ends
-    multipliers: Rung  # proximal multipliers on sparse factors (islands)
+    multipliers: Rung  # proximal multipliers
     path: Rung  # the central path
     lemke: Rung  # Lemke's method on the LCP written out
     cones: Rung  # the exact cone's own, from the pyramid's answer

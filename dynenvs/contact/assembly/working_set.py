@@ -65,18 +65,20 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
     Those that pressed in the last step; four that lie far apart if none did; and the one that free
     motion would carry deepest.
     """
-    begin, spare = front, w.header[0].nc
+    begin, spare, group = front, w.header[0].nc, w.contacts[first].group
     deepest, least = first, _end(w, w.contacts[first], w.v_free, dt)
     for i in range(first + 1, last):
         end = _end(w, w.contacts[i], w.v_free, dt)
         if end < least:
             deepest, least = i, end
     _swap(w.contacts, deepest, front, spare)
-    # What stood at `front` is now at `deepest`: all others stand between first and last
+    # What stood at `front` is now at `deepest`: all others stand between first and last, maybe with
+    # some that were left out of groups before
     front += 1
     low = max(first, front)
     for i in range(low, last):
-        if w.memory[w.contacts[i].candidate].mode != OPEN:
+        pressed = w.memory[w.contacts[i].candidate].mode != OPEN
+        if pressed and w.contacts[i].group == group:
             _swap(w.contacts, i, front, spare)
             front += 1
     if front == begin + 1:
@@ -96,9 +98,14 @@ def _end(w: WorldView, contact: Any, v: Any, dt: float) -> float:
 
 @inlined
 def _farthest(contacts: Records, begin: int, front: int, low: int, last: int) -> int:
-    """The contact among low, ..., last - 1 that is farthest from all of begin, ..., front - 1."""
+    """The contact among low, ..., last - 1 that is farthest from all of begin, ..., front - 1.
+
+    Of their group, which is that of `begin`.
+    """
     best, most = low, -1.0
     for i in range(low, last):
+        if contacts[i].group != contacts[begin].group:
+            continue
         nearest = -1.0
         for k in range(begin, front):
             x = contacts[i].point[0] - contacts[k].point[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
 from dynenvs.contact.solvers.multipliers import multiply
 from dynenvs.jit.compiled import apart
-from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED
+from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
 from dynenvs.memory.layout import WorldView, polygon_of
 
 
@@ -14,10 +14,12 @@ def solve_by_multipliers(w: WorldView, count: int, rows: int, scale: float, law:
     """Impulses and velocities of the rows of `count` blocks, from those in `w.impulse_row`.
 
     scale: the certificate's velocity scale [m/s]; law: PYRAMID or CONE
-    Returns CERTIFIED, or FAILED where they do not suffice; residual to `w.answer`.
+    Returns CERTIFIED, DEGRADED or FAILED; residual to `w.answer`.
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report = w.answer[0]
     report.residual, used = multiply(problem, open_answer(w), open_scratch(w), law)
     report.sweeps += used
-    return CERTIFIED if report.residual <= CERTIFIED_RESIDUAL else FAILED
+    if report.residual <= CERTIFIED_RESIDUAL:
+        return CERTIFIED
+    return DEGRADED if report.residual <= DEGRADED_RESIDUAL else FAILED
