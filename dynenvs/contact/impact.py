@@ -55,7 +55,7 @@ def collide(w: WorldView, dt: float, part: float) -> int:
 
     dt, part: lengths of the whole step and of the part of it that begins now [s]
     """
-    if look_for_spots(w, 0) != FOUND:
+    if look_for_spots(w, 0, math.inf) != FOUND:
         return FAILED
     # Factors of the mass matrix, without damping: an impact takes no time
     if w.header[0].recursive:
@@ -120,7 +120,7 @@ def find_impact(w: WorldView, dt: float) -> int:
     w.answer[0].until = dt
     if w.header[0].ne > 0 and hold_loops(w, w.q) != HELD:
         return FAILED
-    if look_for_spots(w, 0) != FOUND:
+    if look_for_spots(w, 0, math.inf) != FOUND:
         return FAILED
     count = select_contacts(w, dt)
     if count > w.header[0].nc:

@@ -68,7 +68,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     nv = w.header[0].nv
     # Which contacts there are, by the poses at the start of the step
     w.answer[0].poses_valid = 0  # `pose_new` is about to change
-    if look_for_spots(w, 0) != FOUND:
+    if look_for_spots(w, 0, dt) != FOUND:
         return FAILED
     if foresee(w, dt) != FOUND:
         return FAILED
@@ -119,7 +119,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         # Contacts that the answer carries into the ground, and stops that it passes
         integrate(w, w.q, w.v_new, dt, w.q_new)
         update_poses(w, w.q_new, w.pose_new)
-        if look_for_spots(w, 1) != FOUND:
+        if look_for_spots(w, 1, dt) != FOUND:
             return FAILED
         found = add_missed(w, count)
         stops = add_missed_stops(w, dt) + roll_on(w, count)

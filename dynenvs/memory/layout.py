@@ -56,6 +56,7 @@ from dynenvs.memory.records import (
     MEMORY,
     MIDPOINT,
     NEARBY,
+    OWN,
     PAIR,
     PLACES,
     POLYGON,
@@ -96,7 +97,7 @@ class ModelView(Handle, buffers=("model",)):
     dofs: Records = _model(DOF, "nv", what="every degree of freedom")
     features: Records = _model(FEATURE, "nf", what="every point that can touch, then every pair")
     pairs: Records = _model(PAIR, "np", what="every pair of solids")
-    own: Ints = _model(i8, "nown", what="pairs with slots of their own, in order")
+    own: Records = _model(OWN, "nown", what="pairs with slots of their own, in order")
     solids: Records = _model(SOLID, "nsolids", what="every geom of the pairs")
     heights: Floats = _model(f8, "nheights", what="heights of all height fields [m]")
     hulls: Floats = _model(f8, "nhulls",
@@ -154,6 +155,10 @@ class BroadView(ModelView, buffers=("model", "work")):
     found: Ints = _work(i8, "nblocks", what="pairs of the pool that are near")
     order: Ints = _work(i8, "nsolids", what="solids from left to right")
     boxes: Floats = _work(f8, "nsolids", "6", what="around each solid along x, y, z: from, to [m]")
+    centers: Floats = _work(f8, "nsolids", "3", what="of every solid [m]")
+    # Which pairs are far apart is told by them, sooner; no result depends on what they are
+    ways: Floats = _work(f8, "np", "3",
+        what="normals of planes that parted hulls and smooth solids the last time")
 
 
 class LoopView(ModelView, buffers=("model", "work")):

@@ -381,14 +381,29 @@ SPOT = record_type(
         ("normal", "f8", (3,)),  # from B to A
     ]
 )
+# A pair that has slots of its own: what the broad phase asks first.
+OWN = record_type([("pair", "i8"), ("solid_a", "i8"), ("solid_b", "i8"), ("apart", "f8")])
 # A pair that is near, and where its slots are.
-NEARBY = record_type([("pair", "i8"), ("first", "i8"), ("slots", "i8")])
+NEARBY = record_type(
+    [
+        ("pair", "i8"),
+        ("first", "i8"),
+        ("slots", "i8"),
+        # Of hulls and smooth solids: the distance up to which their slots are asked for, 0 once it
+        # is known to be larger [m]
+        ("look", "f8"),
+    ]
+)
 FAR = 1e3  # [m]
 # `edges` of slots on what rolls, which need not come back to where they were: on the line along a
 # side; the nearest point of a rim; others beside that, which at the end of a step are elsewhere
 ON_LINE, NEAREST, BESIDE = -1, -2, -3
 NEAR = 0.1  # solids further apart than this are not looked at [m]
 SEEN = 0.5  # candidates with a larger gap are not looked at within a step [m]
+LOOK = 0.02  # hulls and smooth solids further apart show no slots: many of a robot are near [m]
+# Features this close are always part of the problem, so that a neighbour's push needs no second
+# solve [m].
+MARGIN = 1e-3
 
 # A SOLID in the world, and what the pair at hand needs to know of it.
 SHAPE = record_type(

@@ -137,7 +137,9 @@ class Model:
         points = self.features[: int(h.npoints)]
         h.thinnest = thinnest(self.pairs, self.solids, points)
         h.nbeside = int(self.pairs["beside"].sum())
-        arrays.own[:] = plan.own
+        for name in ("solid_a", "solid_b", "apart"):
+            arrays.own[name] = self.pairs[name][plan.own]
+        arrays.own["pair"] = plan.own
         fill_polygons(h, arrays.polygons)
         self._fill_loops()
         fill_cords(arrays, cords, index)

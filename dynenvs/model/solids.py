@@ -44,7 +44,9 @@ BLOCKS = 3  # for each solid of a large scene, to begin with
 FIELDS = (HEIGHT_FIELD, BLOCK_FIELD)
 GROUNDS = (*FIELDS, HALF_SPACE)  # without end
 POLYHEDRAL = (CONVEX, *SMOOTH)  # pairs in which boxes are polyhedra, too
-PATCHES = 2 * 40  # numbers that two patches of smooth solids take (`geometry.patch`)
+PATCHES = 2 * (
+    40 + 8
+)  # numbers that two patches of smooth solids take, and marks (`geometry.patch`)
 
 
 class SlotPlan(NamedTuple):
@@ -177,7 +179,8 @@ def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints
             seen[id(shape)] = end
             rows.append(shape.packed())
             end += len(rows[-1])
-            room = max(room, 2 * (3 * len(shape.corners) + 4 * len(shape.normals)))
+            placed = 3 * len(shape.corners) + 4 * len(shape.normals)
+            room = max(room, 2 * placed + 11 * len(shape.edges))
         place[k] = seen[id(shape)]
     smooth = count_smooth(pairs, geoms) > 0
     return np.concatenate(rows), place, room + PATCHES if smooth else room

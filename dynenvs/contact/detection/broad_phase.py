@@ -18,7 +18,7 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.segment import clamp
-from dynenvs.contact.detection.geometry.spot import Point, back, column, dot
+from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import BroadView, Floats, Ints, ModelView, Records, StateView
@@ -60,9 +60,13 @@ def list_near(
     n = integer(0)
     k = integer(0)
     for i in range(broad.own.shape[0]):
-        p = broad.own[i]
-        pair = pairs[p]
-        if is_near(pair, shapes[pair.solid_a], shapes[pair.solid_b]):
+        one = broad.own[i]
+        a, b = point(broad.centers[one.solid_a]), point(broad.centers[one.solid_b])
+        d = (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+        if dot(d, d) > one.apart:  # most pairs end here
+            continue
+        p = one.pair
+        if is_near(pairs[p], shapes[one.solid_a], shapes[one.solid_b]):
             while k < found and broad.found[k] < p:
                 near[n].pair = broad.found[k]
                 n += 1

@@ -18,11 +18,8 @@ from dynenvs.jit.kinds import Record
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkView, WorldView
-from dynenvs.memory.records import CONTACT, FAR, FEATURE, HALF_SPACE, POSE, SEEN, SPOT
+from dynenvs.memory.records import CONTACT, FAR, FEATURE, HALF_SPACE, MARGIN, POSE, SEEN, SPOT
 
-# Features this close are always part of the problem, so that a neighbour's push needs no second
-# solve [m].
-MARGIN = 1e-3
 CLEAR = 2.0 * MARGIN  # what stays farther away is none of them, whatever rounding says
 
 
@@ -102,14 +99,17 @@ def _clearance(feature: Any, poses: Records) -> tuple[float, tuple[float, float,
 
 
 @inlined
-def look_for_spots(w: WorldView, after: int) -> int:
-    """Near pairs of solids and their slots, now or (after) at the end of the step; FOUND if so."""
+def look_for_spots(w: WorldView, after: int, dt: float) -> int:
+    """Near pairs of solids and their slots, now or (after) at the end of the step; FOUND if so.
+
+    dt: pairs that nothing brings together within it, at the velocities `w.body.v`, need no slots
+    """
     if w.header[0].ns == 0:
         w.answer[0].near = w.answer[0].near_after = 0
         return FOUND
     if not after:
         keep_blocks(w, w.broad.kept)
-    return int(find_spots(w, w.owners, after))
+    return int(find_spots(w, w.owners, after, dt))
 
 
 @inlined
@@ -207,7 +207,7 @@ def measure_gaps(w: WorkView) -> None:
         broad = w.broad
         for k in range(h.nblocks):
             broad.owners[k], broad.kept[k] = -1, 0
-        find_spots(w, broad.owners, 0)
+        find_spots(w, broad.owners, 0, math.inf)
     _measure_all(w)
 
 
@@ -220,7 +220,7 @@ def measure_own_gaps(w: WorldView) -> None:
         keep_blocks(w, broad.kept)
         for k in range(w.header[0].nblocks):
             broad.owners[k] = w.owners[k]  # a copy: to look changes nothing
-        find_spots(w, broad.owners, 0)
+        find_spots(w, broad.owners, 0, math.inf)
     _measure_all(w)
 
 
@@ -238,7 +238,7 @@ def candidates_of(m: ModelView, w: WorkView) -> Iterator[Candidate]:
     points = int(m.header["npoints"][0])
     for f in range(points):
         yield Candidate(f, f, -1, 0)
-    for pair, first, slots in w.near[: w.answer["near"][0]].tolist():
+    for pair, first, slots, _ in w.near[: w.answer["near"][0]].tolist():
         for slot in range(slots):
             yield Candidate(points + first + slot, points + pair, first + slot, slot)
 

@@ -16,6 +16,7 @@ from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
 from dynenvs.contact.detection.smooth import find_smooth_spots
+from dynenvs.contact.detection.travel import fastest_point
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView
@@ -27,6 +28,8 @@ from dynenvs.memory.records import (
     CYLINDER,
     FAR,
     HEIGHT_FIELD,
+    LOOK,
+    MARGIN,
     SPHERE,
 )
 
@@ -34,12 +37,14 @@ FOUND = 0
 
 
 @apart("solids", seconds=14)
-def find_spots(w: WorkView, owners: Ints, after: int) -> int:
+def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 
     owners: of the blocks of slots (the state's): pairs that come near are given one.  Who asks
     without `after` has marked the blocks that must stay (`keep_blocks`).
     Slots of pairs that were near at the start of the step alone are FAR at its end.
+    Of hulls and smooth solids, those show slots at the start that can come together within dt, and
+    at the end those that did so at the start, or overlap.
     `w.answer.blocks` tells how many blocks there would have to be if some pairs found none.
     Returns FOUND.
     """
@@ -55,6 +60,8 @@ def find_spots(w: WorkView, owners: Ints, after: int) -> int:
             _place(solids[k], w.pose_new[solids[k].body], shapes[k])
         else:
             _place(solids[k], w.pose[solids[k].body], shapes[k])
+        for i in range(3):
+            broad.centers[k, i] = shapes[k].center[i]
     # The pairs that are near, and slots for those that have none of their own
     near = w.near[list_at : list_at + h.nnear]
     count, missing = list_near(w, broad, pairs, solids, shapes, near)
@@ -70,14 +77,19 @@ def find_spots(w: WorkView, owners: Ints, after: int) -> int:
             broad.entry_after[entry.pair] = i
         else:
             broad.entry[entry.pair] = i
-        discard(w.spots, start + entry.first, entry.slots)
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
-        if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
-            find_smooth_spots(w, entry.pair, start + entry.first)
-        elif pair.kind_a == CONVEX or pair.kind_b == CONVEX:
-            find_hull_spots(w, entry.pair, start + entry.first)
+        smooth = pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER
+        if smooth or pair.kind_a == CONVEX or pair.kind_b == CONVEX:
+            held = _look_at_end(w, entry) if after else _look(w, entry, dt)
+            if smooth:
+                find_smooth_spots(w, list_at + i, start + entry.first)
+            else:
+                find_hull_spots(w, list_at + i, start + entry.first)
+            if held and entry.slots == 0:
+                discard(w.spots, start + entry.first, pair.slots)
         else:
+            discard(w.spots, start + entry.first, entry.slots)
             _find(pair, a, b, heights, w.spots, start + entry.first)
     # Pairs that are no longer near have no contacts at the end of the step
     if after:
@@ -92,6 +104,34 @@ def find_spots(w: WorkView, owners: Ints, after: int) -> int:
 
 
 @inlined
+def _look(w: WorkView, entry: Any, dt: float) -> bool:
+    """Write down how far apart two solids may be that can come within MARGIN of each other in dt.
+
+    False: nothing asks for their slots if they have none.
+    """
+    pair, speed = w.pairs[entry.pair], 0.0
+    for solid in (pair.solid_a, pair.solid_b):
+        body = w.solids[solid].body
+        if body > 0:
+            speed += fastest_point(w, body)
+    entry.look = min(LOOK, MARGIN + dt * speed)
+    return False
+
+
+@inlined
+def _look_at_end(w: WorkView, entry: Any) -> bool:
+    """The same at the end of the step: what could not meet matters where it did all the same.
+
+    What could may have contacts, which ask for its slots: True.
+    """
+    pair = w.pairs[entry.pair]
+    k = entry_of(w.near, 0, w.answer[0].near, w.broad.entry, entry.pair)
+    held = k >= 0 and w.near[k].look > 0.0
+    entry.look = LOOK if held or pair.beside != 0 else 0.0
+    return held
+
+
+@inlined
 def open_pair(w: WorkView, i: int) -> None:
     """Have a pair of the end's list stand in the start's, too: as far apart, if it is not there."""
     h, answer = w.header[0], w.answer[0]
@@ -99,6 +139,7 @@ def open_pair(w: WorkView, i: int) -> None:
     entry = w.near[h.nnear + i]
     if entry_of(w.near, 0, answer.near, broad.entry, entry.pair) < 0:
         w.near[answer.near] = entry
+        w.near[answer.near].look = LOOK
         broad.entry[entry.pair] = answer.near
         answer.near += 1
         discard(w.spots, entry.first, entry.slots)

@@ -51,7 +51,7 @@ def find_seams(w: WorldView, dt: float) -> int:
         return FOUND
     integrate(w, w.q, w.v, dt, w.q_new)
     update_poses(w, w.q_new, w.pose_new)
-    if look_for_spots(w, 1) != FOUND:
+    if look_for_spots(w, 1, dt) != FOUND:
         return FOUND + 1
     after = w.broad.entry_after
     h, answer = w.header[0], w.answer[0]

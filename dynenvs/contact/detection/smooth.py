@@ -18,7 +18,7 @@ from typing import Any
 
 from dynenvs.contact.detection.geometry.box_box import SAME, fineness, longest
 from dynenvs.contact.detection.geometry.height_field import ball_on
-from dynenvs.contact.detection.geometry.hull_hull import LOOK, clip
+from dynenvs.contact.detection.geometry.hull_hull import clip
 from dynenvs.contact.detection.geometry.parting import part_best
 from dynenvs.contact.detection.geometry.patch import RIM, ROOM, Patch, patch
 from dynenvs.contact.detection.geometry.polyhedron import corner_of, minus, sides, three
@@ -30,7 +30,7 @@ from dynenvs.contact.detection.geometry.spot import (
     dot,
     point,
 )
-from dynenvs.contact.detection.hulls import over_blocks
+from dynenvs.contact.detection.hulls import keep_parted, over_blocks, were_parted
 from dynenvs.jit.compiled import apart, inlined, kernel
 from dynenvs.memory.layout import Floats, Records, WorkView
 from dynenvs.memory.records import (
@@ -41,6 +41,7 @@ from dynenvs.memory.records import (
     FAR,
     HALF_SPACE,
     HEIGHT_FIELD,
+    LOOK,
     NEAR,
     NEAREST,
     ON_LINE,
@@ -55,21 +56,30 @@ PARALLEL = 1e-12  # squared sine between lines that do not cross
 
 
 @apart("smooth", seconds=15)
-def find_smooth_spots(w: WorkView, number: int, first: int) -> int:
-    """Fill the slots of pair `number`, from `first` on, which come discarded.  Returns FOUND."""
+def find_smooth_spots(w: WorkView, at: int, first: int) -> int:
+    """Fill the slots of the near pair w.near[at]; all as of `find_hull_spots`."""
     pairs, heights = w.pairs, w.heights
     shapes = w.shapes
     hulls, room = w.hulls, w.hull_room
-    pair = pairs[number]
+    entry = w.near[at]
+    pair = pairs[entry.pair]
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
+    if pair.kind_b == HALF_SPACE or pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
+        discard(w.spots, first, entry.slots)
     if pair.kind_b == HALF_SPACE:
         _on_plane(pair, a, b, hulls, room, w.spots, first)
     elif pair.kind_b == HEIGHT_FIELD:
         _over_hills(pair, a, b, heights, hulls, room, w.spots, first)
     elif pair.kind_b == BLOCK_FIELD:
-        over_blocks(_meet, pair, a, b, heights, hulls, room, w.spots, first)
+        over_blocks(_near, pair, a, b, LOOK, heights, hulls, room, w.spots, first)
     else:
-        _meet(pair, a, b, hulls, room, w.spots, first)
+        if were_parted(w, entry, a, b):
+            return FOUND
+        gap, n = part_best(pair, a, b, hulls, entry.look)
+        keep_parted(w, entry, gap, n)
+        if entry.slots > 0:
+            discard(w.spots, first, entry.slots)
+            _meet(pair, a, b, gap, n, hulls, room, w.spots, first)
     return FOUND
 
 
@@ -127,24 +137,31 @@ def _over_hills(
         ball_on(pair, b, heights, spots[first + count], middle, 0.0)
 
 
+@inlined
+def _near(
+    pair: Any, a: Any, b: Any, look: float, hulls: Floats, room: Floats, spots: Records, first: int
+) -> None:
+    """A smooth solid and a block of a field."""
+    gap, n = part_best(pair, a, b, hulls, look)
+    if gap <= look:
+        _meet(pair, a, b, gap, n, hulls, room, spots, first)
+
+
 @kernel
 def _meet(
-    pair: Any, a: Any, b: Any, hulls: Floats, room: Floats, spots: Records, first: int
-) -> None:
-    """Two solids, of which B may be a block of a field."""
-    gap, n = part_best(pair, a, b, hulls)
-    if gap > LOOK:
-        return
+    pair: Any, a: Any, b: Any, gap: float, n: Point, hulls: Floats, room: Floats, spots: Records,
+    first: int,
+) -> None:  # fmt: skip
+    """Two solids, of which B may be a block of a field, parted best along n."""
     origin = point(b.center)
     out, way = (-n[0], -n[1], -n[2]), minus(origin, point(a.center))
     one = patch(pair.kind_a, a, hulls, pair.hull_a, out, way, origin, room)
-    used = ROOM
-    if one.shape.edges.shape[0] > 0:
-        used = one.shape.corners.shape[0] + one.shape.normals.shape[0] + one.shape.levels.shape[0]
+    used = _room(one)
     back = (-way[0], -way[1], -way[2])
     other = patch(pair.kind_b, b, hulls, pair.hull_b, n, back, origin, room[used:])
     fine = fineness(_size(pair.kind_a, a), _size(pair.kind_b, b))
-    _clip(one, other, n, fine, origin, spots, first + 1)
+    used += _room(other)
+    _clip(one, other, n, fine, origin, room[used:], spots, first + 1)
     if one.single or other.single:
         p = one.outermost if one.single else along(other.outermost, gap, n)
         last = first + pair.slots
@@ -160,6 +177,15 @@ def _meet(
                 spots[k].edges = NEAREST if spots[k].gap <= gap + THERE else BESIDE
             elif line and spots[k].edges == 0:
                 spots[k].edges = ON_LINE
+
+
+@inlined
+def _room(own: Patch) -> int:
+    """How many numbers a patch takes."""
+    shape = own.shape
+    if shape.edges.shape[0] == 0:
+        return ROOM
+    return int(shape.corners.shape[0] + shape.normals.shape[0] + shape.levels.shape[0])
 
 
 @inlined
@@ -202,8 +228,9 @@ def _size(kind: int, shape: Any) -> float:
 
 @inlined
 def _clip(
-    one: Patch, other: Patch, n: Point, fine: float, origin: Point, spots: Records, first: int
-) -> None:
+    one: Patch, other: Patch, n: Point, fine: float, origin: Point, room: Floats, spots: Records,
+    first: int,
+) -> None:  # fmt: skip
     """What two patches share along n, from B to A.  Points share nothing but the nearest point."""
     if one.face < 0 or other.face < 0:
         return
@@ -217,7 +244,7 @@ def _clip(
     sides_at = first + own + others
     rims_at = sides_at + 2 * max(few, many)
     if many > 2:
-        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, spots, first)
+        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, room, spots, first)
         if (one.radius > 0.0) != (other.radius > 0.0):  # what crosses the rim follows exactly
             discard(spots, sides_at, rims_at - sides_at)
         if one.radius > 0.0:
@@ -226,7 +253,7 @@ def _clip(
             _over_disc(other, one, n, origin, spots, first, rims_at)
     else:
         back = (-n[0], -n[1], -n[2])
-        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, spots, first)
+        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, room, spots, first)
         for k in range(first, sides_at + 2 * many):
             if spots[k].gap < FAR:
                 _turn_over(spots[k])

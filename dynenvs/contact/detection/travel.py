@@ -24,7 +24,6 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.distance import distance, separation
-from dynenvs.contact.detection.geometry.hull_hull import LOOK
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
 from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
@@ -39,6 +38,7 @@ from dynenvs.memory.records import (
     HALF_SPACE,
     HEIGHT_FIELD,
     INELASTIC,
+    LOOK,
     MIDPOINT,
     NEAR,
     SEEN,
@@ -63,7 +63,7 @@ def is_fast(w: WorkView, dt: float) -> bool:
     for i in range(1, h.nb):
         v = w.body[i].v
         spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-        fastest = max(fastest, _fastest_point(w, i, spin))
+        fastest = max(fastest, fastest_point(w, i))
         turns = turns or (spin * dt > TURN and w.bodies[i].uneven > 0.0)
     far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
     if h.integrator == MIDPOINT or h.nbeside > 0:
@@ -102,10 +102,11 @@ def has_moved_far(w: WorkView) -> bool:
 
 
 @inlined
-def _fastest_point(w: WorkView, i: int, spin: float) -> float:
-    """Bound on the speed of all points of a body's geoms [m/s]; spin: its turn rate [rad/s]."""
+def fastest_point(w: WorkView, i: int) -> float:
+    """Bound on the speed of all points of a body's geoms [m/s], with the velocities `w.body.v`."""
     v, p, o = w.body[i].v, w.pose[i].p, w.pose[w.bodies[i].root].p
     x, y, z = _point_velocity(v, p[0] - o[0], p[1] - o[1], p[2] - o[2])
+    spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     return math.sqrt(x * x + y * y + z * z) + spin * w.bodies[i].around
 
 

@@ -91,7 +91,7 @@ def project_sparse(w: WorldView, dt: float) -> int:
         integrate(w, w.q_new, dq, 1.0, w.q_new)
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
-            look_for_spots(w, 1)
+            look_for_spots(w, 1, dt)
         if look:
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 from dynenvs.contact.detection.geometry.polyhedron import cross, minus, open_polyhedron, outermost
 from dynenvs.contact.detection.geometry.smooth_solids import outermost_smooth
-from dynenvs.contact.detection.geometry.spot import Point, along, back, column, dot, point
+from dynenvs.contact.detection.geometry.spot import (
+    COINCIDENT,
+    Point,
+    along,
+    back,
+    column,
+    dot,
+    point,
+)
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, CYLINDER
@@ -37,10 +45,33 @@ class Simplex(NamedTuple):
 def distance(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     """How far apart two solids are, and the unit normal of a plane that parts them so, from B to A.
 
+    Arguments and results as of `distance_up_to`.
+    """
+    return distance_up_to(pair, a, b, hulls, math.inf, from_center(a, b))
+
+
+@inlined
+def from_center(a: Any, b: Any) -> Point:
+    """The unit vector from B's centre to A's; where they coincide, any."""
+    way = minus(point(a.center), point(b.center))
+    length = math.sqrt(dot(way, way))
+    if not length > COINCIDENT:
+        return 0.0, 0.0, 1.0
+    return way[0] / length, way[1] / length, way[2] / length
+
+
+@kernel
+def distance_up_to(
+    pair: Any, a: Any, b: Any, hulls: Floats, enough: float, way: Point
+) -> tuple[float, Point]:
+    """`distance`, but of solids that are further apart than `enough` any plane that tells so.
+
     Args:
         pair: a PAIR; of a block field's blocks that at hand.
         a, b: its SHAPEs, placed in the world, with their `half` sizes.
         hulls: the numbers of all polyhedra.
+        enough: from which on nobody asks how much it is [m].
+        way: a guess at the normal, where the search begins.
 
     Returns:
         (distance [m], normal): no point of A is nearer to any of B.  Where cores overlap no plane
@@ -48,10 +79,12 @@ def distance(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     """
     between = minus(point(a.center), point(b.center))
     scale = math.sqrt(dot(between, between)) + a.half[0] + b.half[0]
-    v = _corner(pair, a, b, hulls, between)
+    v = _corner(pair, a, b, hulls, way)
     simplex = Simplex(1, v, v, v, v)
     radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
-    best, normal = -math.inf, (0.0, 0.0, 1.0)
+    best, normal = dot(way, v), way
+    if best - radii > enough:
+        return best - radii, normal
     for _ in range(ROUNDS):
         length = math.sqrt(dot(v, v))
         if not length > MET * scale:
@@ -60,6 +93,8 @@ def distance(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
         parted = dot(v, corner) / length
         if parted > best:
             best, normal = parted, (v[0] / length, v[1] / length, v[2] / length)
+        if best - radii > enough:
+            break
         if length - parted <= PRECISE * length or simplex.size == 4:
             break
         simplex, v = _nearest(_added(simplex, corner))
@@ -73,6 +108,12 @@ def separation(pair: Any, a: Any, b: Any, hulls: Floats, n: Point) -> float:
     """By how much planes across the unit vector n, which leads from B to A, part them [m]."""
     radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
     return dot(n, _corner(pair, a, b, hulls, n)) - radii
+
+
+@inlined
+def reach(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> float:
+    """The largest n . p of a solid, for a unit vector n [m]."""
+    return dot(n, _support(kind, shape, hulls, at, n)) + radius_around(kind, shape)
 
 
 @inlined

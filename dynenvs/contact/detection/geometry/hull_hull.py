@@ -13,7 +13,7 @@ where it leaves it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynenvs.contact.detection.geometry.box_box import ASTRAY, BETTER, SAME, TIE, WITHIN
 from dynenvs.contact.detection.geometry.polyhedron import (
@@ -27,57 +27,68 @@ from dynenvs.contact.detection.geometry.polyhedron import (
 )
 from dynenvs.contact.detection.geometry.spot import Point, along, dot
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Records
+from dynenvs.lcp.workspace import integer
+from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import FAR, NEAR
 
-LOOK = 0.02  # hulls further apart than this show no slots: many of a robot are near others [m]
-SIGHT = 0.005  # edges further than this beyond the other's outermost point take no part [m]
 PARALLEL = 1e-6  # squared sine between edges
 OUTERMOST = 1e-9  # corners no further behind the outermost one, relative to the breadth, are so too
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
 
 
+class Apart(NamedTuple):
+    """What is known of two polyhedra before they are looked at: their distance."""
+
+    gap: float  # [m]; negative or 0 if they overlap
+    way: Point  # if not, unit normal of a plane that parts them so, from B to A
+
+
 @inlined
 def hull_hull(
-    a: Polyhedron, b: Polyhedron, fine: float, origin: Point, spots: Records, first: int
-) -> None:
+    a: Polyhedron, b: Polyhedron, apart: Apart, fine: float, origin: Point, room: Floats,
+    spots: Records, first: int,
+) -> None:  # fmt: skip
     """All slots, see above; they come discarded.
 
     a, b: placed in the world from `origin` on
     fine: their `fineness`
+    room: eleven numbers for each edge of B, or one for each of its corners and A's
     """
-    separation, n = _axis(a, b, fine)
-    if separation > LOOK:
-        return
+    n = best_axis(a, b, apart, fine, room)
     face_a, face_b = facing(a, (-n[0], -n[1], -n[2])), facing(b, n)
     if face_a >= 0 and face_b >= 0:
-        clip(a, b, face_a, face_b, n, fine, origin, spots, first)
+        clip(a, b, face_a, face_b, n, fine, origin, room, spots, first)
 
 
 @inlined
 def clip(
     a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, n: Point, fine: float, origin: Point,
-    spots: Records, first: int,
+    room: Floats, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """The slots of two faces that look at each other along n, from B to A.
 
     A's face may be a line of two corners or a single one (`smooth_solids.py`).
+    room: a number for each corner of either
     """
     back, within = (-n[0], -n[1], -n[2]), fine * WITHIN
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
     normal_a, normal_b = three(a.normals, face_a), three(b.normals, face_b)
     inward = (-normal_a[0], -normal_a[1], -normal_a[2])
     slant_a, slant_b = dot(n, inward), dot(n, normal_b)
+    looks_a, looks_b = room[:own], room[own : own + others]
+    _mark_corners(a, back, looks_a)
+    _mark_corners(b, n, looks_b)
     for i in range(own):
         p = three(a.corners, i)
         gap = dot(normal_b, p) - b.levels[face_b]
-        if gap < NEAR * slant_b and within_face(b, face_b, p, n, within) and _looks(a, i, back):
+        if gap < NEAR * slant_b and looks_a[i] > 0.0 and within_face(b, face_b, p, n, within):
             _fill(spots[first + i], p, normal_b, gap, origin)
     for j in range(others if sides(a, face_a) > 2 else 0):
         p = three(b.corners, j)
         gap = dot(normal_a, p) - a.levels[face_a]
-        over = gap < NEAR * slant_a and within_face(a, face_a, p, back, within)
-        if over and _looks(b, j, n) and not _taken(a, spots, first, p, n, fine * SAME):
+        near = gap < NEAR * slant_a and looks_b[j] > 0.0
+        over = near and within_face(a, face_a, p, back, within)
+        if over and not _taken(a, spots, first, p, n, fine * SAME):
             _fill(spots[first + own + j], along(p, gap, inward), inward, gap, origin)
     for side in range(_ways(a, face_a)):
         place = first + own + others + 2 * side
@@ -102,74 +113,106 @@ def _least(shape: Polyhedron, n: Point) -> float:
 
 
 @inlined
-def _parts(shape: Polyhedron, n: Point, level: float, most: float) -> float:
+def _parts(shape: Polyhedron, n: Point, level: float, most: float, hint: int) -> tuple[float, int]:
     """How far the plane n . x = level parts all corners from what is below it.
 
-    The search ends at a corner that it does not part by more than `most`.
+    The search ends at a corner that it does not part by more than `most`; that is returned, too.
+    It begins at `hint`, where the last one ended: faces side by side mostly fail at one corner.
     """
-    least = math.inf
-    for i in range(0, shape.corners.shape[0], 3):
-        c = shape.corners
-        least = min(least, n[0] * c[i] + n[1] * c[i + 1] + n[2] * c[i + 2] - level)
-        if not least > most:
-            break
-    return least
+    c = shape.corners
+    least, at = n[0] * c[hint] + n[1] * c[hint + 1] + n[2] * c[hint + 2] - level, hint
+    i = integer(0)
+    while i < c.shape[0] and least > most:
+        reach = n[0] * c[i] + n[1] * c[i + 1] + n[2] * c[i + 2] - level
+        if reach < least:
+            least, at = reach, i
+        i += 3
+    return least, at
 
 
 @inlined
-def _axis(a: Polyhedron, b: Polyhedron, fine: float) -> tuple[float, Point]:
-    """(separation, unit normal from B to A) of the best axis, or of one that parts them by LOOK."""
+def best_axis(a: Polyhedron, b: Polyhedron, apart: Apart, fine: float, room: Floats) -> Point:
+    """Unit normal from B to A of the axis that parts them best.
+
+    Along n two that are `gap` apart along `way` are parted by no more than gap n . way.
+    """
     tie, better = fine * TIE, fine * BETTER
-    best, normal = -math.inf, (0.0, 0.0, 1.0)
+    gap = apart.gap if apart.gap > tie else math.inf
+    best, normal, hint = -math.inf, (0.0, 0.0, 1.0), integer(0)
     for f in range(b.levels.shape[0]):
         n = three(b.normals, f)
-        s = _parts(a, n, b.levels[f], best + tie)
+        if gap < math.inf and gap * dot(n, apart.way) < best:
+            continue
+        s, hint = _parts(a, n, b.levels[f], best + tie, hint)
         if s > best + tie:
             best, normal = s, n
-            if best > LOOK:
-                return best, normal
-    others = best + better
+    others, hint = best + better, integer(0)
     for f in range(a.levels.shape[0]):
-        n = three(a.normals, f)
-        s = _parts(b, n, a.levels[f], others)
+        x, y, z = three(a.normals, f)
+        n = (-x, -y, -z)
+        if gap < math.inf and gap * dot(n, apart.way) < best:
+            continue
+        s, hint = _parts(b, (x, y, z), a.levels[f], others, hint)
         if s > others:
-            best, others, normal = s, s + tie, (-n[0], -n[1], -n[2])
-            if best > LOOK:
-                return best, normal
-    return _edge_axis(a, b, best, best + tie, normal)
+            best, others, normal = s, s + tie, n
+    if gap <= best + tie:  # no edges part them better
+        return normal
+    reach = gap if gap < math.inf else max(-best, 0.0)
+    return _edge_axis(a, b, best + tie, normal, reach + fine * WITHIN, room)
 
 
 @inlined
 def _edge_axis(
-    a: Polyhedron, b: Polyhedron, best: float, others: float, normal: Point
-) -> tuple[float, Point]:
+    a: Polyhedron, b: Polyhedron, others: float, normal: Point, reach: float, room: Floats
+) -> Point:
     """The best axis, where two edges may part the polyhedra better than any face.
 
-    Edges that take part reach, along the best face's normal, about as far as anything does: the
-    nearest points of the polyhedra lie no further behind than these are apart.
+    Those of which the best axis is made come as near to each other as the polyhedra are apart, or
+    deep in each other: so each lies no further behind the other one's outermost point, along the
+    best face's normal.
+
+    others: by how much any other axis must part them to be better [m]
+    reach: how near to each other those edges come, at most [m]
+    room: eleven numbers for each edge of B
     """
-    face = normal
-    sight = max(best, 0.0) + SIGHT
-    above = -_least(b, (-face[0], -face[1], -face[2])) + sight
-    below = _least(a, face) - sight
+    face, most = normal, b.edges.shape[0] // 4
+    above = -_least(b, (-face[0], -face[1], -face[2])) + reach
+    below = _least(a, face) - reach
+    # B's edges that may be it: their numbers, where they lead, and the normals of their faces
+    number, crosses = room[:most], room[most : 2 * most]
+    vx, vy, vz = room[2 * most : 3 * most], room[3 * most : 4 * most], room[4 * most : 5 * most]
+    lx, ly, lz = room[5 * most : 6 * most], room[6 * most : 7 * most], room[7 * most : 8 * most]
+    rx, ry, rz = room[8 * most : 9 * most], room[9 * most : 10 * most], room[10 * most : 11 * most]
+    count = 0
+    for j in range(0, b.edges.shape[0], 4):
+        r, s = three(b.corners, int(b.edges[j])), three(b.corners, int(b.edges[j + 1]))
+        if max(dot(face, r), dot(face, s)) >= below:
+            number[count] = j
+            vx[count], vy[count], vz[count] = minus(s, r)
+            lx[count], ly[count], lz[count] = three(b.normals, int(b.edges[j + 2]))
+            rx[count], ry[count], rz[count] = three(b.normals, int(b.edges[j + 3]))
+            count += 1
     for i in range(0, a.edges.shape[0], 4):
         p, q = three(a.corners, int(a.edges[i])), three(a.corners, int(a.edges[i + 1]))
         if min(dot(face, p), dot(face, q)) > above:
             continue
         u = minus(q, p)
         one, other = three(a.normals, int(a.edges[i + 2])), three(a.normals, int(a.edges[i + 3]))
-        for j in range(0, b.edges.shape[0], 4):
-            r, s = three(b.corners, int(b.edges[j])), three(b.corners, int(b.edges[j + 1]))
-            if max(dot(face, r), dot(face, s)) < below:
+        # The arc of A's normals against those of B's, turned round: most end here, by a loop that
+        # the compiler makes of vectors
+        for k in range(count):
+            on_one = one[0] * vx[k] + one[1] * vy[k] + one[2] * vz[k]
+            on_other = other[0] * vx[k] + other[1] * vy[k] + other[2] * vz[k]
+            on_left = u[0] * lx[k] + u[1] * ly[k] + u[2] * lz[k]
+            on_right = u[0] * rx[k] + u[1] * ry[k] + u[2] * rz[k]
+            crosses[k] = max(on_one * on_other, on_left * on_right)
+        for k in range(count):
+            if not crosses[k] < 0.0:
                 continue
-            v = minus(s, r)
-            # The arc of A's normals against that of B's, turned round
-            if not dot(one, v) * dot(other, v) < 0.0:
+            left, right = (lx[k], ly[k], lz[k]), (rx[k], ry[k], rz[k])
+            if not _same_side(one, other, left, right):
                 continue
-            left = three(b.normals, int(b.edges[j + 2]))
-            right = three(b.normals, int(b.edges[j + 3]))
-            if not (dot(left, u) * dot(right, u) < 0.0 and _same_side(one, other, left, right)):
-                continue
+            v, r = (vx[k], vy[k], vz[k]), three(b.corners, int(b.edges[int(number[k])]))
             n = cross(u, v)
             square = dot(n, n)
             if square < PARALLEL * dot(u, u) * dot(v, v):
@@ -181,10 +224,10 @@ def _edge_axis(
             if dot(n, minus(p, r)) > others:
                 # Where faces are parallel the arcs cross by rounding alone, and other corners lie
                 # further out: only what parts all of them counts
-                apart = _least(a, n) + _least(b, (-n[0], -n[1], -n[2]))
-                if apart > others:
-                    best, others, normal = apart, apart, n
-    return best, normal
+                parted = _least(a, n) + _least(b, (-n[0], -n[1], -n[2]))
+                if parted > others:
+                    others, normal = parted, n
+    return normal
 
 
 @inlined
@@ -225,15 +268,14 @@ def facing(shape: Polyhedron, n: Point) -> int:
 
 
 @inlined
-def _looks(shape: Polyhedron, corner: int, n: Point) -> bool:
-    """Whether a corner belongs to a face that looks along n; of a solid without edges each does."""
-    found = shape.edges.shape[0] == 0
-    for e in range(0, shape.edges.shape[0], 4):
-        if int(shape.edges[e]) == corner or int(shape.edges[e + 1]) == corner:
-            for k in range(2):
-                normal = three(shape.normals, int(shape.edges[e + 2 + k]))
-                found = found or dot(normal, n) > FLAT
-    return found
+def _mark_corners(shape: Polyhedron, n: Point, looks: Floats) -> None:
+    """Write 1 for each corner of a face that looks along n, else 0; of a solid without edges, 1."""
+    for k in range(looks.shape[0]):
+        looks[k] = 1.0 if shape.edges.shape[0] == 0 else 0.0
+    for f in range(shape.levels.shape[0] if shape.edges.shape[0] > 0 else 0):
+        if dot(three(shape.normals, f), n) > FLAT:
+            for k in range(sides(shape, f)):
+                looks[corner_of(shape, f, k)] = 1.0
 
 
 @inlined

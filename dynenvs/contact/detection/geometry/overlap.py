@@ -12,9 +12,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.distance import distance, separation
+from dynenvs.contact.detection.geometry.distance import (
+    distance,
+    distance_up_to,
+    reach,
+    separation,
+)
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
-from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
+from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point, turned
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX, CYLINDER
@@ -43,14 +48,14 @@ def overlap(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     for _ in range(ROUNDS):
         out = along((x, y, z), depth * (1.0 + BEYOND), normal)
         a.center[0], a.center[1], a.center[2] = out
-        _, turned = distance(pair, a, b, hulls)
+        _, then = distance_up_to(pair, a, b, hulls, math.inf, normal)
         a.center[0], a.center[1], a.center[2] = x, y, z
-        if not dot(turned, turned) > 0.0:
+        if not dot(then, then) > 0.0:
             break
-        other = -separation(pair, a, b, hulls, turned)
+        other = -separation(pair, a, b, hulls, then)
         if not other < depth:
             break
-        depth, normal = other, turned
+        depth, normal = other, then
     return depth, normal
 
 
@@ -73,15 +78,20 @@ def _along_faces(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point
             faces = 2
         for f in range(faces):
             if kind in (BOX, BLOCK_FIELD):
-                sign = 1.0 - 2.0 * (f % 2)
-                n = along((0.0, 0.0, 0.0), sign, column(shape.R, f // 2))
+                n = along((0.0, 0.0, 0.0), 1.0 - 2.0 * (f % 2), column(shape.R, f // 2))
+                other = -separation(pair, a, b, hulls, n)
             elif kind >= CYLINDER:
                 n = along((0.0, 0.0, 0.0), 1.0 - 2.0 * f, column(shape.R, 2))
-            else:
-                x, y, z = three(open_polyhedron(hulls, at).normals, f)
-                n = along((0.0, 0.0, 0.0), x, column(shape.R, 0))
-                n = along(along(n, y, column(shape.R, 1)), z, column(shape.R, 2))
-            other = -separation(pair, a, b, hulls, n)
+                other = -separation(pair, a, b, hulls, n)
+            else:  # of the two only the other one's outermost point is to be looked for
+                own = open_polyhedron(hulls, at)
+                n = turned(shape.R, three(own.normals, f))
+                other = own.levels[f] + dot(n, point(shape.center))
+                if side == 0:
+                    n = (-n[0], -n[1], -n[2])
+                    other += reach(pair.kind_b, b, hulls, pair.hull_b, n)
+                else:
+                    other += reach(pair.kind_a, a, hulls, pair.hull_a, (-n[0], -n[1], -n[2]))
             if other < depth:
                 depth, normal = other, n
     return depth, normal

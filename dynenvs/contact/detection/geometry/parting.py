@@ -15,11 +15,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.distance import distance, radius_around, separation
+from dynenvs.contact.detection.geometry.distance import (
+    distance_up_to,
+    from_center,
+    radius_around,
+    separation,
+)
 from dynenvs.contact.detection.geometry.overlap import overlap
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
 from dynenvs.contact.detection.geometry.smooth_solids import least_size
-from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
+from dynenvs.contact.detection.geometry.spot import Point, along, back, column, dot, point, turned
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CONE_GEOM, CONVEX, CYLINDER
@@ -32,15 +37,19 @@ EXACT = 1e-14  # relative: what rounding makes of a distance
 
 
 @kernel
-def part_best(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
+def part_best(pair: Any, a: Any, b: Any, hulls: Floats, enough: float) -> tuple[float, Point]:
     """The gap of two solids [m], negative if they overlap, and the direction of it.
+
+    enough: as of `distance_up_to`
 
     Args:
         pair: a PAIR; of a block field's blocks that at hand.
         a, b: its SHAPEs, placed in the world, with their `half` sizes; A is moved and put back.
         hulls: the numbers of all polyhedra.
     """
-    gap, n = distance(pair, a, b, hulls)
+    gap, n = distance_up_to(pair, a, b, hulls, enough, from_center(a, b))
+    if gap > enough:
+        return gap, n
     radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
     apart_ = math.inf
     if pair.kind_a >= CYLINDER:
@@ -62,12 +71,12 @@ def _settled(pair: Any, a: Any, b: Any, hulls: Floats, n: Point, apart_: float) 
     for _ in range(ROUNDS):
         out = along((x, y, z), apart_ - separation(pair, a, b, hulls, n), n)
         a.center[0], a.center[1], a.center[2] = out
-        _, turned = distance(pair, a, b, hulls)
+        _, then = distance_up_to(pair, a, b, hulls, math.inf, n)
         a.center[0], a.center[1], a.center[2] = x, y, z
-        if dot(turned, turned) == 0.0:
+        if dot(then, then) == 0.0:
             break
-        change = minus(turned, n)
-        n = turned
+        change = minus(then, n)
+        n = then
         if dot(change, change) < SETTLED * SETTLED:
             break
     return n
@@ -103,13 +112,11 @@ def _nearest_face(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> Po
         down = (-axis[0], -axis[1], -axis[2])
         normal = axis if kind == CYLINDER and dot(axis, n) > 0.0 else down
     elif kind == CONVEX:
-        own = open_polyhedron(hulls, at)
+        own, inside, best = open_polyhedron(hulls, at), back(shape.R, n), 0
         for f in range(own.levels.shape[0]):
-            x, y, z = three(own.normals, f)
-            m = along((0.0, 0.0, 0.0), x, column(shape.R, 0))
-            m = along(along(m, y, column(shape.R, 1)), z, column(shape.R, 2))
-            if dot(m, n) > most:
-                most, normal = dot(m, n), m
+            if dot(three(own.normals, f), inside) > most:
+                most, best = dot(three(own.normals, f), inside), f
+        normal = turned(shape.R, three(own.normals, best))
     elif kind in (BOX, BLOCK_FIELD):
         for k in range(3):
             axis = column(shape.R, k)

@@ -73,6 +73,17 @@ def back(R: Floats, p: Point) -> Point:
 
 
 @inlined
+def turned(R: Floats, p: Point) -> Point:
+    """R p"""
+    x, y, z = p
+    return (
+        R[0, 0] * x + R[0, 1] * y + R[0, 2] * z,
+        R[1, 0] * x + R[1, 1] * y + R[1, 2] * z,
+        R[2, 0] * x + R[2, 1] * y + R[2, 2] * z,
+    )
+
+
+@inlined
 def into(shape: Any, p: Point) -> Point:
     """A world point in a solid's own frame."""
     c = shape.center
