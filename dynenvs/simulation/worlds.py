@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numbers
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.dynamics.jacobians import Frames, read_frames
-from dynenvs.jit.compiled import prepare
+from dynenvs.jit.compiled import bind, prepare
 from dynenvs.memory.bounds import check_size, check_states
-from dynenvs.memory.layout import Bytes, Floats, open_work, open_world
+from dynenvs.memory.layout import Bytes, Floats, Ints, open_work, open_world
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.model import LARGE, Model, available_bytes
 from dynenvs.model.parts import MOST_COUNT, positive
@@ -27,7 +29,7 @@ from dynenvs.simulation.batch import (
     step_worlds,
 )
 from dynenvs.simulation.certificate import Certificate, certify
-from dynenvs.simulation.controls import check_alone, idle, take
+from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
 from dynenvs.simulation.guard import GuardedBatch, alone
 from dynenvs.simulation.progress import APART, begin_round, new_progress
@@ -102,7 +104,7 @@ class Worlds(GuardedBatch):
         self._fresh: Any = first._rows.copy()
         self._hold(np.repeat(self._fresh, count))
         self._tau = np.zeros((count, self.model.nv))
-        self._controls = idle(self.model, count)
+        self._inputs = Inputs(self.model, self._tau, (count,))
         self._outcomes = np.zeros((count, 3), np.int64)
         self._written = False  # whether parameters may have been written from outside
         self._prepared: set[Any] = set()  # kernels that are compiled
@@ -127,14 +129,14 @@ class Worlds(GuardedBatch):
         self.model.workspace()  # says where there is no memory for one
         self._buffers = np.zeros(self.threads * (int(h.workspace_bytes) + APART), np.uint8)
         self._motors = self.model.actuated
-        self._limit = self.model.effort_limit[self._motors]
+        self._bound: tuple[tuple[float, int], Callable[[], None]] | None = None  # the last step
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
         self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_limit"}
-        made |= {"_turn", "_pace"}
+        made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_bound"}
+        made |= {"_turn", "_pace", "_inputs"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
         states = {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
         return marked(kept | states)
@@ -147,7 +149,7 @@ class Worlds(GuardedBatch):
         check_size(start, self.model.states(1), "pickled Worlds")
         self._guard()
         self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
-        self._controls = self._controls.copy()
+        self._inputs = Inputs(self.model, self._tau, (self.count,))
         self._fresh = start.copy().view(self.model.state_dtype)
         check_states(self.model.header, states.view(self.model.state_dtype), "pickled states")
         self._hold(states.copy().view(self.model.state_dtype))
@@ -333,17 +335,7 @@ class Worlds(GuardedBatch):
         who = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
-        self._controls[:] = 0.0
-        if control is not None:
-            check_alone(tau, self.model)
-            shape = self.count, len(self.model.actuators)
-            tau = take(self.model, _given(control, shape, "control", who), self._controls)
-        shape = self.count, len(self._motors)
-        forces = np.zeros(shape) if tau is None else _given(tau, shape, "tau", who)
-        if who is not None:
-            forces = np.where(who[:, None], forces, self.tau)
-        self._tau[:, self._motors] = np.minimum(np.maximum(forces, -self._limit), self._limit)
-        self._outcomes[:] = 0
+        self._inputs.take(tau, control, who, partial(_given, who))
         self._outcomes[:, 0] = WAITING if who is None else np.where(who, WAITING, DONE)
         try:
             if self._every:
@@ -351,7 +343,7 @@ class Worlds(GuardedBatch):
             else:
                 self._step_all(steps)
         finally:
-            if self._controls[0, 0] and steps:
+            if self._inputs.controls[0, 0] and steps:
                 chosen = np.arange(self.count) if who is None else np.flatnonzero(who)
                 which = np.ix_(chosen, self._motors)  # of other coordinates, see `World`
                 self._tau[which] = self._rows["drive"][which]
@@ -361,7 +353,6 @@ class Worlds(GuardedBatch):
         failed: WorldsError | None = None
         waiting = self._outcomes[:, 0] == WAITING
         for _ in range(steps):
-            self._outcomes[:] = 0
             self._outcomes[:, 0] = np.where(waiting, WAITING, DONE)
             rows, going = _records(self._rows), np.flatnonzero(waiting)
             before = {i: self._audits[i].begin(self.model, rows[i]) for i in going}
@@ -386,7 +377,7 @@ class Worlds(GuardedBatch):
             self._step_part(WAITING, steps)
         else:
             self._step_in_parts(steps)
-        if self._outcomes.any():
+        if np.count_nonzero(self._outcomes):
             self._tell_failed()
 
     def _step_in_parts(self, steps: int) -> None:
@@ -412,15 +403,17 @@ class Worlds(GuardedBatch):
         """Step whose outcome is `kind`; make room where that is wanted, and ask again."""
         outcomes = self._outcomes
         self._run(steps)
-        most = most_contacts(self.model) if outcomes.any() else 0
+        if not np.count_nonzero(outcomes):
+            return
+        most = most_contacts(self.model)
         while (full := outcomes[:, 0] == STEP_FULL).any():
             beyond = full & (outcomes[:, 1] > most)
-            outcomes[beyond, 0] = STEP_FAILED
+            outcomes[beyond] = STEP_FAILED, 0, 0
             full &= ~beyond
             if not full.any():
                 break
             self._make_room(*outcomes[full, 1:].max(axis=0).tolist())
-            outcomes[full, 0] = kind
+            outcomes[full] = kind, 0, 0
             self._run(steps)
 
     def _tell_failed(self) -> None:
@@ -442,13 +435,16 @@ class Worlds(GuardedBatch):
             )
 
     def _run(self, steps: int) -> None:
-        controls = self._controls.reshape(-1)
-        what = self._tau, controls, self._outcomes, self.timestep, steps
-        self.visit("the dynamics", step_worlds, *what)
+        wanted = self._timestep, steps
+        if self._bound is None or self._bound[0] != wanted:
+            arrays = self._tau, self._inputs.controls.reshape(-1), self._outcomes
+            self._bound = wanted, self._visit("the dynamics", step_worlds, *arrays, *wanted)
+        self._bound[1]()
 
-    @alone
-    def visit(self, what: str, kernel: Any, *arguments: Any) -> None:
-        """Run a kernel on all threads, which share out the worlds.
+    def visit(self, what: str, kernel: Any, *arguments: Any) -> Callable[[], None]:
+        """What runs a kernel on all threads, which share out the worlds; it can be repeated.
+
+        It is good as long as `memory` stays.
 
         Args:
             what: it is about, for the message while it is compiled.
@@ -456,16 +452,27 @@ class Worlds(GuardedBatch):
                 progress and the thread's number, as `batch.step_worlds` is.
             arguments: its own.
         """
+        return partial(self._run_alone, self._visit(what, kernel, *arguments))
+
+    @alone
+    def _run_alone(self, run: Callable[[], None]) -> None:
+        run()
+
+    def _visit(self, what: str, kernel: Any, *arguments: Any) -> Callable[[], None]:
         call = (self.model.packed, _bytes(self._rows), self._buffers, *arguments)
-        progress = new_progress(self.threads)
         if kernel not in self._prepared:
             prepare(what, [kernel], self.model.kernel_groups)
             self._prepared.add(kernel)
         if self.threads == 1:
-            begin_round(progress, 1)
-            kernel(*call, progress, 0)
-        else:
-            share(lambda thread, mine: kernel(*call, mine, thread), self.threads)
+            progress = new_progress(1)
+            return partial(_on_one_thread, progress, bind(kernel, *call, progress, 0))
+        work = partial(_work, kernel, call)
+        return partial(share, work, self.threads)
+
+    @property
+    def memory(self) -> Bytes:
+        """Workspaces: other ones, and states elsewhere, once a step has made room for contacts."""
+        return self._buffers
 
     def _make_room(self, contacts: int, blocks: int) -> None:
         model = with_room(self.model, contacts, blocks)
@@ -561,6 +568,8 @@ def _check_memory(model: Model, count: int) -> None:
 
 
 def _number(value: Any, name: str, least: int) -> int:
+    if type(value) is int and least <= value <= MOST_COUNT:
+        return value
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r:.60}")
     count = int(value)
@@ -578,7 +587,7 @@ def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
     return array.astype(np.float64)
 
 
-def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | None) -> Floats:
+def _given(who: Flags | None, value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
     """Finite numbers, zeros of worlds that are not chosen."""
     array = _numbers(value, shape, name)
     if who is not None:
@@ -587,6 +596,17 @@ def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | Non
         bad = np.argwhere(~np.isfinite(array))[:8].tolist()
         raise ValueError(f"{name} must be finite; entries {bad} are not")
     return array
+
+
+def _on_one_thread(progress: Ints, call: Callable[[], Any]) -> None:
+    """A call of a kernel on one thread."""
+    begin_round(progress, 1)
+    call()
+
+
+def _work(kernel: Any, call: tuple[Any, ...], thread: int, progress: Ints) -> None:
+    """One thread's part of it on several."""
+    kernel(*call, progress, thread)
 
 
 def _bytes(rows: NDArray[Any]) -> Bytes:

@@ -77,7 +77,7 @@ class View:
             self._bodies = new_bodies(len(self), nb, len(self.links))
         if self._waiting.any():
             inputs = self.links, self._waiting, self._bodies, worlds.timestep
-            worlds.visit("what is seen of bodies", read_bodies, *inputs)
+            worlds.visit("what is seen of bodies", read_bodies, *inputs)()
             self._waiting[:] = 0
         return self._bodies
 
