@@ -231,6 +231,11 @@ class Worlds(GuardedBatch):
         return applied
 
     @property
+    def forces(self) -> Floats:
+        """The same on all coordinates, shape (count, nv): a view, in which the next step writes."""
+        return self._tau
+
+    @property
     @alone
     def frames(self) -> Frames:
         """Poses and velocities of all bodies, the world first; arrays with one entry a world."""

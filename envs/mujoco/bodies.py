@@ -41,6 +41,7 @@ class Bodies(NamedTuple):
     """Of each world, then of each of n bodies of the file; world axes."""
 
     origins: Matrices  # of all nb bodies of the model [m], shape (count, nb, 3)
+    rotations: Matrices  # of the same, row by row, shape (count, nb, 9)
     centers: Matrix  # centre of mass of the robot [m], shape (count, 3)
     offsets: Matrices  # from there to each body's own [m], shape (count, n, 3)
     inertias: Matrices  # (xx, yy, zz, xy, xz, yz), mass times place, mass; shape (count, n, 10)
@@ -51,7 +52,7 @@ class Bodies(NamedTuple):
 
 def new_bodies(count: int, nb: int, n: int) -> Bodies:
     """Room for them."""
-    shapes = (nb, 3), (3,), (n, 3), (n, 10), (n, 6), (n, 6), (nb, 6)
+    shapes = (nb, 3), (nb, 9), (3,), (n, 3), (n, 10), (n, 6), (n, 6), (nb, 6)
     return Bodies(*(np.zeros((count, *shape)) for shape in shapes))
 
 
@@ -86,6 +87,8 @@ def read_bodies(
             update_velocities(w, w.v)
             for i in range(h.nb):
                 put_entries(out.origins[k, i], 0, entries(w.pose[i].p, 0))
+                for r in range(9):
+                    out.rotations[k, i, r] = w.pose[i].R[r // 3, r % 3]
                 for r in range(6):
                     wrenches[i, r] = 0.0
             if h.nc > 0:

@@ -42,6 +42,7 @@ class MujocoEnv(Shell):
 
     def _take(self, worlds: Batch | None, index: int) -> None:
         self.batch = Batch(self.task, 1) if worlds is None else worlds
+        self._kind = self.task.observation_space.dtype
         self.index = index  # of the world in the batch
 
     @property
@@ -79,10 +80,11 @@ class MujocoEnv(Shell):
         self._closed = False
         if seed is not None:
             self.batch.generators[self.index] = cast(np.random.Generator, self._np_random)
-        info = self.batch.begin(self._mine)
+        self.batch.begin(self._mine)
         if self.render_mode == "human":
             self.render()
-        return self._observe(), self._of_one(info)
+        info = self.batch.info.of(self.index)
+        return self._observe(), {name: info[name] for name in self.batch.told_at_first}
 
     def step(
         self, action: NDArray[np.float32]
@@ -94,24 +96,32 @@ class MujocoEnv(Shell):
             gymnasium.error.ResetNeeded: no episode has begun.
             gymnasium.error.ClosedEnvironmentError: after `close`.
         """
-        self._refuse_closed("step")
-        if not self.batch.started[self.index]:
+        if self._closed:
+            self._refuse_closed("step")
+        batch, i = self.batch, self.index
+        if not batch.started[i]:
             raise gym.error.ResetNeeded("call reset() before the first step()")
-        actions = np.zeros((len(self.batch.worlds), *self.action_space.low.shape))
-        actions[self.index] = checked_actions(action, self.action_space.low.shape, "action")
-        outcome = self.batch.step(actions, self._mine)
+        self._act(action)
         if self.render_mode == "human":
             self.render()
-        reward, over, cut = (part[self.index].item() for part in outcome[:3])
-        return self._observe(), reward, over, cut, self._of_one(outcome.info)
+        over, cut = batch.over.item(i), batch.cut.item(i)
+        return self._observe(), batch.rewards.item(i), over, cut, batch.info.of(i)
+
+    def _act(self, action: NDArray[np.float32]) -> None:
+        """A control step of this world alone; numbers are looked at where they are used."""
+        batch, shape = self.batch, self.action_space.low.shape
+        given: Any = action
+        if type(action) is not np.ndarray or action.shape != shape or action.dtype.char not in "fd":
+            given = checked_actions(action, shape, "action")
+        try:
+            batch.step(given, self.index, None if len(batch.rewards) == 1 else self._mine)
+        except ValueError:
+            checked_actions(action, shape, "action")
+            raise
 
     def _observe(self) -> Observation:
-        seen: Observation = self.batch.observe()[self.index].copy()
+        seen: Observation = self.batch.observations[self.index].astype(self._kind)
         return seen
-
-    def _of_one(self, info: dict[str, Floats]) -> dict[str, Any]:
-        """This world's entries as numbers, or arrays where they are such."""
-        return {key: value[self.index] for key, value in info.items()}
 
     def set_state(self, qpos: ArrayLike, qvel: ArrayLike) -> None:
         """Begin an episode in this state, shapes (nq,) and (nv,).

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.dynamics.jacobians import Frames
 from dynenvs.envs.mujoco.bodies import Bodies, new_bodies, read_bodies
 from dynenvs.simulation.worlds import Worlds
 
@@ -20,15 +22,17 @@ class View:
 
     Attributes:
         worlds: which.
-        links: numbers of the file's bodies, shape (n,).  Those with mass: a body with several
-            joints is a chain here, of which the last has the mass.
+        links: numbers of the file's bodies, shape (n,): those with mass, see `MujocoTask`.
+        room: where `read` puts what it tells of them.
     """
 
     def __init__(self, worlds: Worlds) -> None:
         self.worlds = worlds
         self.links: NDArray[np.int64] = np.flatnonzero(worlds.model.bodies["mass"] > 0.0)
-        self._bodies: Bodies | None = None
-        self._frames: Frames | None = None
+        nb = len(worlds.model.body_names)
+        self.room = new_bodies(len(worlds), nb, len(self.links))
+        self._read: Callable[[], None] | None = None
+        self._memory: Any = None  # of the worlds, for which that is made
         self._waiting = np.ones(len(worlds), np.int64)  # whose bodies have not been read
 
     def __len__(self) -> int:
@@ -37,31 +41,6 @@ class View:
     def changed(self, mask: Flags | None = None) -> None:
         """These worlds, shape (count,), are others now; all if None."""
         self._waiting[slice(None) if mask is None else mask] = 1
-        self._frames = None
-
-    @property
-    def q(self) -> Floats:
-        """Positions, shape (count, nq)."""
-        return self.worlds.q
-
-    @property
-    def v(self) -> Floats:
-        """Velocities, shape (count, nv)."""
-        return self.worlds.v
-
-    @property
-    def frames(self) -> Frames:
-        """Poses and velocities of all bodies."""
-        if self._frames is None:
-            self._frames = self.worlds.frames
-        return self._frames
-
-    @property
-    def torques(self) -> Floats:
-        """Forces of the motors on all coordinates [N m, N], shape (count, nv); qfrc_actuator."""
-        torques = np.zeros_like(self.v)
-        torques[:, self.worlds.model.actuated] = self.worlds.tau
-        return torques
 
     @property
     def stops(self) -> Floats:
@@ -70,21 +49,20 @@ class View:
 
     @property
     def bodies(self) -> Bodies:
-        """What is read of each body, about the robot's centre of mass."""
-        worlds = self.worlds
-        if self._bodies is None:
-            nb = len(worlds.model.body_names)
-            self._bodies = new_bodies(len(self), nb, len(self.links))
+        """What is told of each body, about the robot's centre of mass."""
         if self._waiting.any():
-            inputs = self.links, self._waiting, self._bodies, worlds.timestep
-            worlds.visit("what is seen of bodies", read_bodies, *inputs)()
-            self._waiting[:] = 0
-        return self._bodies
+            self.read()
+        return self.room
 
-    @property
-    def origins(self) -> Floats:
-        """Where the origins of all bodies of the model are [m], shape (count, nb, 3)."""
-        return self.bodies.origins
+    def read(self) -> None:
+        """Bodies of those worlds that have changed into `room`."""
+        worlds = self.worlds
+        if self._read is None or self._memory is not worlds.memory:
+            inputs = self.links, self._waiting, self.room, worlds.timestep
+            self._read = worlds.visit("what is seen of bodies", read_bodies, *inputs)
+            self._memory = worlds.memory
+        self._read()
+        self._waiting[:] = 0
 
     @property
     def mass_center(self) -> Floats:
