@@ -22,7 +22,7 @@ Check = Callable[[Any, tuple[int, ...], str], Floats]
 
 
 @inlined
-def _is_finite(values: Matrix, who: Bytes) -> bool:
+def is_finite(values: Matrix, who: Bytes) -> bool:
     """Whether all numbers in the rows of `who` are finite."""
     for i in range(values.shape[0]):
         for k in range(values.shape[1]):
@@ -34,7 +34,7 @@ def _is_finite(values: Matrix, who: Bytes) -> bool:
 @entry(seconds=0.5)
 def _put_forces(forces: Matrix, who: Bytes, motors: Ints, limit: Floats, tau: Matrix) -> bool:
     """Within limits into `tau`, shape (count, nv); False, and nothing done, if not all finite."""
-    if not _is_finite(forces, who):
+    if not is_finite(forces, who):
         return False
     for i in range(forces.shape[0]):
         for k in range(motors.shape[0]):
@@ -44,24 +44,32 @@ def _put_forces(forces: Matrix, who: Bytes, motors: Ints, limit: Floats, tau: Ma
 
 
 @entry(seconds=0.5)
-def _make_forces(control: Matrix, who: Bytes, laws: Matrix, gears: Matrix, forces: Matrix) -> bool:
-    """Of actuators that do not follow the state; False, and nothing done, if not all finite.
+def _put_controls(
+    control: Matrix,
+    who: Bytes,
+    laws: Matrix,
+    gears: Matrix,
+    motors: Ints,
+    limit: Floats,
+    tau: Matrix,
+) -> bool:
+    """The same of forces that actuators make of controls and do not follow the state.
 
     laws: of each of n actuators its gain, bias, and ranges of control and force, shape (n, 6)
     gears: of each force on each actuated coordinate, shape (n, nu)
-    forces: shape (count, nu)
     """
-    if not _is_finite(control, who):
+    if not is_finite(control, who):
         return False
     for i in range(control.shape[0]):
-        for j in range(forces.shape[1]):
-            forces[i, j] = 0.0
-        for k in range(control.shape[1]):
-            law = laws[k]
-            force = law[0] * min(max(control[i, k], law[2]), law[3]) + law[1]
-            force = min(max(force, law[4]), law[5])
-            for j in range(forces.shape[1]):
-                forces[i, j] += force * gears[k, j]
+        if who[i] == 0:
+            continue
+        for j in range(motors.shape[0]):
+            total = 0.0
+            for k in range(control.shape[1]):
+                law = laws[k]
+                force = law[0] * min(max(control[i, k], law[2]), law[3]) + law[1]
+                total += min(max(force, law[4]), law[5]) * gears[k, j]
+            tau[i, motors[j]] = min(max(total, -limit[j]), limit[j])
     return True
 
 
@@ -88,7 +96,7 @@ class Inputs:
         self._control = np.zeros((count, len(model.actuators)))
         self._shapes = {"tau": (*lead, model.nu), "control": (*lead, len(model.actuators))}
         self._put: Callable[[], bool] | None = None
-        self._make: Callable[[], bool] | None = None
+        self._put_control: Callable[[], bool] | None = None
 
     def take(
         self,
@@ -113,24 +121,27 @@ class Inputs:
             self._who[:] = True if who is None else who
         if self._has_servos:
             self.controls[:] = 0.0
-        if control is not None:
-            self._take_control(tau, control, check)
-        elif tau is None:
+        if control is not None and tau is not None:
+            raise ValueError(
+                "give either tau or control: actuators make the forces of their controls"
+            )
+        if control is None:
+            self._take_forces(tau, check)
+        else:
+            self._take_control(control, check)
+
+    def _take_forces(self, tau: ArrayLike | None, check: Check) -> None:
+        if tau is None:
             self._forces[:] = 0.0
         else:
             self._fill(self._forces, tau, "tau", check)
         if self._put is None:
-            motors = self._model.actuated
-            limit = self._model.effort_limit[motors]
+            motors, limit = self._motors()
             self._put = bind(_put_forces, self._forces, self._who, motors, limit, self._tau)
         if not self._put():
             raise self._refused(tau, "tau", check)
 
-    def _take_control(self, tau: ArrayLike | None, control: ArrayLike, check: Check) -> None:
-        if tau is not None:
-            raise ValueError(
-                "give either tau or control: actuators make the forces of their controls"
-            )
+    def _take_control(self, control: ArrayLike, check: Check) -> None:
         if not self._model.actuators:
             raise ValueError(
                 "the model has no actuators that controls could be of: give forces, or add some "
@@ -140,14 +151,18 @@ class Inputs:
         if self._has_servos:  # the step will make the forces
             if not np.isfinite(self._control[self._who != 0]).all():
                 raise self._refused(control, "control", check)
+            self._take_forces(None, check)
             self.controls[:, 0], self.controls[:, 1:] = 1.0, self._control
-            self._forces[:] = 0.0
             return
-        if self._make is None:
-            laws = steady_laws(self._model)
-            self._make = bind(_make_forces, self._control, self._who, *laws, self._forces)
-        if not self._make():
+        if self._put_control is None:
+            what = self._control, self._who, *steady_laws(self._model), *self._motors()
+            self._put_control = bind(_put_controls, *what, self._tau)
+        if not self._put_control():
             raise self._refused(control, "control", check)
+
+    def _motors(self) -> tuple[Ints, Floats]:
+        """Numbers and limits of the actuated coordinates, shape (nu,)."""
+        return self._model.actuated, self._model.effort_limit[self._model.actuated]
 
     def _fill(self, array: Floats, value: ArrayLike, name: str, check: Check) -> None:
         shape = self._shapes[name]

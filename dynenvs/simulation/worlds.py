@@ -24,6 +24,7 @@ from dynenvs.simulation.batch import (
     GOING_ON,
     LEAST_SHARE,
     WAITING,
+    begin_worlds,
     read_impulses,
     read_wrenches,
     step_worlds,
@@ -32,7 +33,7 @@ from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
 from dynenvs.simulation.guard import GuardedBatch, alone
-from dynenvs.simulation.progress import APART, begin_round, new_progress
+from dynenvs.simulation.progress import APART, LINE, TAKEN, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import share
@@ -129,13 +130,24 @@ class Worlds(GuardedBatch):
         self.model.workspace()  # says where there is no memory for one
         self._buffers = np.zeros(self.threads * (int(h.workspace_bytes) + APART), np.uint8)
         self._motors = self.model.actuated
-        self._bound: tuple[tuple[float, int], Callable[[], None]] | None = None  # the last step
+        # Calls with what they are given: of the last step, and of a reset
+        self._bound: tuple[tuple[float, int], Callable[[], None]] | None = None
+        self._again: tuple[Any, Callable[[], bool]] | None = None
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
         self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_bound"}
+        made = {
+            "_rows",
+            "_buffers",
+            "_sources",
+            "_fresh",
+            "_prepared",
+            "_motors",
+            "_bound",
+            "_again",
+        }
         made |= {"_turn", "_pace", "_inputs"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
         states = {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
@@ -443,13 +455,13 @@ class Worlds(GuardedBatch):
         wanted = self._timestep, steps
         if self._bound is None or self._bound[0] != wanted:
             arrays = self._tau, self._inputs.controls.reshape(-1), self._outcomes
-            self._bound = wanted, self._visit("the dynamics", step_worlds, *arrays, *wanted)
+            self._bound = wanted, self.visit("the dynamics", step_worlds, *arrays, *wanted)
         self._bound[1]()
 
     def visit(self, what: str, kernel: Any, *arguments: Any) -> Callable[[], None]:
         """What runs a kernel on all threads, which share out the worlds; it can be repeated.
 
-        It is good as long as `memory` stays.
+        It is good as long as `memory` stays, and who runs it must be alone (`guard.py`).
 
         Args:
             what: it is about, for the message while it is compiled.
@@ -457,19 +469,13 @@ class Worlds(GuardedBatch):
                 progress and the thread's number, as `batch.step_worlds` is.
             arguments: its own.
         """
-        return partial(self._run_alone, self._visit(what, kernel, *arguments))
-
-    @alone
-    def _run_alone(self, run: Callable[[], None]) -> None:
-        run()
-
-    def _visit(self, what: str, kernel: Any, *arguments: Any) -> Callable[[], None]:
         call = (self.model.packed, _bytes(self._rows), self._buffers, *arguments)
         if kernel not in self._prepared:
             prepare(what, [kernel], self.model.kernel_groups)
             self._prepared.add(kernel)
         if self.threads == 1:
             progress = new_progress(1)
+            begin_round(progress, 1)
             return partial(_on_one_thread, progress, bind(kernel, *call, progress, 0))
         work = partial(_work, kernel, call)
         return partial(share, work, self.threads)
@@ -513,10 +519,27 @@ class Worlds(GuardedBatch):
         q, v = start(self.model, q, v)
         q = self._spread(q, self.model.nq, "q", who)
         v = self._spread(v, self.model.nv, "v", who)
-        _records(self._rows)[who] = _records(self._fresh)
-        self._tau[who] = 0.0
-        self._rows["q"][who], self._rows["v"][who] = q[who], v[who]
+        if self._again is None:
+            arrays = np.empty_like(q), np.empty_like(v), np.empty_like(who)
+            self._again = arrays, self.beginning(*arrays)
+        for array, given in zip(self._again[0], (q, v, who), strict=True):
+            array[...] = given
+        self._again[1]()
         self._begin_audits(who)
+
+    def beginning(self, q: Floats, v: Floats, who: Flags) -> Callable[[], bool]:
+        """What takes the worlds of `who` back to time zero at these positions and velocities.
+
+        It can be repeated, with other numbers in the arrays, as long as `memory` stays, by who is
+        alone.  It says whether all numbers are finite; if not, nothing has changed.
+
+        Args:
+            q: shape (count, nq).
+            v: shape (count, nv).
+            who: shape (count,).
+        """
+        memory = self.model.packed, _bytes(self._rows), _bytes(self._fresh), self._tau
+        return bind(begin_worlds, *memory, q, v, who.view(np.uint8))
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
@@ -589,7 +612,7 @@ def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
         raise ValueError(f"{name} must be real numbers, got {array.dtype}")
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    return array.astype(np.float64)
+    return array.astype(np.float64, order="C")
 
 
 def _given(who: Flags | None, value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
@@ -605,7 +628,7 @@ def _given(who: Flags | None, value: ArrayLike, shape: tuple[int, ...], name: st
 
 def _on_one_thread(progress: Ints, call: Callable[[], Any]) -> None:
     """A call of a kernel on one thread."""
-    begin_round(progress, 1)
+    progress[LINE + TAKEN] = 0
     call()
 
 

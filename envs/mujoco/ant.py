@@ -49,7 +49,7 @@ INFO = told(
 )
 
 
-@entry(seconds=1.5)
+@entry
 def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
     """Look at the worlds that no other thread has taken (`look.py`)."""
     look_at_worlds(_look, packed, rows, a, progress, thread)
@@ -103,7 +103,8 @@ class AntTask(MujocoTask):
 
     run = staticmethod(run)
     least = (3, 1)
-    option_record, info_record, told_at_first, sees_bodies = OPTIONS, INFO, 3, True
+    option_record, info_record, told_at_first = OPTIONS, INFO, 3
+    sees_bodies = sees_forces = True
     xml_file: str = "ant.xml"
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.5

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.core.limit import steps_until
 from dynenvs.envs.core.records import InfoRows
+from dynenvs.envs.mujoco.bodies import new_bodies, read_bodies
 from dynenvs.envs.mujoco.look import MARK, Look
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
-from dynenvs.envs.mujoco.view import View
 from dynenvs.model.model import Model
 from dynenvs.simulation.guard import Guarded, alone
 from dynenvs.simulation.worlds import Worlds, WorldsError
@@ -32,6 +32,7 @@ class Batch(Guarded):
     Attributes:
         observations: shape (count, size).
         rewards, over, cut: of the last step; zero of those that were not stepped.
+        bodies: of those that were looked at last, where the task reads them.
         rows: what `info` says, dtype `task.info_record`; `info` reads them.
     """
 
@@ -54,14 +55,18 @@ class Batch(Guarded):
     def _connect(self) -> None:
         """What cannot be pickled, as it leads into the arrays."""
         self._guard(self.worlds)
-        self.view = View(self.worlds)  # what they are now
         self.info = InfoRows(self.rows)
         names = self.rows.dtype.names or ()
         self.told_at_first = names[: self.task.told_at_first]
-        self._mask = np.ones(len(self.steps), np.uint8)
+        self._mask = np.ones(len(self.steps), np.bool_)  # who moves, or begins at
+        self._q, self._v = np.zeros_like(self.worlds.q), np.zeros_like(self.worlds.v)
+        nb, links = len(self.model.body_names), len(self.task.links)
+        count = len(self.steps) if self.task.sees_bodies else 0
+        self.bodies = new_bodies(count, nb, links)
         self._begins = np.zeros(1, np.int64)
-        self._look: Callable[[], None] | None = None
-        self._memory: Any = None  # of the worlds, for which that is made
+        self._memory: Any = None  # of the worlds, for which calls are bound
+        self._visits: list[Callable[[], None]]
+        self._restart: Callable[[], bool]
 
     @property
     def model(self) -> Model:
@@ -78,18 +83,35 @@ class Batch(Guarded):
             if seed is not None:
                 self.generators[i] = gym.utils.seeding.np_random(seed)[0]
 
+    @alone
     def begin(self, mask: Flags) -> None:
         """Begin an episode in these worlds."""
-        q, v = self.worlds.q.copy(), self.worlds.v.copy()
-        for i in np.flatnonzero(mask):
-            q[i], v[i] = self.task.start(self.generators[i])
-        self.place(q, v, mask)
+        for i in np.flatnonzero(mask).tolist():
+            self._q[i], self._v[i] = self.task.start(self.generators[i])
+        self._place(mask)
 
     @alone
-    def place(self, q: Floats, v: Floats, mask: Flags) -> None:
-        """Begin an episode in these worlds in given states, shapes (count, nq) and (count, nv)."""
-        self.worlds.reset(q, v, mask=mask)
-        self._see(mask, True)
+    def place(self, i: int, q: Floats, v: Floats) -> None:
+        """Begin an episode in world i in a given state, shapes (nq,) and (nv,).
+
+        Raises:
+            ValueError: it is not finite; nothing has changed.
+        """
+        self._q[i], self._v[i] = q, v
+        self._place(self.only(i))
+
+    def only(self, i: int) -> Flags:
+        """World i among all, shape (count,)."""
+        flags: Flags = np.arange(len(self.rewards)) == i
+        return flags
+
+    def _place(self, mask: Flags) -> None:
+        if self._memory is not self.worlds.memory:
+            self._bind()
+        self._mask[:] = mask
+        if not self._restart():
+            raise ValueError("positions and velocities must be finite")
+        self._see(True)
 
     @alone
     def step(self, actions: ArrayLike, who: int | None, mask: Flags | None) -> None:
@@ -110,34 +132,34 @@ class Batch(Guarded):
             self.task.advance(self.worlds, self._actions, mask)
         except WorldsError as error:
             self._failed[error.worlds] = True
-            self._see(mask, False)
-            self._failed[:] = False
-            return
-        self._see(mask, False)
-
-    def _see(self, mask: Flags | None, begins: bool) -> None:
-        """Look at these worlds, which have moved or begun."""
-        self.view.changed(mask)
-        if self.task.sees_bodies:
-            self.view.read()
         self._mask[:] = True if mask is None else mask
-        self._begins[0] = begins
-        if self._look is None or self._memory is not self.worlds.memory:
-            self._look, self._memory = self._looking(), self.worlds.memory
-        self._look()
+        self._see(False)
+        self._failed[:] = False
 
-    def _looking(self) -> Callable[[], None]:
-        task, flags = self.task, (self.started, self.ended, self.over, self.cut, self._failed)
-        started, ended, over, cut, failed = (flag.view(np.uint8) for flag in flags)
+    def _see(self, begins: bool) -> None:
+        """Look at the worlds of the mask, which have moved or begun."""
+        if self._memory is not self.worlds.memory:
+            self._bind()
+        self._begins[0] = begins
+        for visit in self._visits:
+            visit()
+
+    def _bind(self) -> None:
+        """The calls of kernels, for the memory that the worlds have now."""
+        task, worlds, mask = self.task, self.worlds, self._mask.view(np.uint8)
+        self._memory = worlds.memory
+        self._restart = worlds.beginning(self._q, self._v, self._mask)
+        flags = self._failed, self.over, self.cut, self.started, self.ended
+        failed, over, cut, started, ended = (flag.view(np.uint8) for flag in flags)
         kind = task.info_record
-        rest = [kind.fields[name][1] for name in (kind.names or ())[task.told_at_first :]]
+        rest = [kind.fields[name][1] for name in kind.names[task.told_at_first :]]
         look = Look(
             self._begins,
-            self._mask,
+            mask,
             task.options.view(np.uint8),
             np.array(task.places, np.int64),
-            self.view.room,
-            self.worlds.forces,
+            self.bodies,
+            worlds.forces,
             self._actions,
             failed,
             self._marks,
@@ -151,11 +173,15 @@ class Batch(Guarded):
             ended,
             steps_until(task.max_episode_steps),
             min(rest, default=kind.itemsize),
-            self.worlds.timestep,
+            worlds.timestep,
             task.dt,
         )
         name = type(task).__name__.removesuffix("Task")
-        return self.worlds.visit(f"what is seen of {name}", task.run, look)
+        self._visits = [worlds.visit(f"what is seen of {name}", task.run, look)]
+        if task.sees_bodies:
+            inputs = task.links, mask, self.bodies, worlds.timestep, task.sees_forces
+            read = worlds.visit("what is seen of bodies", read_bodies, *inputs)
+            self._visits.insert(0, read)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future, bit for bit: worlds, generators, counts of steps.
@@ -180,14 +206,16 @@ class Batch(Guarded):
         if any(np.shape(state[name]) != (len(self.worlds),) for name in names):
             raise ValueError(f"state must be of {len(self.worlds)} worlds")
         self.worlds.set_state(state["world"])
-        self._see(None, True)
+        self._mask[:] = True
+        self._see(True)
         for one, stream in zip(self.generators, state["generator"], strict=True):
             one.bit_generator.state = stream
         for name in COUNTS:
             getattr(self, name)[:] = state[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("view", "info", "_look", "_memory", "_mask", "_begins", "_turn")
+        made = {"info", "bodies", "_q", "_v", "_mask", "_begins", "_turn"}
+        made |= {"_memory", "_visits", "_restart"}
         return {key: value for key, value in vars(self).items() if key not in made}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:

@@ -62,24 +62,26 @@ def read_bodies(
     rows: Bytes,
     buffers: Bytes,
     links: Ints,
-    waiting: Ints,
+    mask: Bytes,
     out: Bodies,
     timestep: float,
+    pressed: bool,
     progress: Ints,
     thread: int,
 ) -> None:
-    """Fill in what belongs to the worlds that wait, as far as no other thread has.
+    """Fill in what belongs to the worlds of the mask, as far as no other thread has.
 
-    links: the n bodies, of those of the model; waiting: not 0 of worlds that are read
+    links: the n bodies, of those of the model
     timestep: over which contacts gave what they gave last [s]
+    pressed: whether forces are wanted
     """
     packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
-    links, waiting, out = unowned(links), unowned(waiting), unowned(out)
+    links, mask, out = unowned(links), unowned(mask), unowned(out)
     h = open_model(packed).header[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
-    k = claim(progress, thread, waiting.shape[0])
-    while k < waiting.shape[0]:
-        if waiting[k] != 0:
+    k = claim(progress, thread, mask.shape[0])
+    while k < mask.shape[0]:
+        if mask[k] != 0:
             row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
             w, wrenches = open_world(packed, row, buffer), out.wrenches[k]
             w.answer[0].poses_valid = 0
@@ -91,10 +93,10 @@ def read_bodies(
                     out.rotations[k, i, r] = w.pose[i].R[r // 3, r % 3]
                 for r in range(6):
                     wrenches[i, r] = 0.0
-            if h.nc > 0:
+            if pressed and h.nc > 0:
                 add_wrenches(w, wrenches)
             _write(w, links, out, k, timestep)
-        k = claim(progress, thread, waiting.shape[0])
+        k = claim(progress, thread, mask.shape[0])
     leave(progress, thread)
 
 

@@ -74,7 +74,8 @@ class FloatingHumanoid(MujocoTask):
         include_cfrc_ext_in_observation: whether contact forces are.
     """
 
-    least, sees_bodies = (BASE + 1, BASE), True
+    least = (BASE + 1, BASE)
+    sees_bodies = sees_forces = True
     ctrl_cost_weight: float = 0.1
     reset_noise_scale: float = 1e-2
     exclude_current_positions_from_observation: bool = True

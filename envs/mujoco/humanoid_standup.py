@@ -32,7 +32,7 @@ OPTIONS = numbers(
 INFO = told(*PLACED, "z_distance_from_origin", "reward_linup", "reward_quadctrl", "reward_impact")
 
 
-@entry(seconds=1.5)
+@entry
 def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
     """Look at the worlds that no other thread has taken (`look.py`)."""
     look_at_worlds(_look, packed, rows, a, progress, thread)

@@ -23,7 +23,7 @@ OPTIONS = numbers("healthy_reward", places=("tip",))
 INFO = told("reward_survive", "distance_penalty", "velocity_penalty")
 
 
-@entry(seconds=1.5)
+@entry
 def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
     """Look at the worlds that no other thread has taken (`look.py`)."""
     look_at_worlds(_look, packed, rows, a, progress, thread)

@@ -18,7 +18,7 @@ UPRIGHT = 0.2  # how far the pole may lean [rad]
 INFO = told("reward_survive")
 
 
-@entry(seconds=1.5)
+@entry
 def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
     """Look at the worlds that no other thread has taken (`look.py`)."""
     look_at_worlds(_look, packed, rows, a, progress, thread)

@@ -22,7 +22,7 @@ OPTIONS = numbers("reward_near_weight", "reward_dist_weight", "reward_control_we
 INFO = told("reward_dist", "reward_ctrl", "reward_near")
 
 
-@entry(seconds=1.5)
+@entry
 def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
     """Look at the worlds that no other thread has taken (`look.py`)."""
     look_at_worlds(_look, packed, rows, a, progress, thread)

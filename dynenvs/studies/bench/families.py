@@ -21,6 +21,7 @@ from dynenvs.studies.bench import (
     pendulum,
     robots,
     scenes,
+    shell,
     siconos,
     single,
     solves,
@@ -33,6 +34,7 @@ from dynenvs.studies.bench.report import document, draft, markdown, show, write_
 
 FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "single": single.cases,
+    "shell": shell.cases,
     "peers": batch.peer_cases,
     "identical": identical.cases,
     "batch": batch.cases,
