@@ -18,7 +18,8 @@ from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, open_work
 from dynenvs.model.actuators import steady_laws
 from dynenvs.model.model import Model
 
-Check = Callable[[Any, tuple[int, ...], str], Floats]
+Flags = NDArray[np.bool_]
+Check = Callable[[Any, tuple[int, ...], str, Flags | None], Floats]
 
 
 @inlined
@@ -102,7 +103,7 @@ class Inputs:
         self,
         tau: ArrayLike | None,
         control: ArrayLike | None,
-        who: NDArray[np.bool_] | None,
+        who: Flags | None,
         check: Check,
     ) -> None:
         """Forces, controls, or neither.
@@ -111,7 +112,8 @@ class Inputs:
             tau: shape (..., nu).
             control: shape (..., actuators).
             who: which worlds, shape (count,); all if None.
-            check: gives what is no array of floats its form, or raises; told the shape and a name.
+            check: gives what is no array of floats its form, or raises; told the shape, the name
+                and `who`.
 
         Raises:
             ValueError: what `check` raises; both are given, or controls of no actuators.
@@ -126,50 +128,52 @@ class Inputs:
                 "give either tau or control: actuators make the forces of their controls"
             )
         if control is None:
-            self._take_forces(tau, check)
+            self._take_forces(tau, who, check)
         else:
-            self._take_control(control, check)
+            self._take_control(control, who, check)
 
-    def _take_forces(self, tau: ArrayLike | None, check: Check) -> None:
+    def _take_forces(self, tau: ArrayLike | None, who: Flags | None, check: Check) -> None:
         if tau is None:
             self._forces[:] = 0.0
         else:
-            self._fill(self._forces, tau, "tau", check)
+            self._fill(self._forces, tau, "tau", who, check)
         if self._put is None:
             motors, limit = self._motors()
             self._put = bind(_put_forces, self._forces, self._who, motors, limit, self._tau)
         if not self._put():
-            raise self._refused(tau, "tau", check)
+            raise self._refused(tau, "tau", who, check)
 
-    def _take_control(self, control: ArrayLike, check: Check) -> None:
+    def _take_control(self, control: ArrayLike, who: Flags | None, check: Check) -> None:
         if not self._model.actuators:
             raise ValueError(
                 "the model has no actuators that controls could be of: give forces, or add some "
                 "(ModelBuilder.actuator)"
             )
-        self._fill(self._control, control, "control", check)
+        self._fill(self._control, control, "control", who, check)
         if self._has_servos:  # the step will make the forces
             if not np.isfinite(self._control[self._who != 0]).all():
-                raise self._refused(control, "control", check)
-            self._take_forces(None, check)
+                raise self._refused(control, "control", who, check)
+            self._take_forces(None, who, check)
             self.controls[:, 0], self.controls[:, 1:] = 1.0, self._control
             return
         if self._put_control is None:
             what = self._control, self._who, *steady_laws(self._model), *self._motors()
             self._put_control = bind(_put_controls, *what, self._tau)
         if not self._put_control():
-            raise self._refused(control, "control", check)
+            raise self._refused(control, "control", who, check)
 
     def _motors(self) -> tuple[Ints, Floats]:
         """Numbers and limits of the actuated coordinates, shape (nu,)."""
         return self._model.actuated, self._model.effort_limit[self._model.actuated]
 
-    def _fill(self, array: Floats, value: ArrayLike, name: str, check: Check) -> None:
+    def _fill(
+        self, array: Floats, value: ArrayLike, name: str, who: Flags | None, check: Check
+    ) -> None:
         shape = self._shapes[name]
         if type(value) is np.ndarray and value.shape == shape and value.dtype.char in "fd":
             array[...] = value
         else:
-            array[...] = check(value, shape, name)
+            array[...] = check(value, shape, name, who)
 
     def put_controls(self, buffer: Bytes) -> None:
         """A single world's into a workspace of a model with servos."""
@@ -177,10 +181,10 @@ class Inputs:
         w.servo_work["control"] = self.controls[0, 1:]
         w.driven[0] = self.controls[0, 0]
 
-    def _refused(self, value: Any, name: str, check: Check) -> ValueError:
+    def _refused(self, value: Any, name: str, who: Flags | None, check: Check) -> ValueError:
         """What `check` says of numbers that are not all finite."""
         try:
-            check(value, self._shapes[name], name)
+            check(value, self._shapes[name], name, who)
         except ValueError as error:
             return error
         return ValueError(f"{name} must be finite")

@@ -563,7 +563,7 @@ class World(Guarded):
         mend_lists(self._rows)
 
 
-def _given(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
+def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Any) -> Floats:
     """Finite numbers of that shape."""
     return finite_vector(value, shape[0], name)
 

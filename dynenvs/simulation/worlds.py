@@ -32,11 +32,11 @@ from dynenvs.simulation.batch import (
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
-from dynenvs.simulation.guard import GuardedBatch, alone
+from dynenvs.simulation.guard import GuardedBatch, alone, in_use
 from dynenvs.simulation.progress import APART, LINE, TAKEN, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
-from dynenvs.simulation.threads import share
+from dynenvs.simulation.threads import Repeated, share
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
 from dynenvs.simulation.world import SimulationError, World, refuse_count
 
@@ -320,7 +320,6 @@ class Worlds(GuardedBatch):
             self.model, open_world(self.model.packed, _records(self._rows)[number], self._workspace)
         )
 
-    @alone
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -347,12 +346,26 @@ class Worlds(GuardedBatch):
                 number of the steps, as its `time` tells: all the same number, or, where one step of
                 all takes longer than that, some of them one more.
         """
+        if not self._turn.acquire(False):
+            raise in_use(self)
+        try:
+            self._advance(tau, steps, control, mask)
+        finally:
+            self._turn.release()
+
+    def _advance(
+        self,
+        tau: ArrayLike | None,
+        steps: int,
+        control: ArrayLike | None,
+        mask: ArrayLike | None,
+    ) -> None:
         steps = _number(steps, "steps", 0)
         refuse_count(tau)
         who = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
-        self._inputs.take(tau, control, who, partial(_given, who))
+        self._inputs.take(tau, control, who, _given)
         self._outcomes[:, 0] = WAITING if who is None else np.where(who, WAITING, DONE)
         try:
             if self._every:
@@ -390,11 +403,11 @@ class Worlds(GuardedBatch):
 
     def _step_all(self, steps: int) -> None:
         """Step who is waiting, in parts if it takes long: compiled code hears of no Ctrl-C."""
-        if steps * self.count * self._pace <= 2.0 * PART:
-            self._step_part(WAITING, steps)
-        else:
+        if steps * self._count * self._pace > 2.0 * PART:
             self._step_in_parts(steps)
-        if np.count_nonzero(self._outcomes):
+        elif self._step_part(WAITING, steps):
+            return
+        if self._outcomes.any():
             self._tell_failed()
 
     def _step_in_parts(self, steps: int) -> None:
@@ -416,12 +429,15 @@ class Worlds(GuardedBatch):
             going = going[outcomes[going, 0] == DONE]
             steps, kind = steps - part, GOING_ON
 
-    def _step_part(self, kind: int, steps: int) -> None:
-        """Step whose outcome is `kind`; make room where that is wanted, and ask again."""
+    def _step_part(self, kind: int, steps: int) -> bool:
+        """Step whose outcome is `kind`; make room where that is wanted, and ask again.
+
+        Returns whether all went well at once.
+        """
         outcomes = self._outcomes
         self._run(steps)
         if not np.count_nonzero(outcomes):
-            return
+            return True
         most = most_contacts(self.model)
         while (full := outcomes[:, 0] == STEP_FULL).any():
             beyond = full & (outcomes[:, 1] > most)
@@ -432,6 +448,7 @@ class Worlds(GuardedBatch):
             self._make_room(*outcomes[full, 1:].max(axis=0).tolist())
             outcomes[full] = kind, 0, 0
             self._run(steps)
+        return False
 
     def _tell_failed(self) -> None:
         """Raise what there is to say of worlds that could not be stepped.
@@ -477,8 +494,7 @@ class Worlds(GuardedBatch):
             progress = new_progress(1)
             begin_round(progress, 1)
             return partial(_on_one_thread, progress, bind(kernel, *call, progress, 0))
-        work = partial(_work, kernel, call)
-        return partial(share, work, self.threads)
+        return partial(share, Repeated(kernel, call), self.threads)
 
     @property
     def memory(self) -> Bytes:
@@ -615,7 +631,7 @@ def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
     return array.astype(np.float64, order="C")
 
 
-def _given(who: Flags | None, value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
+def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | None) -> Floats:
     """Finite numbers, zeros of worlds that are not chosen."""
     array = _numbers(value, shape, name)
     if who is not None:
@@ -630,11 +646,6 @@ def _on_one_thread(progress: Ints, call: Callable[[], Any]) -> None:
     """A call of a kernel on one thread."""
     progress[LINE + TAKEN] = 0
     call()
-
-
-def _work(kernel: Any, call: tuple[Any, ...], thread: int, progress: Ints) -> None:
-    """One thread's part of it on several."""
-    kernel(*call, progress, thread)
 
 
 def _bytes(rows: NDArray[Any]) -> Bytes:

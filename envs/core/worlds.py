@@ -8,7 +8,7 @@ a world's future depends on its own entries alone: not on the batch, its place i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from dynenvs.simulation.guard import GuardedBatch, alone, in_use
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.rng import seeded
 from dynenvs.simulation.room import with_room
-from dynenvs.simulation.threads import share
+from dynenvs.simulation.threads import Repeated, share
 
 Flags = NDArray[np.bool_]
 Info = dict[str, Any]
@@ -112,7 +112,7 @@ class Worlds(GuardedBatch):
         self._step_limit = int(self.task.options["max_steps"][0])
         self._run, self._kind = self.task.run, self.task.observation_space.dtype
         self._prepared = False
-        self._calls: dict[int, Callable[[], Any]] = {}  # of the kernel on one thread, by order
+        self._calls: dict[int, Repeated] = {}  # of the kernel, by order
         self._is_finite = bind(_all_finite, self._actions)
         task = self.task
         self._constants = (task.options, task.constants())
@@ -176,16 +176,13 @@ class Worlds(GuardedBatch):
             self._mask = who
             point(table, mask=who)
         self._full[0] = 0
+        if order not in self._calls:
+            self._calls[order] = Repeated(self._run, arguments, (order,))
         if self._threads == 1:
             begin_round(self._progress, 1)
-            if order not in self._calls:
-                self._calls[order] = bind(self._run, *arguments, self._progress, 0, order)
-            self._calls[order]()
+            self._calls[order](0, self._progress)
         else:
-            share(
-                lambda thread, progress: self._run(*arguments, progress, thread, order),
-                self._threads,
-            )
+            share(self._calls[order], self._threads)
 
     def _prepare(self) -> None:
         """Have all compiled that the first call needs."""

@@ -104,7 +104,7 @@ class AntTask(MujocoTask):
     run = staticmethod(run)
     least = (3, 1)
     option_record, info_record, told_at_first = OPTIONS, INFO, 3
-    sees_bodies = sees_forces = True
+    sees_poses = sees_bodies = True
     xml_file: str = "ant.xml"
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.5

@@ -15,7 +15,7 @@ from dynenvs.envs.mujoco.bodies import new_bodies, read_bodies
 from dynenvs.envs.mujoco.look import MARK, Look
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
 from dynenvs.model.model import Model
-from dynenvs.simulation.guard import Guarded, alone
+from dynenvs.simulation.guard import Guarded, alone, in_use
 from dynenvs.simulation.worlds import Worlds, WorldsError
 
 COUNTS = ("steps", "started", "ended")  # of each world's episode
@@ -61,7 +61,7 @@ class Batch(Guarded):
         self._mask = np.ones(len(self.steps), np.bool_)  # who moves, or begins at
         self._q, self._v = np.zeros_like(self.worlds.q), np.zeros_like(self.worlds.v)
         nb, links = len(self.model.body_names), len(self.task.links)
-        count = len(self.steps) if self.task.sees_bodies else 0
+        count = len(self.steps) if self.task.sees_poses else 0
         self.bodies = new_bodies(count, nb, links)
         self._begins = np.zeros(1, np.int64)
         self._memory: Any = None  # of the worlds, for which calls are bound
@@ -113,7 +113,6 @@ class Batch(Guarded):
             raise ValueError("positions and velocities must be finite")
         self._see(True)
 
-    @alone
     def step(self, actions: ArrayLike, who: int | None, mask: Flags | None) -> None:
         """One control step of these worlds, of all if None.
 
@@ -127,14 +126,25 @@ class Batch(Guarded):
         Raises:
             ValueError: actions of these worlds that are not finite; nothing has changed.
         """
-        self._actions[slice(None) if who is None else who] = actions
+        if not self._turn.acquire(False):
+            raise in_use(self)
+        try:
+            self._actions[slice(None) if who is None else who] = actions
+            self._advance(mask)
+        finally:
+            self._turn.release()
+
+    def _advance(self, mask: Flags | None) -> None:
+        failed = None
         try:
             self.task.advance(self.worlds, self._actions, mask)
         except WorldsError as error:
-            self._failed[error.worlds] = True
+            failed = error.worlds
+            self._failed[failed] = True
         self._mask[:] = True if mask is None else mask
         self._see(False)
-        self._failed[:] = False
+        if failed is not None:
+            self._failed[failed] = False
 
     def _see(self, begins: bool) -> None:
         """Look at the worlds of the mask, which have moved or begun."""
@@ -178,8 +188,8 @@ class Batch(Guarded):
         )
         name = type(task).__name__.removesuffix("Task")
         self._visits = [worlds.visit(f"what is seen of {name}", task.run, look)]
-        if task.sees_bodies:
-            inputs = task.links, mask, self.bodies, worlds.timestep, task.sees_forces
+        if task.sees_poses:
+            inputs = task.links, mask, self.bodies, worlds.timestep, task.sees_bodies
             read = worlds.visit("what is seen of bodies", read_bodies, *inputs)
             self._visits.insert(0, read)
 

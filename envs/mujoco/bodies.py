@@ -65,7 +65,7 @@ def read_bodies(
     mask: Bytes,
     out: Bodies,
     timestep: float,
-    pressed: bool,
+    whole: bool,
     progress: Ints,
     thread: int,
 ) -> None:
@@ -73,7 +73,7 @@ def read_bodies(
 
     links: the n bodies, of those of the model
     timestep: over which contacts gave what they gave last [s]
-    pressed: whether forces are wanted
+    whole: whether more than poses is wanted
     """
     packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
     links, mask, out = unowned(links), unowned(mask), unowned(out)
@@ -86,16 +86,17 @@ def read_bodies(
             w, wrenches = open_world(packed, row, buffer), out.wrenches[k]
             w.answer[0].poses_valid = 0
             update_poses(w, w.q, w.pose)
-            update_velocities(w, w.v)
             for i in range(h.nb):
                 put_entries(out.origins[k, i], 0, entries(w.pose[i].p, 0))
                 for r in range(9):
                     out.rotations[k, i, r] = w.pose[i].R[r // 3, r % 3]
                 for r in range(6):
                     wrenches[i, r] = 0.0
-            if pressed and h.nc > 0:
-                add_wrenches(w, wrenches)
-            _write(w, links, out, k, timestep)
+            if whole:
+                update_velocities(w, w.v)
+                if h.nc > 0:
+                    add_wrenches(w, wrenches)
+                _write(w, links, out, k, timestep)
         k = claim(progress, thread, mask.shape[0])
     leave(progress, thread)
 

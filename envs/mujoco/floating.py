@@ -75,7 +75,7 @@ class FloatingHumanoid(MujocoTask):
     """
 
     least = (BASE + 1, BASE)
-    sees_bodies = sees_forces = True
+    sees_poses = sees_bodies = True
     ctrl_cost_weight: float = 0.1
     reset_noise_scale: float = 1e-2
     exclude_current_positions_from_observation: bool = True

@@ -67,7 +67,7 @@ class InvertedDoublePendulumTask(MujocoTask):
 
     run = staticmethod(run)
     least = (3, 3)
-    option_record, info_record, sees_bodies = OPTIONS, INFO, True
+    option_record, info_record, sees_poses = OPTIONS, INFO, True
     xml_file: str = "inverted_double_pendulum.xml"
     frame_skip: int = 5
     healthy_reward: float = 10.0

@@ -62,7 +62,7 @@ class PusherTask(MujocoTask):
 
     run = staticmethod(run)
     least = (ARM, ARM)
-    option_record, info_record, sees_bodies = OPTIONS, INFO, True
+    option_record, info_record, sees_poses = OPTIONS, INFO, True
     episode_steps: ClassVar[int] = 100
     xml_file: str = "pusher_v5.xml"
     frame_skip: int = 5

@@ -68,7 +68,7 @@ class ReacherTask(MujocoTask):
 
     run = staticmethod(run)
     least = (2, 2)
-    option_record, info_record, sees_bodies = OPTIONS, INFO, True
+    option_record, info_record, sees_poses = OPTIONS, INFO, True
     episode_steps: ClassVar[int] = 50
     xml_file: str = "reacher.xml"
     frame_skip: int = 2

@@ -62,8 +62,8 @@ class MujocoTask(ABC):
     option_record: ClassVar[Any] = numbers()  # of options that it reads: attributes by these names
     info_record: ClassVar[Any]  # what `info` says
     told_at_first: ClassVar[int] = 0  # how many of its fields are known when an episode begins
-    sees_bodies: ClassVar[bool] = False  # whether it reads poses and velocities of bodies,
-    sees_forces: ClassVar[bool] = False  # and forces of contacts on them
+    sees_poses: ClassVar[bool] = False  # whether it reads poses of bodies,
+    sees_bodies: ClassVar[bool] = False  # and what else is told of them
     least: ClassVar[tuple[int, int]] = (0, 0)  # positions and velocities that it speaks of
     episode_steps: ClassVar[int] = EPISODE_STEPS  # of an episode, as registered
     xml_file: str = ""
