@@ -34,9 +34,9 @@ from dynenvs.studies.bench.report import document, draft, markdown, show, write_
 
 FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "single": single.cases,
-    "shell": shell.cases,
     "peers": batch.peer_cases,
     "identical": identical.cases,
+    "shell": shell.cases,
     "batch": batch.cases,
     "threads": batch.thread_cases,
     "steps": steps.cases,
