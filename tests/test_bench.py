@@ -4,6 +4,7 @@ mechanisms that it races are the same in all systems."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from dynenvs import cli
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.jit.compiled import Call
 from dynenvs.memory.layout import open_work
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.simulation.world import World
@@ -27,6 +29,7 @@ from dynenvs.studies.bench import (
     pendulum,
     race,
     report,
+    shell,
     solves,
     steps,
 )
@@ -365,3 +368,13 @@ def test_tables_fit_the_console(width: int, capsys: pytest.CaptureFixture[str]) 
     assert max(map(len, lines)) <= width
     for text in ("a system with a long name 1", "semi-implicit Euler", "10,001", "2.00"):
         assert any(text in line for line in lines), text
+
+
+def test_the_compiled_share_of_a_batch() -> None:
+    """Some of the time is compiled code's, and not all of it; calls are as before afterwards."""
+    before = Call.__call__
+    system = shell._vector("dynenvs/DoublePendulum-v0")
+    assert 1 < float(system.facts["compiled"].removesuffix(" %")) < 100
+    assert Call.__call__ is before
+    wall, _ = system.aside() if system.aside else (0.0, 0.0)
+    assert wall <= time.perf_counter()  # what this thread had of its processor is taken off

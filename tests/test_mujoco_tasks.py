@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import dynenvs
-from dynenvs.envs.mujoco.view import View
+from dynenvs.envs.mujoco.bodies import Bodies, new_bodies, read_bodies
 from dynenvs.registration import MUJOCO
 
 mujoco: Any = pytest.importorskip("mujoco")
@@ -26,6 +26,16 @@ def pair(name: str, **options):
     return ours, gym.make(name, **options)
 
 
+def bodies_of(worlds: dynenvs.Worlds, mask: np.ndarray | None = None, out: Any = None) -> Bodies:
+    """What is told of each body of the file in the worlds of a mask, over what was told before."""
+    links = np.flatnonzero(worlds.model.bodies["mass"] > 0.0)
+    mask = np.ones(worlds.count, np.bool_) if mask is None else mask
+    out = out or new_bodies(worlds.count, len(worlds.model.body_names), len(links))
+    inputs = links, mask.view(np.uint8), out, worlds.timestep, True
+    worlds.visit("what is seen of bodies", read_bodies, *inputs)()
+    return out
+
+
 def follow(ours, theirs) -> None:
     """Let Gymnasium's environment go through our states instead of simulating."""
     one = theirs.unwrapped
@@ -35,9 +45,9 @@ def follow(ours, theirs) -> None:
         one.data.ctrl[:] = action
         one.set_state(worlds.q[0], worlds.v[0])
         # Its own contact is soft: it is to reckon with our forces
-        one.data.qfrc_constraint[:] = View(worlds).stops[0]
+        one.data.qfrc_constraint[:] = worlds.stop_impulses[0] / worlds.timestep
         if one.model.nv > 9:  # those that observe forces
-            one.data.cfrc_ext[1:] = View(worlds).forces[0]
+            one.data.cfrc_ext[1:] = bodies_of(worlds).forces[0]
 
     one.do_simulation = go
 
@@ -236,10 +246,10 @@ def test_quantities_of_bodies_are_mujocos() -> None:
         v = rng.normal(size=model.nv)
         theirs.set_state(q, v)
         robot.reset(q, v)
-        found = View(robot)
+        found = bodies_of(robot)
         np.testing.assert_allclose(found.inertias[0], data.cinert[1:], atol=1e-13)
         np.testing.assert_allclose(found.velocities[0], data.cvel[1:], atol=1e-13)
-        np.testing.assert_allclose(found.mass_center[0], data.subtree_com[0], atol=1e-13)
+        np.testing.assert_allclose(found.centers[0], data.subtree_com[0], atol=1e-13)
 
 
 def test_contact_forces_are_moved_as_mujoco_moves_wrenches() -> None:
@@ -251,11 +261,11 @@ def test_contact_forces_are_moved_as_mujoco_moves_wrenches() -> None:
     q = np.tile(theirs.init_qpos, (4, 1))
     q[:, 7:] += np.random.default_rng(5).uniform(-0.3, 0.3, (4, model.nq - 7))
     robots.reset(q)
-    found = View(robots)
-    assert not found.forces.any()
+    assert not bodies_of(robots).forces.any()
     robots.step(steps=150)
-    found.changed()
-    given = robots.contact_wrenches[:, found.links] / robots.timestep
+    found = bodies_of(robots)
+    links = np.flatnonzero(robots.model.bodies["mass"] > 0.0)
+    given = robots.contact_wrenches[:, links] / robots.timestep
     for i in range(4):
         assert np.abs(given[i]).max() > 10.0
         theirs.set_state(robots.q[i], robots.v[i])
@@ -266,20 +276,17 @@ def test_contact_forces_are_moved_as_mujoco_moves_wrenches() -> None:
         data.xfrc_applied[:] = 0.0
 
 
-def test_a_view_reads_anew_whose_worlds_have_changed() -> None:
-    """Those alone; its arrays are then those of a new view, bit for bit."""
+def test_bodies_are_read_in_the_worlds_of_the_mask() -> None:
+    """Those alone; their arrays are then those of a first reading, bit for bit."""
     worlds = dynenvs.Worlds(gym.make("dynenvs/MujocoAnt-v5").unwrapped.task.model, 32, threads=2)
     q = np.tile(worlds.q[0], (32, 1))
     q[:, 2] = np.linspace(0.3, 0.7, 32)
     worlds.reset(q)
-    seen = View(worlds)
-    first = seen.mass_center.copy()
+    seen = bodies_of(worlds)
+    first = seen.centers.copy()
     worlds.step(np.ones((32, 8)), 20)
-    np.testing.assert_array_equal(seen.mass_center, first)
-    seen.changed(np.arange(32) % 3 == 0)
-    part = seen.mass_center.copy()
-    seen.changed()
-    np.testing.assert_array_equal(part[1::3], first[1::3])
-    np.testing.assert_array_equal(part[::3], seen.mass_center[::3])
-    for ours, new in zip(seen.bodies, View(worlds).bodies, strict=True):
-        np.testing.assert_array_equal(ours, new)
+    bodies_of(worlds, np.arange(32) % 3 == 0, seen)
+    for part, whole in zip(seen, bodies_of(worlds), strict=True):
+        np.testing.assert_array_equal(part[::3], whole[::3])
+    np.testing.assert_array_equal(seen.centers[1::3], first[1::3])
+    assert np.all(seen.centers[::3] != first[::3])

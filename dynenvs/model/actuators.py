@@ -79,6 +79,18 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
     return _clipped(_clipped(force, *a.forces) @ a.gears, -a.effort, a.effort)
 
 
+def steady_laws(model: Model) -> tuple[Floats, Floats]:
+    """What makes joint forces of controls where no force follows the state.
+
+    Returns:
+        Of each of n actuators its gain, its bias, and the ranges of its control and its force,
+        shape (n, 6); the joint force of each actuated coordinate per force, shape (n, nu).
+    """
+    a = _arrays(model)
+    rows = a.gain[0], a.bias[0], *a.controls, *a.forces
+    return np.stack(rows, axis=1), a.gears
+
+
 def _clipped(values: Floats, low: Floats, high: Floats) -> Floats:
     """np.clip, in a third of its time for few numbers."""
     out: Floats = np.minimum(np.maximum(values, low), high)

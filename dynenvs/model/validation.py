@@ -132,13 +132,11 @@ def refuse_kinematic(model: Model) -> None:
         )
 
 
-def start_totals(rows: NDArray[Any], model: Model) -> None:
+def start_totals(rows: NDArray[Any]) -> None:
     """In large scenes, start new sums of impulses: pairs that have parted then give back slots.
 
     As `totals.clear_totals` does in environments before each control step.
     """
-    if not model.header.nblocks:
-        return
     for row in rows:
         status, memory, touched = row["status"], row["memory"], row["touched"]
         listed = touched[: int(status["touched"])].copy()

@@ -23,7 +23,8 @@ from dynenvs.memory.layout import (
     open_state,
     open_world,
 )
-from dynenvs.memory.views import unowned, vector
+from dynenvs.memory.views import copy_words, unowned, vector
+from dynenvs.simulation.controls import is_finite
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_apart
 from dynenvs.simulation.totals import clear_totals
@@ -108,6 +109,29 @@ def step_worlds(
                 outcome[1], outcome[2] = w.answer[0].wanted, w.answer[0].blocks
         i = claim(progress, thread, n)
     leave(progress, thread)
+
+
+@entry(seconds=0.5)
+def begin_worlds(
+    packed: Bytes, rows: Bytes, fresh: Bytes, tau: Matrix, q: Matrix, v: Matrix, who: Bytes
+) -> bool:
+    """Begin anew at `q` and `v` in those worlds; False, and nothing done, if not all finite.
+
+    fresh: the state of a world that has not begun
+    """
+    size = open_model(packed).header[0].state_bytes
+    if not (is_finite(q, who) and is_finite(v, who)):
+        return False
+    for i in range(who.shape[0]):
+        if who[i] != 0:
+            row = vector(rows, i * size, size, np.uint8)
+            copy_words(fresh, row, 0, size // 8)
+            w = open_state(packed, row)
+            for k in range(q.shape[1]):
+                w.q[k] = q[i, k]
+            for k in range(v.shape[1]):
+                w.v[k], tau[i, k] = v[i, k], 0.0
+    return True
 
 
 @entry

@@ -1,4 +1,4 @@
-"""Controls of actuators: checked, and put where a step finds them.
+"""What worlds are given in a step: checked, and put where the step finds it.
 
 Where no force of a model's actuators follows the state, controls become joint forces before a call;
 else the step makes the forces, anew in each time step (`dynenvs.dynamics.servos`).
@@ -6,49 +6,185 @@ else the step makes the forces, anew in each time step (`dynenvs.dynamics.servos
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+import math
+from collections.abc import Callable
+from typing import Any
 
-from dynenvs.memory.layout import Bytes, Floats, open_work
-from dynenvs.model.actuators import actuator_forces
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynenvs.jit.compiled import bind, entry, inlined
+from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, open_work
+from dynenvs.model.actuators import steady_laws
 from dynenvs.model.model import Model
 
-
-def check_alone(tau: ArrayLike | None, model: Model) -> None:
-    """Raise a ValueError where controls come with forces, or there are no actuators."""
-    if tau is not None:
-        raise ValueError("give either tau or control: actuators make the forces of their controls")
-    if not model.actuators:
-        raise ValueError(
-            "the model has no actuators that controls could be of: give forces, or add some "
-            "(ModelBuilder.actuator)"
-        )
+Flags = NDArray[np.bool_]
+Check = Callable[[Any, tuple[int, ...], str, Flags | None], Floats]
 
 
-def idle(model: Model, count: int) -> Floats:
-    """Of each world, 1 where controls act, else 0; then its controls; (count, 1 + nservos)."""
-    return np.zeros((count, 1 + int(model.header.nservos)))
+@inlined
+def is_finite(values: Matrix, who: Bytes) -> bool:
+    """Whether all numbers in the rows of `who` are finite."""
+    for i in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            if who[i] != 0 and not math.isfinite(values[i, k]):
+                return False
+    return True
 
 
-def put(model: Model, buffer: Bytes, row: Floats) -> None:
-    """One world's row of `idle` into a workspace of a model with servos."""
-    w = open_work(model.packed, buffer)
-    w.servo_work["control"] = row[1:]
-    w.driven[0] = row[0]
+@entry(seconds=0.5)
+def _put_forces(forces: Matrix, who: Bytes, motors: Ints, limit: Floats, tau: Matrix) -> bool:
+    """Within limits into `tau`, shape (count, nv); False, and nothing done, if not all finite."""
+    if not is_finite(forces, who):
+        return False
+    for i in range(forces.shape[0]):
+        for k in range(motors.shape[0]):
+            if who[i] != 0:
+                tau[i, motors[k]] = min(max(forces[i, k], -limit[k]), limit[k])
+    return True
 
 
-def take(model: Model, control: Floats, controls: Floats) -> Floats | None:
-    """Let controls act in the step, or make forces of them.
+@entry(seconds=0.5)
+def _put_controls(
+    control: Matrix,
+    who: Bytes,
+    laws: Matrix,
+    gears: Matrix,
+    motors: Ints,
+    limit: Floats,
+    tau: Matrix,
+) -> bool:
+    """The same of forces that actuators make of controls and do not follow the state.
+
+    laws: of each of n actuators its gain, bias, and ranges of control and force, shape (n, 6)
+    gears: of each force on each actuated coordinate, shape (n, nu)
+    """
+    if not is_finite(control, who):
+        return False
+    for i in range(control.shape[0]):
+        if who[i] == 0:
+            continue
+        for j in range(motors.shape[0]):
+            total = 0.0
+            for k in range(control.shape[1]):
+                law = laws[k]
+                force = law[0] * min(max(control[i, k], law[2]), law[3]) + law[1]
+                total += min(max(force, law[4]), law[5]) * gears[k, j]
+            tau[i, motors[j]] = min(max(total, -limit[j]), limit[j])
+    return True
+
+
+class Inputs:
+    """Forces or controls of worlds; its arrays are made once, for a step takes microseconds.
 
     Args:
-        model: with actuators.
-        control: of each world, shape (count, actuators).
-        controls: rows of `idle`, for those worlds; written where the model has servos.
+        model: what the worlds are.
+        tau: where forces of all coordinates go, shape (count, nv).
+        lead: what shapes that are given begin with: (count,), or () of a single world.
 
-    Returns:
-        Joint forces, shape (count, nu); None where the step will make them.
+    Attributes:
+        controls: of each world, where the model has servos: 1 where controls act, else 0; then its
+            controls; shape (count, 1 + nservos).
     """
-    if model.header.nservos:
-        controls[:, 0], controls[:, 1:] = 1.0, control
-        return None
-    return actuator_forces(model, control, np.zeros(model.nq), np.zeros(model.nv))
+
+    def __init__(self, model: Model, tau: Floats, lead: tuple[int, ...]) -> None:
+        self._model, self._tau = model, tau
+        count = len(tau)
+        self.controls = np.zeros((count, 1 + int(model.header.nservos)))
+        self._has_servos = bool(model.header.nservos)
+        self._who, self._takes_all = np.ones(count, np.uint8), True
+        self._forces = np.zeros((count, model.nu))
+        self._control = np.zeros((count, len(model.actuators)))
+        self._shapes = {"tau": (*lead, model.nu), "control": (*lead, len(model.actuators))}
+        self._put: Callable[[], bool] | None = None
+        self._put_control: Callable[[], bool] | None = None
+
+    def take(
+        self,
+        tau: ArrayLike | None,
+        control: ArrayLike | None,
+        who: Flags | None,
+        check: Check,
+    ) -> None:
+        """Forces, controls, or neither.
+
+        Args:
+            tau: shape (..., nu).
+            control: shape (..., actuators).
+            who: which worlds, shape (count,); all if None.
+            check: gives what is no array of floats its form, or raises; told the shape, the name
+                and `who`.
+
+        Raises:
+            ValueError: what `check` raises; both are given, or controls of no actuators.
+        """
+        if who is not None or not self._takes_all:
+            self._takes_all = who is None
+            self._who[:] = True if who is None else who
+        if self._has_servos:
+            self.controls[:] = 0.0
+        if control is not None and tau is not None:
+            raise ValueError(
+                "give either tau or control: actuators make the forces of their controls"
+            )
+        if control is None:
+            self._take_forces(tau, who, check)
+        else:
+            self._take_control(control, who, check)
+
+    def _take_forces(self, tau: ArrayLike | None, who: Flags | None, check: Check) -> None:
+        if tau is None:
+            self._forces[:] = 0.0
+        else:
+            self._fill(self._forces, tau, "tau", who, check)
+        if self._put is None:
+            motors, limit = self._motors()
+            self._put = bind(_put_forces, self._forces, self._who, motors, limit, self._tau)
+        if not self._put():
+            raise self._refused(tau, "tau", who, check)
+
+    def _take_control(self, control: ArrayLike, who: Flags | None, check: Check) -> None:
+        if not self._model.actuators:
+            raise ValueError(
+                "the model has no actuators that controls could be of: give forces, or add some "
+                "(ModelBuilder.actuator)"
+            )
+        self._fill(self._control, control, "control", who, check)
+        if self._has_servos:  # the step will make the forces
+            if not np.isfinite(self._control[self._who != 0]).all():
+                raise self._refused(control, "control", who, check)
+            self._take_forces(None, who, check)
+            self.controls[:, 0], self.controls[:, 1:] = 1.0, self._control
+            return
+        if self._put_control is None:
+            what = self._control, self._who, *steady_laws(self._model), *self._motors()
+            self._put_control = bind(_put_controls, *what, self._tau)
+        if not self._put_control():
+            raise self._refused(control, "control", who, check)
+
+    def _motors(self) -> tuple[Ints, Floats]:
+        """Numbers and limits of the actuated coordinates, shape (nu,)."""
+        return self._model.actuated, self._model.effort_limit[self._model.actuated]
+
+    def _fill(
+        self, array: Floats, value: ArrayLike, name: str, who: Flags | None, check: Check
+    ) -> None:
+        shape = self._shapes[name]
+        if type(value) is np.ndarray and value.shape == shape and value.dtype.char in "fd":
+            array[...] = value
+        else:
+            array[...] = check(value, shape, name, who)
+
+    def put_controls(self, buffer: Bytes) -> None:
+        """A single world's into a workspace of a model with servos."""
+        w = open_work(self._model.packed, buffer)
+        w.servo_work["control"] = self.controls[0, 1:]
+        w.driven[0] = self.controls[0, 0]
+
+    def _refused(self, value: Any, name: str, who: Flags | None, check: Check) -> ValueError:
+        """What `check` says of numbers that are not all finite."""
+        try:
+            check(value, self._shapes[name], name, who)
+        except ValueError as error:
+            return error
+        return ValueError(f"{name} must be finite")

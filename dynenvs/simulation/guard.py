@@ -24,8 +24,9 @@ class Guarded:
     _model: Model
     _turn: Any
 
-    def _guard(self) -> None:
-        self._turn = RLock()
+    def _guard(self, other: Guarded | None = None) -> None:
+        """Begin with a turn of one's own, or the one of something that works on the same memory."""
+        self._turn = RLock() if other is None else other._turn
 
     @property
     def model(self) -> Model:

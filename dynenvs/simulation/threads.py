@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from dynenvs.jit.compiled import entry
+from dynenvs.jit.compiled import bind, entry
 from dynenvs.memory.layout import Ints
 from dynenvs.simulation.progress import SPINS, begin_round, has_left, leave, new_progress
 
@@ -66,6 +66,29 @@ if hasattr(os, "register_at_fork"):
 
 
 _own = threading.local()  # each calling thread's progress: its helpers look out for the next round
+
+
+class Repeated:
+    """Work that can be shared out again and again: a kernel, called with the same arguments.
+
+    The calls are bound once, one for each thread: to pack a few dozen words takes longer than to
+    step some worlds.
+
+    Args:
+        kernel: is given the arguments, the progress, the thread's number, then `last`.
+        arguments: and `last`: its own.
+    """
+
+    def __init__(self, kernel: Any, arguments: Sequence[Any], last: Sequence[Any] = ()) -> None:
+        self._kernel, self._arguments, self._last = kernel, arguments, last
+        self._calls: dict[int, tuple[Ints, Callable[[], Any]]] = {}
+
+    def __call__(self, thread: int, progress: Ints) -> None:
+        bound = self._calls.get(thread)
+        if bound is None or bound[0] is not progress:
+            call = bind(self._kernel, *self._arguments, progress, thread, *self._last)
+            bound = self._calls[thread] = progress, call
+        bound[1]()
 
 
 def share(work: Work, threads: int) -> None:

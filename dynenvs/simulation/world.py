@@ -23,7 +23,7 @@ from dynenvs.model.parts import MOST_COUNT, positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
 from dynenvs.simulation.audit import Audit, Scratch, audit_interval
 from dynenvs.simulation.certificate import Certificate, certify
-from dynenvs.simulation.controls import check_alone, idle, put, take
+from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
 from dynenvs.simulation.guard import Guarded, alone, in_use
 from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
@@ -115,8 +115,9 @@ class World(Guarded):
         self._buffer = self.model.workspace()
         self._handle = open_world(self.model.packed, self._row, self._buffer)
         self._tau = np.zeros(self.model.nv)
-        self._controls = idle(self.model, 1)
-        self._servos = bool(self.model.header.nservos)  # asked in each step
+        self._inputs = Inputs(self.model, self._tau[None], ())
+        self._servos = bool(self.model.header.nservos)  # asked in each step, as is the next one
+        self._pooled = bool(self.model.header.nblocks)  # whether pairs share their slots
         self._written = False  # whether parameters may have been written from outside
         self._prepared = False  # whether all that a step calls has been compiled
         self._bound: Callable[[], Any] | None = None  # the step's kernel with its arguments
@@ -131,8 +132,9 @@ class World(Guarded):
             "_buffer",
             "_handle",
             "_tau",
-            "_controls",
+            "_inputs",
             "_servos",
+            "_pooled",
             "_written",
             "_prepared",
             "_bound",
@@ -372,27 +374,20 @@ class World(Guarded):
             self._turn.release()
 
     def _advance(self, tau: ArrayLike | None, steps: int, control: ArrayLike | None) -> None:
-        whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
-        if not (whole and steps >= 0):
-            raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
+        if type(steps) is not int or steps < 0:
+            whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
+            if not (whole and steps >= 0):
+                raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
         model = self._model
         refuse_count(tau)
         if self._written:
             check_parameters(model, self._rows)
-        if self._servos:
-            self._controls[:] = 0.0
-        if control is not None:
-            check_alone(tau, model)
-            given = finite_vector(control, len(model.actuators), "control")
-            made = take(model, given[None], self._controls)
-            tau = None if made is None else made[0]
-        forces = 0.0 if tau is None else finite_vector(tau, model.nu, "tau")
-        limit = model.effort_limit[model.actuated]
-        self._tau[model.actuated] = np.clip(forces, -limit, limit)
+        self._inputs.take(tau, control, None, _given)
         if not self._prepared:
             prepare("the dynamics", [step], model.kernel_groups)
             self._prepared = True
-        start_totals(self._rows, model)
+        if self._pooled:
+            start_totals(self._rows)
         call = self._call()
         audit = self._audit
         for _ in range(steps):
@@ -407,7 +402,7 @@ class World(Guarded):
             if audit is not None and before is not None:
                 drive = self._rows["drive"][0] if self._servos else self._tau
                 audit.take(self.model, self._row, before, drive, self._timestep)
-        if self._servos and self._controls[0, 0] and steps:
+        if self._servos and self._inputs.controls[0, 0] and steps:
             # Of joints that are not actuated, some are pushed: the next call does not begin with it
             self._tau[model.actuated] = self._rows["drive"][0, model.actuated]
 
@@ -428,7 +423,7 @@ class World(Guarded):
     def _call(self) -> Callable[[], Any]:
         """The step's kernel with its arguments."""
         if self._servos:
-            put(self.model, self._buffer, self._controls[0])
+            self._inputs.put_controls(self._buffer)
         if self._bound is None:
             self._bound = bind(step, self._handle, self._tau, self._timestep)
         return self._bound
@@ -451,12 +446,12 @@ class World(Guarded):
 
     def _move_to(self, model: Model) -> None:
         """Go on with the same model with more room."""
-        rows, tau, controls = self._rows, self._tau, self._controls
+        rows, tau, inputs = self._rows, self._tau, self._inputs
         written, prepared = self._written, self._prepared
         same = rows.dtype == model.state_dtype
         self._model = model
         self._hold(rows if same else move_rows(rows, model))
-        self._tau, self._controls, self._bound = tau, controls, None
+        self._tau, self._inputs, self._bound = tau, inputs, None
         self._written, self._prepared = written, prepared
 
     @property
@@ -566,6 +561,11 @@ class World(Guarded):
         self._rows[0] = state
         self._written = True
         mend_lists(self._rows)
+
+
+def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Any) -> Floats:
+    """Finite numbers of that shape."""
+    return finite_vector(value, shape[0], name)
 
 
 def refuse_count(tau: Any) -> None:

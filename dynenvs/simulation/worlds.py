@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numbers
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.dynamics.jacobians import Frames, read_frames
-from dynenvs.jit.compiled import prepare
+from dynenvs.jit.compiled import bind, prepare
 from dynenvs.memory.bounds import check_size, check_states
-from dynenvs.memory.layout import Bytes, Floats, open_work, open_world
+from dynenvs.memory.layout import Bytes, Floats, Ints, open_work, open_world
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.model import LARGE, Model, available_bytes
 from dynenvs.model.parts import MOST_COUNT, positive
@@ -22,18 +24,19 @@ from dynenvs.simulation.batch import (
     GOING_ON,
     LEAST_SHARE,
     WAITING,
+    begin_worlds,
     read_impulses,
     read_wrenches,
     step_worlds,
 )
 from dynenvs.simulation.certificate import Certificate, certify
-from dynenvs.simulation.controls import check_alone, idle, take
+from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
-from dynenvs.simulation.guard import GuardedBatch, alone
-from dynenvs.simulation.progress import APART, begin_round, new_progress
+from dynenvs.simulation.guard import GuardedBatch, alone, in_use
+from dynenvs.simulation.progress import APART, LINE, TAKEN, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
-from dynenvs.simulation.threads import share
+from dynenvs.simulation.threads import Repeated, share
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
 from dynenvs.simulation.world import SimulationError, World, refuse_count
 
@@ -102,7 +105,7 @@ class Worlds(GuardedBatch):
         self._fresh: Any = first._rows.copy()
         self._hold(np.repeat(self._fresh, count))
         self._tau = np.zeros((count, self.model.nv))
-        self._controls = idle(self.model, count)
+        self._inputs = Inputs(self.model, self._tau, (count,))
         self._outcomes = np.zeros((count, 3), np.int64)
         self._written = False  # whether parameters may have been written from outside
         self._prepared: set[Any] = set()  # kernels that are compiled
@@ -127,14 +130,25 @@ class Worlds(GuardedBatch):
         self.model.workspace()  # says where there is no memory for one
         self._buffers = np.zeros(self.threads * (int(h.workspace_bytes) + APART), np.uint8)
         self._motors = self.model.actuated
-        self._limit = self.model.effort_limit[self._motors]
+        # Calls with what they are given: of the last step, and of a reset
+        self._bound: tuple[tuple[float, int], Callable[[], None]] | None = None
+        self._again: tuple[Any, Callable[[], bool]] | None = None
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
         self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_rows", "_buffers", "_sources", "_fresh", "_prepared", "_motors", "_limit"}
-        made |= {"_turn", "_pace"}
+        made = {
+            "_rows",
+            "_buffers",
+            "_sources",
+            "_fresh",
+            "_prepared",
+            "_motors",
+            "_bound",
+            "_again",
+        }
+        made |= {"_turn", "_pace", "_inputs"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
         states = {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
         return marked(kept | states)
@@ -147,7 +161,7 @@ class Worlds(GuardedBatch):
         check_size(start, self.model.states(1), "pickled Worlds")
         self._guard()
         self._tau, self._outcomes = self._tau.copy(), self._outcomes.copy()
-        self._controls = self._controls.copy()
+        self._inputs = Inputs(self.model, self._tau, (self.count,))
         self._fresh = start.copy().view(self.model.state_dtype)
         check_states(self.model.header, states.view(self.model.state_dtype), "pickled states")
         self._hold(states.copy().view(self.model.state_dtype))
@@ -229,6 +243,11 @@ class Worlds(GuardedBatch):
         return applied
 
     @property
+    def forces(self) -> Floats:
+        """The same on all coordinates, shape (count, nv): a view, in which the next step writes."""
+        return self._tau
+
+    @property
     @alone
     def frames(self) -> Frames:
         """Poses and velocities of all bodies, the world first; arrays with one entry a world."""
@@ -301,7 +320,6 @@ class Worlds(GuardedBatch):
             self.model, open_world(self.model.packed, _records(self._rows)[number], self._workspace)
         )
 
-    @alone
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -328,22 +346,26 @@ class Worlds(GuardedBatch):
                 number of the steps, as its `time` tells: all the same number, or, where one step of
                 all takes longer than that, some of them one more.
         """
+        if not self._turn.acquire(False):
+            raise in_use(self)
+        try:
+            self._advance(tau, steps, control, mask)
+        finally:
+            self._turn.release()
+
+    def _advance(
+        self,
+        tau: ArrayLike | None,
+        steps: int,
+        control: ArrayLike | None,
+        mask: ArrayLike | None,
+    ) -> None:
         steps = _number(steps, "steps", 0)
         refuse_count(tau)
         who = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
-        self._controls[:] = 0.0
-        if control is not None:
-            check_alone(tau, self.model)
-            shape = self.count, len(self.model.actuators)
-            tau = take(self.model, _given(control, shape, "control", who), self._controls)
-        shape = self.count, len(self._motors)
-        forces = np.zeros(shape) if tau is None else _given(tau, shape, "tau", who)
-        if who is not None:
-            forces = np.where(who[:, None], forces, self.tau)
-        self._tau[:, self._motors] = np.minimum(np.maximum(forces, -self._limit), self._limit)
-        self._outcomes[:] = 0
+        self._inputs.take(tau, control, who, _given)
         self._outcomes[:, 0] = WAITING if who is None else np.where(who, WAITING, DONE)
         try:
             if self._every:
@@ -351,7 +373,7 @@ class Worlds(GuardedBatch):
             else:
                 self._step_all(steps)
         finally:
-            if self._controls[0, 0] and steps:
+            if self._inputs.controls[0, 0] and steps:
                 chosen = np.arange(self.count) if who is None else np.flatnonzero(who)
                 which = np.ix_(chosen, self._motors)  # of other coordinates, see `World`
                 self._tau[which] = self._rows["drive"][which]
@@ -361,7 +383,6 @@ class Worlds(GuardedBatch):
         failed: WorldsError | None = None
         waiting = self._outcomes[:, 0] == WAITING
         for _ in range(steps):
-            self._outcomes[:] = 0
             self._outcomes[:, 0] = np.where(waiting, WAITING, DONE)
             rows, going = _records(self._rows), np.flatnonzero(waiting)
             before = {i: self._audits[i].begin(self.model, rows[i]) for i in going}
@@ -382,10 +403,10 @@ class Worlds(GuardedBatch):
 
     def _step_all(self, steps: int) -> None:
         """Step who is waiting, in parts if it takes long: compiled code hears of no Ctrl-C."""
-        if steps * self.count * self._pace <= 2.0 * PART:
-            self._step_part(WAITING, steps)
-        else:
+        if steps * self._count * self._pace > 2.0 * PART:
             self._step_in_parts(steps)
+        elif self._step_part(WAITING, steps):
+            return
         if self._outcomes.any():
             self._tell_failed()
 
@@ -408,20 +429,26 @@ class Worlds(GuardedBatch):
             going = going[outcomes[going, 0] == DONE]
             steps, kind = steps - part, GOING_ON
 
-    def _step_part(self, kind: int, steps: int) -> None:
-        """Step whose outcome is `kind`; make room where that is wanted, and ask again."""
+    def _step_part(self, kind: int, steps: int) -> bool:
+        """Step whose outcome is `kind`; make room where that is wanted, and ask again.
+
+        Returns whether all went well at once.
+        """
         outcomes = self._outcomes
         self._run(steps)
-        most = most_contacts(self.model) if outcomes.any() else 0
+        if not np.count_nonzero(outcomes):
+            return True
+        most = most_contacts(self.model)
         while (full := outcomes[:, 0] == STEP_FULL).any():
             beyond = full & (outcomes[:, 1] > most)
-            outcomes[beyond, 0] = STEP_FAILED
+            outcomes[beyond] = STEP_FAILED, 0, 0
             full &= ~beyond
             if not full.any():
                 break
             self._make_room(*outcomes[full, 1:].max(axis=0).tolist())
-            outcomes[full, 0] = kind
+            outcomes[full] = kind, 0, 0
             self._run(steps)
+        return False
 
     def _tell_failed(self) -> None:
         """Raise what there is to say of worlds that could not be stepped.
@@ -442,13 +469,16 @@ class Worlds(GuardedBatch):
             )
 
     def _run(self, steps: int) -> None:
-        controls = self._controls.reshape(-1)
-        what = self._tau, controls, self._outcomes, self.timestep, steps
-        self.visit("the dynamics", step_worlds, *what)
+        wanted = self._timestep, steps
+        if self._bound is None or self._bound[0] != wanted:
+            arrays = self._tau, self._inputs.controls.reshape(-1), self._outcomes
+            self._bound = wanted, self.visit("the dynamics", step_worlds, *arrays, *wanted)
+        self._bound[1]()
 
-    @alone
-    def visit(self, what: str, kernel: Any, *arguments: Any) -> None:
-        """Run a kernel on all threads, which share out the worlds.
+    def visit(self, what: str, kernel: Any, *arguments: Any) -> Callable[[], None]:
+        """What runs a kernel on all threads, which share out the worlds; it can be repeated.
+
+        It is good as long as `memory` stays, and who runs it must be alone (`guard.py`).
 
         Args:
             what: it is about, for the message while it is compiled.
@@ -457,15 +487,19 @@ class Worlds(GuardedBatch):
             arguments: its own.
         """
         call = (self.model.packed, _bytes(self._rows), self._buffers, *arguments)
-        progress = new_progress(self.threads)
         if kernel not in self._prepared:
             prepare(what, [kernel], self.model.kernel_groups)
             self._prepared.add(kernel)
         if self.threads == 1:
+            progress = new_progress(1)
             begin_round(progress, 1)
-            kernel(*call, progress, 0)
-        else:
-            share(lambda thread, mine: kernel(*call, mine, thread), self.threads)
+            return partial(_on_one_thread, progress, bind(kernel, *call, progress, 0))
+        return partial(share, Repeated(kernel, call), self.threads)
+
+    @property
+    def memory(self) -> Bytes:
+        """Workspaces: other ones, and states elsewhere, once a step has made room for contacts."""
+        return self._buffers
 
     def _make_room(self, contacts: int, blocks: int) -> None:
         model = with_room(self.model, contacts, blocks)
@@ -501,10 +535,27 @@ class Worlds(GuardedBatch):
         q, v = start(self.model, q, v)
         q = self._spread(q, self.model.nq, "q", who)
         v = self._spread(v, self.model.nv, "v", who)
-        _records(self._rows)[who] = _records(self._fresh)
-        self._tau[who] = 0.0
-        self._rows["q"][who], self._rows["v"][who] = q[who], v[who]
+        if self._again is None:
+            arrays = np.empty_like(q), np.empty_like(v), np.empty_like(who)
+            self._again = arrays, self.beginning(*arrays)
+        for array, given in zip(self._again[0], (q, v, who), strict=True):
+            array[...] = given
+        self._again[1]()
         self._begin_audits(who)
+
+    def beginning(self, q: Floats, v: Floats, who: Flags) -> Callable[[], bool]:
+        """What takes the worlds of `who` back to time zero at these positions and velocities.
+
+        It can be repeated, with other numbers in the arrays, as long as `memory` stays, by who is
+        alone.  It says whether all numbers are finite; if not, nothing has changed.
+
+        Args:
+            q: shape (count, nq).
+            v: shape (count, nv).
+            who: shape (count,).
+        """
+        memory = self.model.packed, _bytes(self._rows), _bytes(self._fresh), self._tau
+        return bind(begin_worlds, *memory, q, v, who.view(np.uint8))
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
@@ -561,6 +612,8 @@ def _check_memory(model: Model, count: int) -> None:
 
 
 def _number(value: Any, name: str, least: int) -> int:
+    if type(value) is int and least <= value <= MOST_COUNT:
+        return value
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r:.60}")
     count = int(value)
@@ -575,7 +628,7 @@ def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
         raise ValueError(f"{name} must be real numbers, got {array.dtype}")
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    return array.astype(np.float64)
+    return array.astype(np.float64, order="C")
 
 
 def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | None) -> Floats:
@@ -587,6 +640,12 @@ def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | Non
         bad = np.argwhere(~np.isfinite(array))[:8].tolist()
         raise ValueError(f"{name} must be finite; entries {bad} are not")
     return array
+
+
+def _on_one_thread(progress: Ints, call: Callable[[], Any]) -> None:
+    """A call of a kernel on one thread."""
+    progress[LINE + TAKEN] = 0
+    call()
 
 
 def _bytes(rows: NDArray[Any]) -> Bytes:

@@ -57,7 +57,7 @@ def point(table: Ints, **arrays: NDArray[Any]) -> None:
     for name, array in arrays.items():
         if not array.flags.c_contiguous:
             raise ValueError(f"{name} must be contiguous")
-        table[PLACES[name]] = array.ctypes.data, array.nbytes
+        table[PLACES[name]] = array.__array_interface__["data"][0], array.nbytes
 
 
 @inlined

@@ -8,8 +8,7 @@ a world's future depends on its own entries alone: not on the batch, its place i
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
+from dynenvs.envs.core.records import InfoRows
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import bind, entry, prepare
@@ -29,7 +29,7 @@ from dynenvs.simulation.guard import GuardedBatch, alone, in_use
 from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.rng import seeded
 from dynenvs.simulation.room import with_room
-from dynenvs.simulation.threads import share
+from dynenvs.simulation.threads import Repeated, share
 
 Flags = NDArray[np.bool_]
 Info = dict[str, Any]
@@ -112,7 +112,7 @@ class Worlds(GuardedBatch):
         self._step_limit = int(self.task.options["max_steps"][0])
         self._run, self._kind = self.task.run, self.task.observation_space.dtype
         self._prepared = False
-        self._calls: dict[int, Callable[[], Any]] = {}  # of the kernel on one thread, by order
+        self._calls: dict[int, Repeated] = {}  # of the kernel, by order
         self._is_finite = bind(_all_finite, self._actions)
         task = self.task
         self._constants = (task.options, task.constants())
@@ -139,15 +139,7 @@ class Worlds(GuardedBatch):
             disturbance=self.task.disturbance,
             starts=self.task.start_rows,
         )
-        kind = self.info_rows.dtype
-        self._names = kind.names or ()
-        scalars = [name for name in self._names if kind[name].shape == ()]
-        self._scalars = tuple(scalars)
-        # Doubles and 64-bit integers, as `record_type` packs them
-        letters = ("d" if kind[name].kind == "f" else "q" for name in scalars)
-        self._unpack = struct.Struct("=" + "".join(letters)).unpack_from
-        self._packed_info = _bytes(self.info_rows).data
-        self._arrays = [(name, self.info_rows[name][0]) for name in self._names[len(scalars) :]]
+        self._reader = InfoRows(self.info_rows)
 
     def _order(self, order: int, mask: Flags | None = None) -> None:
         """Let the kernel carry out `order` in the worlds of `mask` (all if None), on all threads.
@@ -184,16 +176,13 @@ class Worlds(GuardedBatch):
             self._mask = who
             point(table, mask=who)
         self._full[0] = 0
+        if order not in self._calls:
+            self._calls[order] = Repeated(self._run, arguments, (order,))
         if self._threads == 1:
             begin_round(self._progress, 1)
-            if order not in self._calls:
-                self._calls[order] = bind(self._run, *arguments, self._progress, 0, order)
-            self._calls[order]()
+            self._calls[order](0, self._progress)
         else:
-            share(
-                lambda thread, progress: self._run(*arguments, progress, thread, order),
-                self._threads,
-            )
+            share(self._calls[order], self._threads)
 
     def _prepare(self) -> None:
         """Have all compiled that the first call needs."""
@@ -319,7 +308,7 @@ class Worlds(GuardedBatch):
 
     def __getstate__(self) -> dict[str, Any]:
         # The kernel's arguments are views: a pickled one would no longer share memory
-        views = {"_constants", "_table", "_arrays", "_packed_info", "_run", "_unpack"}
+        views = {"_constants", "_table", "_reader", "_run"}
         views |= {
             "_buffers",
             "_calls",
@@ -363,10 +352,7 @@ class Worlds(GuardedBatch):
 
     def info(self) -> Info:
         """What `info` says of the first world."""
-        # Numpy's ways from a record to Python's numbers take three times as long
-        info: Info = dict(zip(self._scalars, self._unpack(self._packed_info), strict=True))
-        for name, array in self._arrays:
-            info[name] = array.copy()
+        info: Info = self._reader.of(0)
         word = _WORDS[self.ends.item(0)]
         if word is not None:
             info["end"] = word
@@ -393,12 +379,12 @@ class Worlds(GuardedBatch):
             info["end"], info["_end"] = _END_WORDS[self.ends], has_word
 
     def _batched(self, rows: NDArray[Any], present: Flags | None) -> Info:
-        masks = np.empty((len(self._names), self._count), np.bool_)
+        masks = np.empty((len(self._reader.names), self._count), np.bool_)
         masks[:] = True if present is None else present
         if present is not None:
             _bytes(rows).reshape(self._count, -1)[~present] = 0
         info: Info = {}
-        for name, mask in zip(self._names, masks, strict=True):
+        for name, mask in zip(self._reader.names, masks, strict=True):
             info[name], info["_" + name] = rows[name], mask
         return info
 

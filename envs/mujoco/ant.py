@@ -7,10 +7,79 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynenvs.envs.checks import flag, interval
+from dynenvs.envs.mujoco.look import (
+    Look,
+    Seen,
+    clipped,
+    copy_to,
+    look_at_worlds,
+    numbers,
+    squares,
+    squares_within,
+    told,
+)
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.envs.mujoco.view import View
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
+from dynenvs.simd.elementary import hypot
+
+OPTIONS = numbers(
+    "forward_reward_weight",
+    "ctrl_cost_weight",
+    "contact_cost_weight",
+    "healthy_reward",
+    "terminate_when_unhealthy",
+    "exclude_current_positions_from_observation",
+    "include_cfrc_ext_in_observation",
+    pairs=("healthy_z_range", "contact_force_range"),
+)
+INFO = told(
+    "x_position",
+    "y_position",
+    "distance_from_origin",
+    "x_velocity",
+    "y_velocity",
+    "reward_forward",
+    "reward_survive",
+    "reward_ctrl",
+    "reward_contact",
+)
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """Positions without x and y, velocities, contact forces.
+
+    Speed forward and health, less the costs of control and contact.
+    """
+    o, r = vector(s.options, 0, 1, OPTIONS)[0], vector(s.info, 0, 1, INFO)[0]
+    at = copy_to(s.observation, 0, s.q, 2 * int(o.exclude_current_positions_from_observation))
+    at = copy_to(s.observation, at, s.v, 0)
+    forces, ends, z = s.bodies.forces[s.i].reshape(-1), o.contact_force_range, o.healthy_z_range
+    if o.include_cfrc_ext_in_observation != 0.0:
+        for k in range(forces.shape[0]):
+            s.observation[at + k] = clipped(forces[k], ends[0], ends[1])
+    place = s.bodies.origins[s.i, s.places[0]]
+    r.x_velocity, r.y_velocity = (place[0] - s.mark[0]) / s.dt, (place[1] - s.mark[1]) / s.dt
+    s.mark[0], s.mark[1] = place[0], place[1]
+    r.x_position, r.y_position = s.q[0], s.q[1]
+    r.distance_from_origin = hypot(s.q[0], s.q[1])
+    healthy = z[0] <= s.q[2] <= z[1]
+    r.reward_forward = o.forward_reward_weight * r.x_velocity
+    r.reward_survive = o.healthy_reward if healthy else 0.0
+    r.reward_ctrl = -o.ctrl_cost_weight * squares(s.action)
+    r.reward_contact = -o.contact_cost_weight * squares_within(forces, ends[0], ends[1])
+    s.reward[0] = r.reward_forward + r.reward_survive + r.reward_ctrl + r.reward_contact
+    return not healthy and o.terminate_when_unhealthy != 0.0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -32,6 +101,10 @@ class AntTask(MujocoTask):
         include_cfrc_ext_in_observation: whether contact forces are shown.
     """
 
+    run = staticmethod(run)
+    least = (3, 1)
+    option_record, info_record, told_at_first = OPTIONS, INFO, 3
+    sees_poses = sees_bodies = True
     xml_file: str = "ant.xml"
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.5
@@ -64,52 +137,18 @@ class AntTask(MujocoTask):
         q = self.home + rng.uniform(-noise, noise, size=model.nq)
         return q, noise * rng.standard_normal(model.nv)
 
-    def mark(self, view: View) -> Floats:
-        """Where the main body is [m], shape (count, 2)."""
-        main = self.main_body
-        body = self.model.body_id(main) if isinstance(main, str) else view.links[main - 1]
-        return view.origins[:, body, :2].copy()
-
-    def observe(self, view: View) -> Floats:
-        """Positions without x and y, velocities, contact forces."""
+    @property
+    def size(self) -> int:
+        """Positions without x and y, velocities, and six numbers of each body."""
         hidden = 2 * int(self.exclude_current_positions_from_observation)
-        parts = [view.q[:, hidden:], view.v]
-        if self.include_cfrc_ext_in_observation:
-            parts.append(self._forces(view).reshape(len(view), -1))
-        return np.hstack(parts)
+        forces = 6 * len(self.links) * int(self.include_cfrc_ext_in_observation)
+        return self.model.nq - hidden + self.model.nv + forces
 
-    def _forces(self, view: View) -> Floats:
-        return np.clip(view.forces, *self.contact_force_range)
-
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Speed forward and health, less the costs of control and contact."""
-        velocity = (self.mark(view) - before) / self.dt
-        contact = np.sum(np.square(self._forces(view)), axis=(1, 2))
-        terms = {
-            "reward_forward": self.forward_reward_weight * velocity[:, 0],
-            "reward_survive": np.where(self.is_healthy(view), self.healthy_reward, 0.0),
-            "reward_ctrl": -self.ctrl_cost_weight * np.sum(np.square(actions), axis=1),
-            "reward_contact": -self.contact_cost_weight * contact,
-        }
-        rest = {"x_velocity": velocity[:, 0], "y_velocity": velocity[:, 1]}
-        return terms, {**self.begun(view), **rest}
-
-    def is_healthy(self, view: View) -> Flags:
-        """Whether the torso's height is in its range."""
-        low, high = self.healthy_z_range
-        healthy: Flags = (low <= view.q[:, 2]) & (view.q[:, 2] <= high)
-        return healthy
-
-    def ended(self, view: View) -> Flags:
-        """Who is not healthy, if that ends an episode."""
-        return ~self.is_healthy(view) & self.terminate_when_unhealthy
-
-    def begun(self, view: View) -> dict[str, Floats]:
-        """Where it is."""
-        x, y = view.q[:, 0].copy(), view.q[:, 1].copy()
-        return {"x_position": x, "y_position": y, "distance_from_origin": np.hypot(x, y)}
+    @property
+    def places(self) -> list[int]:
+        """The main body."""
+        main = self.main_body
+        return [self.model.body_id(main) if isinstance(main, str) else int(self.links[main - 1])]
 
 
 class AntEnv(MujocoEnv):

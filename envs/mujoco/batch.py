@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.core.limit import steps_until
+from dynenvs.envs.core.records import InfoRows
+from dynenvs.envs.mujoco.bodies import new_bodies, read_bodies
+from dynenvs.envs.mujoco.look import MARK, Look
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
-from dynenvs.envs.mujoco.view import View
+from dynenvs.model.model import Model
+from dynenvs.simulation.guard import Guarded, alone, in_use
 from dynenvs.simulation.worlds import Worlds, WorldsError
 
 COUNTS = ("steps", "started", "ended")  # of each world's episode
 
 
-class Outcome(NamedTuple):
-    """What a control step brought, one entry a world; of those that were not stepped, zeros."""
-
-    rewards: Floats
-    terminated: Flags
-    truncated: Flags
-    info: dict[str, NDArray[np.float64]]
-
-
-class Batch:
-    """Some worlds of a task.
+class Batch(Guarded):
+    """Some worlds of a task, and what their last step brought, one entry a world.
 
     Args:
         task: what they are.
         count: how many.
         threads: that share them out, at most.
+
+    Attributes:
+        observations: shape (count, size).
+        rewards, over, cut: of the last step; zero of those that were not stepped.
+        bodies: of those that were looked at last, where the task reads them.
+        rows: what `info` says, dtype `task.info_record`; `info` reads them.
     """
 
     def __init__(self, task: MujocoTask, count: int, threads: int = 1) -> None:
@@ -42,12 +43,39 @@ class Batch:
         self.steps = np.zeros(count, np.int64)  # of each world's episode
         self.started = np.zeros(count, np.bool_)
         self.ended = np.zeros(count, np.bool_)  # whose episode is over
-        self.limit = steps_until(task.max_episode_steps)
-        self.view = View(self.worlds)  # what they are now
+        self._actions = np.zeros((count, *task.action_space.low.shape))
+        self.observations = np.zeros((count, task.size))
+        self.rewards = np.zeros(count)
+        self.over, self.cut = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        self.rows: NDArray[Any] = np.zeros(count, task.info_record)
+        self._failed = np.zeros(count, np.bool_)
+        self._marks = np.zeros((count, MARK))
+        self._connect()
+
+    def _connect(self) -> None:
+        """What cannot be pickled, as it leads into the arrays."""
+        self._guard(self.worlds)
+        self.info = InfoRows(self.rows)
+        names = self.rows.dtype.names or ()
+        self.told_at_first = names[: self.task.told_at_first]
+        self._mask = np.ones(len(self.steps), np.bool_)  # who moves, or begins at
+        self._q, self._v = np.zeros_like(self.worlds.q), np.zeros_like(self.worlds.v)
+        nb, links = len(self.model.body_names), len(self.task.links)
+        count = len(self.steps) if self.task.sees_poses else 0
+        self.bodies = new_bodies(count, nb, links)
+        self._begins = np.zeros(1, np.int64)
+        self._memory: Any = None  # of the worlds, for which calls are bound
+        self._visits: list[Callable[[], None]]
+        self._restart: Callable[[], bool]
+
+    @property
+    def model(self) -> Model:
+        """The robot and its ground."""
+        return self.worlds.model
 
     def observe(self) -> NDArray[Any]:
         """What they show, shape (count, size), the caller's own."""
-        return self.task.observe(self.view).astype(self.task.observation_space.dtype, copy=False)
+        return self.observations.astype(self.task.observation_space.dtype)
 
     def seed(self, seeds: Sequence[int | None]) -> None:
         """Begin the random numbers of those worlds anew that are given a seed."""
@@ -55,42 +83,115 @@ class Batch:
             if seed is not None:
                 self.generators[i] = gym.utils.seeding.np_random(seed)[0]
 
-    def begin(self, mask: Flags) -> dict[str, Floats]:
-        """Begin an episode in these worlds; what `info` says of them."""
-        q, v = self.worlds.q.copy(), self.worlds.v.copy()
-        for i in np.flatnonzero(mask):
-            q[i], v[i] = self.task.start(self.generators[i])
-        self.place(q, v, mask)
-        return self.task.begun(self.view)
+    @alone
+    def begin(self, mask: Flags) -> None:
+        """Begin an episode in these worlds."""
+        for i in np.flatnonzero(mask).tolist():
+            self._q[i], self._v[i] = self.task.start(self.generators[i])
+        self._place(mask)
 
-    def place(self, q: Floats, v: Floats, mask: Flags) -> None:
-        """Begin an episode in these worlds in given states, shapes (count, nq) and (count, nv)."""
-        self.worlds.reset(q, v, mask=mask)
-        self.view.changed(mask)
-        self.steps[mask] = 0
-        self.started |= mask
-        self.ended &= ~mask
+    @alone
+    def place(self, i: int, q: Floats, v: Floats) -> None:
+        """Begin an episode in world i in a given state, shapes (nq,) and (nv,).
 
-    def step(self, actions: Floats, mask: Flags) -> Outcome:
-        """One control step of these worlds.
+        Raises:
+            ValueError: it is not finite; nothing has changed.
+        """
+        self._q[i], self._v[i] = q, v
+        self._place(self.only(i))
+
+    def only(self, i: int) -> Flags:
+        """World i among all, shape (count,)."""
+        flags: Flags = np.arange(len(self.rewards)) == i
+        return flags
+
+    def _place(self, mask: Flags) -> None:
+        if self._memory is not self.worlds.memory:
+            self._bind()
+        self._mask[:] = mask
+        if not self._restart():
+            raise ValueError("positions and velocities must be finite")
+        self._see(True)
+
+    def step(self, actions: ArrayLike, who: int | None, mask: Flags | None) -> None:
+        """One control step of these worlds, of all if None.
 
         One whose step has no solution ends its episode in the last state that had one.
+
+        Args:
+            actions: of all worlds, shape (count, nu), or of one, shape (nu,).
+            who: the number of that one.
+            mask: which worlds, shape (count,); all if None.
+
+        Raises:
+            ValueError: actions of these worlds that are not finite; nothing has changed.
         """
-        before, failed = self.task.mark(self.view), np.zeros(len(mask), np.bool_)
+        if not self._turn.acquire(False):
+            raise in_use(self)
         try:
-            self.task.advance(self.worlds, actions, mask)
+            self._actions[slice(None) if who is None else who] = actions
+            self._advance(mask)
+        finally:
+            self._turn.release()
+
+    def _advance(self, mask: Flags | None) -> None:
+        failed = None
+        try:
+            self.task.advance(self.worlds, self._actions, mask)
         except WorldsError as error:
-            failed[error.worlds] = True
-        self.view.changed()
-        self.steps += mask
-        terms, rest = self.task.score(before, self.view, actions)
-        rewards = np.full(len(mask), self.task.bonus)
-        for term in terms.values():
-            rewards = rewards + term
-        over = (self.task.ended(self.view) | failed) & mask
-        cut = mask & (self.steps >= self.limit)
-        self.ended = over | cut | (self.ended & ~mask)
-        return Outcome(np.where(mask, rewards, 0.0), over, cut, {**rest, **terms})
+            failed = error.worlds
+            self._failed[failed] = True
+        self._mask[:] = True if mask is None else mask
+        self._see(False)
+        if failed is not None:
+            self._failed[failed] = False
+
+    def _see(self, begins: bool) -> None:
+        """Look at the worlds of the mask, which have moved or begun."""
+        if self._memory is not self.worlds.memory:
+            self._bind()
+        self._begins[0] = begins
+        for visit in self._visits:
+            visit()
+
+    def _bind(self) -> None:
+        """The calls of kernels, for the memory that the worlds have now."""
+        task, worlds, mask = self.task, self.worlds, self._mask.view(np.uint8)
+        self._memory = worlds.memory
+        self._restart = worlds.beginning(self._q, self._v, self._mask)
+        flags = self._failed, self.over, self.cut, self.started, self.ended
+        failed, over, cut, started, ended = (flag.view(np.uint8) for flag in flags)
+        kind = task.info_record
+        rest = [kind.fields[name][1] for name in kind.names[task.told_at_first :]]
+        look = Look(
+            self._begins,
+            mask,
+            task.options.view(np.uint8),
+            np.array(task.places, np.int64),
+            self.bodies,
+            worlds.forces,
+            self._actions,
+            failed,
+            self._marks,
+            self.observations,
+            self.rows.view(np.uint8),
+            self.rewards,
+            over,
+            cut,
+            self.steps,
+            started,
+            ended,
+            steps_until(task.max_episode_steps),
+            min(rest, default=kind.itemsize),
+            worlds.timestep,
+            task.dt,
+        )
+        name = type(task).__name__.removesuffix("Task")
+        self._visits = [worlds.visit(f"what is seen of {name}", task.run, look)]
+        if task.sees_poses:
+            inputs = task.links, mask, self.bodies, worlds.timestep, task.sees_bodies
+            read = worlds.visit("what is seen of bodies", read_bodies, *inputs)
+            self._visits.insert(0, read)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future, bit for bit: worlds, generators, counts of steps.
@@ -101,6 +202,7 @@ class Batch:
         counts = {name: getattr(self, name).copy() for name in COUNTS}
         return {"world": self.worlds.get_state(), "generator": streams, **counts}
 
+    @alone
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Restore what `get_state` gave.
 
@@ -114,18 +216,21 @@ class Batch:
         if any(np.shape(state[name]) != (len(self.worlds),) for name in names):
             raise ValueError(f"state must be of {len(self.worlds)} worlds")
         self.worlds.set_state(state["world"])
-        self.view.changed()
+        self._mask[:] = True
+        self._see(True)
         for one, stream in zip(self.generators, state["generator"], strict=True):
             one.bit_generator.state = stream
         for name in COUNTS:
             getattr(self, name)[:] = state[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "view"}
+        made = {"info", "bodies", "_q", "_v", "_mask", "_begins", "_turn"}
+        made |= {"_memory", "_visits", "_restart"}
+        return {key: value for key, value in vars(self).items() if key not in made}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
-        self.view = View(self.worlds)
+        self._connect()
 
 
 def checked_actions(actions: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:

@@ -41,6 +41,7 @@ class Bodies(NamedTuple):
     """Of each world, then of each of n bodies of the file; world axes."""
 
     origins: Matrices  # of all nb bodies of the model [m], shape (count, nb, 3)
+    rotations: Matrices  # of the same, row by row, shape (count, nb, 9)
     centers: Matrix  # centre of mass of the robot [m], shape (count, 3)
     offsets: Matrices  # from there to each body's own [m], shape (count, n, 3)
     inertias: Matrices  # (xx, yy, zz, xy, xz, yz), mass times place, mass; shape (count, n, 10)
@@ -51,7 +52,7 @@ class Bodies(NamedTuple):
 
 def new_bodies(count: int, nb: int, n: int) -> Bodies:
     """Room for them."""
-    shapes = (nb, 3), (3,), (n, 3), (n, 10), (n, 6), (n, 6), (nb, 6)
+    shapes = (nb, 3), (nb, 9), (3,), (n, 3), (n, 10), (n, 6), (n, 6), (nb, 6)
     return Bodies(*(np.zeros((count, *shape)) for shape in shapes))
 
 
@@ -61,37 +62,42 @@ def read_bodies(
     rows: Bytes,
     buffers: Bytes,
     links: Ints,
-    waiting: Ints,
+    mask: Bytes,
     out: Bodies,
     timestep: float,
+    whole: bool,
     progress: Ints,
     thread: int,
 ) -> None:
-    """Fill in what belongs to the worlds that wait, as far as no other thread has.
+    """Fill in what belongs to the worlds of the mask, as far as no other thread has.
 
-    links: the n bodies, of those of the model; waiting: not 0 of worlds that are read
+    links: the n bodies, of those of the model
     timestep: over which contacts gave what they gave last [s]
+    whole: whether more than poses is wanted
     """
     packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
-    links, waiting, out = unowned(links), unowned(waiting), unowned(out)
+    links, mask, out = unowned(links), unowned(mask), unowned(out)
     h = open_model(packed).header[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
-    k = claim(progress, thread, waiting.shape[0])
-    while k < waiting.shape[0]:
-        if waiting[k] != 0:
+    k = claim(progress, thread, mask.shape[0])
+    while k < mask.shape[0]:
+        if mask[k] != 0:
             row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
             w, wrenches = open_world(packed, row, buffer), out.wrenches[k]
             w.answer[0].poses_valid = 0
             update_poses(w, w.q, w.pose)
-            update_velocities(w, w.v)
             for i in range(h.nb):
                 put_entries(out.origins[k, i], 0, entries(w.pose[i].p, 0))
+                for r in range(9):
+                    out.rotations[k, i, r] = w.pose[i].R[r // 3, r % 3]
                 for r in range(6):
                     wrenches[i, r] = 0.0
-            if h.nc > 0:
-                add_wrenches(w, wrenches)
-            _write(w, links, out, k, timestep)
-        k = claim(progress, thread, waiting.shape[0])
+            if whole:
+                update_velocities(w, w.v)
+                if h.nc > 0:
+                    add_wrenches(w, wrenches)
+                _write(w, links, out, k, timestep)
+        k = claim(progress, thread, mask.shape[0])
     leave(progress, thread)
 
 

@@ -7,11 +7,67 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynenvs.envs.checks import flag, interval
-from dynenvs.envs.mujoco.floating import FloatingHumanoid, cost_range
+from dynenvs.envs.mujoco.floating import (
+    OBSERVED,
+    PLACED,
+    FloatingHumanoid,
+    contact_cost,
+    cost_range,
+    observe,
+    tell_place,
+)
+from dynenvs.envs.mujoco.look import Look, Seen, look_at_worlds, numbers, squares, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Flags, Floats
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.envs.mujoco.view import View
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
+from dynenvs.simd.elementary import hypot
+
+OPTIONS = numbers(
+    *OBSERVED,
+    "forward_reward_weight",
+    "ctrl_cost_weight",
+    "contact_cost_weight",
+    "healthy_reward",
+    "terminate_when_unhealthy",
+    pairs=("contact_cost_range", "healthy_z_range"),
+)
+INFO = told(
+    *PLACED,
+    "distance_from_origin",
+    "x_velocity",
+    "y_velocity",
+    "reward_forward",
+    "reward_survive",
+    "reward_ctrl",
+    "reward_contact",
+)
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """Speed of the centre of mass forward and health, less the costs of control and contact."""
+    o, r = vector(s.options, 0, 1, OPTIONS)[0], vector(s.info, 0, 1, INFO)[0]
+    observe(s, o)
+    tell_place(s, r)
+    r.distance_from_origin = hypot(s.q[0], s.q[1])
+    center = s.bodies.centers[s.i]
+    r.x_velocity, r.y_velocity = (center[0] - s.mark[0]) / s.dt, (center[1] - s.mark[1]) / s.dt
+    s.mark[0], s.mark[1] = center[0], center[1]
+    healthy = o.healthy_z_range[0] < s.q[2] < o.healthy_z_range[1]
+    r.reward_forward = o.forward_reward_weight * r.x_velocity
+    r.reward_survive = o.healthy_reward if healthy else 0.0
+    r.reward_ctrl = -(o.ctrl_cost_weight * squares(s.action))
+    r.reward_contact = -contact_cost(s, o.contact_cost_weight, o.contact_cost_range)
+    s.reward[0] = r.reward_forward + r.reward_survive + r.reward_ctrl + r.reward_contact
+    return not healthy and o.terminate_when_unhealthy != 0.0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -27,6 +83,8 @@ class HumanoidTask(FloatingHumanoid):
         healthy_z_range: heights of the torso [m].
     """
 
+    run = staticmethod(run)
+    option_record, info_record, told_at_first = OPTIONS, INFO, 5
     xml_file: str = "humanoid.xml"
     forward_reward_weight: float = 1.25
     contact_cost_weight: float = 5e-7
@@ -43,40 +101,6 @@ class HumanoidTask(FloatingHumanoid):
         flag(self.terminate_when_unhealthy, "terminate_when_unhealthy")
         z_range = self.healthy_z_range
         self.healthy_z_range = interval(z_range, "healthy_z_range", -np.inf, np.inf)
-
-    def mark(self, view: View) -> Floats:
-        """The centre of mass [m], shape (count, 3)."""
-        return view.mass_center.copy()
-
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Speed forward and health, less the costs of control and contact."""
-        velocity = (self.mark(view) - before) / self.dt
-        contact = self.contact_cost(view, self.contact_cost_weight, self.contact_cost_range)
-        terms = {
-            "reward_forward": self.forward_reward_weight * velocity[:, 0],
-            "reward_survive": np.where(self.is_healthy(view), self.healthy_reward, 0.0),
-            "reward_ctrl": -self.control_cost(actions),
-            "reward_contact": -contact,
-        }
-        rest = {"x_velocity": velocity[:, 0], "y_velocity": velocity[:, 1]}
-        return terms, {**self.begun(view), **rest}
-
-    def is_healthy(self, view: View) -> Flags:
-        """Whether the torso's height is in its range."""
-        low, high = self.healthy_z_range
-        healthy: Flags = (low < view.q[:, 2]) & (view.q[:, 2] < high)
-        return healthy
-
-    def ended(self, view: View) -> Flags:
-        """Who is not healthy, if that ends an episode."""
-        return ~self.is_healthy(view) & self.terminate_when_unhealthy
-
-    def begun(self, view: View) -> dict[str, Floats]:
-        """Where it is, and how long its tendons are."""
-        distance = np.hypot(view.q[:, 0], view.q[:, 1])
-        return {**super().begun(view), "distance_from_origin": distance}
 
 
 class HumanoidEnv(MujocoEnv):

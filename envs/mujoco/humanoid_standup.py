@@ -3,15 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from dynenvs.envs.mujoco.floating import FloatingHumanoid, cost_range
+from dynenvs.envs.mujoco.floating import (
+    OBSERVED,
+    PLACED,
+    FloatingHumanoid,
+    contact_cost,
+    cost_range,
+    observe,
+    tell_place,
+)
+from dynenvs.envs.mujoco.look import Look, Seen, look_at_worlds, numbers, squares, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.envs.mujoco.view import View
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
+
+OPTIONS = numbers(
+    *OBSERVED,
+    "ctrl_cost_weight",
+    "impact_cost_weight",
+    "first_height",
+    pairs=("impact_cost_range",),
+)
+INFO = told(*PLACED, "z_distance_from_origin", "reward_linup", "reward_quadctrl", "reward_impact")
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """Height over the length of a physics step, less the costs of control and impact, and 1."""
+    o, r = vector(s.options, 0, 1, OPTIONS)[0], vector(s.info, 0, 1, INFO)[0]
+    observe(s, o)
+    tell_place(s, r)
+    r.z_distance_from_origin = s.q[2] - o.first_height
+    r.reward_linup = s.q[2] / s.timestep
+    r.reward_quadctrl = -(o.ctrl_cost_weight * squares(s.action))
+    r.reward_impact = -contact_cost(s, o.impact_cost_weight, o.impact_cost_range)
+    s.reward[0] = 1.0 + r.reward_linup + r.reward_quadctrl + r.reward_impact
+    return False
 
 
 @dataclass(kw_only=True, eq=False)
@@ -24,7 +62,8 @@ class HumanoidStandupTask(FloatingHumanoid):
         impact_cost_range: within which that cost is kept.
     """
 
-    bonus: ClassVar[float] = 1.0
+    run = staticmethod(run)
+    option_record, info_record, told_at_first = OPTIONS, INFO, 5
     xml_file: str = "humanoidstandup.xml"
     uph_cost_weight: float = 1.0
     impact_cost_weight: float = 0.5e-6
@@ -36,22 +75,10 @@ class HumanoidStandupTask(FloatingHumanoid):
         self.positive("uph_cost_weight", "impact_cost_weight")
         cost_range(self, "impact_cost_range")
 
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Height over the length of a physics step, less the costs of control and impact."""
-        impact = self.contact_cost(view, self.impact_cost_weight, self.impact_cost_range)
-        terms = {
-            "reward_linup": view.q[:, 2] / self.model.timestep,
-            "reward_quadctrl": -self.control_cost(actions),
-            "reward_impact": -impact,
-        }
-        return terms, self.begun(view)
-
-    def begun(self, view: View) -> dict[str, Floats]:
-        """Where it is, and how long its tendons are."""
-        height = view.q[:, 2] - self.home[2]
-        return {**super().begun(view), "z_distance_from_origin": height}
+    @property
+    def first_height(self) -> float:
+        """The torso's in the file's pose [m]."""
+        return float(self.home[2])
 
 
 class HumanoidStandupEnv(MujocoEnv):

@@ -6,14 +6,53 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynenvs.envs.mujoco.look import Look, Seen, clipped, look_at_worlds, numbers, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.envs.mujoco.view import View
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
+from dynenvs.simd.elementary import cos, sin
 
 LOWEST = 1.0  # height of the tip at which the episode ends [m]
 WISHED = 2.0  # height of the tip for which nothing is taken off [m]
 MOST = 10.0  # of observed rates and forces
+
+OPTIONS = numbers("healthy_reward", places=("tip",))
+INFO = told("reward_survive", "distance_penalty", "velocity_penalty")
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """The cart's place, the poles' angles by sine and cosine, rates, the force of its stops.
+
+    Being up, less what the tip is off its place and how fast the poles turn.
+    """
+    o, r, n = vector(s.options, 0, 1, OPTIONS)[0], vector(s.info, 0, 1, INFO)[0], s.q.shape[0]
+    s.observation[0] = s.q[0]
+    for k in range(1, n):
+        s.observation[k], s.observation[n - 1 + k] = sin(s.q[k]), cos(s.q[k])
+    for k in range(s.v.shape[0]):
+        s.observation[2 * n - 1 + k] = clipped(s.v[k], -MOST, MOST)
+    stop = s.stops[0] / s.timestep if s.stops.shape[0] > 0 else 0.0
+    s.observation[2 * n - 1 + s.v.shape[0]] = clipped(stop, -MOST, MOST)
+    p, R = s.bodies.origins[s.i, s.places[0]], s.bodies.rotations[s.i, s.places[0]]
+    x = p[0] + (R[0] * o.tip[0] + R[1] * o.tip[1] + R[2] * o.tip[2])
+    y = p[2] + (R[6] * o.tip[0] + R[7] * o.tip[1] + R[8] * o.tip[2])
+    down = bool(y <= LOWEST)
+    off, v1, v2 = y - WISHED, s.v[1], s.v[2]
+    r.reward_survive = 0.0 if down else o.healthy_reward
+    r.distance_penalty = -(0.01 * (x * x) + off * off)
+    r.velocity_penalty = -(1e-3 * (v1 * v1) + 5e-3 * (v2 * v2))
+    s.reward[0] = r.reward_survive + r.distance_penalty + r.velocity_penalty
+    return down
 
 
 @dataclass(kw_only=True, eq=False)
@@ -26,6 +65,9 @@ class InvertedDoublePendulumTask(MujocoTask):
         reset_noise_scale: bound of the noise on the first positions, deviation of that on rates.
     """
 
+    run = staticmethod(run)
+    least = (3, 3)
+    option_record, info_record, sees_poses = OPTIONS, INFO, True
     xml_file: str = "inverted_double_pendulum.xml"
     frame_skip: int = 5
     healthy_reward: float = 10.0
@@ -41,36 +83,20 @@ class InvertedDoublePendulumTask(MujocoTask):
         q = self.home + rng.uniform(-noise, noise, size=model.nq)
         return q, rng.standard_normal(model.nv) * noise
 
-    def observe(self, view: View) -> Floats:
-        """The cart's place, the poles' angles by sine and cosine, rates, the force of its stops."""
-        q, rates = view.q, np.clip(view.v, -MOST, MOST)
-        stop = np.clip(view.stops[:, :1], -MOST, MOST)
-        return np.hstack([q[:, :1], np.sin(q[:, 1:]), np.cos(q[:, 1:]), rates, stop])
+    @property
+    def size(self) -> int:
+        """Of the cart's place, two numbers of each angle, rates, and a force."""
+        return 2 * self.model.nq + self.model.nv
 
-    def _tip(self, view: View) -> tuple[Floats, Floats]:
-        """Place and height of the upper pole's end [m], shape (count,)."""
-        site = self.model.sites["tip"]
-        body, frames = self.model.body_id(site.body), view.frames
-        place = frames.positions[:, body] + frames.rotations[:, body] @ site.position
-        return place[:, 0], place[:, 2]
+    @property
+    def places(self) -> list[int]:
+        """The upper pole."""
+        return [self.model.body_id(self.model.sites["tip"].body)]
 
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Being up, less what the tip is off its place and how fast the poles turn."""
-        x, y = self._tip(view)
-        v1, v2 = view.v[:, 1], view.v[:, 2]
-        terms = {
-            "reward_survive": np.where(self.ended(view), 0.0, self.healthy_reward),
-            "distance_penalty": -(0.01 * x**2 + (y - WISHED) ** 2),
-            "velocity_penalty": -(1e-3 * v1**2 + 5e-3 * v2**2),
-        }
-        return terms, {}
-
-    def ended(self, view: View) -> Flags:
-        """Whose tip is down."""
-        down: Flags = self._tip(view)[1] <= LOWEST
-        return down
+    @property
+    def tip(self) -> Floats:
+        """The upper pole's end, its own axes [m], shape (3,)."""
+        return np.array(self.model.sites["tip"].position)
 
 
 class InvertedDoublePendulumEnv(MujocoEnv):

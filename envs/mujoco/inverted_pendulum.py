@@ -6,12 +6,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynenvs.envs.mujoco.look import Look, Seen, copy_to, look_at_worlds, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.envs.mujoco.view import View
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
 
 UPRIGHT = 0.2  # how far the pole may lean [rad]
+INFO = told("reward_survive")
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """Positions and velocities; one for each step that does not end the episode."""
+    at = copy_to(s.observation, 0, s.q, 0)
+    copy_to(s.observation, at, s.v, 0)
+    leans = bool(abs(s.q[1]) > UPRIGHT)
+    s.reward[0] = vector(s.info, 0, 1, INFO)[0].reward_survive = 0.0 if leans else 1.0
+    return leans
 
 
 @dataclass(kw_only=True, eq=False)
@@ -23,6 +43,9 @@ class InvertedPendulumTask(MujocoTask):
         reset_noise_scale: bound of the noise on the first state.
     """
 
+    run = staticmethod(run)
+    least = (2, 1)
+    info_record = INFO
     xml_file: str = "inverted_pendulum.xml"
     frame_skip: int = 2
     reset_noise_scale: float = 0.01
@@ -37,20 +60,10 @@ class InvertedPendulumTask(MujocoTask):
         q = self.home + rng.uniform(-noise, noise, size=model.nq)
         return q, rng.uniform(-noise, noise, size=model.nv)
 
-    def observe(self, view: View) -> Floats:
+    @property
+    def size(self) -> int:
         """Positions and velocities."""
-        return np.hstack([view.q, view.v])
-
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """One for each step that does not end the episode."""
-        return {"reward_survive": np.where(self.ended(view), 0.0, 1.0)}, {}
-
-    def ended(self, view: View) -> Flags:
-        """Whose pole leans."""
-        leans: Flags = np.abs(view.q[:, 1]) > UPRIGHT
-        return leans
+        return self.model.nq + self.model.nv
 
 
 class InvertedPendulumEnv(MujocoEnv):

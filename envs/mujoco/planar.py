@@ -3,12 +3,99 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dynenvs.envs.checks import flag, interval
-from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
-from dynenvs.envs.mujoco.view import View
+from dynenvs.envs.mujoco.look import (
+    Look,
+    Seen,
+    clipped,
+    copy_to,
+    look_at_worlds,
+    numbers,
+    squares,
+    told,
+)
+from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
+
+MOST = 10.0  # of observed rates of a robot that must keep upright [m/s, rad/s]
+RUNNER = (
+    "forward_reward_weight",
+    "ctrl_cost_weight",
+    "exclude_current_positions_from_observation",
+)
+OPTIONS = numbers(*RUNNER)
+WALKER_OPTIONS = numbers(
+    *RUNNER,
+    "healthy_reward",
+    "terminate_when_unhealthy",
+    "first_height",
+    pairs=("healthy_z_range", "healthy_angle_range", "healthy_state_range"),
+)
+INFO = told("x_position", "x_velocity", "reward_forward", "reward_ctrl")
+WALKER_INFO = told(
+    "x_position",
+    "z_distance_from_origin",
+    "x_velocity",
+    "reward_forward",
+    "reward_survive",
+    "reward_ctrl",
+)
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@entry
+def run_walker(
+    packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int
+) -> None:
+    """The same of robots that must keep upright."""
+    look_at_worlds(_look_at_walker, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """Positions without x, and velocities; speed forward, less the cost of control."""
+    o, r = vector(s.options, 0, 1, OPTIONS)[0], vector(s.info, 0, 1, INFO)[0]
+    at = copy_to(s.observation, 0, s.q, int(o.exclude_current_positions_from_observation))
+    copy_to(s.observation, at, s.v, 0)
+    r.x_position, r.x_velocity = s.q[0], (s.q[0] - s.mark[0]) / s.dt
+    s.mark[0] = s.q[0]
+    r.reward_forward = o.forward_reward_weight * r.x_velocity
+    r.reward_ctrl = -o.ctrl_cost_weight * squares(s.action)
+    s.reward[0] = r.reward_forward + r.reward_ctrl
+    return False
+
+
+@inlined
+def _look_at_walker(s: Seen) -> bool:
+    """The same with velocities within bounds, and health, whose loss ends the episode."""
+    o, r = vector(s.options, 0, 1, WALKER_OPTIONS)[0], vector(s.info, 0, 1, WALKER_INFO)[0]
+    at = copy_to(s.observation, 0, s.q, int(o.exclude_current_positions_from_observation))
+    z, angle, state = o.healthy_z_range, o.healthy_angle_range, o.healthy_state_range
+    healthy = z[0] < s.q[1] < z[1] and angle[0] < s.q[2] < angle[1]
+    for k in range(2, s.q.shape[0]):
+        healthy = healthy and state[0] < s.q[k] < state[1]
+    for k in range(s.v.shape[0]):
+        healthy = healthy and state[0] < s.v[k] < state[1]
+        s.observation[at + k] = clipped(s.v[k], -MOST, MOST)
+    r.x_position, r.x_velocity = s.q[0], (s.q[0] - s.mark[0]) / s.dt
+    r.z_distance_from_origin = s.q[1] - o.first_height
+    s.mark[0] = s.q[0]
+    r.reward_forward = o.forward_reward_weight * r.x_velocity
+    r.reward_survive = o.healthy_reward if healthy else 0.0
+    r.reward_ctrl = -o.ctrl_cost_weight * squares(s.action)
+    s.reward[0] = r.reward_forward + r.reward_survive + r.reward_ctrl
+    return not healthy and o.terminate_when_unhealthy != 0.0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -23,6 +110,9 @@ class PlanarRunner(MujocoTask):
         exclude_current_positions_from_observation: whether x is not shown.
     """
 
+    run = staticmethod(run)
+    least = (3, 1)
+    option_record, info_record, told_at_first = OPTIONS, INFO, 1
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 1e-3
     reset_noise_scale: float = 5e-3
@@ -34,34 +124,11 @@ class PlanarRunner(MujocoTask):
         name = "exclude_current_positions_from_observation"
         flag(self.exclude_current_positions_from_observation, name)
 
-    def observe(self, view: View) -> Floats:
+    @property
+    def size(self) -> int:
         """Positions without x, and velocities."""
         hidden = int(self.exclude_current_positions_from_observation)
-        return np.hstack([view.q[:, hidden:], self.shown(view.v)])
-
-    def shown(self, v: Floats) -> Floats:
-        """Velocities as they are observed."""
-        return v
-
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Speed forward, less the cost of control."""
-        x = view.q[:, 0].copy()
-        velocity = (x - before[:, 0]) / self.dt
-        terms = {
-            "reward_forward": self.forward_reward_weight * velocity,
-            "reward_ctrl": self._cost(actions),
-        }
-        return terms, {"x_position": x, "x_velocity": velocity}
-
-    def _cost(self, actions: Floats) -> Floats:
-        cost: Floats = -self.ctrl_cost_weight * np.sum(np.square(actions), axis=1)
-        return cost
-
-    def begun(self, view: View) -> dict[str, Floats]:
-        """Where it is."""
-        return {"x_position": view.q[:, 0].copy()}
+        return self.model.nq + self.model.nv - hidden
 
 
 @dataclass(kw_only=True, eq=False)
@@ -78,6 +145,9 @@ class PlanarWalker(PlanarRunner):
         healthy_angle_range: its pitch [rad].
     """
 
+    run = staticmethod(run_walker)
+    option_record, info_record, told_at_first = WALKER_OPTIONS, WALKER_INFO, 2
+    healthy_state_range: ClassVar[Any] = (-np.inf, np.inf)  # of all positions but x and height
     frame_skip: int = 4
     healthy_reward: float = 1.0
     terminate_when_unhealthy: bool = True
@@ -98,34 +168,7 @@ class PlanarWalker(PlanarRunner):
         q = self.home + rng.uniform(-noise, noise, size=model.nq)
         return q, rng.uniform(-noise, noise, size=model.nv)
 
-    def shown(self, v: Floats) -> Floats:
-        """Velocities within 10 m/s and 10 rad/s."""
-        return np.clip(v, -10.0, 10.0)
-
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Speed forward and health, less the cost of control."""
-        terms, rest = super().score(before, view, actions)
-        alive = np.where(self.is_healthy(view), self.healthy_reward, 0.0)
-        forward, cost = terms["reward_forward"], terms["reward_ctrl"]
-        rest["z_distance_from_origin"] = view.q[:, 1] - self.home[1]
-        return {"reward_forward": forward, "reward_survive": alive, "reward_ctrl": cost}, rest
-
-    def is_healthy(self, view: View) -> Flags:
-        """Whether height and pitch are within their ranges."""
-        (low, high), (back, front) = self.healthy_z_range, self.healthy_angle_range
-        z, angle = view.q[:, 1], view.q[:, 2]
-        healthy: Flags = (low < z) & (z < high) & (back < angle) & (angle < front)
-        return healthy
-
-    def ended(self, view: View) -> Flags:
-        """Who is not healthy, if that ends an episode."""
-        return ~self.is_healthy(view) & self.terminate_when_unhealthy
-
-    def begun(self, view: View) -> dict[str, Floats]:
-        """Where it is."""
-        return {
-            **super().begun(view),
-            "z_distance_from_origin": view.q[:, 1] - self.home[1],
-        }
+    @property
+    def first_height(self) -> float:
+        """The trunk's in the file's pose [m]."""
+        return float(self.home[1])

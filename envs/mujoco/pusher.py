@@ -7,13 +7,46 @@ from typing import ClassVar
 
 import numpy as np
 
+from dynenvs.envs.mujoco.look import Look, Seen, distance, look_at_worlds, numbers, squares, told
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.envs.mujoco.view import View
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
 
 NEAREST = 0.17  # of the object to its goal at the beginning [m]
 ARM = 7  # joints
+
+OPTIONS = numbers("reward_near_weight", "reward_dist_weight", "reward_control_weight")
+INFO = told("reward_dist", "reward_ctrl", "reward_near")
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """The arm's angles and rates; places of fingertips, object and goal.
+
+    Two distances and control, all as costs.
+    """
+    o, r = vector(s.options, 0, 1, OPTIONS)[0], vector(s.info, 0, 1, INFO)[0]
+    for k in range(ARM):
+        s.observation[k], s.observation[ARM + k] = s.q[k], s.v[k]
+    at = s.bodies.origins[s.i]
+    tips, thing, goal = at[s.places[0]], at[s.places[1]], at[s.places[2]]
+    for k in range(3):
+        s.observation[2 * ARM + k], s.observation[2 * ARM + 3 + k] = tips[k], thing[k]
+        s.observation[2 * ARM + 6 + k] = goal[k]
+    r.reward_dist = -distance(thing, goal) * o.reward_dist_weight
+    r.reward_ctrl = -squares(s.action) * o.reward_control_weight
+    r.reward_near = -distance(thing, tips) * o.reward_near_weight
+    s.reward[0] = r.reward_dist + r.reward_ctrl + r.reward_near
+    return False
 
 
 @dataclass(kw_only=True, eq=False)
@@ -27,6 +60,9 @@ class PusherTask(MujocoTask):
         reward_control_weight: of the sum of squared actions.
     """
 
+    run = staticmethod(run)
+    least = (ARM, ARM)
+    option_record, info_record, sees_poses = OPTIONS, INFO, True
     episode_steps: ClassVar[int] = 100
     xml_file: str = "pusher_v5.xml"
     frame_skip: int = 5
@@ -50,29 +86,15 @@ class PusherTask(MujocoTask):
         v[-4:] = 0.0
         return q, v
 
-    def observe(self, view: View) -> Floats:
-        """The arm's angles and rates; places of fingertips, object and goal."""
-        places = [self._place(view, name) for name in ("tips_arm", "object", "goal")]
-        return np.hstack([view.q[:, :ARM], view.v[:, :ARM], *places])
+    @property
+    def size(self) -> int:
+        """The arm's angles and rates, and three places."""
+        return 2 * ARM + 9
 
-    def _place(self, view: View, body: str) -> Floats:
-        """Of a body's origin [m], shape (count, 3)."""
-        place: Floats = view.frames.positions[:, self.model.body_id(body)]
-        return place
-
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Two distances and control, all as costs."""
-        tips, object_, goal = (self._place(view, name) for name in ("tips_arm", "object", "goal"))
-        near = np.linalg.norm(object_ - tips, axis=1)
-        away = np.linalg.norm(object_ - goal, axis=1)
-        terms = {
-            "reward_dist": -away * self.reward_dist_weight,
-            "reward_ctrl": -np.square(actions).sum(axis=1) * self.reward_control_weight,
-            "reward_near": -near * self.reward_near_weight,
-        }
-        return terms, {}
+    @property
+    def places(self) -> list[int]:
+        """Fingertips, object and goal."""
+        return [self.model.body_id(name) for name in ("tips_arm", "object", "goal")]
 
 
 class PusherEnv(MujocoEnv):

@@ -7,12 +7,53 @@ from typing import ClassVar
 
 import numpy as np
 
+from dynenvs.envs.mujoco.look import (
+    Look,
+    Seen,
+    copy_to,
+    distance,
+    look_at_worlds,
+    numbers,
+    squares,
+    told,
+)
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
-from dynenvs.envs.mujoco.view import View
+from dynenvs.jit.compiled import entry, inlined
+from dynenvs.memory.layout import Bytes, Ints
+from dynenvs.memory.views import vector
+from dynenvs.simd.elementary import cos, sin
 
 NEAREST = 0.2  # radius of the disc in which the target lies [m]
+
+OPTIONS = numbers("reward_dist_weight", "reward_control_weight")
+INFO = told("reward_dist", "reward_ctrl")
+
+
+@entry
+def run(packed: Bytes, rows: Bytes, buffers: Bytes, a: Look, progress: Ints, thread: int) -> None:
+    """Look at the worlds that no other thread has taken (`look.py`)."""
+    look_at_worlds(_look, packed, rows, a, progress, thread)
+
+
+@inlined
+def _look(s: Seen) -> bool:
+    """The arm's angles by cosine and sine, the target, the arm's rates, and what is between.
+
+    Distance and control, both as costs.
+    """
+    o, r = vector(s.options, 0, 1, OPTIONS)[0], vector(s.info, 0, 1, INFO)[0]
+    finger, target = s.bodies.origins[s.i, s.places[0]], s.bodies.origins[s.i, s.places[1]]
+    for k in range(2):
+        s.observation[k], s.observation[2 + k] = cos(s.q[k]), sin(s.q[k])
+    at = copy_to(s.observation, 4, s.q, 2)
+    s.observation[at], s.observation[at + 1] = s.v[0], s.v[1]
+    s.observation[at + 2], s.observation[at + 3] = finger[0] - target[0], finger[1] - target[1]
+    r.reward_dist = -distance(finger, target) * o.reward_dist_weight
+    r.reward_ctrl = -squares(s.action) * o.reward_control_weight
+    s.reward[0] = r.reward_dist + r.reward_ctrl
+    return False
 
 
 @dataclass(kw_only=True, eq=False)
@@ -25,6 +66,9 @@ class ReacherTask(MujocoTask):
         reward_control_weight: of the sum of squared actions.
     """
 
+    run = staticmethod(run)
+    least = (2, 2)
+    option_record, info_record, sees_poses = OPTIONS, INFO, True
     episode_steps: ClassVar[int] = 50
     xml_file: str = "reacher.xml"
     frame_skip: int = 2
@@ -47,29 +91,15 @@ class ReacherTask(MujocoTask):
         v[-2:] = 0.0
         return q, v
 
-    def observe(self, view: View) -> Floats:
-        """The arm's angles by cosine and sine, the target, the arm's rates, and what is between."""
-        q, v = view.q, view.v
-        angles, between = q[:, :2], self._between(view)[:, :2]
-        return np.hstack([np.cos(angles), np.sin(angles), q[:, 2:], v[:, :2], between])
+    @property
+    def size(self) -> int:
+        """Two numbers of each angle, the target, the arm's rates, and what is between."""
+        return self.model.nq + 6
 
-    def _between(self, view: View) -> Floats:
-        """From target to fingertip [m], shape (count, 3)."""
-        places = view.frames.positions
-        finger, target = (self.model.body_id(name) for name in ("fingertip", "target"))
-        between: Floats = places[:, finger] - places[:, target]
-        return between
-
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Distance and control, both as costs."""
-        distance = np.linalg.norm(self._between(view), axis=1)
-        terms = {
-            "reward_dist": -distance * self.reward_dist_weight,
-            "reward_ctrl": -np.square(actions).sum(axis=1) * self.reward_control_weight,
-        }
-        return terms, {}
+    @property
+    def places(self) -> list[int]:
+        """Fingertip and target."""
+        return [self.model.body_id(name) for name in ("fingertip", "target")]
 
 
 class ReacherEnv(MujocoEnv):

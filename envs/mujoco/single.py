@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.envs.checks import MOST_SEED, real_numbers, whole
 from dynenvs.envs.core.shell import Observation, Shell, checked_options
 from dynenvs.envs.mujoco.batch import Batch, checked_actions
-from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.render import Renderer
 from dynenvs.envs.render.snapshot import snapshot
 from dynenvs.envs.render.window import Mode
@@ -42,13 +42,9 @@ class MujocoEnv(Shell):
 
     def _take(self, worlds: Batch | None, index: int) -> None:
         self.batch = Batch(self.task, 1) if worlds is None else worlds
+        self._alone = worlds is None
+        self._kind, self._shape = self.task.observation_space.dtype, self.task.action_space.shape
         self.index = index  # of the world in the batch
-
-    @property
-    def _mine(self) -> Flags:
-        """This world among those of the batch, shape (count,)."""
-        mine: Flags = np.arange(len(self.batch.worlds)) == self.index
-        return mine
 
     @property
     def np_random(self) -> np.random.Generator:
@@ -79,10 +75,11 @@ class MujocoEnv(Shell):
         self._closed = False
         if seed is not None:
             self.batch.generators[self.index] = cast(np.random.Generator, self._np_random)
-        info = self.batch.begin(self._mine)
+        self.batch.begin(self.batch.only(self.index))
         if self.render_mode == "human":
             self.render()
-        return self._observe(), self._of_one(info)
+        info = self.batch.info.of(self.index)
+        return self._observe(), {name: info[name] for name in self.batch.told_at_first}
 
     def step(
         self, action: NDArray[np.float32]
@@ -94,24 +91,32 @@ class MujocoEnv(Shell):
             gymnasium.error.ResetNeeded: no episode has begun.
             gymnasium.error.ClosedEnvironmentError: after `close`.
         """
-        self._refuse_closed("step")
-        if not self.batch.started[self.index]:
+        if self._closed:
+            self._refuse_closed("step")
+        batch, i = self.batch, self.index
+        if not batch.started[i]:
             raise gym.error.ResetNeeded("call reset() before the first step()")
-        actions = np.zeros((len(self.batch.worlds), *self.action_space.low.shape))
-        actions[self.index] = checked_actions(action, self.action_space.low.shape, "action")
-        outcome = self.batch.step(actions, self._mine)
+        self._act(action)
         if self.render_mode == "human":
             self.render()
-        reward, over, cut = (part[self.index].item() for part in outcome[:3])
-        return self._observe(), reward, over, cut, self._of_one(outcome.info)
+        over, cut = batch.over.item(i), batch.cut.item(i)
+        return self._observe(), batch.rewards.item(i), over, cut, batch.info.of(i)
+
+    def _act(self, action: NDArray[np.float32]) -> None:
+        """A control step of this world alone; numbers are looked at where they are used."""
+        batch, shape = self.batch, self._shape
+        given: ArrayLike = action
+        if type(action) is not np.ndarray or action.shape != shape or action.dtype.char not in "fd":
+            given = checked_actions(action, shape, "action")
+        try:
+            batch.step(given, self.index, None if self._alone else batch.only(self.index))
+        except ValueError:
+            checked_actions(action, shape, "action")
+            raise
 
     def _observe(self) -> Observation:
-        seen: Observation = self.batch.observe()[self.index].copy()
+        seen: Observation = self.batch.observations[self.index].astype(self._kind)
         return seen
-
-    def _of_one(self, info: dict[str, Floats]) -> dict[str, Any]:
-        """This world's entries as numbers, or arrays where they are such."""
-        return {key: value[self.index] for key, value in info.items()}
 
     def set_state(self, qpos: ArrayLike, qvel: ArrayLike) -> None:
         """Begin an episode in this state, shapes (nq,) and (nv,).
@@ -119,11 +124,9 @@ class MujocoEnv(Shell):
         Raises:
             ValueError: wrong shape, or not finite.
         """
-        worlds = self.batch.worlds
-        q, v = worlds.q.copy(), worlds.v.copy()
-        q[self.index] = real_numbers(qpos, q[0].shape, "qpos")
-        v[self.index] = real_numbers(qvel, v[0].shape, "qvel")
-        self.batch.place(q, v, self._mine)
+        model = self.batch.model
+        q, v = real_numbers(qpos, (model.nq,), "qpos"), real_numbers(qvel, (model.nv,), "qvel")
+        self.batch.place(self.index, q, v)
 
     def state_vector(self) -> Floats:
         """Positions, then velocities, shape (nq + nv,)."""

@@ -1,7 +1,7 @@
 """What Gymnasium's MuJoCo tasks have in common: a robot from XML, its spaces, how it is moved.
 
 A task is one file beside this one: a dataclass whose fields are the options of Gymnasium's
-environment, by the same names.  It says in NumPy, for all worlds at once, how an episode begins,
+environment, by the same names.  It says how an episode begins, and in a compiled kernel (`look.py`)
 what is observed, what is earned and when it ends.  `batch.py` steps the worlds.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.checks import number, typed, whole
 from dynenvs.envs.core.limit import NO_LIMIT, episode_limit
-from dynenvs.envs.mujoco.view import View
+from dynenvs.envs.mujoco.look import numbers
 from dynenvs.model.actuators import actuator_forces
 from dynenvs.model.importing import NotCarriedOver, load
 from dynenvs.model.model import Model
@@ -47,6 +47,8 @@ class MujocoTask(ABC):
     Attributes:
         model: the robot and its ground; its timestep is the file's.
         home: the file's pose, shape (nq,).
+        links: numbers of the file's bodies, shape (n,).  Those with mass: a body with several
+            joints is a chain here, of which the last has the mass.
         dt: control period [s].
         observation_space, action_space: of one world; actions are the motors' controls.
 
@@ -56,7 +58,13 @@ class MujocoTask(ABC):
         ImportError: without the mujoco package, which reads it.
     """
 
-    bonus: ClassVar[float] = 0.0  # of every step, besides the terms
+    run: ClassVar[Any]  # the entry that looks at worlds after a control step (`look.py`)
+    option_record: ClassVar[Any] = numbers()  # of options that it reads: attributes by these names
+    info_record: ClassVar[Any]  # what `info` says
+    told_at_first: ClassVar[int] = 0  # how many of its fields are known when an episode begins
+    sees_poses: ClassVar[bool] = False  # whether it reads poses of bodies,
+    sees_bodies: ClassVar[bool] = False  # and what else is told of them
+    least: ClassVar[tuple[int, int]] = (0, 0)  # positions and velocities that it speaks of
     episode_steps: ClassVar[int] = EPISODE_STEPS  # of an episode, as registered
     xml_file: str = ""
     frame_skip: int = 5
@@ -69,13 +77,17 @@ class MujocoTask(ABC):
         self.check()
         self.model = _model(self.xml_file)
         self.home: Floats = self.model.keyframes["qpos0"].q
+        self.links: NDArray[np.int64] = np.flatnonzero(self.model.bodies["mass"] > 0.0)
+        _check_size(self.model, self.least)
         self.dt = self.model.timestep * self.frame_skip
         ranges = np.array([motor.control_range for motor in self.model.actuators])
         low, high = ranges.astype(np.float32).T
         self.action_space = gym.spaces.Box(low, high, dtype=np.float32)
-        size = self.observe(View(Worlds(self.model, 1))).shape[1]
-        space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float64)
+        space = gym.spaces.Box(-np.inf, np.inf, (self.size,), np.float64)
         self.observation_space = typed(space, self.observation_dtype)
+        self.options = np.zeros(1, self.option_record)
+        for name in self.option_record.names or ():
+            self.options[name] = getattr(self, name)
         # A servo's force follows its joint from step to step, a torque motor's does not
         laws = [(*motor.gain[1:], *motor.bias) for motor in self.model.actuators]
         self._is_steady = not np.any(laws)
@@ -96,51 +108,43 @@ class MujocoTask(ABC):
         Drawn as Gymnasium draws them: the same seed begins in the same state.
         """
 
+    @property
     @abstractmethod
-    def observe(self, view: View) -> Floats:
-        """What each world shows, shape (count, size)."""
+    def size(self) -> int:
+        """How many numbers are observed."""
 
-    @abstractmethod
-    def score(
-        self, before: Floats, view: View, actions: Floats
-    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Terms of the reward, which is their sum, and the rest of `info`; of shape (count,).
-
-        Args:
-            before: what `mark` gave at the beginning of the control step.
-            view: of the worlds as they are now.
-            actions: as they were given, shape (count, nu).
-        """
-
-    def mark(self, view: View) -> Floats:
-        """What `score` needs to know of the beginning of a step; positions, shape (count, nq)."""
-        return view.q.copy()
-
-    def ended(self, view: View) -> Flags:
-        """Whose episode is over, shape (count,)."""
-        return np.zeros(len(view), np.bool_)
-
-    def begun(self, view: View) -> dict[str, Floats]:
-        """What `info` says at the beginning of an episode, of shape (count,)."""
-        return {}
+    @property
+    def places(self) -> list[int]:
+        """Numbers of coordinates or bodies that the kernel asks for."""
+        return []
 
     # What follows from it
 
-    def advance(self, worlds: Worlds, actions: Floats, mask: Flags) -> None:
-        """One control step of those worlds.
+    def advance(self, worlds: Worlds, actions: Floats, mask: Flags | None) -> None:
+        """One control step of those worlds, of all if None.
 
         Raises:
             WorldsError: some have no solution.
         """
-        calls, steps = (1, self.frame_skip) if self._is_steady else (self.frame_skip, 1)
-        for _ in range(calls):
-            forces = actuator_forces(self.model, actions, worlds.q, worlds.v)
-            worlds.step(forces, steps, mask=mask)
+        if self._is_steady:
+            worlds.step(control=actions, steps=self.frame_skip, mask=mask)
+            return
+        for _ in range(self.frame_skip):
+            worlds.step(actuator_forces(self.model, actions, worlds.q, worlds.v), mask=mask)
 
     def positive(self, *names: str) -> None:
         """Make sure that these options are numbers that are not negative."""
         for name in names:
             setattr(self, name, number(getattr(self, name), name, 0.0, np.inf))
+
+
+def _check_size(model: Model, least: tuple[int, int]) -> None:
+    """Raise a ValueError if a robot lacks coordinates: compiled code would read beyond them."""
+    if model.nq < least[0] or model.nv < least[1]:
+        raise ValueError(
+            f"xml_file: the task speaks of {least[0]} positions and {least[1]} velocities; the "
+            f"robot has {model.nq} and {model.nv}"
+        )
 
 
 def _model(xml_file: Any) -> Model:

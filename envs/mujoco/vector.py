@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.core.shell import Observation, checked_options
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
-from dynenvs.envs.mujoco.batch import Batch, Outcome, checked_actions
+from dynenvs.envs.mujoco.batch import Batch, checked_actions
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import MujocoTask
 
@@ -29,6 +29,7 @@ class MujocoVectorEnv(VectorShell):
 
     def _make_worlds(self) -> Batch:
         self.batch = Batch(self.task, self.num_envs, self.num_threads)
+        self._nobody = np.zeros(self.num_envs, np.bool_)
         return self.batch
 
     def reset(
@@ -52,8 +53,8 @@ class MujocoVectorEnv(VectorShell):
         mask = self._mask(wanted.get("reset_mask", np.ones(self.num_envs, np.bool_)))
         seeds = self._seeds(seed)
         self.batch.seed([s if m else None for s, m in zip(seeds, mask, strict=True)])
-        info = self.batch.begin(mask)
-        return self.batch.observe(), _told(info, mask)
+        self.batch.begin(mask)
+        return self.batch.observe(), self._told(mask, self._nobody)
 
     def step(
         self, actions: NDArray[np.float32]
@@ -77,30 +78,45 @@ class MujocoVectorEnv(VectorShell):
             )
         given = checked_actions(actions, self.action_space.shape or (), "actions")
         fresh = batch.ended.copy()  # in mode "NextStep" these begin, and do not step
-        outcome = batch.step(given, ~fresh)
-        info = _told(outcome.info, ~fresh)
-        if fresh.any():
-            _merge(info, batch.begin(fresh), fresh)
-        seen = batch.observe()
+        stepped, begins = ~fresh, fresh.any()
+        batch.step(given, None, stepped if begins else None)
+        outcome = batch.rewards.copy(), batch.over.copy(), batch.cut.copy()
+        if begins:
+            batch.begin(fresh)
         if mode == AutoresetMode.SAME_STEP and batch.ended.any():
-            seen, info = self._begin_at_once(seen, info, outcome)
-        return seen, outcome.rewards, outcome.terminated, outcome.truncated, info
+            info = self._begin_at_once()
+        else:
+            info = self._told(fresh, stepped)
+        return batch.observe(), *outcome, info
 
-    def _begin_at_once(
-        self, seen: Observation, info: dict[str, Any], outcome: Outcome
-    ) -> tuple[Observation, dict[str, Any]]:
-        """The next episodes' first observations; the last ones go into `info`."""
-        over = self.batch.ended.copy()
+    def _begin_at_once(self) -> dict[str, Any]:
+        """Begin the next episodes; `info`, with the last observations and infos within."""
+        batch = self.batch
+        over, seen = batch.ended.copy(), batch.observe()
         last = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(over):
             last[i] = seen[i]
-        begun = self.batch.begin(over)
-        final = _told(outcome.info, over)
-        info = _told(outcome.info, ~over)
-        _merge(info, begun, over)
+        final = self._told(self._nobody, over)
+        batch.begin(over)
+        info = self._told(over, ~over)
         info["final_obs"], info["_final_obs"] = last, over
         info["final_info"], info["_final_info"] = final, over.copy()
-        return self.batch.observe(), info
+        return info
+
+    def _told(self, begun: Flags, stepped: Flags) -> dict[str, Any]:
+        """`info` of worlds that have begun an episode, and of those that have taken a step.
+
+        As Gymnasium's vector environments have it: a mask `_key` beside each array.
+        """
+        rows, present = self.batch.rows.copy(), begun | stepped
+        if not present.all():
+            rows[~present] = 0
+        info: dict[str, Any] = {}
+        for name in self.batch.info.names:
+            mask = present if name in self.batch.told_at_first else stepped
+            if mask is present or mask.any():
+                info[name], info[f"_{name}"] = rows[name], mask.copy()
+        return info
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future of all worlds, bit for bit; one entry a world."""
@@ -113,22 +129,3 @@ class MujocoVectorEnv(VectorShell):
             ValueError: not a state of as many worlds of this task.
         """
         self.batch.set_state(state)
-
-
-def _told(info: dict[str, Floats], mask: Flags) -> dict[str, Any]:
-    """As Gymnasium's vector environments have it: a mask `_key` beside each array."""
-    out: dict[str, Any] = {}
-    _merge(out, info, mask)
-    return out
-
-
-def _merge(info: dict[str, Any], more: dict[str, Floats], mask: Flags) -> None:
-    """Add entries of the worlds in the mask."""
-    if not mask.any():
-        return
-    for key, value in more.items():
-        known = f"_{key}" in info
-        values = info[key] if known else np.zeros_like(value)
-        shape = (-1,) + (1,) * (np.ndim(value) - 1)
-        info[key] = np.where(mask.reshape(shape), value, values)
-        info[f"_{key}"] = info[f"_{key}"] | mask if known else mask.copy()
