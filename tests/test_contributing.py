@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 WORDS = re.sub(r"^```.*?^```", "", TEXT, flags=re.MULTILINE | re.DOTALL)
-FOLDERS = "agents", "benchmarks", "docs", "dynenvs", "envs", "examples", "results", "tests"
+FOLDERS = "agents", "docs", "dynenvs", "envs", "examples", "results", "studies", "tests"
 BUILT = {"dynenvs/lib"}  # by `dynenvs compile`, not in a fresh clone
 NAMED = set(re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", WORDS))
 
