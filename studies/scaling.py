@@ -100,8 +100,8 @@ def measure(env_id: str, episodes: int, most: int) -> Piece:
     """
     import ray
 
-    from dynenvs.agents.data.collect import Plan
     from dynenvs.agents.data.collect_on_ray import EPISODES, Share, run_share
+    from dynenvs.agents.data.plan import Plan
     from dynenvs.agents.data.teaching import standard_noise
 
     plan = Plan(env_id, {}, "expert", standard_noise(env_id, "expert"), 0, False)
