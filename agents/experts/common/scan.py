@@ -1,7 +1,7 @@
 """The ground as the height scan shows it: its height anywhere, and the plane that fits it best.
 
-A robot's record has the fields scan_x, scan_y (points forward and sideways), scan_spacing [m] and
-scan_at (first entry of the observation); x and y are from the base in its heading.
+A robot's record has the fields SCAN: points forward and sideways, their distance, and where the
+observation has them; x and y are from the base in its heading.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from dynenvs.agents.experts.common.sight import places_of
 from dynenvs.envs.legged.legged import SCAN_SPACING, LeggedTask
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
@@ -19,7 +20,7 @@ SCAN: list[Any] = [
     ("scan_x", "i8"),  # points of the height scan forward, 0 if there is none,
     ("scan_y", "i8"),  # and sideways,
     ("scan_spacing", "f8"),  # their distance [m]
-    ("scan_at", "i8"),  # first entry in the observation
+    *places_of("height scan"),
 ]
 
 
@@ -28,7 +29,6 @@ def see_ground(constants: NDArray[Any], task: LeggedTask) -> None:
     if task.terrain != "flat":
         constants["scan_x"], constants["scan_y"] = task.scan
         constants["scan_spacing"] = SCAN_SPACING
-        constants["scan_at"] = 2 * task.model.nu + 15 + len(task.legs)
 
 
 @inlined
@@ -38,7 +38,7 @@ def ground_height(g: Any, o: Floats, x: float, y: float) -> float:
     v = min(max(y / g.scan_spacing + 0.5 * (g.scan_y - 1.0), 0.0), g.scan_y - 1.001)
     i, j = int(u), int(v)
     s, t = u - i, v - j
-    at = g.scan_at + i * g.scan_y + j
+    at = g.at_height_scan + i * g.scan_y + j
     near = (1.0 - t) * o[at] + t * o[at + 1]
     at += g.scan_y
     return float((1.0 - s) * near + s * ((1.0 - t) * o[at] + t * o[at + 1]))
@@ -52,7 +52,7 @@ def fit_plane(g: Any, o: Floats, p: Any) -> float:
         x = (i - 0.5 * (g.scan_x - 1.0)) * g.scan_spacing
         for j in range(g.scan_y):
             y = (j - 0.5 * (g.scan_y - 1.0)) * g.scan_spacing
-            z = o[g.scan_at + i * g.scan_y + j]
+            z = o[g.at_height_scan + i * g.scan_y + j]
             mean += z
             x_slope += x * z
             y_slope += y * z

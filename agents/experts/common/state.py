@@ -1,7 +1,6 @@
 """What the experts of robots with a free base make of an observation: state, angular momentum.
 
-Everything is worked out in a frame below the base that has its heading and stands still; arrays of
-the observation are in the order of `envs/legged/outputs.py`.
+Everything is worked out in a frame below the base that has its heading and stands still.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.agents.experts.common.sight import places_of
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, StateView, WorkView, WorldView
@@ -16,39 +16,53 @@ from dynenvs.simd.elementary import atan2, cos, sin
 
 BASE = 1  # the body
 
+# Fields that the record of such a robot has: where the observation has what
+SIGHT = places_of(
+    "height",
+    "upward direction",
+    "joint angles",
+    "velocity",
+    "angular velocity",
+    "joint velocities",
+    "gait phase",
+    "command",
+    "foot contacts",
+)
+
 
 @inlined
-def read_state(w: StateView, o: Floats, p: Any) -> None:
+def read_state(w: StateView, g: Any, o: Floats, p: Any) -> None:
     """State (below the base, its heading along x), gait phase and command from an observation.
 
-    `p` has the fields phase and command, shape (3,).
+    `g` has the fields SIGHT, `p` the fields phase and command, shape (3,).
     """
-    nu = w.header[0].nv - ROOT
-    x, y, z = o[1], o[2], o[3]  # upward: the rotation matrix's last row
+    at = g.at_upward_direction
+    x, y, z = o[at], o[at + 1], o[at + 2]  # upward: the rotation matrix's last row
     pitch, roll = atan2(-x, math.sqrt(y * y + z * z)), atan2(y, z)
     c, d = cos(0.5 * pitch), sin(0.5 * pitch)
     e, f = cos(0.5 * roll), sin(0.5 * roll)
     w.q[0] = w.q[1] = 0.0
-    w.q[2] = o[0]
+    w.q[2] = o[g.at_height]
     w.q[3], w.q[4], w.q[5], w.q[6] = c * e, c * f, d * e, -d * f
     c, d = cos(pitch), sin(pitch)
     e, f = cos(roll), sin(roll)
-    vx, vy, vz = o[4 + nu], o[5 + nu], o[6 + nu]
+    at = g.at_velocity
+    vx, vy, vz = o[at], o[at + 1], o[at + 2]
     up = f * vy + e * vz
     w.v[0], w.v[1], w.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
     for k in range(3):
-        w.v[3 + k] = o[7 + nu + k]
-    for i in range(nu):
-        w.q[TURN + i] = o[4 + i]
-        w.v[ROOT + i] = o[10 + nu + i]
+        w.v[3 + k] = o[g.at_angular_velocity + k]
+    for i in range(w.header[0].nv - ROOT):
+        w.q[TURN + i] = o[g.at_joint_angles + i]
+        w.v[ROOT + i] = o[g.at_joint_velocities + i]
     for k in range(w.header[0].nk):
         w.memory[k].mode = 0  # a cold start: the answer depends on the observation alone
     w.status[0].limits_active = 0
-    at = 10 + 2 * nu
+    at = g.at_gait_phase
     turn = atan2(o[at], o[at + 1]) / (2.0 * math.pi)
     p.phase = turn - math.floor(turn)
     for k in range(3):
-        p.command[k] = o[at + 2 + k]
+        p.command[k] = o[g.at_command + k]
 
 
 @inlined

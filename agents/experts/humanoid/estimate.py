@@ -55,11 +55,12 @@ def blend(g: Any, p: Any, legs: Records, o: Floats, old: Any, new: Any) -> None:
     if old.valid == 0.0:
         return
     e, gain, spread = p.error, g.gain[p.main], g.spread[p.main]
-    e[0] = o[0] - old.seen[0]
-    e[1] = o[2] - old.seen[2]  # roll and pitch, by the upward direction
-    e[2] = old.seen[1] - o[1]
+    up, rest = g.at_upward_direction, g.at_joint_angles - 3  # from there on as the filter has it
+    e[0] = o[g.at_height] - old.seen[0]
+    e[1] = o[up + 1] - old.seen[2]  # roll and pitch, by the upward direction
+    e[2] = old.seen[1] - o[up]
     for i in range(3, STATES):
-        e[i] = o[1 + i] - old.seen[1 + i]
+        e[i] = o[rest + i] - old.seen[1 + i]
     _feel_noise(g, p, old.noise)
     _feel_delay(g, p, legs, old, new)
     believed = smooth_step((p.noise - g.clean[0]) / (g.clean[1] - g.clean[0]))
@@ -73,13 +74,13 @@ def blend(g: Any, p: Any, legs: Records, o: Floats, old: Any, new: Any) -> None:
             total += gain[i, k] * e[k]
         change = believed * (1.0 - new) * (total - e[i])  # from what is seen
         if i == 0:
-            o[0] += change
+            o[g.at_height] += change
         elif i == 1:
-            o[2] += change
+            o[up + 1] += change
         elif i == 2:
-            o[1] -= change
+            o[up] -= change
         else:
-            o[1 + i] += change
+            o[rest + i] += change
 
 
 @inlined
@@ -134,8 +135,9 @@ def stand_level(g: Any, one: Any) -> None:
 
 @inlined
 def rest_on_feet(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
-    """The upward direction and the height, o[0:4], as the standing legs tell; needs the poses."""
-    x, y, z = o[1], o[2], o[3]
+    """The upward direction and the height as the standing legs tell; needs the poses."""
+    up = g.at_upward_direction
+    x, y, z = o[up], o[up + 1], o[up + 2]
     R, base = w.pose[BASE].R, w.pose[BASE].p
     sx, sy, sz = x, y, z
     for leg in range(LEGS):
@@ -153,7 +155,7 @@ def rest_on_feet(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
         sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
     size = max(math.sqrt(sx * sx + sy * sy + sz * sz), 1e-9)  # zeros say nothing, and stay
     x, y, z = sx / size, sy / size, sz / size
-    total, height = 1.0, o[0]
+    total, height = 1.0, o[g.at_height]
     for leg in range(LEGS):
         one = legs[leg]
         pose = w.pose[one.body]
@@ -164,7 +166,7 @@ def rest_on_feet(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
         bz = R[0, 2] * ax + R[1, 2] * ay + R[2, 2] * az
         total += one.trust
         height -= one.trust * (x * bx + y * by + z * bz)
-    o[0], o[1], o[2], o[3] = height / total, x, y, z
+    o[g.at_height], o[up], o[up + 1], o[up + 2] = height / total, x, y, z
 
 
 @inlined

@@ -83,7 +83,7 @@ def choose_pace(g: Any, p: Any, old: Any, new: Any) -> None:
 def plan_step(g: Any, p: Any, legs: Records) -> None:
     """The steady gait of the command about the present foothold, and the next foothold."""
     stance = legs[p.main].point
-    p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
+    p.omega = math.sqrt(g.gravity / max(p.center[2], 0.05))
     p.capture[0] = p.center[0] + p.momentum[0] / p.omega
     p.capture[1] = p.center[1] + p.momentum[1] / p.omega
     growth = exp(p.omega * p.step)

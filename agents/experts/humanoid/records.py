@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dynenvs.agents.experts.common.memory import TIMES
+from dynenvs.agents.experts.common.memory import COMMON
 from dynenvs.agents.experts.common.scan import SCAN
+from dynenvs.agents.experts.common.state import SIGHT
 from dynenvs.memory.records import record_type
 
 LEGS = 2
@@ -38,7 +39,8 @@ CARRIED = MEMO.itemsize // 8
 # A robot's body, gait and gains; one record, made by `parameters.py`
 BIPED = record_type(
     [
-        *TIMES,
+        *COMMON,
+        *SIGHT,
         *SCAN,
         ("sole", "f8", (3,)),  # middle of a sole in its foot's frame [m]
         ("sole_size", "f8", (2,)),  # half its length and width [m]

@@ -69,14 +69,14 @@ def fit_sole(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: 
 @inlined
 def look_at_ground(g: Any, o: Floats, p: Any) -> None:
     """The plane of the scanned ground, and the height above it instead of that observed."""
-    o[0] = fit_plane(g, o, p)
-    p.level = o[0]
+    o[g.at_height] = fit_plane(g, o, p)
+    p.level = o[g.at_height]
 
 
 @inlined
 def feel_ground(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
     """The ground under each sole, and how far the sole seems to lie on it; needs the poses."""
-    p.level = o[0]
+    p.level = o[g.at_height]
     for leg in range(LEGS):
         one = legs[leg]
         pose = w.pose[one.body]

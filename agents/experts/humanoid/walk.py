@@ -119,10 +119,9 @@ def act(
 @inlined
 def _estimate(w: WorldView, g: Any, p: Any, legs: Records, o: Floats, old: Any, new: Any) -> None:
     """The state into `w`, from an observation and what the last call carried on."""
-    nu = w.header[0].nv - ROOT
     for leg in range(LEGS):
-        legs[leg].touches = 1 if o[15 + 2 * nu + leg] > 0.5 else 0
-    read_state(w, o, p)
+        legs[leg].touches = 1 if o[g.at_foot_contacts + leg] > 0.5 else 0
+    read_state(w, g, o, p)
     p.rise[0] = p.rise[1] = 0.0
     if g.scan_x > 0:
         look_at_ground(g, o, p)
@@ -130,14 +129,14 @@ def _estimate(w: WorldView, g: Any, p: Any, legs: Records, o: Floats, old: Any, 
     _read_clock(g, p, old)
     keep_time(g, p, legs)
     blend(g, p, legs, o, old, new)
-    read_state(w, o, p)
+    read_state(w, g, o, p)
     _read_clock(g, p, old)
     update_poses(w, w.q, w.pose)
     if g.scan_x > 0:
         feel_ground(g, p, w, legs, o)
     else:
         rest_on_feet(g, p, w, legs, o)
-    read_state(w, o, p)
+    read_state(w, g, o, p)
     _read_clock(g, p, old)
     update_poses(w, w.q, w.pose)
     _read_base(w, p)

@@ -25,7 +25,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import TIMES, open_memory, set_times
+from dynenvs.agents.experts.common.memory import COMMON, open_memory, set_common
+from dynenvs.agents.experts.common.sight import places_of
 from dynenvs.agents.experts.pendulum.chain_estimate import foretell_chain, push, tip
 from dynenvs.agents.experts.pendulum.estimate import (
     FILTER,
@@ -61,7 +62,8 @@ MOST_STEPS = 50  # of Newton's method; 6 are the most with 2 to 15 links
 
 SETTINGS = record_type(
     [
-        *TIMES,
+        *COMMON,
+        *places_of("hinge angles", "hinge velocities", "target"),
         *FILTER,
         ("spacing", "f8"),  # length of a link [m]
         ("radius", "f8"),  # of a ball [m]
@@ -94,7 +96,8 @@ def act(
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         for j in range(n):
-            q[j], v[j] = observations[i, j], observations[i, n + j]
+            q[j] = observations[i, p.at_hinge_angles + j]
+            v[j] = observations[i, p.at_hinge_velocities + j]
         tail = actions[i, n:]
         blend(p, observations[i], tail, q, v)
         for j in range(n):
@@ -147,7 +150,7 @@ def _plan(w: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]
     """
     n = w.header[0].nv
     x, z = tip(w, p)
-    target_x, target_z = o[2 * n + 4], o[2 * n + 5]
+    target_x, target_z = o[p.at_target], o[p.at_target + 1]
     on_wall = target_z > p.radius + 1e-6
     height = p.wall - p.radius - x if on_wall else z - p.radius
     aside = abs(z - target_z) if on_wall else abs(x - target_x)
@@ -237,7 +240,7 @@ class ChainController(BatchController):
         self.carried = carried_by(task)
         settings = np.zeros(1, SETTINGS)
         set_filter(settings, task)
-        set_times(settings, task)
+        set_common(settings, task)
         for name in ("spacing", "radius", "pivot", "wall"):
             settings[name] = task.options[name]
         settings["press"] = PRESS * task.options["weight"]

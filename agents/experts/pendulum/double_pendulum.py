@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import TIMES, open_memory, set_times
+from dynenvs.agents.experts.common.memory import COMMON, open_memory, set_common
+from dynenvs.agents.experts.common.sight import places_of
 from dynenvs.agents.experts.pendulum.estimate import (
     FILTER,
     HEAD,
@@ -59,7 +60,8 @@ ELBOW_STIFFNESS, ELBOW_DAMPING = 82.0, 15.0  # [1/s^2, 1/s]: 9 rad/s, damping ra
 
 SETTINGS = record_type(
     [
-        *TIMES,
+        *COMMON,
+        *places_of("shoulder direction", "elbow direction", "joint velocities"),
         *FILTER,
         ("gain", "f8", (2, 4)),  # the regulator's, one row a motor
         ("cost", "f8", (4, 4)),
@@ -88,7 +90,7 @@ def act(
     p, x = constants[0], vector(room, 0, 4, np.float64)
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        _read(observations[i], x)
+        _read(p, observations[i], x)
         tail = actions[i, actions.shape[1] - (HEAD + 8) :]
         blend(p, observations[i], tail, x[:2], x[2:])
         if not _hold(w, p, x):
@@ -111,11 +113,11 @@ def act(
 
 
 @inlined
-def _read(observation: Floats, x: Floats) -> None:
+def _read(p: Any, o: Floats, x: Floats) -> None:
     """State from an observation, angles in [-pi, pi]."""
-    for j in range(2):
-        x[j] = atan2(observation[2 * j + 1], observation[2 * j])
-        x[2 + j] = observation[4 + j]
+    upper, lower, rates = p.at_shoulder_direction, p.at_elbow_direction, p.at_joint_velocities
+    x[0], x[1] = atan2(o[upper + 1], o[upper]), atan2(o[lower + 1], o[lower])
+    x[2], x[3] = o[rates], o[rates + 1]
 
 
 @inlined
@@ -230,7 +232,7 @@ class PendulumController(BatchController):
         regulator = hold(plant)
         self.carried = carried_by(task)
         settings = np.zeros(1, SETTINGS)
-        set_times(settings, task)
+        set_common(settings, task)
         set_filter(settings, task)
         settings["gain"][0, : model.nu] = regulator.gain
         settings["cost"] = regulator.cost

@@ -33,7 +33,7 @@ SUDDEN = 9.0  # times what was felt, that counts at most: a blow looks like nois
 LEAST = 1e-3  # scale of the noise below which nothing is felt
 RUNAWAY = 1e4  # no hinge turns so far or so fast: foreseen by too long steps [rad], [rad/s]
 
-# Fields of an expert's constants, beside TIMES
+# Fields of an expert's constants, beside COMMON
 FILTER: list[Any] = [
     ("trust", "f8", (LEVELS, 2, 2)),  # of angle and velocity, for errors of both
     ("unit", "f8"),  # of velocities that do not fit to angles, for noise of scale 1 [rad/s]
@@ -84,7 +84,7 @@ def blend(p: Any, row: Floats, tail: Floats, q: Floats, v: Floats) -> None:
     """Put what was foretold, if anything was, in what is seen.
 
     Args:
-        p: record with the fields of TIMES and FILTER.
+        p: record with the fields of COMMON and FILTER.
         row: an observation, behind it what the last call carried on.
         tail: what this call carries on; what is seen is noted.
         q, v: angles and velocities as they are seen, then as they are estimated, shape (nv,);
@@ -133,7 +133,7 @@ def foretell(w: WorldView, p: Any, q: Floats, v: Floats) -> None:
 
     Args:
         m, s, w: the expert's; the state is lost.
-        p: record with the fields of TIMES and FILTER.
+        p: record with the fields of COMMON and FILTER.
         q, v: from where, then to where, shape (nv,).
     """
     n = q.shape[0]

@@ -24,7 +24,6 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Records, WorldView
 from dynenvs.simd.elementary import cosh, exp, sinh
 
-GRAVITY = 9.81  # [m/s^2]
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
 WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 LEAST_FREE = 0.05  # share of the load that is moved along soles, at least
@@ -32,7 +31,7 @@ GATHERING = 0.25  # speed above the present one that steps are planned for, to t
 
 
 @inlined
-def find_capture(w: WorldView, p: Any) -> None:
+def find_capture(w: WorldView, g: Any, p: Any) -> None:
     """The capture point, ahead of the hip, and the pendulum's speed; needs the mass matrix."""
     whole = w.body[1]
     center, height = whole.hc[0] / whole.mc - w.q[0], max(whole.hc[2] / whole.mc, LEAST_HEIGHT)
@@ -41,7 +40,7 @@ def find_capture(w: WorldView, p: Any) -> None:
         x += mass_entry(w, j, 0) * w.v[j]
         z += mass_entry(w, j, 1) * w.v[j]
         turn += mass_entry(w, j, ROOT) * w.v[j]
-    p.omega = math.sqrt(GRAVITY / height)
+    p.omega = math.sqrt(g.gravity / height)
     p.drift = (turn + w.q[1] * x + center * z) / (whole.mc * height)
     p.capture = center + p.drift / p.omega
 

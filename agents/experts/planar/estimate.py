@@ -27,23 +27,17 @@ REST, TURNS = 0.03, 0.1  # of a standing foot's velocity [m/s] and of its turnin
 def read_observation(w: StateView, g: Any, p: Any, legs: Records, row: Floats) -> None:
     """State, with x = 0, clock, command, contacts; blended with what was foreseen."""
     nq, nv, root = w.header[0].nq, w.header[0].nv, g.root
-    w.q[0], w.q[1] = 0.0, row[0]
-    at = 1 - root
-    for i in range(root, nq):
-        w.q[i] = row[at + i]
-    at += nq
+    w.q[0], w.q[1] = 0.0, row[g.at_height]
     for i in range(ROOT):
-        w.v[i] = row[at + i]
-    at += ROOT - root
-    for i in range(root, nv):
-        w.v[i] = row[at + i]
-    at += nv
+        w.v[i] = row[g.at_velocity + i]
+    for i in range(nq - root):
+        w.q[root + i] = row[g.at_joint_angles + i]
+        w.v[root + i] = row[g.at_joint_velocities + i]
+    at = g.at_gait_phase
     turn = atan2(row[at], row[at + 1]) / (2.0 * math.pi)
-    p.phase, p.command = turn - math.floor(turn), row[at + 2]
-    at += 3
+    p.phase, p.command = turn - math.floor(turn), row[g.at_command]
     if root > ROOT:
-        w.q[ROOT], w.v[ROOT] = row[at], row[at + 1]
-        at += 2
+        w.q[ROOT], w.v[ROOT] = row[g.at_pitch], row[g.at_pitch_rate]
     at_memory = g.seen + 1 + nq + nv
     p.ahead = p.faster = 0.0
     if g.balances:  # a clock of its own
@@ -53,7 +47,7 @@ def read_observation(w: StateView, g: Any, p: Any, legs: Records, row: Floats) -
     p.rate = (1.0 + p.faster) * (g.slow_frequency + g.frequency_slope * p.command)
     for leg in range(g.legs):
         one = legs[leg]
-        one.touches = 1 if row[at + leg] > 0.5 else 0
+        one.touches = 1 if row[g.at_foot_contacts + leg] > 0.5 else 0
         own = p.phase + g.offsets[leg]
         one.phase = own - math.floor(own)
     at = g.seen

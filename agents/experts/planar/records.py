@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dynenvs.agents.experts.common.memory import TIMES
+from dynenvs.agents.experts.common.memory import COMMON
+from dynenvs.agents.experts.common.sight import places_of
 from dynenvs.memory.records import record_type
 
 LEGS = 4  # at most
@@ -10,7 +11,18 @@ JOINTS = 3  # of a leg
 
 WALKER = record_type(
     [
-        *TIMES,
+        *COMMON,
+        *places_of(
+            "height",
+            "joint angles",
+            "velocity",
+            "joint velocities",
+            "gait phase",
+            "command",
+            "pitch",
+            "pitch rate",
+            "foot contacts",
+        ),
         ("seen", "i8"),  # entries of an observation
         ("legs", "i8"),
         ("root", "i8"),  # root coordinates: x, z, and the trunk's pitch if it is free

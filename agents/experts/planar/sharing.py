@@ -66,7 +66,7 @@ def _spare_turn(g: Any, p: Any, legs: Records, given: float, whole: float) -> fl
         lever += one.place[0] * one.force[1] / given
         along += one.place[1] * one.force[0]
     rest = p.force[2] - along + lever * whole  # of the moment, that they leave
-    up, turn = g.weight / 9.81, p.inertia / g.turned
+    up, turn = g.weight / g.gravity, p.inertia / g.turned
     change = -rest * lever * up * up / (turn * turn + lever * lever * up * up)
     return min(max(whole + change, 0.0), MOST * g.weight)
 

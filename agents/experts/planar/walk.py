@@ -50,7 +50,6 @@ from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
 
 PRESSED = 0.08  # phase from which the load goes forward to a foot's toe
-GRAVITY = 9.81  # [m/s^2]
 BRAKING = 3.0  # acceleration against what disturbs, forward or back, at most [m/s^2]
 STRONGEST = 6.0  # acceleration of the trunk up or down that is asked for [m/s^2]
 STOP_RATE = 70.0  # at which it is kept [1/s]
@@ -128,7 +127,7 @@ def _plan(w: WorldView, g: Any, p: Any, legs: Records) -> None:
     """Where to step, and where soles push, for balance."""
     update_poses(w, w.q, w.pose)
     equations_of_motion(w, w.v, g.period, w.M)
-    find_capture(w, p)
+    find_capture(w, g, p)
     plan_step(g, p, legs)
     press_soles(g, p, legs)
     for leg in range(g.legs):
@@ -265,9 +264,9 @@ def _yield_trunk(g: Any, p: Any) -> None:
 
     A hip that went on evenly would take the legs' recoil to the ground.
     """
-    mass = g.weight / GRAVITY
+    mass = g.weight / g.gravity
     p.ax -= g.recoil * (p.force[0] / mass - p.ax)
-    p.az -= g.recoil * (p.force[1] / mass - GRAVITY - p.az)
+    p.az -= g.recoil * (p.force[1] / mass - g.gravity - p.az)
 
 
 @inlined

@@ -30,7 +30,7 @@ def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
     p.command[0] = (1.0 + g.trim[0]) * p.command[0] + g.trim[2]
     p.command[1] *= 1.0 + g.trim[1]
     half = 0.5 / p.frequency
-    p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
+    p.omega = math.sqrt(g.gravity / max(p.center[2], 0.05))
     swing = 0.5 * p.omega * half
     mean = swing / sinh(swing)
     p.last = mean * cosh(swing)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dynenvs.agents.experts.common.memory import TIMES
+from dynenvs.agents.experts.common.memory import COMMON
 from dynenvs.agents.experts.common.scan import SCAN
+from dynenvs.agents.experts.common.state import SIGHT
 from dynenvs.memory.records import record_type
 
 LEGS = 4
@@ -15,7 +16,7 @@ PAIRS = 2  # diagonal pairs, which stand in turn
 # A robot's legs, gait and gains; one record, made by `parameters.py`
 TROT = record_type(
     [
-        *TIMES,
+        *COMMON,
         ("pair", "i8", (LEGS,)),  # to which each leg belongs; pair 1 is half a cycle behind pair 0
         ("first", "i8", (PAIRS,)),  # legs of each pair
         ("second", "i8", (PAIRS,)),
@@ -49,6 +50,7 @@ TROT = record_type(
         ("aside", "f8"),  # ... and by which a pair's line is moved from where balance wants it
         ("follow", "f8"),  # part of the ground's slope that the base takes over
         ("touchdown", "f8"),  # speed of a foot that comes down on terrain [m/s]
+        *SIGHT,
         *SCAN,
         ("lead", "f8"),  # by which a step turns the velocity ahead: it follows late [s]
         ("swing_damping", "f8"),  # of swinging feet, relative to the critical one

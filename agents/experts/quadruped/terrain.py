@@ -57,7 +57,7 @@ def _range(g: Any, o: Floats, x: float, y: float) -> float:
     low, high = math.inf, -math.inf
     for a in range(i - 1, i + 2):
         for b in range(j - 1, j + 2):
-            z = o[g.scan_at + a * g.scan_y + b]
+            z = o[g.at_height_scan + a * g.scan_y + b]
             low, high = min(low, z), max(high, z)
     return high - low
 

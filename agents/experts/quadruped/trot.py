@@ -122,10 +122,9 @@ def act(
 @inlined
 def _observe(w: WorldView, g: Any, o: Floats, p: Any, legs: Records, old: Any, new: Any) -> None:
     """The state in a frame on the ground below the base, the standing feet at rest on it."""
-    nu = w.header[0].nv - ROOT
-    flags = o[15 + 2 * nu :]
-    level(g, o, old, nu)
-    read_state(w, o, p)
+    flags = o[g.at_foot_contacts :]
+    level(g, o, old)
+    read_state(w, g, o, p)
     recall(g, w, o, p, old, new, flags)
     p.ahead, p.faster = old.ahead, old.faster
     read_clock(g, p)
