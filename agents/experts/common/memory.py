@@ -19,13 +19,14 @@ from dynenvs.model.model import Model
 
 LINE = 64  # bytes: no two threads write to the same line of a cache
 
-# Fields that every expert's record of constants begins with
-COMMON: list[Any] = [
-    ("period", "f8"),  # of control [s]
-    ("lookahead", "f8"),  # where the physics steps take inertia and bias, on average [s]
-    ("lag", "f8"),  # by which velocities are older than positions: half a physics step [s]
-    ("gravity", "f8"),  # downwards [m/s^2]
-]
+
+class Common:
+    """What every expert's record of constants has."""
+
+    period: float  # of control [s]
+    lookahead: float  # where the physics steps take inertia and bias, on average [s]
+    lag: float  # by which velocities are older than positions: half a physics step [s]
+    gravity: float  # downwards [m/s^2]
 
 
 class Memory(NamedTuple):
@@ -37,7 +38,7 @@ class Memory(NamedTuple):
 
 
 def set_common(constants: NDArray[Any], task: Any) -> None:
-    """Fill in COMMON for a task."""
+    """Fill in what is common to all experts, for a task."""
     constants["period"] = task.dt
     constants["lookahead"] = 0.5 * (task.dt - task.timestep)
     constants["lag"] = 0.5 * task.timestep

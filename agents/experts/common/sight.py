@@ -14,13 +14,8 @@ PREFIX = "at_"
 ABSENT = -1  # of a block that the task's options leave out
 
 
-def places_of(*names: str) -> list[Any]:
-    """Fields for the first entries of these blocks."""
-    return [(_field(name), "i8") for name in names]
-
-
 def see_blocks(constants: NDArray[Any], task: Any) -> None:
-    """Fill in such fields for a task, ABSENT for blocks that it has not."""
+    """Fill in the fields "at_..." of a record for a task, ABSENT for blocks that it has not."""
     known = {_field(name): place.start for name, place in task.observation_slices.items()}
     for field in constants.dtype.names or ():
         if field.startswith(PREFIX):

@@ -6,9 +6,8 @@ Everything is worked out in a frame below the base that has its heading and stan
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Protocol
 
-from dynenvs.agents.experts.common.sight import places_of
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, StateView, WorkView, WorldView
@@ -16,26 +15,38 @@ from dynenvs.simd.elementary import atan2, cos, sin
 
 BASE = 1  # the body
 
-# Fields that the record of such a robot has: where the observation has what
-SIGHT = places_of(
-    "height",
-    "upward direction",
-    "joint angles",
-    "velocity",
-    "angular velocity",
-    "joint velocities",
-    "gait phase",
-    "command",
-    "foot contacts",
-)
+
+class Sight:
+    """Where the observation of such a robot has what (`sight.py`): fields of its record."""
+
+    at_height: int
+    at_upward_direction: int
+    at_joint_angles: int
+    at_velocity: int
+    at_angular_velocity: int
+    at_joint_velocities: int
+    at_gait_phase: int
+    at_command: int
+    at_foot_contacts: int
+
+
+class Told(Protocol):
+    """What has the gait's phase and the command, shape (3,)."""
+
+    phase: float
+    command: Floats
+
+
+class Moving(Protocol):
+    """What has the centre of mass, shape (3,), and a velocity that stands for momentum, (2,)."""
+
+    center: Floats
+    momentum: Floats
 
 
 @inlined
-def read_state(w: StateView, g: Any, o: Floats, p: Any) -> None:
-    """State (below the base, its heading along x), gait phase and command from an observation.
-
-    `g` has the fields SIGHT, `p` the fields phase and command, shape (3,).
-    """
+def read_state(w: StateView, g: Sight, o: Floats, told: Told) -> None:
+    """State (below the base, its heading along x), gait phase and command from an observation."""
     at = g.at_upward_direction
     x, y, z = o[at], o[at + 1], o[at + 2]  # upward: the rotation matrix's last row
     pitch, roll = atan2(-x, math.sqrt(y * y + z * z)), atan2(y, z)
@@ -60,18 +71,18 @@ def read_state(w: StateView, g: Any, o: Floats, p: Any) -> None:
     w.status[0].limits_active = 0
     at = g.at_gait_phase
     turn = atan2(o[at], o[at + 1]) / (2.0 * math.pi)
-    p.phase = turn - math.floor(turn)
+    told.phase = turn - math.floor(turn)
     for k in range(3):
-        p.command[k] = o[g.at_command + k]
+        told.command[k] = o[g.at_command + k]
 
 
 @inlined
-def angular_momentum(w: WorldView, p: Any) -> None:
+def angular_momentum(w: WorldView, base: Moving) -> None:
     """Angular momentum about the ground below the centre of mass, as a velocity of the latter.
 
     Contact forces do not change it but by where they act: it foretells the pendulum's motion
     better than the centre's own velocity, which the legs' swing disturbs.  Reads the mass matrix
-    and p.center, writes p.momentum.
+    and the centre, writes `base.momentum`.
     """
     x = y = z = bx = by = bz = 0.0  # of the base's rows: linear momentum and, in its axes, angular
     for j in range(w.header[0].nv):
@@ -90,11 +101,11 @@ def angular_momentum(w: WorldView, p: Any) -> None:
             else:
                 bz += part
     R, origin = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry = origin[0] - p.center[0], origin[1] - p.center[1]
+    rx, ry = origin[0] - base.center[0], origin[1] - base.center[1]
     lx = R[0, 0] * bx + R[0, 1] * by + R[0, 2] * bz + ry * z - origin[2] * y
     ly = R[1, 0] * bx + R[1, 1] * by + R[1, 2] * bz + origin[2] * x - rx * z
-    scale = w.body[BASE].mc * max(p.center[2], 0.05)
-    p.momentum[0], p.momentum[1] = ly / scale, -lx / scale
+    scale = w.body[BASE].mc * max(base.center[2], 0.05)
+    base.momentum[0], base.momentum[1] = ly / scale, -lx / scale
 
 
 @inlined

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import COMMON, open_memory, set_common
-from dynenvs.agents.experts.common.sight import places_of
+from dynenvs.agents.experts.common.fields import dtype_of
+from dynenvs.agents.experts.common.memory import open_memory, set_common
 from dynenvs.agents.experts.pendulum.estimate import (
-    FILTER,
     HEAD,
+    Filter,
     blend,
     carried_by,
     carry,
@@ -41,7 +41,6 @@ from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorkView, WorldView
-from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import atan2, tanh
 from dynenvs.simulation.progress import claim, leave
@@ -58,17 +57,20 @@ BEND_SPEED = 0.6  # shoulder velocity at which it is nearly in full [rad/s]
 BEND_ENERGY = 5.8  # missing energy below which the elbow straightens [J]
 ELBOW_STIFFNESS, ELBOW_DAMPING = 82.0, 15.0  # [1/s^2, 1/s]: 9 rad/s, damping ratio 0.83
 
-SETTINGS = record_type(
-    [
-        *COMMON,
-        *places_of("shoulder direction", "elbow direction", "joint velocities"),
-        *FILTER,
-        ("gain", "f8", (2, 4)),  # the regulator's, one row a motor
-        ("cost", "f8", (4, 4)),
-        ("capture", "f8"),
-        ("upright_energy", "f8"),  # [J]
-    ]
-)
+
+class Settings(Filter):
+    """What the expert knows of its robot."""
+
+    at_shoulder_direction: int
+    at_elbow_direction: int
+    at_joint_velocities: int
+    gain: Annotated[Floats, 2, 4]  # the regulator's, one row a motor
+    cost: Annotated[Floats, 4, 4]
+    capture: float
+    upright_energy: float  # [J]
+
+
+SETTINGS = dtype_of(Settings)
 
 
 @entry(seconds=3)
@@ -113,7 +115,7 @@ def act(
 
 
 @inlined
-def _read(p: Any, o: Floats, x: Floats) -> None:
+def _read(p: Settings, o: Floats, x: Floats) -> None:
     """State from an observation, angles in [-pi, pi]."""
     upper, lower, rates = p.at_shoulder_direction, p.at_elbow_direction, p.at_joint_velocities
     x[0], x[1] = atan2(o[upper + 1], o[upper]), atan2(o[lower + 1], o[lower])
@@ -142,7 +144,7 @@ def _quadratic(S: Floats, a: float, b: float, c: float, d: float) -> float:
 
 
 @inlined
-def _hold(w: WorkView, p: Any, x: Floats) -> bool:
+def _hold(w: WorkView, p: Settings, x: Floats) -> bool:
     """The regulator's torques into `w.tau`, if it can capture the pendulum from here."""
     tilt = _wrapped(x[0] - math.pi)
     if _quadratic(p.cost, tilt, x[1], x[2], x[3]) > p.capture:
@@ -157,7 +159,7 @@ def _hold(w: WorkView, p: Any, x: Floats) -> bool:
 
 
 @inlined
-def _pump(w: WorldView, p: Any, x: Floats) -> None:
+def _pump(w: WorldView, p: Settings, x: Floats) -> None:
     """Energy shaping with both motors, by inverse dynamics.
 
     The shoulder pushes along its velocity while energy is missing (Astrom & Furuta, Swinging up a

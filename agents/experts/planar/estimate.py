@@ -8,9 +8,9 @@ velocity.  What a call before has foreseen is blended in, by fixed gains.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.planar.limb import lowest, move_leg, place_leg
+from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records, StateView
@@ -24,7 +24,7 @@ REST, TURNS = 0.03, 0.1  # of a standing foot's velocity [m/s] and of its turnin
 
 
 @inlined
-def read_observation(w: StateView, g: Any, p: Any, legs: Records, row: Floats) -> None:
+def read_observation(w: StateView, g: Walker, p: Plan, legs: Records, row: Floats) -> None:
     """State, with x = 0, clock, command, contacts; blended with what was foreseen."""
     nq, nv, root = w.header[0].nq, w.header[0].nv, g.root
     w.q[0], w.q[1] = 0.0, row[g.at_height]
@@ -77,7 +77,7 @@ def _blend(foreseen: float, seen: float, trust: float, deviation: float) -> floa
 
 
 @inlined
-def stand_on_feet(w: StateView, g: Any, p: Any, legs: Records) -> None:
+def stand_on_feet(w: StateView, g: Walker, p: Plan, legs: Records) -> None:
     """Height and velocity of the hip from the standing legs, the rates of whose joints follow."""
     weight = 1.0 / (HEIGHT * HEIGHT)
     total = weight * w.q[1]
@@ -108,7 +108,7 @@ def stand_on_feet(w: StateView, g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _rest(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+def _rest(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
     """Joint rates of a leg whose foot does not move, near those that are observed.
 
     Least squares, one constraint after the other, each with its own standard deviation; the

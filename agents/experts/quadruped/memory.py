@@ -18,10 +18,9 @@ velocities are as they are seen, and torques act at once.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.quadruped.records import GROUPS, JOINTS, LEGS
+from dynenvs.agents.experts.quadruped.records import GROUPS, JOINTS, LEGS, Dual, Memo, Plan, Trot
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records, StateView
@@ -37,7 +36,7 @@ LEVEL = 0.15  # gain of the filter of the upward direction
 
 
 @kernel
-def level(g: Any, o: Floats, old: Any) -> None:
+def level(g: Trot, o: Floats, old: Memo) -> None:
     """Filter the upward direction of the observation."""
     if old.valid == 0.0:
         return
@@ -61,7 +60,7 @@ def level(g: Any, o: Floats, old: Any) -> None:
 
 
 @kernel
-def recall(g: Any, w: StateView, o: Floats, p: Any, old: Any, new: Any, flags: Floats) -> None:
+def recall(g: Trot, w: StateView, o: Floats, p: Plan, old: Memo, new: Memo, flags: Floats) -> None:
     """Blend the velocities in `w.v` with the foretold ones; `p.delay`; new sums.
 
     flags: of the feet, shape (LEGS,).
@@ -110,7 +109,7 @@ def recall(g: Any, w: StateView, o: Floats, p: Any, old: Any, new: Any, flags: F
 
 
 @inlined
-def _gain(old: Any, group: int) -> float:
+def _gain(old: Memo, group: int) -> float:
     """Gain of the Kalman filter in its steady state."""
     n = old.count[group]
     seen = max(-old.product[group], 0.0) / (n + FEW)
@@ -120,14 +119,14 @@ def _gain(old: Any, group: int) -> float:
 
 
 @inlined
-def remember(w: StateView, new: Any) -> None:
+def remember(w: StateView, new: Memo) -> None:
     """The estimate of the velocities."""
     for j in range(new.seen.shape[0]):
         new.velocity[j] = w.v[j]
 
 
 @inlined
-def remember_request(g: Any, d: Any, legs: Records, old: Any, new: Any) -> None:
+def remember_request(g: Trot, d: Dual, legs: Records, old: Memo, new: Memo) -> None:
     """The accelerations that are asked for now; d: a record of DUAL."""
     most = FASTEST / g.period
     for j in range(new.seen.shape[0]):
