@@ -28,11 +28,14 @@ def read_observation(w: StateView, g: Walker, p: Plan, legs: Records, row: Float
     """State, with x = 0, clock, command, contacts; blended with what was foreseen."""
     nq, nv, root = w.header[0].nq, w.header[0].nv, g.root
     w.q[0], w.q[1] = 0.0, row[g.at_height]
+    at = g.at_velocity
     for i in range(ROOT):
-        w.v[i] = row[g.at_velocity + i]
-    for i in range(nq - root):
-        w.q[root + i] = row[g.at_joint_angles + i]
-        w.v[root + i] = row[g.at_joint_velocities + i]
+        w.v[i] = row[at + i]
+    angles, rates = g.at_joint_angles - root, g.at_joint_velocities - root
+    for i in range(root, nq):
+        w.q[i] = row[angles + i]
+    for i in range(root, nv):
+        w.v[i] = row[rates + i]
     at = g.at_gait_phase
     turn = atan2(row[at], row[at + 1]) / (2.0 * math.pi)
     p.phase, p.command = turn - math.floor(turn), row[g.at_command]
@@ -45,9 +48,10 @@ def read_observation(w: StateView, g: Walker, p: Plan, legs: Records, row: Float
         p.phase += p.ahead
         p.phase -= math.floor(p.phase)
     p.rate = (1.0 + p.faster) * (g.slow_frequency + g.frequency_slope * p.command)
+    feet = g.at_foot_contacts
     for leg in range(g.legs):
         one = legs[leg]
-        one.touches = 1 if row[g.at_foot_contacts + leg] > 0.5 else 0
+        one.touches = 1 if row[feet + leg] > 0.5 else 0
         own = p.phase + g.offsets[leg]
         one.phase = own - math.floor(own)
     at = g.seen
